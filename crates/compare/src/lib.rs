@@ -1,4 +1,4 @@
-//! Several recordings compared or joined: `tr diff` with its gate, and `tr pipeline`.
+//! Compares several recordings (`tr diff` with its gate), or joins them (`tr pipeline`).
 #![forbid(unsafe_code)]
 
 pub mod diff;

@@ -1,9 +1,9 @@
-//! Recordings of several jobs of one CI run as one picture: which job, and which step in it, the
-//! pipeline waited for.
+//! Joins the recordings of several jobs of one CI run: which job, and which step in it, the pipeline waited
+//! for.
 //!
-//! The jobs ran on other machines, with other clocks. A job's place is its clock's time of the day; how
-//! far the clocks can be trusted is told beside the times. Between two jobs lies what no recording has:
-//! the wait for a runner, the checkout.
+//! The jobs ran on other machines, with other clocks. A job is placed by the time of the day of its machine's
+//! clock; the output says how far the clocks can be trusted. No recording has the time between two jobs: the
+//! wait for a runner, the checkout.
 
 mod ci_jobs;
 mod html;
@@ -22,20 +22,20 @@ use tr_insight::Recording;
 use tr_text::page::Page;
 use tr_text::{escape, units};
 
-/// The difference of clocks that network time leaves between two machines, in ns. No recording proves that network
-/// time kept its machine's clock. A guess, above the tens of milliseconds of NTP on the internet: with less, jobs
-/// would seem to start before those they need.
+/// The difference of clocks that network time leaves between two machines, in ns. No recording proves that
+/// network time kept its machine's clock. A guess, above the tens of milliseconds of NTP on the internet:
+/// with less, jobs would seem to start before jobs that they need.
 const CLOCKS: u64 = 100_000_000;
 /// The number of steps of a job that are shown.
 const SHOWN: usize = 3;
 
-/// All steps of one kind and name, with their time on the critical path.
+/// All steps of one kind and name in a job, with their time on the job's critical path.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct StepOnPath {
     kind: &'static str,
     /// The name of the steps, without the parts that differ between runs.
     name: String,
-    /// The time on the path, in ns.
+    /// The time of these steps on the critical path, in ns.
     ns: u64,
 }
 
@@ -55,7 +55,7 @@ fn steps_on_path(recording: &Recording) -> Vec<StepOnPath> {
 
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Job {
-    /// The job's name: the CI system's, or the file's.
+    /// The name of the job: the one in the CI system, or that of the file.
     pub name: String,
     /// The start of the recording, in ns since 1970.
     pub start: u64,
@@ -65,26 +65,27 @@ pub struct Job {
     pub failed: bool,
     /// The steps on the job's own critical path, longest first.
     pub steps: Vec<StepOnPath>,
-    /// The amount by which the machine's clock was set during the recording, in ns.
+    /// The amount in ns by which the machine's clock was set during the recording.
     pub set: u64,
     /// The start and the end of the job's recording, in ns since 1970; `None` if only the CI system knows the job.
     pub recorded: Option<(u64, u64)>,
     /// The job's wait for a runner in ns; 0 if the CI system does not report it.
     pub queued: u64,
-    /// The most by which the CI system's times and the recording's may differ, in ns; 0 without times of the CI system.
+    /// The largest possible difference in ns between the CI system's times and the recording's; 0 without
+    /// times of the CI system.
     pub apart: u64,
     /// The indices of the jobs that the job waited for; they precede it.
     needs: Vec<usize>,
-    /// The time that a shorter job would save, if the job is on the path that set the pipeline's time.
+    /// The time that a change to the job would save, if the job is on the path that set the pipeline's time.
     saved: Option<Saving>,
 }
 
 /// The time that a change to one job would save of the pipeline's time, in ns.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Saving {
-    /// The time saved if the job did not wait for others.
+    /// The time that would be saved if the job did not wait for others, in ns.
     alone: u64,
-    /// The time saved if the job took no time.
+    /// The time that would be saved if the job took no time, in ns.
     gone: u64,
 }
 
@@ -125,7 +126,7 @@ impl Job {
         self.end.saturating_sub(self.start)
     }
 
-    /// Further facts about the job that are printed after its name.
+    /// Further facts about the job, as text that is printed after its name.
     fn notes(&self) -> String {
         let mut notes = Vec::new();
         if self.failed {
@@ -145,13 +146,13 @@ impl Job {
     }
 }
 
-/// The jobs that a job needs, by their names.
+/// For each job, by its name, the names of the jobs that it needs.
 pub type Graph = BTreeMap<String, Vec<String>>;
 
-/// A graph as JSON: `{"jobs": [{"name": "test", "needs": ["build"]}]}`.
+/// Reads a graph of jobs from JSON: `{"jobs": [{"name": "test", "needs": ["build"]}]}`.
 ///
 /// # Errors
-/// What is wrong, for the user.
+/// A text that says what is wrong with the JSON.
 pub fn graph(text: &str) -> Result<Graph, String> {
     let value: Value = serde_json::from_str(text).map_err(|error| error.to_string())?;
     let jobs = value
@@ -179,20 +180,21 @@ pub fn graph(text: &str) -> Result<Graph, String> {
 #[derive(Debug)]
 pub struct Pipeline {
     jobs: Vec<Job>,
-    /// Whether the graph was given; otherwise only the times are known.
+    /// Whether a graph of the jobs' needs is known. Otherwise only the times show which job may have waited
+    /// for which.
     given: bool,
-    /// Whether all jobs have times by the CI system's clock.
+    /// Whether the times of all jobs are by the CI system's clock.
     by_ci_clock: bool,
-    /// The amount by which a clock may be wrong, in ns: the most by the CI system's clock; by the clocks of the
-    /// machines no more than an assumption, or what the graph or a clock that was set proves.
+    /// The amount in ns by which a time may be wrong. By the CI system's clock it is an upper limit; by the
+    /// clocks of the machines no more than an assumption, or what the graph or a clock that was set proves.
     uncertain: u64,
     /// The least amount by which the clocks of the machines differ, in ns, as the graph proves it.
     apart_at_least: u64,
-    /// The first job's start, in ns since 1970.
+    /// The start of the first job, in ns since 1970.
     start: u64,
-    /// The time from the first job's start to the last job's end, in ns.
+    /// The time from the start of the first job to the end of the last job, in ns.
     length: u64,
-    /// Warnings where the graph and the recordings do not fit together.
+    /// The warnings about a graph and recordings that do not fit together.
     warnings: Vec<String>,
 }
 
@@ -251,7 +253,8 @@ impl Pipeline {
         needs.max_by_key(|need| (self.jobs.get(*need).map(|job| job.end), *need))
     }
 
-    /// The wait of a job from the end of the last one that it needs, or from the pipeline's start.
+    /// The time in ns that a job waited after the end of the last job that it needs, or after the pipeline's
+    /// start.
     fn wait(&self, job: &Job) -> u64 {
         let last = self.before(job).and_then(|at| self.jobs.get(at));
         job.start
@@ -295,12 +298,12 @@ impl Pipeline {
         }
     }
 
-    /// The jobs that set the pipeline's time, in their order.
+    /// The jobs that set the pipeline's time, in the order of time.
     fn path(&self) -> impl Iterator<Item = &Job> {
         self.jobs.iter().filter(|job| job.saved.is_some())
     }
 
-    /// The number of jobs, the length of the pipeline and what is known about the clocks, in words.
+    /// The number of jobs, the length of the pipeline and what is known about the clocks, as text.
     fn sum(&self) -> String {
         let jobs = units::plural(self.jobs.len() as u64, "job", "jobs");
         let doubt = units::time(self.uncertain);
@@ -315,7 +318,7 @@ impl Pipeline {
         format!("{jobs} in {}, by {clocks}", units::time(self.length))
     }
 
-    /// The proof of the order of the jobs and of the waits between them, in words.
+    /// How the order of the jobs and the waits between them are known, as text.
     fn basis(&self) -> &'static str {
         match (self.given, self.by_ci_clock) {
             (true, true) => "what waited for what: the job graph",
@@ -334,7 +337,7 @@ impl Pipeline {
         }
     }
 
-    /// The pipeline as text for people.
+    /// The pipeline as a page of text.
     pub fn page(&self) -> Page {
         let mut out = Page::new();
         out.spans([self.sum()]);
@@ -385,7 +388,7 @@ impl Pipeline {
         out
     }
 
-    /// The best changes: the time that each saves in ns, and its description.
+    /// The changes to jobs that save most: the time that each saves in ns, and its description.
     fn gains(&self) -> Vec<(u64, String)> {
         let mut rows: Vec<(u64, String)> = Vec::new();
         for job in &self.jobs {
@@ -404,7 +407,7 @@ impl Pipeline {
         rows
     }
 
-    /// The pipeline as JSON; times in ns from the pipeline's start.
+    /// The pipeline as JSON. Times are in ns from the pipeline's start.
     pub fn json(&self) -> Value {
         let jobs = self.jobs.iter().map(|job| {
             let steps = job.steps.iter().take(10);
@@ -452,7 +455,8 @@ fn number(jobs: &mut [Job]) {
     }
 }
 
-/// The jobs that one job can have waited for, by their times: all that had ended when it began.
+/// The indices of the jobs that one job can have waited for, by their times: all that had ended when it
+/// began.
 fn guessed(jobs: &[Job], at: usize) -> Vec<usize> {
     let Some(job) = jobs.get(at) else {
         return Vec::new();

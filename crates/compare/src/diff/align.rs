@@ -1,10 +1,10 @@
-//! Matches the processes of several runs, by their arguments and their places in
-//! the tree.
+//! Matches the processes of several runs with each other, by their arguments and their places in the tree of
+//! processes.
 //!
-//! Run by run, each process is searched among the children of its parent's match:
-//! by the most specific of its [`Proc::keys`], then by the next one; equal ones in
-//! the order of their start. The others are searched everywhere, as their parent
-//! may have changed. A process without a match is new.
+//! Run by run, the match of each process is searched among the children of its parent's match: by the most
+//! specific of its [`Proc::keys`], then by the next one. Processes with equal keys are matched in the order
+//! of their start. If there is no match, it is searched everywhere, because the parent may have changed. A
+//! process without a match is new.
 
 use std::collections::{HashMap, VecDeque};
 
@@ -14,9 +14,9 @@ use super::run::{Figures, Proc, Run, WAYS};
 #[derive(Clone, Debug)]
 pub struct Slot {
     pub parent: Option<usize>,
-    /// The program in the last run with the process.
+    /// The program of the process in the last run that has the process.
     pub program: String,
-    /// The label in the last run with the process.
+    /// The label of the process in the last run that has the process.
     pub label: String,
     pub runs: Vec<Option<Figures>>,
     /// The number of runs in which the process is COMMAND.
@@ -25,7 +25,7 @@ pub struct Slot {
 }
 
 impl Slot {
-    /// The figures of both sides; the first `base` runs are the base's.
+    /// The figures of the process on both sides. The first `base` runs are those of the base.
     pub fn sides(&self, base: usize) -> (&[Option<Figures>], &[Option<Figures>]) {
         self.runs.split_at(base.min(self.runs.len()))
     }
@@ -36,8 +36,8 @@ impl Slot {
     }
 }
 
-/// The processes of all runs. Parents come before their children, unless a later
-/// run has another tree.
+/// Matches the processes of all runs. Parents come before their children, unless a later run has another
+/// tree.
 pub fn align(runs: &[&Run]) -> Vec<Slot> {
     let mut slots: Vec<Slot> = Vec::new();
     for (number, run) in runs.iter().enumerate() {
@@ -75,7 +75,7 @@ pub fn align(runs: &[&Run]) -> Vec<Slot> {
     slots
 }
 
-/// Slots with equal keys, in order.
+/// For each key, the slots of processes that have this key, in order.
 type Queues<K> = HashMap<K, VecDeque<usize>>;
 
 struct Search<'a> {
@@ -96,8 +96,8 @@ impl Search<'_> {
         }
     }
 
-    /// The slot of a process's parent: `Some(None)` for a root, `None` for a parent
-    /// without a match.
+    /// The slot of a process's parent: `Some(None)` if the process has no parent, `None` if the parent has no
+    /// match.
     #[allow(clippy::option_option)] // a root differs from a child of a new process
     fn place_of_parent(&self, process: &Proc) -> Option<Option<usize>> {
         match process.parent {
@@ -174,7 +174,7 @@ fn find(slots: &[Slot], run: &Run) -> Vec<Option<usize>> {
     search.found
 }
 
-/// Matches a program that runs exactly once on both sides, whatever its arguments and its parent are: for
+/// Matches a program that runs exactly once on both sides, whatever its arguments and its parent are, for
 /// example `make` under a wrapper.
 fn only_one(search: &mut Search<'_>, slots: &[Slot]) {
     fn single<'a>(all: impl Iterator<Item = &'a str>) -> HashMap<&'a str, Option<usize>> {
@@ -194,9 +194,9 @@ fn only_one(search: &mut Search<'_>, slots: &[Slot]) {
     }
 }
 
-/// Matches the children of one parent with the same program, in the order of
-/// their start, if all are free and both sides have as many: they have other
-/// arguments (`sleep 1` for `sleep 2`; COMMAND itself).
+/// Matches the children of one parent that have the same program, in the order of their start, if none of
+/// them is matched and both sides have equally many. They have different arguments (`sleep 1` and `sleep 2`;
+/// COMMAND itself).
 fn all_of_program(
     search: &mut Search<'_>,
     there: &HashMap<(Option<usize>, &str), Vec<usize>>,
@@ -226,7 +226,7 @@ fn all_of_program(
     }
 }
 
-/// The processes' indexes by their distance from the root.
+/// The indices of the processes, grouped by their distance from the root.
 fn generations(processes: &[Proc]) -> Vec<Vec<usize>> {
     let mut depths: Vec<usize> = Vec::with_capacity(processes.len());
     let mut generations: Vec<Vec<usize>> = Vec::new();

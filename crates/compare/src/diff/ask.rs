@@ -1,4 +1,4 @@
-//! What a user asks of a comparison.
+//! The settings of a comparison that a user can choose.
 
 use super::run::Figure;
 
@@ -8,7 +8,7 @@ pub struct Ask {
     pub top: usize,
     /// The least difference of a process's time that is shown, in ns.
     pub least: u64,
-    /// A figure, and the percentage by which it may grow at most.
+    /// The figure that `--fail-on` limits, and the largest percentage by which it may grow.
     pub gate: Option<(Figure, f64)>,
     /// Whether the gate judges the figure even where other tasks had the CPUs.
     pub strict: bool,

@@ -1,4 +1,5 @@
-//! Runs as the JSON of services that follow figures over time: github-action-benchmark and Bencher.
+//! Writes the figures of runs as the JSON of services that follow figures over time: github-action-benchmark
+//! and Bencher.
 
 use super::ends;
 use std::cmp::Reverse;
@@ -22,9 +23,9 @@ named! {
     }
 }
 
-/// The largest number of steps: each step is a line of a chart.
+/// The largest number of steps that are written: each step is a line of a chart.
 const STEPS: usize = 100;
-/// The least length of a step in ns: a shorter one is noise. A guess.
+/// The least length in ns of a step that is written. A shorter step is noise. A guess.
 const LEAST: u64 = 100_000_000;
 
 /// The longest name that Bencher takes, in characters.
@@ -57,10 +58,10 @@ const fn time(name: &'static str) -> Measure {
     Measure { name, unit }
 }
 
-/// A figure of one name in its measure's unit: the median of all runs, and their interval.
+/// The figure of one name, in the unit of its measure: the median of all runs, and their interval.
 struct Measured {
     median: u64,
-    /// The minimum and the maximum; none of a single run, which says nothing about its error.
+    /// The smallest and the largest value; `None` for a single run, which says nothing about its error.
     interval: Option<RangeInclusive<u64>>,
 }
 
@@ -74,7 +75,8 @@ impl Measured {
     }
 }
 
-/// The runs of one build as JSON: their medians, with the least and the most.
+/// The runs of one build as JSON for a service: the medians of their figures, with the smallest and the
+/// largest values.
 pub fn json(runs: &[Run], service: Service) -> String {
     let mut figures: Vec<(String, Measure, Measured)> = Vec::new();
     type Value = fn(&Run) -> Option<u64>;
@@ -126,8 +128,8 @@ pub fn json(runs: &[Run], service: Service) -> String {
     tr_text::json::document(&document, true).unwrap_or_default()
 }
 
-/// The figures of the new runs. There are none where the new runs or the base do not measure a whole build:
-/// a service that stored such a figure would compare later builds with it.
+/// The figures of the new runs as JSON for a service. There are none if the new runs or the base do not
+/// measure a whole build: a service that stored such a figure would compare later builds with it.
 pub fn render(diff: &Diff, service: Service) -> String {
     let runs = match ends::no_build(diff) {
         Some(_) => &[],
@@ -136,7 +138,7 @@ pub fn render(diff: &Diff, service: Service) -> String {
     json(runs, service)
 }
 
-/// A row of customSmallerIsBetter.
+/// A row of the format customSmallerIsBetter.
 #[derive(Serialize)]
 struct ActionRow {
     name: String,

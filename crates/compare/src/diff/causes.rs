@@ -1,7 +1,8 @@
-//! The causes of a difference: the parts of the wall time that differ, each with its share of it.
+//! Finds the causes of a difference between two builds: the parts of the wall time that differ, each with its
+//! share of the difference.
 //!
-//! Where a build works more beside other tasks, these have the CPUs for longer, too, as they had them
-//! before for each second of its work. So the machine counts only with what it took beyond that.
+//! Where a build works more beside other tasks, they also have the CPUs for longer, in proportion to the
+//! build's work. So only the time that the machine took beyond that proportion counts as its own cause.
 
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
@@ -33,7 +34,7 @@ named! {
         Memory = "memory", Part::Memory.title();
         Network = "network", Part::Network.title();
         Sleep = "sleep", Part::Sleep.title();
-        /// Waits for tasks that are not recorded.
+        /// The build waits for tasks that are not recorded.
         Outside = "outside", Part::Outside.title();
         Other = "other", Part::Other.title();
     }
@@ -57,14 +58,14 @@ pub enum Whose {
 pub enum Doubt {
     /// Other tasks share cores and caches with the build.
     Beside,
-    /// No CPU model appears on both sides.
+    /// The two sides ran on different CPU models.
     Model,
-    /// The two sides had different numbers of CPUs: of base and of new.
+    /// The two sides had different numbers of CPUs: that of the base, and that of the new runs.
     Cpus(u64, u64),
 }
 
 impl Doubt {
-    /// A clause that follows the difference in a sentence.
+    /// The reason as a clause that follows the difference in a sentence.
     pub fn words(self) -> String {
         match self {
             Doubt::Beside => ", as tasks beside it can make it".into(),
@@ -78,36 +79,36 @@ impl Doubt {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Share {
     pub cause: Cause,
-    /// The part of the difference in ns.
+    /// The part of the difference that has this cause, in ns.
     pub ns: i128,
-    /// For waits: the build waits as often as before, but each wait is longer or shorter. For waits for
-    /// memory: the build's processes use no more memory than before.
+    /// Whether, for waits, the build waits as often as before, but each wait is longer or shorter. For waits
+    /// for memory: the build's processes use no more memory than before.
     pub as_many: bool,
     /// The party that the share is attributed to: `Build`, `Machine` or `Unclear`.
     pub whose: Whose,
 }
 
-/// The difference of two sides by its parts.
+/// The difference between two sides, and the parts that it consists of.
 #[derive(Clone, Debug, Default)]
 pub struct Causes {
     /// Each part of the wall time, from the runs that know it; empty if these runs are too few.
     pub parts: Vec<(Part, Difference)>,
-    /// The time that the build would take on CPUs of its own.
+    /// The difference of the time that the build would take on CPUs that it has for itself.
     pub alone: Option<Difference>,
-    /// The CPU time of all tasks of the build, without the time that the hypervisor took, from the runs that know
-    /// it; `None` if these runs are too few.
+    /// The difference of the CPU time of all tasks of the build, without the time that the hypervisor took,
+    /// from the runs that know it; `None` if these runs are too few.
     pub work: Option<Difference>,
-    /// The causes, the largest first.
+    /// The causes of the difference, the largest first.
     pub shares: Vec<Share>,
-    /// Parts of the build's own time that differ in the other direction than the wall time: the build became
-    /// slower, for example, while other tasks left it more of the CPUs. The largest is first.
+    /// The parts of the build's own time that differ in the other direction than the wall time: the build
+    /// became slower, for example, while other tasks left it more of the CPUs. The largest is first.
     pub against: Vec<Share>,
-    /// Names of the other tasks, with the differences of their times.
+    /// The names of the other tasks, with the differences of their times in ns.
     pub names: Vec<(String, i128)>,
     /// A reason other than the build's work that can explain the difference of its CPU time.
     pub doubt: Option<Doubt>,
-    /// The numbers of CPUs of both sides, where they differ: another number of CPUs alone changes how much of the
-    /// work runs at once.
+    /// The numbers of CPUs of both sides, if they differ: another number of CPUs alone changes how much of
+    /// the work runs at once.
     pub cpus: Option<Doubt>,
 }
 
@@ -117,13 +118,14 @@ pub struct Causes {
 const OF_DIFFERENCE: u128 = 5;
 const OF_OWN: u128 = 20;
 const OF_WALL: u128 = 20;
-/// The most by which tasks that share cores and caches lengthen equal work: two fifths more CPU time. With this
-/// limit, a difference that `diff.py` plants beside two spinning tasks is never attributed to the build.
+/// The largest ratio by which tasks that share cores and caches lengthen equal work: two fifths more CPU
+/// time. With this limit, a difference that `diff.py` plants beside two spinning tasks is never attributed to
+/// the build.
 const SHARED: Ratio = Ratio {
     factor: 7,
     divisor: 5,
 };
-/// The most by which CPU models of one fleet change the CPU time: a factor of two.
+/// The largest ratio by which CPU models of one fleet change the CPU time: two.
 const MODELS: Ratio = Ratio {
     factor: 2,
     divisor: 1,
@@ -139,13 +141,13 @@ struct Ratio {
     divisor: u128,
 }
 
-/// Whether the larger side is at most the given multiple of the smaller one.
+/// Whether the larger side is at most `most` times the smaller one.
 fn within(judged: &Difference, most: Ratio) -> bool {
     let (few, many) = (judged.base.min(judged.new), judged.most());
     u128::from(many) * most.divisor <= u128::from(few) * most.factor
 }
 
-/// The run's CPU time, if hardly any of its time is unknown.
+/// The CPU time of the run in ns, if hardly any of its time is unknown.
 pub fn work(run: &Run) -> Option<u64> {
     let on_cpu = run.figures.sure_on_cpu()?;
     Some(run.machine.work.unwrap_or(on_cpu))
@@ -180,7 +182,7 @@ pub fn set_aside(base: &mut [Run], new: &mut [Run]) -> Vec<String> {
     said
 }
 
-/// Other tasks' part of the machine's CPU time, in thousandths.
+/// The share of other tasks in the machine's CPU time, in thousandths.
 fn others(run: &Run) -> Option<u64> {
     let others = run.machine.load(Load::Others)?;
     let all = run
@@ -267,8 +269,8 @@ impl Causes {
         all.into_iter().partition(is_with)
     }
 
-    /// The share of the build's own need of CPUs. `waited` is the difference of the build's waits and of everything
-    /// that is not the build.
+    /// The share of the difference that is caused by the build's own need of CPUs. `waited` is the difference
+    /// of the build's waits and of everything that is not the build, in ns.
     fn run(&self, sides: Sides<'_>, waited: i128) -> Option<Share> {
         let run = judge(sides, |run| {
             Some(run.parts.as_ref()?.times.sum(Part::is_run))
@@ -373,7 +375,7 @@ impl Causes {
             .is_some_and(|work| within(work, most) && changed.abs() * 2 < work.difference().abs())
     }
 
-    /// A reason other than the build's work that can explain a difference of its need of CPUs.
+    /// A reason other than the build's work that can explain a difference in its need of CPUs.
     pub fn doubt_of(&self, cause: Cause, ns: i128) -> Option<Doubt> {
         match (cause, self.cpus) {
             (Cause::Work, _) => self.doubt,
@@ -410,19 +412,20 @@ impl Causes {
         }
     }
 
-    /// The causes of a growth of the wall time or of the build's own time. What became shorter excuses no growth.
+    /// The causes of a growth of the wall time or of the build's own time. Parts that became shorter do not
+    /// excuse a growth.
     pub fn of_growth(&self) -> Vec<&Share> {
         let all = self.shares.iter().chain(&self.against);
         all.filter(|share| share.ns > 0).collect()
     }
 
-    /// The causes that are attributed to one party, largest first.
+    /// The causes that are attributed to one party, the largest first.
     pub fn of(&self, whose: Whose) -> impl Iterator<Item = &Share> {
         self.shares.iter().filter(move |share| share.whose == whose)
     }
 }
 
-/// The sides' numbers of CPUs, if their medians differ.
+/// The numbers of CPUs of the two sides, if their medians differ.
 fn cpus(sides: Sides<'_>) -> Option<Doubt> {
     let cpus = judge(sides, |run| Some(run.cpus as u64))?;
     (cpus.base != cpus.new).then_some(Doubt::Cpus(cpus.base, cpus.new))
@@ -438,7 +441,8 @@ fn is_elsewhere(sides: Sides<'_>, network: &Difference) -> bool {
     })
 }
 
-/// Waits of the build for something else than a CPU.
+/// The parts of the wall time in which the build waits for something else than a CPU, with the cause that
+/// each stands for.
 const WAITS: [(Part, Cause); 6] = [
     (Part::Disk, Cause::Disk),
     (Part::Memory, Cause::Memory),
@@ -448,7 +452,7 @@ const WAITS: [(Part, Cause); 6] = [
     (Part::Other, Cause::Other),
 ];
 
-/// The time that the machine took from the build beyond the amount expected from the base.
+/// The causes that are time which the machine took from the build, beyond the amount expected from the base.
 fn withheld(sides: Sides<'_>) -> impl Iterator<Item = Share> + '_ {
     let all = [
         (Part::Others, Cause::Others),
@@ -487,7 +491,7 @@ fn withheld_by(sides: Sides<'_>, part: Part, cause: Cause) -> Option<Share> {
     })
 }
 
-/// The other tasks' names, with the differences of the medians of their times, the largest first.
+/// The names of the other tasks, with the differences of the medians of their times in ns, the largest first.
 fn names((base, new): Sides<'_>) -> Vec<(String, i128)> {
     fn all(runs: &[Run]) -> impl Iterator<Item = &BTreeMap<String, u64>> {
         runs.iter()

@@ -1,4 +1,4 @@
-//! The commands of the two sides.
+//! Compares and prints the commands of the two sides.
 
 use super::run::Run;
 use super::Diff;
@@ -7,7 +7,7 @@ use tr_text::units;
 /// The width of each command in a warning, in columns.
 const SHOWN: usize = 60;
 
-/// The commands of some runs, each once.
+/// The different commands of some runs, as text.
 pub(super) fn command(runs: &[Run]) -> String {
     let mut all: Vec<&str> = runs.iter().map(|run| run.command.as_str()).collect();
     all.dedup();

@@ -1,4 +1,5 @@
-//! The first lines of a comparison: a failure, or what became slower, by how much, and whose it is.
+//! Words the first lines of a comparison: a failure, or what became slower, by how much, and who is
+//! responsible.
 
 use super::causes::{work, Cause, Doubt, Share, Whose};
 use super::demands;
@@ -9,7 +10,7 @@ use super::{Diff, What};
 use tr_insight::demands::Demand;
 use tr_text::units;
 
-/// The cause of a difference in this direction, in words.
+/// The cause of a share, in words that fit the direction of the difference.
 fn words(share: &Share) -> &'static str {
     match (share.cause, share.ns > 0) {
         (Cause::Work, true) => "more CPU time of its own",
@@ -47,7 +48,7 @@ fn not_yours(share: &Share) -> &'static str {
     }
 }
 
-/// The difference in percent of the base with its p value: `+69 %, p = 0.029`.
+/// A difference in percent of the base, with its p value: `+69 %, p = 0.029`.
 fn relative(judged: &Difference) -> String {
     match judged.p {
         Some(p) => format!("{}, p = {p:.3}", percent(judged)),
@@ -97,8 +98,8 @@ pub(super) fn sentence(diff: &Diff) -> String {
     format!("{word}: {figures}{cause}{most}{against}")
 }
 
-/// The parts of the build's own time that differ in the other direction than the wall time, in words: the wall time
-/// alone would hide a slower build behind a quieter machine.
+/// The parts of the build's own time that differ in the other direction than the wall time, as text. The wall
+/// time alone would hide a slower build behind a quieter machine.
 fn against(diff: &Diff) -> Option<String> {
     let (alone, first) = (diff.causes.alone.as_ref()?, diff.causes.against.first()?);
     let is_with = alone.difference().signum() == first.ns.signum();
@@ -111,7 +112,7 @@ fn against(diff: &Diff) -> Option<String> {
     })
 }
 
-/// The conclusion where the wall time does not differ, although parts of it may.
+/// The conclusion for a comparison whose wall times do not differ, although parts of them may.
 fn same_wall(diff: &Diff, wall: &Difference, inside: Option<String>) -> String {
     let but = besides(diff);
     let but = if but.is_empty() {
@@ -128,7 +129,7 @@ fn same_wall(diff: &Diff, wall: &Difference, inside: Option<String>) -> String {
     }
 }
 
-/// The figures that differ beyond normal variation although the wall time does not.
+/// The figures that differ beyond the normal variation although the wall time does not, as text.
 fn besides(diff: &Diff) -> Vec<String> {
     let differs =
         |judged: &&Difference| judged.is_noticeable() && judged.verdict == Verdict::Outside;
@@ -162,7 +163,7 @@ pub(super) fn whose(diff: &Diff) -> Option<Whose> {
         .filter(|_| ends::no_build(diff).is_none())
 }
 
-/// The party that the difference is attributed to, and its cause, in words.
+/// The party that the difference is attributed to, and its cause, as text.
 fn cause(diff: &Diff) -> Option<String> {
     let first = |whose| diff.causes.of(whose).next();
     let (build, machine) = (first(Whose::Build), first(Whose::Machine));
@@ -194,7 +195,7 @@ fn is_work_unknown(diff: &Diff) -> bool {
     diff.causes.work.is_none() && !diff.causes.parts.is_empty()
 }
 
-/// The runs in which too much time is unknown, in words.
+/// The runs in which too much time is unknown, as text.
 pub(super) fn unknown_work(diff: &Diff) -> Vec<String> {
     let runs = diff.base.iter().chain(&diff.new);
     let unsure = runs.filter(|run| run.parts.is_some() && work(run).is_none());
@@ -213,7 +214,7 @@ pub(super) fn unknown_work(diff: &Diff) -> Vec<String> {
     said.collect()
 }
 
-/// A cause that cannot be attributed to one party, in words.
+/// A cause that cannot be attributed to one party, as text.
 pub(super) fn unclear(diff: &Diff, share: &Share) -> String {
     match (share.cause, &diff.causes.work) {
         (Cause::Work, Some(work)) => format!("CPU time {}{}", relative(work), doubt(diff)),
@@ -223,18 +224,18 @@ pub(super) fn unclear(diff: &Diff, share: &Share) -> String {
     }
 }
 
-/// A reason other than the build's work why the CPU time can differ, in words.
+/// A reason other than the build's work why the CPU time can differ, as text.
 fn doubt(diff: &Diff) -> String {
     diff.causes.doubt.map_or(String::new(), Doubt::words)
 }
 
-/// A reason other than the build's work why the given share can differ, in words.
+/// A reason other than the build's work why the given share can differ, as text.
 fn doubt_of(diff: &Diff, share: &Share) -> String {
     let doubt = diff.causes.doubt_of(share.cause, share.ns);
     doubt.map_or(String::new(), Doubt::words)
 }
 
-/// The largest change of a process's wall time, in words. The command's own time is the time of the whole run.
+/// The largest change of a process's wall time, as text. The command's own time is the time of the whole run.
 fn most(diff: &Diff, what: What) -> String {
     let several = diff.matched > 1;
     let only = match what {
@@ -257,7 +258,7 @@ fn most(diff: &Diff, what: What) -> String {
     })
 }
 
-/// The causes with their parts of the difference, and the build's CPU time: in words.
+/// The causes with their parts of the difference, and the build's CPU time, as text.
 pub(super) fn explanation(diff: &Diff) -> Option<String> {
     let wall = diff.whole(Figure::Wall)?;
     if ends::no_build(diff).is_some() || wall.verdict == Verdict::Inside {
@@ -291,7 +292,7 @@ pub(super) fn explanation(diff: &Diff) -> Option<String> {
     Some(units::sentence(&format!("{}; {work}", shares.join(", "))))
 }
 
-/// A cause and its part of the difference, in words.
+/// A cause and its part of the difference, as text.
 fn words_of(diff: &Diff, share: &Share) -> String {
     let by = signed(share.ns, units::time);
     let mut details = match share.cause {
@@ -313,7 +314,7 @@ fn words_of(diff: &Diff, share: &Share) -> String {
     format!("{} {by}{details}", share.cause.title())
 }
 
-/// The other tasks that explain most of the time that other tasks took.
+/// The names and times of the other tasks that explain most of the time that other tasks took.
 fn others(diff: &Diff, ns: i128) -> Vec<String> {
     const SHOWN: usize = 3;
     let names = diff.causes.names.iter();

@@ -1,4 +1,4 @@
-//! Functions that explain a difference of CPU time.
+//! Finds the functions that explain a difference of CPU time.
 
 use super::functions::FunctionChange;
 use super::profile::ProfilePair;
@@ -6,7 +6,7 @@ use super::{Diff, ProgramChange};
 use tr_text::called::TR;
 use tr_text::{escape, units};
 
-/// Warnings about runs without stacks beside runs with stacks, and about samples that are left out.
+/// Warnings about runs without stacks beside runs with stacks, and about samples that are left out, as text.
 pub(super) fn stack_warnings(diff: &Diff) -> Vec<String> {
     let runs = || diff.base.iter().chain(&diff.new);
     let mut said = Vec::new();
@@ -29,7 +29,7 @@ pub(super) fn stack_warnings(diff: &Diff) -> Vec<String> {
     said
 }
 
-/// The function of a slower program that grew most.
+/// The function of a slower program whose time grew most.
 pub(super) fn grown<'a>(diff: &'a Diff, program: &ProgramChange) -> Option<&'a FunctionChange> {
     let mut all = diff.functions.iter().flatten();
     all.find(|function| {
@@ -40,11 +40,11 @@ pub(super) fn grown<'a>(diff: &'a Diff, program: &ProgramChange) -> Option<&'a F
     })
 }
 
-/// Folded stacks with the µs of both sides, as difffolded.pl writes them: for flamegraph.pl and
-/// inferno.
+/// The stacks of both sides as folded lines with the µs of each side, for flamegraph.pl and inferno, in the
+/// form that difffolded.pl writes.
 ///
 /// # Errors
-/// The file of a run without stacks.
+/// The name of the file of a run that has no stacks.
 pub fn folded(diff: &Diff) -> Result<String, String> {
     let mut runs = diff.base.iter().chain(&diff.new);
     let Some(stacks) = ProfilePair::new([&diff.base, &diff.new]) else {

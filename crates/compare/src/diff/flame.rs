@@ -1,4 +1,4 @@
-//! The differential flame graph of the page of `tr diff`: the programs above, under each function
+//! Draws the differential flame graph on the page of `tr diff`: the programs above, and under each function
 //! those that it called.
 
 use std::fmt::Write;
@@ -10,11 +10,11 @@ use tr_text::escape::html;
 use tr_text::pictures;
 use tr_text::units;
 
-/// The most levels of frames that are drawn.
+/// The largest number of levels of frames that are drawn.
 const LEVELS: usize = 60;
-/// The divisor of the width: a frame narrower than this share is not drawn.
+/// The divisor of the graph's width: a frame narrower than this share, one thousandth, is not drawn.
 const SHORT: u64 = 1000;
-/// The divisor of the width: a frame narrower than this share has no name.
+/// The divisor of the graph's width: a frame narrower than this share, one fortieth, has no name.
 const NAMED: u64 = 40;
 /// The height of a level and of its frames, in CSS pixels.
 const LEVEL: usize = 17;
@@ -23,7 +23,7 @@ const FRAME: usize = 16;
 /// The data that all frames of a flame graph share.
 struct Graph<'a> {
     both: &'a ProfilePair,
-    /// The time of each node with its callees, in base and new.
+    /// The time of each node with its callees in ns, in base and new.
     totals: [Vec<u64>; 2],
     /// The width of each node, in ns.
     widths: Vec<u64>,
@@ -31,7 +31,7 @@ struct Graph<'a> {
     periods: [u64; 2],
 }
 
-/// The graph, if both sides have samples.
+/// Draws the flame graph, if both sides have samples.
 pub(super) fn flame_card(diff: &Diff, out: &mut String) {
     let sides = [&diff.base, &diff.new];
     let Some(both) = ProfilePair::new(sides.map(Vec::as_slice)) else {

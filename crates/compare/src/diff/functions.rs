@@ -1,8 +1,8 @@
-//! The functions whose time on a CPU differs, by program.
+//! Finds the functions whose time on a CPU differs, by program.
 //!
-//! A time is a number of samples, which varies by itself: that of n samples by √n (Poisson).
-//! A difference counts if it is more than [`DEVIATIONS`] standard deviations of the samples of both
-//! sides, so that of a thousand functions without a difference about three are named.
+//! A time is a number of samples, which varies at random: a number of n samples by √n (Poisson). A difference
+//! counts if it is more than [`DEVIATIONS`] standard deviations of the samples of both sides, so that of a
+//! thousand functions without a difference about three are named.
 
 use std::cmp::Reverse;
 use std::collections::BTreeSet;
@@ -17,12 +17,12 @@ use tr_insight::frames::Name;
 /// of one build on a busy machine (1,250 samples, 950 functions), no function differs by so many.
 const DEVIATIONS: f64 = 3.0;
 
-/// A time on both sides, and the noise of its samples.
+/// The sampled times of both sides, and how much of their difference may be chance.
 #[derive(Clone, Copy, Debug)]
 pub struct SampledDifference {
-    /// The sampled time in ns.
+    /// The sampled times of both sides in ns.
     pub time: Difference,
-    /// The largest difference in ns that noise can explain.
+    /// The largest difference in ns that chance can explain.
     pub noise: u64,
 }
 
@@ -60,13 +60,13 @@ impl SampledDifference {
 pub struct FunctionChange {
     pub program: String,
     pub name: Name,
-    /// The time in which the function was the innermost one.
+    /// The time in which the function was the innermost one of the stack.
     pub own: SampledDifference,
     /// The time in which the function was anywhere in the stack.
     pub total: SampledDifference,
 }
 
-/// The time between two samples, in ns.
+/// The time between two samples in ns, as the profiles of these runs have it.
 pub fn period<'a>(runs: impl Iterator<Item = &'a Profile>) -> u64 {
     let all = runs.fold((0u64, 0u64), |sum, run| {
         let (samples, ns) = run.all;
@@ -75,8 +75,8 @@ pub fn period<'a>(runs: impl Iterator<Item = &'a Profile>) -> u64 {
     all.1.checked_div(all.0).unwrap_or(0)
 }
 
-/// The functions that differ, those with the largest difference of time of their own first.
-/// `None`: a run has no stacks.
+/// The functions whose time differs, with the largest difference of their own time first; `None` if a run has
+/// no stacks.
 pub fn changes(base: &[Run], new: &[Run], ask: &Ask) -> Option<Vec<FunctionChange>> {
     let profiles = |runs: &[Run]| -> Option<Vec<_>> {
         let profiles = runs

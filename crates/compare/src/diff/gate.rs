@@ -1,5 +1,6 @@
-//! The gate of `--fail-over`: it judges the build's own time, the time that it takes on CPUs of its own. Other tasks
-//! lengthen and scatter the wall time, so that a slower build is inside its spread; the wall time stands beside it.
+//! The gate of `--fail-over`, which decides whether a build has become too slow. It judges the build's own
+//! time, which is the time that the build takes on CPUs that it has for itself. Other tasks lengthen and
+//! scatter the wall time, so that a slower build is inside its spread; the wall time stands beside it.
 
 use super::causes::{Cause, Doubt, Share, Whose};
 use super::run::{Figure, Run};
@@ -14,20 +15,21 @@ pub struct Gate {
     most: f64,
     pub(super) percent: f64,
     inside: bool,
-    /// The growth in percent without the part that is attributed to the runner, if there is such a part.
+    /// The growth of the figure in percent without the part that is attributed to the runner, if there is
+    /// such a part.
     pub(super) own: Option<f64>,
-    /// Whether the whole growth is attributed to the runner.
+    /// Whether the whole growth of the figure is attributed to the runner.
     runner: bool,
     /// The growth of the wall time in percent, and whether it is inside the spread, where the gate judges the
     /// build's own time in its place.
     pub(super) wall: Option<(f64, bool)>,
 }
 
-/// The title of the figure that the gate judges in place of the wall time.
+/// The title of the figure that the gate judges instead of the wall time.
 const OWN: &str = "the build's own time";
 
 impl Gate {
-    /// Whether the figure grew too much, which makes the exit status 1.
+    /// Whether the figure grew too much, so that the exit status is 1.
     pub fn failed(&self) -> bool {
         self.exceeded() && !self.inside && !self.excused()
     }
@@ -41,7 +43,8 @@ impl Gate {
         self.runner || self.own.is_some_and(|own| own <= self.most)
     }
 
-    /// Whether a cause is a part of the figure that is judged: what others took is no part of the build's own time.
+    /// Whether a cause is a part of the figure that is judged. Time that others took is no part of the
+    /// build's own time.
     fn has(&self, cause: Cause) -> bool {
         self.wall.is_none() || !matches!(cause, Cause::Others | Cause::Quota | Cause::Hypervisor)
     }
@@ -74,21 +77,21 @@ impl Gate {
     }
 }
 
-/// The result of the gate, if there is one.
+/// The result of the gate; `None` if the user set no limit.
 ///
-/// The gate compares the medians; for the wall time those of the build's own time, where that is known and the gate
-/// is not strict. A difference inside a known spread passes, and so does one that is the runner's alone. The
-/// error names builds that failed; a figure that cannot be compared: of a truncated recording or
-/// of one that ended before COMMAND did, of recordings by different methods or of commands with
-/// nothing in common, unknown, or with more unknown time than it may grow; and a growth that may be
-/// the build's or somebody else's.
+/// The gate compares the medians; for the wall time those of the build's own time, where that is known and
+/// the gate is not strict. A difference inside a known spread passes, and so does one that is the runner's
+/// alone. The error names builds that failed; a figure that cannot be compared: of a truncated recording or
+/// of one that ended before COMMAND did, of recordings by different methods or of commands with nothing in
+/// common, unknown, or with more unknown time than it may grow; and a growth that may be the build's or
+/// somebody else's.
 pub fn judge(diff: &Diff) -> Option<Result<Gate, String>> {
     let (figure, most) = diff.ask.gate?;
     let judged = judge_gate(diff, figure, most);
     Some(judged.map_err(|why| format!("{why}: --fail-over cannot judge it")))
 }
 
-/// The gate's verdict in words, and whether the gate fails.
+/// The verdict of the gate as text, and whether the gate fails.
 pub(super) fn gate_words(diff: &Diff) -> Option<(String, bool)> {
     Some(match judge(diff)? {
         Ok(gate) => (gate.text(), gate.failed()),
@@ -175,7 +178,7 @@ fn share_of(judged: &Difference, ns: i128) -> f64 {
     ns as f64 * 100.0 / judged.base as f64
 }
 
-/// The reason why a growth may be caused by the runner or by other tasks, in words.
+/// The reason why a growth may be caused by the runner or by other tasks, as text.
 fn doubtful(diff: &Diff, figure: Figure) -> String {
     let waits = |share: &&Share| {
         share.whose == Whose::Unclear && matches!(share.cause, Cause::Network | Cause::Outside)

@@ -1,5 +1,5 @@
-//! `tr diff` as a page: the verdict, the runs, the parts of the difference, the timelines of both sides over one time
-//! axis, then the tables. It has no script.
+//! Writes `tr diff` as a page: the verdict, the runs, the parts of the difference, the timelines of both
+//! sides over one time axis, then the tables. The page has no script.
 
 use super::{commands, conclusion, flame, gate, run, tables, warnings};
 use std::fmt::Write;
@@ -85,7 +85,7 @@ fn page_head(diff: &Diff, out: &mut String) {
     );
 }
 
-/// The runs of a side with their wall times. The one that stands for its side in pictures is bold.
+/// The runs of a side with their wall times, in HTML. The run that stands for its side in pictures is bold.
 fn runs(runs: &[Run]) -> String {
     let middle = run::middle(runs).filter(|_| runs.len() > 1);
     let shown = runs.iter().map(|run| {
@@ -101,7 +101,7 @@ fn runs(runs: &[Run]) -> String {
     shown.collect::<Vec<_>>().join(" · ")
 }
 
-/// The name of a run's file, which leads to the run if its place is known.
+/// The name of a run's file, in HTML. If the address of the run is known, the name is a link to it.
 fn linked(run: &Run) -> String {
     let name = html(&run.file);
     match &run.link {

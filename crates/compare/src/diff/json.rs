@@ -1,6 +1,5 @@
-//! `tr diff --format json`, schema `tr.diff/1` (`schema/diff.schema.json`). Times
-//! are in ns, memory in bytes; an unknown value is `null`. Fields are added, never
-//! renamed.
+//! Writes `tr diff --format json`, schema `tr.diff/1` (`schema/diff.schema.json`). Times are in ns, memory in
+//! bytes; an unknown value is `null`. Fields are added, never renamed.
 
 use super::gate::Gate;
 use super::{conclusion, ends, gate, warnings};
@@ -172,7 +171,7 @@ fn values<T: Copy>(all: &[(T, Difference)], key: fn(T) -> String) -> Values {
     all.map(|(it, judged)| (key(*it), value(judged))).collect()
 }
 
-/// The JSON document.
+/// The comparison as a JSON document.
 pub fn render(diff: &Diff) -> std::io::Result<String> {
     json::safe(&Document::new(diff), PrettyFormatter::new()).map(|json| json + "\n")
 }

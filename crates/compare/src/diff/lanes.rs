@@ -1,4 +1,4 @@
-//! The timelines of the page of `tr diff`: lanes of processes over the time axis of both runs.
+//! Draws the timelines on the page of `tr diff`: lanes of processes over the time axis of both runs.
 
 use std::collections::BTreeMap;
 use std::fmt::Write;
@@ -11,10 +11,11 @@ use tr_text::units;
 
 /// The number of colours of programs; the last colour is for all other programs.
 const COLORS: usize = 8;
-/// The divisor of the axis: a shorter bar is merged with its short neighbours in the lane. So narrow a bar is two
-/// pixels of a page.
+/// The divisor of the axis: a bar shorter than one five-hundredth of it is merged with its short neighbours
+/// in the lane. So narrow a bar is two pixels of a page.
 const SHORT: u64 = 500;
-/// The divisor of the axis: a shorter bar has no name. A shorter name than the width of such a bar says nothing.
+/// The divisor of the axis: a bar shorter than one fortieth of it has no name, because the part of a name
+/// that fits says nothing.
 const NAMED: u64 = 40;
 /// The largest number of lanes of a run.
 const LANES: usize = 40;
@@ -29,11 +30,11 @@ struct Drawn<'a> {
     from: u64,
     to: u64,
     first: &'a Bar,
-    /// The number of processes.
+    /// The number of processes that the bar stands for.
     count: usize,
     /// Whether all processes of the bar run the program of the first one.
     alike: bool,
-    /// See [`Bar::states`].
+    /// The times of the bar's processes in each state, as in [`Bar::states`].
     states: [u64; 5],
 }
 
@@ -47,7 +48,7 @@ impl Drawn<'_> {
     }
 }
 
-/// The time axis and the colours of both runs.
+/// The time axis that both runs share, and the colours of programs.
 pub(super) struct Axis<'a> {
     /// The length of the axis in ns; nothing is drawn on an axis without length.
     pub whole: u64,
@@ -83,7 +84,7 @@ impl<'a> Axis<'a> {
         ns.saturating_mul(SHORT) < self.whole
     }
 
-    /// Draws a bar with its name, which is cut if it is longer than the bar.
+    /// Draws a bar with its name. The name is cut if it is longer than the bar.
     fn bar(&self, out: &mut String, bar: &Drawn<'_>, top: usize, height: usize) {
         let length = bar.to.saturating_sub(bar.from);
         let rank = self.ranks.get(bar.first.program.as_str());
@@ -124,7 +125,7 @@ impl<'a> Axis<'a> {
         out.push_str("</svg>\n");
     }
 
-    /// Draws all processes that did more than wait for others. Returns how many got no lane.
+    /// Draws all processes of a run that did more than wait for others. Returns how many got no lane.
     pub fn timeline(&self, out: &mut String, name: &str, run: &Run) -> usize {
         let (lanes, left_out) = self.pack(&run.timeline);
         let _ = write!(
@@ -182,7 +183,7 @@ impl<'a> Axis<'a> {
     }
 }
 
-/// The shares of the states, along the lower edge of a bar.
+/// Draws the shares of the states along the lower edge of a bar.
 fn strip(states: &[u64; 5], height: usize) -> String {
     let whole = states.iter().fold(0u64, |sum, ns| sum.saturating_add(*ns));
     let mut out = String::new();

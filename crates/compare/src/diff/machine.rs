@@ -1,4 +1,4 @@
-//! The machine and the system calls of the two sides, where they differ noticeably.
+//! Compares the machines and the system calls of the two sides.
 
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
@@ -16,10 +16,10 @@ pub struct CallChange {
     pub time: Difference,
 }
 
-/// The runs of base and new.
+/// The runs of the base and the new runs.
 pub type Sides<'a> = (&'a [Run], &'a [Run]);
 
-/// Compares values that a run may lack.
+/// Compares the values that `of` returns for the runs of two sides. A run may have no value.
 pub fn judge<'a>(
     (base, new): Sides<'a>,
     of: impl Fn(&'a Run) -> Option<u64>,
@@ -28,7 +28,7 @@ pub fn judge<'a>(
     Difference::new(&side(base), &side(new))
 }
 
-/// The loads that differ by a twentieth of the wall time or more.
+/// The loads of the machine that differ between the sides by a twentieth of the wall time or more.
 pub fn loads_of(base: &[Run], new: &[Run]) -> Vec<(Load, Difference)> {
     let wall = judge((base, new), |run| run.figures.get(Figure::Wall));
     let wall = wall.map_or(u64::MAX, |wall| wall.most());
@@ -43,7 +43,7 @@ pub fn loads_of(base: &[Run], new: &[Run]) -> Vec<(Load, Difference)> {
 /// or fewer.
 const CALLS: u128 = 100;
 
-/// The system calls that differ, those with the largest difference of time first.
+/// The system calls that differ between the sides, with the largest difference of time first.
 pub fn calls_of(base: &[Run], new: &[Run], least: u64) -> Vec<CallChange> {
     let runs = base.iter().chain(new);
     if runs.clone().any(|run| run.machine.calls.is_none()) {

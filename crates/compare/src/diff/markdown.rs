@@ -1,4 +1,4 @@
-//! `tr diff` as Markdown, for a comment on a pull request.
+//! Writes `tr diff` as Markdown, for a comment on a pull request.
 
 use super::{conclusion, ends, gate, tables, warnings};
 use std::fmt::Write;
@@ -10,7 +10,7 @@ use tr_text::escape::{code, markdown};
 use tr_text::table::Table;
 use tr_text::units;
 
-/// The largest number of rows of a table that is not folded.
+/// The largest number of rows of a table that is shown at once and not folded.
 const OPEN: usize = 10;
 
 struct Comment<'a>(&'a mut String);
@@ -43,7 +43,7 @@ impl Medium for Comment<'_> {
     }
 }
 
-/// Markdown for GitHub and GitLab.
+/// The comparison as Markdown for GitHub and GitLab.
 pub fn render(diff: &Diff) -> String {
     let mut out = String::new();
     // The conclusion tells the times of a build that failed.

@@ -1,4 +1,4 @@
-//! Recordings by different methods: what one of them lacks is not compared.
+//! Handles recordings by different methods: facts that one of them lacks are not compared.
 
 use tr_analyze::model::Basis;
 
@@ -24,8 +24,9 @@ fn sources<'a>(runs: impl Iterator<Item = &'a Run>) -> Vec<String> {
     names
 }
 
-/// Removes the facts that not all runs have: where the methods differ, those that a method does not
-/// record; where a run has no critical path, those that are derived from the path.
+/// Removes the facts that not all runs have. Where the methods of recording differ, these are the facts that
+/// one of them does not record; where a run has no critical path, they are those that are derived from the
+/// path.
 pub(super) fn keep_common(base: &mut [Run], new: &mut [Run]) {
     let methods = sources(base.iter().chain(&*new)).len();
     let pathless = base.iter().chain(&*new).any(|run| run.no_path.is_some());
@@ -81,13 +82,13 @@ impl Run {
     }
 }
 
-/// The methods, if they differ: in words.
+/// The methods of the recordings if they differ, as text.
 pub(super) fn mixed(diff: &Diff) -> Option<String> {
     let names = sources(diff.base.iter().chain(&diff.new));
     (names.len() > 1).then(|| format!("not the same method: {}", names.join(" and ")))
 }
 
-/// The runs without a critical path, where others have one: in words.
+/// The runs without a critical path, if others have one, as text.
 pub(super) fn pathless(diff: &Diff) -> Vec<String> {
     let runs = || diff.base.iter().chain(&diff.new);
     if mixed(diff).is_some() || runs().all(|run| run.no_path.is_some()) {

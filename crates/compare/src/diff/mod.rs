@@ -1,5 +1,5 @@
-//! What changed between two recordings of the same build, or between several of
-//! it before and several after.
+//! Compares two recordings of the same build, or several recordings from before a change and several from
+//! after it.
 
 mod align;
 mod ask;
@@ -56,24 +56,25 @@ pub struct Diff {
     set_aside: Vec<String>,
     ask: Ask,
     whole: Vec<(Figure, Difference)>,
-    /// Processes with a difference, the largest first.
+    /// The processes that differ, with the largest difference first.
     changes: Vec<Change>,
-    /// Programs with a difference, the largest first.
+    /// The programs that differ, with the largest difference first.
     programs: Vec<ProgramChange>,
-    /// Steps with a difference, the largest first.
+    /// The steps that differ, with the largest difference first.
     steps: Vec<StepChange>,
     /// The machine's figures that differ noticeably.
     loads: Vec<(Load, Difference)>,
     /// The build's use of disks, the network and memory, where it differs noticeably.
     demands: Vec<(Demand, Difference)>,
-    /// System calls that differ noticeably, the largest difference of time first.
+    /// The system calls that differ noticeably, with the largest difference of time first.
     calls: Vec<CallChange>,
-    /// Functions whose time on a CPU differs, the largest difference first; `None`: a run has
-    /// no stacks.
+    /// The functions whose time on a CPU differs, with the largest difference first; `None` if a run has no
+    /// stacks.
     functions: Option<Vec<FunctionChange>>,
     /// The parts that the difference of the wall time consists of.
     causes: Causes,
-    /// The number of processes that both sides have, and that number without the commands themselves.
+    /// The number of processes that both sides have. The next field is that number without the commands
+    /// themselves.
     matched: usize,
     shared: usize,
 }
@@ -93,30 +94,30 @@ struct Change {
     what: What,
     program: String,
     label: String,
-    /// The programs above the process in the tree, from the root on.
+    /// The programs of the process's ancestors in the tree, from the root on.
     above: Vec<String>,
     /// The number of runs of each side that have the process.
     runs: (usize, usize),
-    /// The medians of each side.
+    /// The medians of each figure of the process in the base. The next field has those of the new runs.
     base: BTreeMap<Figure, u64>,
     new: BTreeMap<Figure, u64>,
-    /// The figures known on both sides.
+    /// The differences of the figures that are known on both sides.
     judged: BTreeMap<Figure, Difference>,
-    /// Whether the process only waits for its children, which have the difference.
+    /// Whether the process only waits for its children, so that the difference is theirs.
     through: bool,
 }
 
-/// All processes of a program.
+/// The difference of all processes of a program together.
 #[derive(Clone, Debug)]
 struct ProgramChange {
     name: String,
-    /// The medians of the number of processes.
+    /// The median numbers of processes of the program, in the base and in the new runs.
     count: (u64, u64),
     on_cpu: Difference,
     path: Option<Difference>,
 }
 
-/// The larger difference of these decides the kind of a change.
+/// The figures of which the one with the larger difference decides the kind of a change.
 const TIMES: [Figure; 2] = [Figure::Wall, Figure::OnCpu];
 
 impl Change {
@@ -141,7 +142,7 @@ impl Change {
     }
 }
 
-/// The known values of a figure in some runs.
+/// The values of a figure in the runs that know it.
 fn known(runs: &[Option<Figures>], figure: Figure) -> Vec<u64> {
     let runs = runs.iter().flatten();
     runs.filter_map(|figures| figures.get(figure)).collect()
@@ -209,8 +210,7 @@ impl Diff {
             .map(|(_, judged)| judged)
     }
 
-    /// The changes of one kind, without those of processes that wait for their
-    /// children.
+    /// The changes of one kind, without those of processes that only wait for their children.
     fn of_kind(&self, what: What) -> impl Iterator<Item = &Change> {
         let all = self.changes.iter();
         all.filter(move |change| change.what == what && !change.through)
@@ -300,7 +300,7 @@ fn unmatched(slots: &[Slot], base: usize) -> i128 {
     slots.iter().map(of).sum()
 }
 
-/// The nearest programs above a slot, from the root on.
+/// The programs of the nearest ancestors of the process in a slot, from the root on.
 fn above(slots: &[Slot], at: usize) -> Vec<String> {
     const NEAREST: usize = 4;
     let mut above = Vec::new();
@@ -319,13 +319,13 @@ fn above(slots: &[Slot], at: usize) -> Vec<String> {
 #[derive(Clone, Copy)]
 struct ProgramSum {
     processes: u64,
-    /// The CPU time; `None` if that of a process is not known.
+    /// The CPU time in ns; `None` if that of a process is not known.
     on_cpu: Option<u64>,
-    /// The time on the critical path; `None` if the run has no path.
+    /// The time on the critical path in ns; `None` if the run has no path.
     path: Option<u64>,
 }
 
-/// The sums by program, where they differ.
+/// The differences of the programs' sums, where they differ.
 fn programs(slots: &[Slot], base: usize, ask: &Ask) -> Vec<ProgramChange> {
     let runs = slots.first().map_or(0, |slot| slot.runs.len());
     let none = (0..runs).map(|run| {

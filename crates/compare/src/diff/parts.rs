@@ -1,8 +1,8 @@
-//! The parts of a run's wall time, along its critical path.
+//! Divides a run's wall time into parts, along its critical path.
 //!
 //! The path's segments add up to the time from COMMAND's exec to its end. Each wait for a CPU on it is
-//! divided by who had that CPU meanwhile, so that the time which others took is a part of its own. The
-//! run is also simulated on CPUs of its own: that time has no such part.
+//! divided by who had that CPU meanwhile, so that the time which others took is a part of its own. The run is
+//! also simulated on CPUs that it has for itself: the simulated time has no such part.
 
 use std::collections::BTreeMap;
 
@@ -18,19 +18,20 @@ pub use tr_insight::parts::{Part, PartTimes};
 use tr_insight::size;
 use tr_insight::verdicts::others;
 
-/// One run's parts, in ns: they add up to its wall time.
+/// The parts of one run's wall time, in ns. They add up to the wall time.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Parts {
     pub times: PartTimes,
-    /// The number of waits of each part.
+    /// The number of waits in each part.
     pub waits: BTreeMap<Part, u64>,
     /// The number of waits in `Network` that may be for servers on this machine.
     pub near: u64,
-    /// The names of the tasks in `Others`, each with its time in ns.
+    /// The names of the tasks whose time is the part `Others`, each with its time in ns.
     pub names: BTreeMap<String, u64>,
-    /// The time that the run takes on CPUs of its own, in ns.
+    /// The time in ns that the run takes on CPUs that it has for itself.
     pub alone: u64,
-    /// The number of CPUs that the run wanted at most for 90 % of this time; `None` unless it is one of a command.
+    /// The number of CPUs that suffice for the run during 90 % of the time `alone`; `None` unless it is a run
+    /// of a command.
     pub cpus: Option<u64>,
 }
 

@@ -1,4 +1,4 @@
-//! Sampled stacks on a CPU as a tree: programs, the functions that they call, and so on.
+//! Makes a tree of the stacks that were sampled on a CPU: programs, the functions that they call, and so on.
 
 use std::collections::{BTreeMap, HashMap};
 use std::fmt::Write;
@@ -12,15 +12,16 @@ use tr_insight::frames::{Name, Names};
 use tr_insight::label;
 use tr_text::escape;
 
-/// The largest number of nodes of a run's tree; a node takes some 60 bytes. Samples of further stacks are left out.
+/// The largest number of nodes of a run's tree; a node takes some 60 bytes. Samples of further stacks are
+/// left out.
 const NODES: usize = 1 << 20;
 
-/// Callers and callees. A caller's number is lower than those of its callees.
+/// A tree of callers and callees. The number of a caller is lower than the numbers of its callees.
 #[derive(Clone, Debug, Default)]
 pub struct Tree {
     names: Vec<Name>,
     numbers: HashMap<Name, u32>,
-    /// The number of each node's caller and the number of its name; a program has no caller.
+    /// For each node, the number of its caller and the number of its name. A program has no caller.
     nodes: Vec<(Option<u32>, u32)>,
     places: HashMap<(Option<u32>, u32), u32>,
 }
@@ -54,7 +55,7 @@ impl Tree {
         self.names.get(*name as usize)
     }
 
-    /// The callees of each node, and the programs, in order of their names.
+    /// For each node its callees, and the nodes of programs, in the order of their names.
     pub fn children(&self) -> (Vec<Vec<u32>>, Vec<u32>) {
         let mut children = vec![Vec::new(); self.nodes.len()];
         let mut programs = Vec::new();
@@ -84,13 +85,13 @@ impl Tree {
     }
 }
 
-/// A function's own time, and its time including the functions that it calls, in ns.
+/// The time of a function itself, and its time including the functions that it calls, in ns.
 pub type Times = (u64, u64);
 
 #[derive(Clone, Debug, Default)]
 pub struct Profile {
     tree: Tree,
-    /// The time in which each node was the innermost one, in ns.
+    /// The time in ns in which each node was the innermost one of a stack.
     own: Vec<u64>,
     /// The number of all samples, and the time that they stand for in ns.
     pub all: (u64, u64),
@@ -143,7 +144,7 @@ impl Profile {
         }
     }
 
-    /// The times of each function in each program. A function that calls itself counts once.
+    /// The times of each function in each program. A function that calls itself is counted once.
     pub fn functions(&self) -> BTreeMap<(String, Name), Times> {
         let mut sums: BTreeMap<(String, Name), Times> = BTreeMap::new();
         let nodes = &self.tree.nodes;
@@ -172,11 +173,11 @@ impl Profile {
     }
 }
 
-/// The sampled stacks of base and new: on each side the means of its runs.
+/// The sampled stacks of the base and of the new runs. Each side has the means of its runs.
 #[derive(Debug)]
 pub struct ProfilePair {
     pub tree: Tree,
-    /// The time in which each node was the innermost one, in ns, for base and new.
+    /// The time in ns in which each node was the innermost one of a stack, for base and new.
     pub own: [Vec<u64>; 2],
 }
 
@@ -197,14 +198,14 @@ impl ProfilePair {
         Some(ProfilePair { tree, own })
     }
 
-    /// A node's time in base and new.
+    /// The times of a node in base and new.
     pub fn at(all: &[Vec<u64>; 2], node: u32) -> [u64; 2] {
         let [base, new] = all;
         [base, new].map(|side| side.get(node as usize).copied().unwrap_or(0))
     }
 
-    /// One line for each stack: the program and its functions separated by semicolons, then the µs in base and the
-    /// µs in new, each after a blank.
+    /// The stacks as folded lines: the program and its functions separated by semicolons, then the µs in base
+    /// and the µs in new, each after a blank.
     pub fn folded(&self) -> String {
         let us = |ns: u64| ns.saturating_add(500) / 1000;
         let (children, programs) = self.tree.children();

@@ -1,4 +1,4 @@
-//! One recording, reduced to the compared figures.
+//! Reduces a recording to the figures that are compared.
 
 use std::ops::Range;
 
@@ -33,7 +33,7 @@ named! {
         RunQueue = "run-queue", tr_text::words::RUN_QUEUE_WAIT;
         Blocked = "blocked", tr_text::words::BLOCKED;
         Sleep = "sleep", tr_text::words::SLEEP;
-        /// The largest resident set (of any process), in bytes.
+        /// The memory of the process that needs most, as its largest resident set in bytes.
         Rss = "rss", "largest process's memory";
         CriticalPath = "critical-path", "critical path";
         Unknown = "unknown", tr_text::words::UNKNOWN;
@@ -41,11 +41,11 @@ named! {
 }
 
 impl Figure {
-    /// The figures of `--fail-on`: those of a whole recording for which a limit makes sense.
+    /// The figures of a whole recording for which `--fail-on` can set a limit.
     pub const GATES: [Figure; 4] = [Figure::Wall, Figure::OnCpu, Figure::RunQueue, Figure::Rss];
 }
 
-/// The figures of a recording, or of a process in it; `None` if unknown.
+/// The figures of a recording, or of a process in it. A figure that is not known is `None`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Figures([Option<u64>; Figure::ALL.len()]);
 
@@ -54,8 +54,8 @@ impl Figures {
         self.0.get(figure as usize).copied().flatten()
     }
 
-    /// The CPU time, if the unknown time is at most a twentieth of it: with more unknown time it does not measure the
-    /// task.
+    /// The CPU time in ns, if the unknown time is at most a twentieth of it. With more unknown time it does
+    /// not measure the task.
     pub(super) fn sure_on_cpu(&self) -> Option<u64> {
         let unknown = self.get(Figure::Unknown).unwrap_or(0);
         let on_cpu = self.get(Figure::OnCpu);
@@ -83,15 +83,15 @@ impl Figures {
     }
 }
 
-/// The number of keys of a process, the layout of its list, the most specific first: arguments with whole paths, with
-/// two parts of each path, with the names only; the label.
+/// The number of keys of a process. The first key is the most specific one: the arguments with whole paths,
+/// then with two parts of each path, then with the names only, then the label.
 pub const WAYS: usize = 4;
 
 #[derive(Clone, Debug)]
 pub struct Proc {
-    /// The parent's index; parents come before their children.
+    /// The index of the process's parent. Parents come before their children.
     pub parent: Option<usize>,
-    /// Equal keys mean the same process in several runs.
+    /// The keys of the process: processes of several runs that have an equal key are the same process.
     pub keys: [u64; WAYS],
     pub program: String,
     pub label: String,
@@ -100,18 +100,18 @@ pub struct Proc {
 
 #[derive(Clone, Debug, Default)]
 pub struct Run {
-    /// The file's name, escaped.
+    /// The name of the run's file, escaped for a terminal.
     pub file: String,
-    /// The address of the run's page, or of its recording, from the place of the comparison; `None` if it has none.
+    /// The address of the run's page, or of its recording, relative to the comparison; `None` if it has none.
     pub link: Option<String>,
-    /// COMMAND, escaped; empty without one.
+    /// The command line of COMMAND, escaped for a terminal; empty without a COMMAND.
     pub command: String,
     pub status: Option<u32>,
     pub cpus: usize,
     /// The number of CPUs that the build was allowed to use, if it is less than `cpus`.
     pub allowed: Option<u64>,
     pub kernel: String,
-    /// The CPU's model, escaped; empty where the recording does not tell it.
+    /// The model of the CPUs, escaped for a terminal; empty if the recording does not have it.
     pub cpu: String,
     pub method: String,
     /// The source of the run's times.
@@ -119,22 +119,22 @@ pub struct Run {
     /// The reason why the run's critical path is not known, if it is not.
     pub no_path: Option<String>,
     pub cut: bool,
-    /// Whether the recording ended while COMMAND ran.
+    /// Whether the recording ended while COMMAND was still running.
     pub unfinished: bool,
     pub lost: bool,
     pub figures: Figures,
     pub processes: Vec<Proc>,
-    /// The place of COMMAND among the processes.
+    /// The index of COMMAND among the processes.
     pub root: Option<usize>,
     pub steps: StepSums,
     pub path: Vec<Bar>,
-    /// The build's use of disks, the network and memory.
+    /// How much the build used disks, the network and memory.
     pub demands: Demands,
-    /// The size of a runner that the run needs.
+    /// The size of a runner that would suffice for the run.
     pub size: RunSize,
     /// The parts that the wall time consists of; `None` without scheduling events.
     pub parts: Option<Parts>,
-    /// The machine, and the system calls.
+    /// The loads of the machine during the run.
     pub machine: Loads,
     /// The sampled stacks on a CPU, if they were recorded.
     pub profile: Option<Profile>,
@@ -142,14 +142,14 @@ pub struct Run {
     pub timeline: Vec<Bar>,
 }
 
-/// The size of a runner that a run needs, as far as it is known.
+/// The size of a runner that would suffice for a run, as far as it is known.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct RunSize {
-    /// A bound in bytes that the memory of all processes together did not exceed.
+    /// An upper bound in bytes of the memory of all processes together.
     pub memory: Option<u64>,
-    /// The number of CPUs that the run wanted at most for 90 % of its time without other tasks.
+    /// The number of CPUs that suffice for the run during 90 % of its time without other tasks.
     pub cpus: Option<u64>,
-    /// The free space at the start less the least free space, in bytes.
+    /// The disk space that the run used, in bytes: the free space at the start less the least free space.
     pub disk: Option<u64>,
 }
 
@@ -163,13 +163,14 @@ impl RunSize {
     }
 }
 
-/// A process on the timeline, or the part of it on the critical path; times in ns since the start.
+/// A process on the timeline, or the part of it on the critical path. Times are in ns since the start of the
+/// recording.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Bar {
     pub from: u64,
     pub to: u64,
     pub program: String,
-    /// The process's label, escaped.
+    /// The label of the process, escaped for a terminal.
     pub label: String,
     /// The time of the process's threads, or its time on the path, in each of [`tr_text::words::STATES`].
     pub states: [u64; 5],
@@ -188,7 +189,7 @@ impl Bar {
 }
 
 impl Run {
-    /// Reduces an analysis. The critical path needs its timeline.
+    /// Reduces a recording to the compared figures. The critical path needs the analysis's timeline.
     pub fn new(file: &str, recording: &Recording) -> Run {
         let analysis = &recording.analysis;
         let meta = &analysis.meta;
@@ -258,7 +259,8 @@ impl Run {
     }
 }
 
-/// The run whose wall time is nearest to the median of the side. It stands for the side in pictures.
+/// The run of a side whose wall time is nearest to the median of the side. It stands for the side in
+/// pictures.
 pub(super) fn middle(runs: &[Run]) -> Option<&Run> {
     let wall = |run: &Run| run.figures.get(Figure::Wall);
     let walls: Vec<u64> = runs.iter().filter_map(wall).collect();
@@ -267,8 +269,8 @@ pub(super) fn middle(runs: &[Run]) -> Option<&Run> {
         .min_by_key(|run| wall(run).map_or(u64::MAX, |wall| wall.abs_diff(median)))
 }
 
-/// The processes over time, without those that only waited: a process with children that was on a CPU for
-/// less than a tenth of its time, for example make or a compiler's driver.
+/// The bars of the processes, without processes that only waited: those with children that were on a CPU for
+/// less than a tenth of their time, for example make or a compiler's driver.
 fn timeline(analysis: &Analysis) -> Vec<Bar> {
     let since = |time: Ktime| time.since(analysis.start);
     let worked = analysis.processes.iter().filter(|process| {

@@ -1,21 +1,19 @@
-//! The significance of a difference between two sides.
+//! Decides whether a difference between two sides is significant.
 //!
-//! With enough runs: the exact two-sided rank test of Mann and Whitney ("On a
-//! test of whether one of two random variables is stochastically larger than the
-//! other", Annals of Mathematical Statistics 18(1), 1947) at 5 %. Four against
-//! four can reach it (2 of 70 arrangements: 2.9 %), so can three against five and
-//! two against eight. It assumes no distribution: build times are skewed. With
-//! fewer runs: the difference of the medians is larger than a multiple of both
-//! sides' ranges (maximum less minimum), which the numbers of runs tell: [`factor`].
-//! With one run against one or two the spread is unknown.
+//! With enough runs: the exact two-sided rank test of Mann and Whitney ("On a test of whether one of two
+//! random variables is stochastically larger than the other", Annals of Mathematical Statistics 18(1), 1947)
+//! at 5 %. Four against four can reach it (2 of 70 arrangements: 2.9 %), so can three against five and two
+//! against eight. It assumes no distribution: build times are skewed. With fewer runs: the difference of the
+//! medians is larger than a multiple of both sides' ranges (maximum less minimum), which the numbers of runs
+//! tell: [`factor`]. With one run against one or two the spread is unknown.
 
 use serde::Serialize;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Verdict {
-    /// Too few runs: the spread is unknown.
+    /// There are too few runs, so that the spread is unknown.
     Unknown,
-    /// Runs of the same build differ as much.
+    /// The difference is one that runs of the same build have as well.
     Inside,
     Outside,
 }
@@ -30,11 +28,11 @@ impl Verdict {
     }
 }
 
-/// The method that decides whether a difference is within the spread.
+/// The method that decides whether a difference is within the spread of the runs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Statistic {
-    /// There is no decision: one run is compared with at most two.
+    /// There is no decision, because one run is compared with at most two.
     None,
     /// The difference is compared with a multiple of the larger of the sides' ranges.
     Range,
@@ -52,19 +50,20 @@ impl Statistic {
     }
 }
 
-/// The least p that the rank test can have, which is the p of sides that do not overlap.
+/// The least p that the rank test can have with these numbers of runs, which is the p of sides that do not
+/// overlap.
 fn least_p(few: usize, many: usize) -> f64 {
     let ways = (1..=few).map(|k| (many + k) as f64 / k as f64);
     2.0 / ways.product::<f64>()
 }
 
-/// How many times the larger of both sides' ranges the medians of so many runs must differ by.
+/// The factor by which the medians of this many runs must differ, as a multiple of the larger of the two
+/// sides' ranges.
 ///
-/// Of 100 pairs of equal builds at most five differ by more, if their times are normally distributed
-/// or log-normally with a σ of 0.5; up to eight if they are as skewed as waits are (exponential). By
-/// simulation, rounded up to a twentieth; a test repeats it. It is never less than 1, also where
-/// fewer than five would differ by so much: times that lie in two groups differ by nearly the range
-/// at every second run.
+/// Of 100 pairs of equal builds at most five differ by more, if their times are normally distributed or
+/// log-normally with a σ of 0.5; up to eight if they are as skewed as waits are (exponential). By simulation,
+/// rounded up to a twentieth; a test repeats it. It is never less than 1, also where fewer than five would
+/// differ by so much: times that lie in two groups differ by nearly the range at every second run.
 pub fn factor(base: usize, new: usize) -> f64 {
     match (base.min(new), base.max(new)) {
         (1, ..=3) => 3.2,
@@ -83,14 +82,14 @@ pub fn factor(base: usize, new: usize) -> f64 {
 /// The values of base and new, and whether the runs' spread explains their difference.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Difference {
-    /// The medians of each side.
+    /// The median of the base. The next field is the median of the new runs.
     pub base: u64,
     pub new: u64,
-    /// The larger of the sides' ranges, if there are enough runs.
+    /// The larger of the two sides' ranges, if there are enough runs.
     pub spread: Option<u64>,
-    /// The largest difference within the spread, if there are too few runs for the rank test.
+    /// The largest difference that counts as within the spread, if there are too few runs for the rank test.
     pub limit: Option<u64>,
-    /// The p of the rank test, if there are enough runs for it.
+    /// The p value of the rank test, if there are enough runs for it.
     pub p: Option<f64>,
     pub verdict: Verdict,
 }
@@ -100,7 +99,7 @@ const EXACT: usize = 40;
 pub const ALPHA: f64 = 0.05;
 
 impl Difference {
-    /// Compares two sides; `None` if one has no value.
+    /// Compares the values of two sides; `None` if one side has no value.
     pub fn new(base: &[u64], new: &[u64]) -> Option<Difference> {
         let statistic = Statistic::of(base.len(), new.len());
         let spread = (statistic != Statistic::None).then(|| range(base).max(range(new)));
@@ -130,7 +129,7 @@ impl Difference {
         Some(judged)
     }
 
-    /// The value of the larger side.
+    /// The median of the larger side.
     pub fn most(&self) -> u64 {
         self.base.max(self.new)
     }
@@ -151,7 +150,7 @@ impl Difference {
     }
 }
 
-/// The middle value, or the mean of the middle two.
+/// The median of some values: the middle one, or the mean of the middle two.
 pub fn median(values: &[u64]) -> Option<u64> {
     let mut sorted = values.to_vec();
     sorted.sort_unstable();
@@ -165,7 +164,7 @@ fn range(values: &[u64]) -> u64 {
     most.zip(least).map_or(0, |(most, least)| most - least)
 }
 
-/// The ranks of the values from 1 on, doubled, so that the mean rank of equal values is an integer.
+/// The ranks of the values, counted from 1 and doubled, so that the mean rank of equal values is an integer.
 fn doubled_ranks(values: &[u64]) -> Vec<usize> {
     let mut sorted = values.to_vec();
     sorted.sort_unstable();
@@ -177,8 +176,8 @@ fn doubled_ranks(values: &[u64]) -> Vec<usize> {
     values.iter().map(rank).collect()
 }
 
-/// The two-sided p of the rank test: the share of the assignments of ranks whose
-/// rank sum is at least as far from its mean. Equal values have their mean rank.
+/// The two-sided p value of the rank test: the share of the assignments of ranks whose rank sum is at least
+/// as far from its mean. Equal values have their mean rank.
 fn mann_whitney(base: &[u64], new: &[u64]) -> f64 {
     let all: Vec<u64> = base.iter().chain(new).copied().collect();
     let ranks = doubled_ranks(&all);
@@ -249,7 +248,7 @@ fn upper_tail(z: f64) -> f64 {
     (-z * z / 2.0).exp() / (2.0 * std::f64::consts::PI).sqrt() * sum
 }
 
-/// A difference with its sign; `–` for none.
+/// A difference with its sign, as text; `–` if there is none.
 pub(super) fn signed(difference: i128, show: impl Fn(u64) -> String) -> String {
     let size = u64::try_from(difference.unsigned_abs()).unwrap_or(u64::MAX);
     match difference.signum() {
@@ -259,7 +258,7 @@ pub(super) fn signed(difference: i128, show: impl Fn(u64) -> String) -> String {
     }
 }
 
-/// A difference in percent of the base.
+/// A difference in percent of the base, as text.
 pub(super) fn percent(judged: &Difference) -> String {
     if judged.base == 0 || judged.difference() == 0 {
         return String::new();
@@ -335,11 +334,11 @@ mod tests {
         );
     }
 
-    /// Draws of a distribution, the same ones each time.
+    /// Random numbers of several distributions, the same ones each time.
     struct Draws(u64);
 
     impl Draws {
-        /// Evenly between 0 and 1.
+        /// A random number that is evenly distributed between 0 and 1.
         fn even(&mut self) -> f64 {
             self.0 ^= self.0 << 13;
             self.0 ^= self.0 >> 7;
@@ -369,7 +368,7 @@ mod tests {
         }
     }
 
-    /// The table of [`factor`], by simulation.
+    /// Verifies the table of [`factor`] by simulation.
     #[test]
     fn five_of_a_hundred_equal_builds_differ() {
         let mut draws = Draws(0x9e37_79b9_7f4a_7c15);

@@ -1,4 +1,4 @@
-//! Steps of one kind and name, compared: the sums over all of them in a run.
+//! Compares the steps of one kind and name: the sums over all of them in a run.
 
 use std::cmp::Reverse;
 
@@ -10,28 +10,28 @@ use tr_insight::parts::Part;
 use tr_insight::step_sums::StepSum;
 use tr_programs::steps::StepKind;
 
-/// A kind and name of steps with a difference.
+/// The difference of all steps that have the same kind and name.
 #[derive(Clone, Debug)]
 pub struct StepChange {
     pub kind: StepKind,
     pub name: String,
-    /// The medians of the number of steps, in base and new.
+    /// The median numbers of such steps, in base and new.
     pub count: (u64, u64),
     pub wall: Difference,
     pub on_cpu: Option<Difference>,
-    /// The part of the wall time in which the step got no CPU.
+    /// The part of the wall time in which the step could run but got no CPU.
     pub starved: Option<Difference>,
     pub path: Option<Difference>,
-    /// The number of failed steps in all runs of base and new.
+    /// The numbers of failed steps in all runs of the base and in all new runs.
     pub failed: (u64, u64),
-    /// The part of the wall time that grew most.
+    /// The part of the step's wall time that grew most, and its difference.
     pub more: Option<(Part, Difference)>,
     /// The reason why a step failed or was slow in the new runs, with the evidence.
     pub held: Option<String>,
 }
 
 impl StepChange {
-    /// Whether the step failed in new runs only.
+    /// Whether the step failed in new runs, but in none of the base.
     pub fn fails_now(&self) -> bool {
         fails_now(self.failed.0, self.failed.1)
     }
@@ -42,8 +42,8 @@ fn fails_now(base: u64, new: u64) -> bool {
     base == 0 && new > 0
 }
 
-/// The steps that differ: first those that fail only now, then by the difference of wall time, largest first. In
-/// a run without a step, the step counts as 0 ns.
+/// The steps that differ: first those that fail only now, then by the difference of wall time, the largest
+/// first. A run without a step counts as one in which the step took 0 ns.
 pub fn changes(base: &[Run], new: &[Run], ask: &Ask) -> Vec<StepChange> {
     let runs = base.iter().chain(new);
     let mut keys: Vec<&Key> = runs.flat_map(|run| run.steps.keys()).collect();

@@ -1,4 +1,4 @@
-//! The tables of `tr diff`, each declared once for text, Markdown and the page.
+//! The tables of `tr diff`. Each is declared once for text, Markdown and the page.
 
 use super::explain;
 use std::collections::BTreeMap;
@@ -22,13 +22,13 @@ pub(super) struct Frame {
     pub noun: Option<&'static str>,
     /// The number of rows: those shown, and all.
     pub rows: (usize, usize),
-    /// Whether a comment shows the rows only on demand.
+    /// Whether a comment on a pull request shows the rows only on demand.
     pub folded: bool,
     pub note: Option<&'static str>,
 }
 
 impl Frame {
-    /// The title with the numbers of rows.
+    /// The title of the table with the numbers of rows.
     pub fn counted(&self) -> Title {
         match (self.noun, self.rows) {
             (None, _) => self.title.into(),
@@ -42,7 +42,7 @@ impl Frame {
 }
 
 pub(super) trait Medium {
-    /// The width of a column of words in a table of figures.
+    /// The width in columns of a column of words in a table of figures.
     fn room(&self) -> usize {
         usize::MAX
     }
@@ -61,7 +61,7 @@ pub(super) fn difference(figure: Figure, judged: &Difference) -> String {
     signed(judged.difference(), |size| value(figure, size))
 }
 
-/// The verdict on a difference, in words: `outside, p = 0.029`.
+/// The verdict on a difference, as text: `outside, p = 0.029`.
 fn verdict(judged: &Difference, show: impl Fn(u64) -> String) -> Cell {
     let Some(word) = judged.verdict.word() else {
         return Cell::Empty;
@@ -84,7 +84,7 @@ fn count(base: u64, new: u64) -> Cell {
     }
 }
 
-/// The verdict on a step, in words: that it fails now, and which part of its wall time grew most.
+/// The verdict on a step, as text: that it fails now, and which part of its wall time grew most.
 fn verdict_of(step: &StepChange) -> String {
     let more = step.more.as_ref().map(|(part, it)| {
         let more = signed(it.difference(), units::time);
@@ -106,7 +106,8 @@ fn time(judged: Option<&Difference>) -> Cell {
     })
 }
 
-/// Shows rows, unless there are none: all rows of figures, but of names only as many as the user asked for.
+/// Shows a table, unless it has no rows: a table of figures with all rows, and a table of names with only as
+/// many as the user chose.
 fn show<R>(
     diff: &Diff,
     to: &mut impl Medium,
@@ -133,13 +134,13 @@ fn show<R>(
     }
 }
 
-/// The parts of the difference, then its tables.
+/// Shows the parts of the difference, and then the other tables of differences.
 pub(super) fn show_changes(diff: &Diff, to: &mut impl Medium) {
     show_parts(diff, to);
     show_rest(diff, to);
 }
 
-/// The differences of the whole, of processes, steps and programs.
+/// Shows the differences of the whole recordings, of processes, of steps and of programs.
 pub(super) fn show_rest(diff: &Diff, to: &mut impl Medium) {
     show_figures(diff, to);
     for what in What::ALL {
@@ -150,7 +151,7 @@ pub(super) fn show_rest(diff: &Diff, to: &mut impl Medium) {
     show_programs(diff, to);
 }
 
-/// The figures of the machine, and the builds' use of it.
+/// Shows the figures of the machine, and how the builds used it.
 pub(super) fn show_machine(diff: &Diff, to: &mut impl Medium) {
     type LoadRow<'a> = &'a (Load, Difference);
     let table = Table::new("", |(load, _): &LoadRow<'_>| load.title().to_owned())
@@ -196,7 +197,8 @@ fn show_figures(diff: &Diff, to: &mut impl Medium) {
     );
 }
 
-/// The parts of the wall time that differ, and the rest: the differences add up to the wall time's.
+/// Shows the parts of the wall time that differ, and the rest. The differences add up to that of the wall
+/// time.
 pub(super) fn show_parts(diff: &Diff, to: &mut impl Medium) {
     type PartRow = (&'static str, Option<Difference>, i128);
     let Some(wall) = diff.whole(Figure::Wall) else {
@@ -249,7 +251,7 @@ fn several(diff: &Diff) -> bool {
     diff.base.len() + diff.new.len() > 2
 }
 
-/// Whether there are enough runs to know their spread.
+/// Whether there are enough runs to know how much equal builds differ.
 fn has_spread(diff: &Diff) -> bool {
     Statistic::of(diff.base.len(), diff.new.len()) != Statistic::None
 }
@@ -312,7 +314,7 @@ fn show_steps(diff: &Diff, to: &mut impl Medium) {
     show(diff, to, frame("by step", Some("step")), table, &diff.steps);
 }
 
-/// The steps that fail or are slower now, with the reason.
+/// Shows the steps that fail or are slower now, with the reason.
 fn show_verdicts(diff: &Diff, to: &mut impl Medium) {
     let told = |step: &&StepChange| step.fails_now() || step.more.is_some();
     let rows = diff.steps.iter().filter(told);

@@ -1,4 +1,4 @@
-//! `tr diff` as text.
+//! Writes `tr diff` as text for a terminal.
 
 use super::functions::NONE;
 use super::tables::{Frame, Medium};
@@ -14,7 +14,8 @@ struct Terminal<'a> {
 }
 
 impl Medium for Terminal<'_> {
-    /// Two words share the width beside the figures and a function's least.
+    /// The width in columns of a column of words. Two such columns share the width that the figures and the
+    /// least width of a function's name leave.
     fn room(&self) -> usize {
         (self.style.width.saturating_sub(60) / 2).clamp(8, 40)
     }

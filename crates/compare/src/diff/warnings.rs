@@ -1,10 +1,10 @@
-//! The reasons that make a comparison unfair, and the rule by which it judges.
+//! Words the reasons that make a comparison unfair, and the rule by which it judges.
 
 use super::{commands, conclusion, explain, methods};
 use super::{ends, spread, Diff, Run};
 use tr_text::units;
 
-/// The reasons that make the comparison unfair.
+/// The reasons that make the comparison unfair, as text.
 pub(super) fn warnings(diff: &Diff) -> Vec<String> {
     let mut said = Vec::new();
     let runs = || diff.base.iter().chain(&diff.new);

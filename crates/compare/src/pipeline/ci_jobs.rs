@@ -1,5 +1,5 @@
-//! What the CI system tells of its jobs: their times by its own clock, those that were not recorded,
-//! the waits for a runner, and who needs whom.
+//! Adds the facts that a CI system reports about its jobs: their times by its own clock, jobs that were not
+//! recorded, the waits for a runner, and which job needs which.
 
 use std::collections::BTreeMap;
 
@@ -20,7 +20,7 @@ impl Job {
         }
     }
 
-    /// Adds a further recording of the same job.
+    /// Adds a further recording of the same job to the job.
     fn add(&mut self, other: Job) {
         self.steps.extend(other.steps);
         self.steps.sort_by_key(|step| std::cmp::Reverse(step.ns));

@@ -1,5 +1,5 @@
-//! `tr pipeline` as a page: the jobs over the wall time, what each waited for, the path through them.
-//! It has no script.
+//! Writes `tr pipeline` as a page: the jobs over the wall time, what each waited for, the path through them.
+//! The page has no script.
 
 use std::fmt::Write;
 
@@ -13,7 +13,7 @@ use tr_text::units;
 /// The height of a job's row and of its bar, in CSS pixels.
 const ROW: usize = 26;
 const BAR: usize = 18;
-/// The colours of jobs on the path.
+/// The number of colours for jobs on the path.
 const COLORS: usize = 8;
 /// The share of the axis's width, in percent, above which a bar has its name in it.
 const NAMED: f64 = 18.0;

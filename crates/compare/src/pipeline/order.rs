@@ -1,5 +1,5 @@
-//! Who waited for whom by a job graph, and the jobs in the order of the graph: the clocks of two machines
-//! may have a job before one that it needs.
+//! Determines which job waited for which by a graph of jobs, and puts the jobs into the order of the graph.
+//! By the clocks of two machines a job may seem to begin before one that it needs.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -24,7 +24,7 @@ fn numberless(name: &str) -> &str {
     name.split(" #").next().unwrap_or_default()
 }
 
-/// The jobs by each of their names.
+/// The indices of the jobs that have each name of the graph.
 fn by_name<'a>(jobs: &'a [Job], graph: &Graph) -> BTreeMap<&'a str, Vec<usize>> {
     let mut all: BTreeMap<&str, Vec<usize>> = BTreeMap::new();
     for (at, job) in jobs.iter().enumerate() {
@@ -36,7 +36,7 @@ fn by_name<'a>(jobs: &'a [Job], graph: &Graph) -> BTreeMap<&'a str, Vec<usize>> 
     all
 }
 
-/// Warnings where the graph and the recordings do not fit together.
+/// Warnings about a graph and recordings that do not fit together.
 pub(super) fn strangers(jobs: &[Job], graph: &Graph) -> Vec<String> {
     let there = by_name(jobs, graph);
     let named = graph
@@ -76,10 +76,10 @@ pub(super) fn strangers(jobs: &[Job], graph: &Graph) -> Vec<String> {
     said
 }
 
-/// The jobs that each job needs by a graph, whatever the clocks say.
+/// The indices of the jobs that each job needs by a graph, whatever the clocks show.
 ///
 /// # Errors
-/// The graph has a cycle: in words.
+/// A text that names a cycle in the graph.
 pub(super) fn given(jobs: &[Job], graph: &Graph) -> Result<Vec<Vec<usize>>, String> {
     let names: BTreeMap<&str, usize> = graph.keys().map(String::as_str).zip(0..).collect();
     let place = |name: &String| names.get(name.as_str()).copied();
@@ -101,7 +101,7 @@ pub(super) fn given(jobs: &[Job], graph: &Graph) -> Result<Vec<Vec<usize>>, Stri
         .collect())
 }
 
-/// The needs of each job, but only those that began before the job itself.
+/// The indices of the jobs that each job needs, but only of those that began before the job itself.
 pub(super) fn earlier(jobs: &[Job], graph: &Graph) -> Vec<Vec<usize>> {
     let there = by_name(jobs, graph);
     let needs = (0..jobs.len()).map(|at| {
@@ -112,7 +112,8 @@ pub(super) fn earlier(jobs: &[Job], graph: &Graph) -> Vec<Vec<usize>> {
     needs.collect()
 }
 
-/// The jobs that one job needs. A needed job without a recording is replaced by the jobs that it needs itself.
+/// The indices of the jobs that one job needs. A needed job without a recording is replaced by the jobs that
+/// it needs itself.
 fn needed(
     jobs: &[Job],
     at: usize,
@@ -151,10 +152,10 @@ fn begun(jobs: &[Job], at: usize, all: &[usize]) -> Vec<usize> {
         .collect()
 }
 
-/// The indices in an order in which each one follows all that it needs; otherwise the order is kept.
+/// The indices of jobs in an order in which each one follows all that it needs. Otherwise the order is kept.
 ///
 /// # Errors
-/// A cycle, which begins and ends with the same one.
+/// The indices of a cycle, which begins and ends with the same one.
 fn sorted(needs: &[&[usize]]) -> Result<Vec<usize>, Vec<usize>> {
     let mut users = vec![Vec::new(); needs.len()];
     for (at, needs) in needs.iter().enumerate() {
