@@ -1,4 +1,4 @@
-//! What a forecast assumes.
+//! Words the assumptions of a forecast.
 
 use super::predictor::{Predictor, COLD};
 
@@ -23,7 +23,7 @@ impl Predictor {
         }
     }
 
-    /// The assumption about the jobs of build tools, in words.
+    /// The assumption about the jobs of build tools, as text.
     fn jobs(&self) -> Option<String> {
         if self.tools.jobs.is_empty() {
             return None;
@@ -55,7 +55,7 @@ impl Predictor {
         })
     }
 
-    /// The assumptions that hold for any number of jobs, in words.
+    /// The assumptions that apply to any number of jobs, as text.
     pub(super) fn assumed_of_all(&self) -> Vec<String> {
         let mut assumed = vec![self.others()];
         if self.is_beside() {
@@ -91,7 +91,7 @@ impl Predictor {
         assumed
     }
 
-    /// The assumption about waits and work, in words.
+    /// The assumption about waits and work, as text.
     fn waits(&self) -> String {
         let mut same = Vec::new();
         let mut other = Vec::new();

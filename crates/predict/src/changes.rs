@@ -1,4 +1,4 @@
-//! What a user asks for, as changes of the recorded run.
+//! Turns the changes that a user requests into changes of the simulated run.
 
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
@@ -25,9 +25,9 @@ fn factor(by: f64) -> u64 {
 #[derive(Default)]
 pub(super) struct ChangeSet {
     pub list: Vec<Change>,
-    /// The changes that count at best, probably and at worst, for each machine.
+    /// For each machine, the sets of changes that count at best, probably and at worst.
     pub variants: Vec<[Changes; 3]>,
-    /// The number of tests that are split among the machines.
+    /// The number of tests that are divided among the machines.
     pub tests: usize,
 }
 
@@ -35,7 +35,7 @@ pub(super) struct ChangeSet {
 const ALL: &[usize] = &[0, 1, 2];
 
 impl ChangeSet {
-    /// Adds a change which leaves `remains` thousandths of a time, and returns the bit of the change.
+    /// Adds a change that leaves `remains` thousandths of a time, and returns the bit of the change.
     fn push(&mut self, time: Without, remains: u64) -> Changes {
         let bit: Changes = 1u32.checked_shl(self.list.len() as u32).unwrap_or(0);
         self.list.push(Change {
@@ -57,7 +57,7 @@ impl ChangeSet {
         }
     }
 
-    /// Splits the tests: each machine leaves out the tests of the other machines.
+    /// Divides the tests among machines: each machine leaves out the tests of the others.
     fn split(&mut self, facts: &Facts<'_>, shards: u64) -> Result<(), NoForecast> {
         let tests = tests(facts);
         if tests.len() < 2 {
@@ -78,7 +78,8 @@ impl ChangeSet {
     }
 }
 
-/// The tests that have a process of their own and no test below it: each with its cost in ns and its executions.
+/// The tests that have a process of their own and contain no other test: each with its cost in ns and its
+/// executions.
 fn tests(facts: &Facts<'_>) -> Vec<(u64, Vec<Group>)> {
     let steps = Steps::new(facts.analysis, &facts.recording.imports.spans);
     let costs = Costs::new(facts.recording, facts.path, &steps);
@@ -120,7 +121,7 @@ fn tests(facts: &Facts<'_>) -> Vec<(u64, Vec<Group>)> {
         .collect()
 }
 
-/// The changes that a user asks for.
+/// The changes that a user requests, for the simulated run.
 pub(super) fn changes(facts: &Facts<'_>, wanted: &Wanted) -> Result<ChangeSet, NoForecast> {
     let mut made = ChangeSet {
         variants: vec![[0; 3]],
@@ -184,8 +185,9 @@ fn whole(of: Box<[bool]>) -> Without {
     }
 }
 
-/// The executions whose command line matches, without those below another match. It is an error if there are none,
-/// or if the recorded command itself matches, because nothing would be left.
+/// The executions whose command line matches a regular expression, without descendants of another match. The
+/// result is an error if there are none, or if the recorded command itself matches, because nothing would be
+/// left.
 fn matching(facts: &Facts<'_>, regex: &Regex, option: &str) -> Result<Vec<Group>, NoForecast> {
     let matches = |group: Group| {
         let line = facts.args(group).join(&b' ');
@@ -216,7 +218,7 @@ fn matching(facts: &Facts<'_>, regex: &Regex, option: &str) -> Result<Vec<Group>
     }
 }
 
-/// Picks `count` groups that are evenly spread over all.
+/// Picks `count` groups that are evenly spread over the list.
 fn spread(of: &[Group], count: usize) -> Vec<Group> {
     let all = of.iter().enumerate();
     let chosen = all.filter(|(at, _)| (at + 1) * count / of.len() > at * count / of.len());

@@ -1,4 +1,4 @@
-//! The changes that a user asks for, and the forecast.
+//! The changes that a user can request, and the forecast.
 
 use std::collections::BTreeMap;
 
@@ -16,29 +16,30 @@ use tr_text::units;
 pub struct Wanted {
     pub cpus: Option<u64>,
     pub jobs: Option<u64>,
-    /// The CPU quota in thousandths of a CPU.
+    /// The quota of CPU time, in thousandths of a CPU.
     pub quota: Option<u64>,
-    /// Programs, each with the factor by which it is faster.
+    /// The programs that become faster, each with the factor.
     pub faster: Vec<(String, f64)>,
-    /// Patterns of executions that are left out together with their descendants.
+    /// The patterns of executions that are left out together with their descendants.
     pub without: Vec<Regex>,
-    /// Patterns of executions, each with the share that is left out.
+    /// The patterns of executions of which a share is left out because a cache answers them, each with the
+    /// share.
     pub cached: Vec<(Regex, f64)>,
-    /// The factor by which waits for disks are shorter.
+    /// The factor by which waits for disks become shorter.
     pub disk: Option<f64>,
     pub network: Option<f64>,
     /// Whether the run has the machine for itself: other tasks take no CPU time.
     pub alone: bool,
     pub longest_first: bool,
-    /// The number of machines among which the tests are split.
+    /// The number of machines among which the tests are divided.
     pub shards: Option<u64>,
-    /// Whether a table of machines is wanted.
+    /// Whether the user requests a table of machines.
     pub table: bool,
-    /// The price of one CPU for a minute.
+    /// The price of one CPU for one minute.
     pub price: Option<f64>,
 }
 
-/// A forecast time with its lower and its upper bound, in ns.
+/// A forecast time with its lower and its upper bound, all in ns.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Interval {
     pub low: u64,
@@ -46,7 +47,7 @@ pub struct Interval {
     pub high: u64,
 }
 
-/// A part of the critical path in the forecast schedule.
+/// A part of the critical path in the simulated run of a forecast.
 #[derive(Clone, Debug, PartialEq, Eq, serde::Serialize)]
 pub struct Part {
     pub name: String,
@@ -54,84 +55,90 @@ pub struct Part {
     pub ns: u64,
 }
 
-/// The number of CPUs beyond which more CPUs gain nothing.
+/// The number of CPUs beyond which further CPUs save next to no time.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Knee {
     pub cpus: u64,
-    /// The parts of the critical path with that number of CPUs.
+    /// The parts of the critical path with that number of CPUs, which are the reason.
     pub because: Vec<Part>,
 }
 
-/// The forecast for one machine of a table.
+/// The forecast for one machine, as a row of a table.
 #[derive(Clone, Debug)]
 pub struct Row {
     pub cpus: u64,
     pub jobs: Option<u64>,
     pub wall: Interval,
-    /// A bound in bytes of the memory of all processes together; `None` if a process's memory is not known.
+    /// An upper bound in bytes of the memory of all processes together; `None` if a process's memory is not
+    /// known.
     pub memory: Option<u64>,
-    /// The price of the CPUs' time.
+    /// The price of the CPUs for the forecast time.
     pub cost: Option<f64>,
     pub decides: String,
 }
 
-/// A forecast. Times in ns.
+/// A forecast of how long a recorded run takes on another machine or with changes. Times are in ns.
 #[derive(Clone, Debug)]
 pub struct Forecast {
-    /// The recorded length of the critical path.
+    /// The recorded length of the critical path in ns.
     pub recorded: u64,
-    /// The forecast without any change, if the simulation is too far off for a comparison with the recorded time.
+    /// The forecast time in ns without any change, if the simulation is too far off for a comparison with the
+    /// recorded time.
     pub unchanged: Option<u64>,
     pub wall: Interval,
     pub cpus: u64,
     pub recorded_cpus: u64,
     pub jobs: Option<u64>,
-    /// The number of machines among which tests are split.
+    /// The number of machines among which the tests are divided.
     pub shards: Option<u64>,
-    /// The CPU time of the forecast run.
+    /// The CPU time of the forecast run in ns.
     pub on_cpu: u64,
-    /// A bound in bytes of the memory of all processes together; `None` if a process's memory is not known.
+    /// An upper bound in bytes of the memory of all processes together; `None` if a process's memory is not
+    /// known.
     pub memory: Option<u64>,
     pub path: Vec<Part>,
     pub knee: Option<Knee>,
-    /// The cost of the forecast run.
+    /// The price of the forecast run.
     pub cost: Option<f64>,
     pub cheapest: Option<Row>,
     pub table: Vec<Row>,
-    /// The assumptions of the forecast, and the facts that it lacks.
+    /// The assumptions of the forecast, and the facts that it lacks, as text.
     pub assumed: Vec<String>,
-    /// The reasons why the forecast is doubtful: for example, the recorded run failed or is incomplete.
+    /// The reasons why the forecast is doubtful, as text: for example, the recorded run failed or is
+    /// incomplete.
     pub warnings: Vec<String>,
 }
 
 #[derive(Clone, Debug)]
 pub enum NoForecast {
     Path(NoPath),
-    /// The recording has only totals. If no change shortens the work, the run takes at least its CPU time divided by the
-    /// number of CPUs.
+    /// The recording has only totals of the tasks, which cannot be simulated. If no change shortens the work,
+    /// the run takes at least its CPU time divided by the number of CPUs.
     Totals {
         at_best: Option<u64>,
         cpus: u64,
     },
-    /// Nothing matches a name or a regular expression.
+    /// A name or a regular expression matches nothing in the recording. The text says which.
     NoMatch(String),
-    /// A regular expression matches the recorded command itself.
+    /// A regular expression matches the recorded command itself, so that nothing would be left. The text says
+    /// which.
     Nothing(String),
     /// The recording has no tool whose jobs are known.
     NoJobs,
-    /// The recording has no two tests with a process each.
+    /// The recording does not have two tests with a process each.
     NoTests,
 }
 
-/// The most CPUs of a forecast's table and of a search for the knee: a bound of the work.
+/// The largest number of CPUs in a forecast's table and in the search for the number that suffices. A bound
+/// of the work.
 pub const MOST_CPUS: u64 = 64;
-/// The number of parts of a path that are printed.
+/// The largest number of parts of a path that are printed.
 const PARTS: usize = 6;
 /// The width of the command in a warning, in columns.
 const COMMAND: usize = 60;
 
-/// The lower bound that totals allow: the CPU time, divided evenly among the CPUs. The effect of a change on it is not
-/// known.
+/// The lower bound that a recording with only totals allows: the CPU time, divided evenly among the CPUs. The
+/// effect of a change on it is not known.
 pub(crate) fn totals(analysis: &Analysis, wanted: &Wanted) -> NoForecast {
     let cpus = wanted
         .cpus
@@ -178,7 +185,7 @@ pub(crate) fn warnings(recording: &Recording) -> Vec<String> {
     said
 }
 
-/// The parts of a path by process, the longest first.
+/// The parts of a simulated critical path by process, the longest first.
 pub(crate) fn parts(analysis: &Analysis, done: &Done) -> Vec<Part> {
     let mut by_name: BTreeMap<String, u64> = BTreeMap::new();
     for leg in &done.legs {

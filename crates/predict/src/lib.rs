@@ -1,7 +1,7 @@
 //! Forecasts: the time that a recorded run takes on another machine, or with changes.
 //!
-//! The schedule ([`tr_analyze::schedule`]) simulates the run. Here are the changes that a user asks
-//! for, and how wrong a forecast may be.
+//! The schedule ([`tr_analyze::schedule`]) simulates the run. This crate has the changes that a user
+//! requests, and estimates how wrong a forecast may be.
 #![forbid(unsafe_code)]
 
 mod assumed;

@@ -1,4 +1,4 @@
-//! A forecast as a page: the recorded schedule beside simulated ones, for a grid of machines.
+//! Writes a forecast as a page: the recorded schedule beside simulated ones, for a grid of machines.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -17,13 +17,13 @@ use tr_text::{escape, json, units};
 
 /// The largest number of processes that are drawn, so that 64 schedules fit into a page.
 const DRAWN: usize = 120;
-/// The unit of the bars' times, in ns. It is a layout of the page's data.
+/// The unit of the bars' times in ns. It is part of the layout of the page's data.
 const UNIT: u64 = 1000;
 /// The divisor of the total CPU time: a process that starts others is drawn if it has at least this share. A guess:
 /// with less, the schedule has more bars than anybody reads.
 const WORKS: u64 = 10;
 
-/// The interactive page of a forecast. It draws the longest processes.
+/// The interactive page of a forecast in HTML. It draws the longest processes.
 pub fn page(
     predictor: &Predictor,
     analysis: &Analysis,
@@ -44,20 +44,20 @@ pub fn page(
     ))
 }
 
-/// The recorded schedule and simulated ones. Walls are in ns; the beginning and the end of each bar
-/// are in `unit` ns since the run's beginning.
+/// The recorded schedule and the simulated ones that the page can show. Walls are in ns; the beginning and
+/// the end of each bar are in `unit` ns since the run's beginning.
 #[derive(Serialize)]
 struct Schedules {
     command: String,
     recorded: Recorded,
-    /// The CPUs and the jobs that are shown first.
+    /// The number of CPUs and the number of jobs of the schedule that is shown first.
     start: (u64, Option<u64>),
     unit: u64,
     names: Vec<String>,
     programs: Vec<String>,
     processes: usize,
     assumed: Vec<String>,
-    /// The sentence beside a wide forecast.
+    /// The sentence that is shown beside a forecast which is not narrow.
     wide: String,
     runs: Vec<Run>,
 }
@@ -72,7 +72,7 @@ struct Recorded {
 #[derive(Serialize)]
 struct Run {
     cpus: u64,
-    /// The number of jobs; `None` for as many as in the recording.
+    /// The number of jobs at once; `None` for as many as in the recording.
     jobs: Option<u64>,
     /// The length of the run at best, likely and at worst, in ns.
     wall: [u64; 3],
@@ -81,7 +81,7 @@ struct Run {
     /// The share of the CPUs that is used, in percent.
     used: u64,
     decides: String,
-    /// The beginning and the end of each drawn process; they are equal if the process is left out.
+    /// The beginning and the end of each drawn process, in turn. They are equal if the process is left out.
     bars: Vec<u64>,
     path: Vec<u32>,
 }
@@ -136,7 +136,7 @@ fn drawn(predictor: &Predictor, analysis: &Analysis, most: usize) -> Vec<Process
     all
 }
 
-/// The numbers of CPUs and of jobs for which schedules are simulated.
+/// The numbers of CPUs and of jobs for which schedules are simulated for the page.
 fn grid(predictor: &Predictor, chosen: u64, wanted: Option<u64>) -> Vec<(u64, Option<u64>)> {
     let more = [chosen, predictor.recorded_cpus];
     let cpus: BTreeSet<u64> = powers().chain(more).collect();
@@ -183,7 +183,7 @@ fn run(
     }
 }
 
-/// The simulated life of each process, in ns.
+/// The beginning and the end of each process in a simulated run, in ns.
 fn lives(analysis: &Analysis, done: &Done) -> BTreeMap<ProcessIx, (u64, u64)> {
     let mut lives: BTreeMap<ProcessIx, (u64, u64)> = BTreeMap::new();
     for life in &done.lives {

@@ -1,4 +1,4 @@
-//! The simulation behind a forecast, and how wrong its time may be.
+//! Runs the simulation behind a forecast, and estimates how wrong its time may be.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -30,19 +30,19 @@ pub struct Predictor {
     pub(crate) wanted: Wanted,
     pub(crate) recorded: u64,
     pub(crate) recorded_cpus: u64,
-    /// The changes that count at best, probably and at worst, for each machine.
+    /// For each machine, the sets of changes that count at best, probably and at worst.
     pub(crate) variants: Vec<[Changes; 3]>,
     /// The number of tests that are split among machines.
     pub(crate) tests: usize,
-    /// The number of other tasks beside the run, in thousandths of a task.
+    /// The number of tasks outside of the run that use CPUs beside it, in thousandths of a task.
     pub(crate) others: u64,
-    /// The simulated time of the recorded run on its own machine.
+    /// The simulated time of the recorded run on its own machine, in ns.
     pub(crate) replayed: u64,
-    /// The share of the recorded time that other tasks took, in thousandths.
+    /// The share of the recorded time that tasks outside of the run took, in thousandths.
     pub(crate) taken: u64,
     /// The recorded mean number of running tasks, in thousandths.
     pub(crate) occupancy: u64,
-    /// The run's beginning in the recording.
+    /// The time in the recording at which the run begins.
     pub(crate) from: Ktime,
     pub(crate) own: BTreeSet<ProcessIx>,
     /// The tools that start as many jobs as there are CPUs.
@@ -51,7 +51,7 @@ pub struct Predictor {
     /// machine has.
     pub(crate) used: u64,
     pub(crate) one_cpu: bool,
-    /// The time for which a quota throttled the recorded run, in ns.
+    /// The time in ns for which a quota throttled the recorded run.
     pub(crate) throttled: u64,
     /// Whether a server of the run also serves other tasks.
     pub(crate) shared: bool,
@@ -60,8 +60,8 @@ pub struct Predictor {
 /// The least number of other tasks that never sleep, in thousandths, beside which shares of the CPUs are in doubt. A
 /// guess: a quarter of a task; below it, forecasts have no note.
 const BESIDE: u64 = 250;
-/// How many times the lower bound the upper bound of a forecast beside other tasks may be. A guess: wider ones are
-/// printed with the note that they say little.
+/// The largest factor between the lower and the upper bound of a forecast beside other tasks, for a forecast
+/// that counts as narrow. A guess: wider ones are printed with the note that they say little.
 const WIDE: u64 = 3;
 
 /// The sentence which says that the load beside a run allows no narrow forecast. `what` names the forecasts.
@@ -72,10 +72,10 @@ pub(crate) fn wide_sentence(what: &str) -> String {
 }
 
 impl Predictor {
-    /// A predictor for a whole recording.
+    /// Prepares forecasts from a whole recording.
     ///
     /// # Errors
-    /// No events, no path, or nothing matches what is wanted.
+    /// The recording has no scheduling events or no path, or nothing matches what the user requests.
     pub fn new(recording: &Recording, wanted: Wanted) -> Result<Predictor, NoForecast> {
         let analysis = &recording.analysis;
         if analysis.basis() != Basis::Events {
@@ -141,17 +141,17 @@ impl Predictor {
         })
     }
 
-    /// Whether the simulation can leave out each test of a plan: all have a process of their own.
+    /// Whether the simulation can leave out each test of a plan, because all have a process of their own.
     pub fn leaves_out(&self, plan: &shards::Plan) -> bool {
         self.tests == plan.tests.list.len()
     }
 
-    /// Whether the jobs of its tools are known.
+    /// Whether the jobs of the recording's build tools are known.
     pub fn has_jobs(&self) -> bool {
         !self.tools.jobs.is_empty()
     }
 
-    /// The number of CPUs that the user asks for, or else the recorded one.
+    /// The number of CPUs that the user requests, or else the recorded one.
     pub(crate) fn cpus(&self) -> u64 {
         self.wanted.cpus.unwrap_or(self.recorded_cpus)
     }
@@ -171,13 +171,13 @@ impl Predictor {
         }
     }
 
-    /// Whether a tool whose jobs are known starts more of them on so many CPUs.
+    /// Whether a tool whose jobs are known starts more of them on `cpus` CPUs than in the recording.
     pub(crate) fn starts_more(&self, cpus: u64) -> bool {
         let mut limits = self.tools.limits.values();
         limits.any(|limit| limit.follows && cpus > limit.jobs)
     }
 
-    /// The forecast time with the given numbers of CPUs and of jobs at once.
+    /// The forecast time on this number of CPUs with this number of jobs at once, and the simulated run.
     pub fn interval(&self, cpus: u64, jobs: Option<u64>) -> (Interval, Done) {
         let machine = self.machine(cpus, jobs);
         let done = self.traced(machine);
@@ -207,7 +207,8 @@ impl Predictor {
         (interval, done.fitted(fit))
     }
 
-    /// The largest sum, in bytes, of the largest resident sets of the processes that live at once in a simulated run.
+    /// The largest sum, in bytes, of the largest resident sets of the processes that live at the same time in
+    /// a simulated run.
     pub(crate) fn memory(&self, analysis: &Analysis, done: &Done) -> Option<u64> {
         let mut lives: BTreeMap<ProcessIx, (u64, u64)> = BTreeMap::new();
         for life in &done.lives {
@@ -225,9 +226,9 @@ impl Predictor {
         size::most_at_once(held.collect::<Option<Vec<HeldMemory>>>()?)
     }
 
-    /// The time in ns without other tasks, if a change lets the run have another part of the CPUs. The kernel divides
-    /// the CPUs among sessions and cgroups, which no recording tells, and among the tasks of each. What runs for a
-    /// short time may have a CPU at once.
+    /// The simulated time in ns without other tasks, if a change lets the run have another part of the CPUs.
+    /// The kernel divides the CPUs among sessions and cgroups, which no recording shows, and among the tasks
+    /// of each. What runs for a short time may have a CPU at once.
     fn without_others(&self, machine: Machine) -> Option<u64> {
         let quota = machine.quota.is_some() && machine.others > 0;
         (quota || self.is_beside() && self.is_changed(machine)).then(|| {
@@ -239,8 +240,8 @@ impl Predictor {
         })
     }
 
-    /// The time in ns if the run has the same part of the CPUs as in the recording, however many of its tasks
-    /// run at once: as a session or a cgroup beside others has it.
+    /// The simulated time in ns if the run has the same part of the CPUs as in the recording, however many of
+    /// its tasks run at once, like a session or a cgroup beside others.
     fn as_before(&self, machine: Machine, done: &Done) -> Option<u64> {
         let same = machine.cpus == self.recorded_cpus && machine.quota.is_none();
         let on_cpu = share(self.recorded, self.occupancy, 1000).max(1);
@@ -248,12 +249,12 @@ impl Predictor {
             .then(|| Done::times(self.recorded, (done.on_cpu.min(on_cpu), on_cpu)))
     }
 
-    /// Whether others take so much of the CPUs that it matters how the kernel divides them.
+    /// Whether tasks outside of the run take so much of the CPUs that it matters how the kernel divides them.
     pub(crate) fn is_beside(&self) -> bool {
         self.others >= BESIDE
     }
 
-    /// Whether the forecast is one of a change of the run.
+    /// Whether the forecast is about a run that differs from the recorded one.
     fn is_changed(&self, machine: Machine) -> bool {
         let wanted = &self.wanted;
         let other_work =
@@ -264,9 +265,9 @@ impl Predictor {
         other_work || other_waits || other_order || other_cpus
     }
 
-    /// The ratio of a run's time to its simulated time, as a fraction. It is the recorded run's ratio, because a run on
-    /// other machines has the same additional waits, for example for a CPU while another one is idle. On one CPU none is
-    /// idle, but the run takes no less time than on two.
+    /// The fraction by which a simulated time is multiplied to get the time of the run. It is the recorded
+    /// run's ratio, because a run on other machines has the same additional waits, for example for a CPU
+    /// while another one is idle. On one CPU none is idle, but the run takes no less time than on two.
     fn fit(&self, machine: Machine, done: &Done) -> (u64, u64) {
         if !self.is_fitted(machine) {
             return (1, 1);
@@ -280,27 +281,29 @@ impl Predictor {
         (Done::times(two, (is, of)).max(done.wall), done.wall)
     }
 
-    /// Whether the recorded run's excess over its simulation applies to a machine: the waits of a quota are already
-    /// simulated.
+    /// Whether the excess of the recorded run over its simulation applies to a machine. With a quota it does
+    /// not, because the waits for a quota are already simulated.
     fn is_fitted(&self, machine: Machine) -> bool {
         let changed = self.wanted.alone || machine.quota.is_some();
         !changed && self.recorded_cpus > 1 && self.replayed > 0
     }
 
-    /// The recorded time without the time for which a quota throttled the run, because the simulation has no quota.
+    /// The recorded time in ns without the time for which a quota throttled the run, because the simulation
+    /// of the recorded run has no quota.
     fn without_quota(&self) -> u64 {
         unthrottled(self.recorded, self.throttled, self.replayed)
     }
 
-    /// The forecast time if the whole difference between the recorded run and its simulation remains.
+    /// The forecast time in ns if the whole difference between the recorded run and its simulation remains.
     fn unexplained(&self, machine: Machine, done: &Done) -> Option<u64> {
         let on_one = self.recorded_cpus == 1 && machine.cpus == 1 && self.off().is_some();
         let all = self.is_fitted(machine) && machine.cpus > 1 || on_one;
         all.then(|| Done::times(done.wall, (self.without_quota(), self.replayed)))
     }
 
-    /// The recorded time without a quota's waits, and its forecast, if the forecast is wrong by more than [`MOST_OFF`].
-    /// The effects missing from the simulation are unknown then, and they are missing from forecasts of changes, too.
+    /// If the forecast of the recorded run itself is wrong by more than [`MOST_OFF`], the recorded time
+    /// without a quota's waits, and that forecast, in ns. The effects missing from the simulation are unknown
+    /// then, and they are missing from forecasts of changes as well.
     fn off(&self) -> Option<(u64, u64)> {
         let recorded = self.without_quota();
         let nearest = bounded(recorded, self.replayed);
@@ -314,7 +317,8 @@ impl Predictor {
         is_off.then_some((recorded, forecast))
     }
 
-    /// A sentence which says that the load beside the run allows no narrow forecast, or not all of the table's.
+    /// A sentence which says that the load beside the run allows no narrow forecast, or not for all rows of
+    /// the table.
     fn wide_words(&self, wall: &Interval, table: &[Row]) -> Option<String> {
         let wide = table.iter().filter(|row| self.is_wide(&row.wall)).count();
         let what = match (self.is_wide(wall), wide) {
@@ -366,7 +370,7 @@ impl Predictor {
         (low, high)
     }
 
-    /// The run of the slowest machine, and the changes of that machine.
+    /// The simulated run of the slowest of the machines, and the changes that apply to that machine.
     fn slowest(&self, machine: Machine, effect: Effect) -> (Done, Changes) {
         let of = |[best, likely, worst]: &[Changes; 3]| {
             let changes = match effect {
@@ -381,7 +385,7 @@ impl Predictor {
         slowest.unwrap_or_default()
     }
 
-    /// The likely run of the slowest machine, with its critical path.
+    /// The likely simulated run of the slowest of the machines, with its critical path.
     fn traced(&self, machine: Machine) -> Done {
         let changes = match self.variants.as_slice() {
             [[_, likely, _]] => *likely,
@@ -390,8 +394,8 @@ impl Predictor {
         self.schedule.trace(machine, changes, Effect::Likely)
     }
 
-    /// The lower bound where tools start as many jobs as there are CPUs: more jobs are not simulated, and at best they
-    /// divide all of the work.
+    /// The lower bound of the time in ns where tools start as many jobs as there are CPUs: more jobs are not
+    /// simulated, and at best they divide all of the work.
     fn followed(&self, ns: u64, cpus: u64, jobs: Option<u64>, done: &Done) -> u64 {
         if jobs.is_some() || !self.follows(cpus) {
             return ns;
@@ -400,12 +404,12 @@ impl Predictor {
         divided.max(done.on_cpu / cpus.max(1)).min(ns)
     }
 
-    /// Whether tools would start more jobs on so many CPUs.
+    /// Whether tools would start more jobs on `cpus` CPUs than in the recording.
     pub(crate) fn follows(&self, cpus: u64) -> bool {
         !self.follow.is_empty() && cpus > self.used
     }
 
-    /// The most by which the time may be shorter and longer than the forecast, in thousandths.
+    /// The largest parts by which the time may be shorter and longer than the forecast, in thousandths.
     fn error(&self, cpus: u64, done: &Done) -> (u64, u64) {
         let off = self.replayed.abs_diff(self.recorded).saturating_mul(1000);
         let off = (off / self.recorded.max(1)).min(MOST_OFF);
@@ -483,13 +487,13 @@ impl Predictor {
         }
     }
 
-    /// The cost of a run of the given time in ns on so many CPUs, on all machines together.
+    /// The price of a run that takes `ns` on `cpus` CPUs, for all machines together.
     pub(crate) fn cost(&self, ns: u64, cpus: u64) -> Option<f64> {
         let one = ns as f64 / 60e9 * cpus as f64 * self.wanted.price?;
         Some(self.wanted.shards.unwrap_or(1) as f64 * one)
     }
 
-    /// The number of CPUs beyond which more CPUs gain less than a fiftieth.
+    /// The number of CPUs beyond which further CPUs save less than a fiftieth of the time.
     fn knee(&self, analysis: &Analysis) -> Option<Knee> {
         let done = |cpus| {
             let machine = self.machine(cpus, self.wanted.jobs);
@@ -517,7 +521,8 @@ impl Predictor {
     }
 }
 
-/// The least error of a forecast, in thousandths. A guess; `predict.py` compares the intervals with real runs.
+/// The least error of a forecast that is assumed, in thousandths. A guess; `predict.py` compares the
+/// intervals with real runs.
 const BASE: u64 = 50;
 /// The most by which a run may differ from its simulation, in thousandths. A guess: a run that differs by more is
 /// forecast as if it differed by so much.
@@ -531,9 +536,10 @@ pub(crate) const COLD: (u64, u64, u64) = (0, 90, 250);
 const SHAKEN: u64 = 6;
 /// The largest effect of sharing caches and cores, in thousandths. A guess.
 const SHARED: u64 = 100;
-/// The most CPU time in ns that a process takes longer which starts on another CPU than its parent's, and
-/// the most of that in all, in thousandths. Measured: hello-configure has 4,280 processes and took 13 % longer on two CPUs than on one:
-/// 0.25 ms for each process; zlib-configure with 121 processes took 18 % longer.
+/// The largest additional CPU time in ns of a process that starts on another CPU than its parent's. The next
+/// constant is the largest sum of it in a run, in thousandths. Measured: hello-configure has 4,280 processes
+/// and took 13 % longer on two CPUs than on one: 0.25 ms for each process; zlib-configure with 121 processes
+/// took 18 % longer.
 const MOVED: u64 = 250_000;
 const MOST_MOVED: u64 = 250;
 /// The extra time of a server that answers in another order, in thousandths. With this value the intervals of
@@ -547,7 +553,7 @@ fn unthrottled(recorded: u64, throttled: u64, replayed: u64) -> u64 {
     less.max(replayed.min(recorded))
 }
 
-/// The recorded time, moved to within [`MOST_OFF`] of its simulation.
+/// The recorded time in ns, limited to within [`MOST_OFF`] of the simulated time.
 fn bounded(recorded: u64, replayed: u64) -> u64 {
     let longer = (1000 + MOST_OFF, 1000);
     let least = Done::times(replayed, (longer.1, longer.0));
@@ -563,7 +569,7 @@ fn used(facts: &Facts<'_>, path: &CriticalPath) -> u64 {
     running.max().unwrap_or(1) as u64
 }
 
-/// Whether all of the run's CPU time was on one CPU, but for the part that [`STRAY`] allows.
+/// Whether all of the run's CPU time was on one CPU, apart from the part that [`STRAY`] allows.
 fn is_on_one_cpu(facts: &Facts<'_>) -> bool {
     let by_cpu = facts.on_cpus(|_| true);
     let all = by_cpu.values().copied().fold(0, u64::saturating_add);
@@ -571,9 +577,9 @@ fn is_on_one_cpu(facts: &Facts<'_>) -> bool {
     all > 0 && all.saturating_sub(most) <= all / STRAY
 }
 
-/// The largest possible number of other tasks, in thousandths of a task, by the CPU time that they had: at most twice as
-/// many tasks as CPUs that never sleep. Where a run waited for a CPU although others had little CPU time, the reason was a
-/// limit or a delay of the scheduler.
+/// The largest possible number of tasks outside of the run that never sleep, in thousandths of a task, by the
+/// CPU time that they had. It is at most twice the number of CPUs. Where a run waited for a CPU although
+/// others had little CPU time, the reason was a limit or a delay of the scheduler.
 fn most_others(analysis: &Analysis, recorded: u64) -> Option<u64> {
     // The others may have been on CPUs that the run was not allowed.
     if analysis.machine.limited_to.is_some() {
@@ -587,7 +593,8 @@ fn most_others(analysis: &Analysis, recorded: u64) -> Option<u64> {
     Some(had.saturating_mul(2).saturating_mul(cpus) / left)
 }
 
-/// The number of other tasks, in thousandths of a task, with which the simulated run takes as long as the recorded one.
+/// The number of tasks outside of the run, in thousandths of a task, with which the simulated run takes as
+/// long as the recorded one.
 fn others(schedule: &Schedule, same: Machine, most: u64, recorded: u64, alone: u64) -> u64 {
     // Less may be slices, and the choice of a CPU.
     if alone.saturating_add(alone / 50) >= recorded || most < 100 {

@@ -1,4 +1,4 @@
-//! A forecast as text, JSON and CSV.
+//! Writes a forecast as text, JSON and CSV.
 
 use rayon::iter::{IntoParallelIterator, ParallelIterator};
 use serde_json::{json, Value};
@@ -18,7 +18,7 @@ pub(super) fn powers() -> impl Iterator<Item = u64> {
         .take_while(|cpus| *cpus <= MOST_CPUS)
 }
 
-/// Forecasts for 1 to [`MOST_CPUS`] CPUs and as many jobs.
+/// The rows of the table: forecasts for 1 to [`MOST_CPUS`] CPUs, with as many jobs as CPUs.
 pub(super) fn table(predictor: &Predictor, analysis: &Analysis) -> Vec<Row> {
     let all = powers().flat_map(|cpus| {
         // More jobs than twice the CPUs gain nothing but what waits.
@@ -50,7 +50,7 @@ pub(super) fn table(predictor: &Predictor, analysis: &Analysis) -> Vec<Row> {
         .collect()
 }
 
-/// The row with the least cost; among equally cheap rows the fastest one.
+/// The row of the table with the lowest price; among equally cheap rows the fastest one.
 pub(super) fn cheapest(rows: &[Row]) -> Option<Row> {
     let costs = rows.iter().filter_map(|row| Some((row.cost?, row)));
     let least = costs.min_by(|(a, row), (b, other)| {
@@ -60,7 +60,7 @@ pub(super) fn cheapest(rows: &[Row]) -> Option<Row> {
 }
 
 impl Row {
-    /// The row's machine, its time and its cost, in words.
+    /// The machine of the row, its time and its price, as text.
     fn costs(&self) -> Option<String> {
         let jobs = self.jobs.map(|jobs| format!(" with {jobs} jobs"));
         Some(format!(
@@ -95,7 +95,7 @@ fn interval(wall: Interval) -> Value {
     json!({"low_ns": wall.low, "likely_ns": wall.likely, "high_ns": wall.high})
 }
 
-/// The longest parts in words.
+/// The longest parts of a path, at most `most`, as text.
 pub(super) fn told(parts: &[Part], most: usize) -> String {
     let parts = parts.iter().take(most);
     let parts = parts.map(|part| {
@@ -184,7 +184,7 @@ impl Forecast {
         out
     }
 
-    /// The table as CSV, or the forecast itself if there is no table.
+    /// The table of machines as CSV, or the forecast itself if there is no table.
     pub fn csv(&self) -> Result<Vec<u8>, csv::Error> {
         let own = Row {
             cpus: self.cpus,

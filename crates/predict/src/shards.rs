@@ -1,4 +1,4 @@
-//! Shards: which test runs on which of several machines, so that each machine has as much to do.
+//! Plans shards: which test runs on which of several machines, so that each machine has equally much to do.
 
 mod cost;
 mod ids;
@@ -25,15 +25,16 @@ pub use lists::{Format, Unlisted};
 /// A test that a machine runs or leaves out as a whole.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Test {
-    /// The name by which the runner is told to run it, as far as it is known: a node id of pytest, a name in Go's package.
+    /// The name by which the runner can be told to run this test alone, as far as it is known: a node id of
+    /// pytest, a name in Go's package.
     pub id: String,
-    /// The class of the report: a package, a module, a file.
+    /// The class of the test in the report: a package, a module, a file.
     pub class: String,
     pub file: Option<String>,
     pub cost: Cost,
 }
 
-/// A file of tests, and its cost, in which the file's own loading is.
+/// A file of tests and its cost, which includes the loading of the file itself.
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct File {
     name: String,
@@ -44,33 +45,34 @@ struct File {
 #[derive(Clone, Debug, Default)]
 pub struct Tests {
     pub list: Vec<Test>,
-    /// The costs that the report tells of whole files.
+    /// The costs that the report has for whole files.
     files: BTreeMap<String, Cost>,
 }
 
-/// The tests of each shard.
+/// The plan of which tests are in each shard.
 #[derive(Clone, Debug)]
 pub struct Plan {
     pub tests: Tests,
     pub format: Format,
-    /// The names and the costs of what is split: the tests, or their files.
+    /// The names and the costs of the units that are divided: tests, or files of tests.
     units: Vec<(String, Cost)>,
-    /// The shard of each unit, from 0.
+    /// The number of the shard of each unit, from 0.
     parts: Vec<u64>,
     pub shards: u64,
 }
 
-/// The sums of a shard.
+/// The sums of the costs of a shard.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Sums {
     pub count: u64,
     pub cost: u64,
-    /// The CPU time of the units of which it is known, in ns.
+    /// The CPU time in ns of the units whose CPU time is known.
     pub on_cpu: u64,
 }
 
 impl Tests {
-    /// The tests of a report, or the recording's own test steps without any test inside; none without a critical path.
+    /// The tests of the given reports, or else the recording's own test steps without any test inside. There
+    /// are none without a critical path.
     pub fn new(recording: &Recording, reports: &[&Report]) -> Tests {
         let analysis = &recording.analysis;
         let Ok(path) = critical_path::of(analysis) else {
@@ -87,7 +89,7 @@ impl Tests {
         tests
     }
 
-    /// Gives tests without a length the median of the others.
+    /// Gives tests whose length is not known the median length of the others.
     fn fill(&mut self) {
         let known = self
             .list
@@ -103,13 +105,13 @@ impl Tests {
         }
     }
 
-    /// The number of tests whose cost has this source.
+    /// The number of tests whose cost is known from this source.
     pub fn count(&self, source: Source) -> u64 {
         let tests = self.list.iter();
         tests.filter(|test| test.cost.source == source).count() as u64
     }
 
-    /// The files with their costs; the number of tests that name none is the error.
+    /// The files of tests with their costs. The error is the number of tests whose file is not known.
     fn by_file(&self) -> Result<Vec<File>, usize> {
         let mut files: BTreeMap<&str, Cost> = BTreeMap::new();
         let mut nameless = 0;
@@ -142,7 +144,7 @@ impl Tests {
 }
 
 impl Cost {
-    /// The cost with the runner's own time around the test, in ns.
+    /// This cost with the runner's own time around the test added, in ns.
     fn with_runner(self, ns: u64) -> Cost {
         Cost {
             ns: self.ns.saturating_add(ns),
@@ -150,7 +152,7 @@ impl Cost {
         }
     }
 
-    /// The cost of two tests, one after the other.
+    /// The cost of two tests that run one after the other.
     fn and(self, other: Cost) -> Cost {
         Cost {
             ns: self.ns.saturating_add(other.ns),
@@ -164,7 +166,8 @@ impl Cost {
     }
 }
 
-/// The tests, with the costs of those that have one id in one class of one file added: runs of one test.
+/// The tests of a report. The costs of tests that have one id in one class of one file are added, because
+/// they are runs of one test.
 #[derive(Default)]
 struct Merged {
     list: Vec<Test>,
@@ -187,7 +190,7 @@ impl Merged {
     }
 }
 
-/// The tests that the recording has as steps: those with no test inside.
+/// The tests that the recording has as steps, without those that contain another test.
 fn of_steps(costs: &Costs<'_>) -> Tests {
     let steps = costs.steps;
     let around = steps.with_any_inside(|_, step| step.kind == StepKind::Test);
@@ -211,7 +214,8 @@ fn of_steps(costs: &Costs<'_>) -> Tests {
     }
 }
 
-/// The tests of reports. A test inside another one, as Go's `TestA/x`, runs with that.
+/// The tests of reports. A test inside another one, such as Go's `TestA/x`, runs together with the outer one
+/// and is not listed.
 fn of_reports(costs: &Costs<'_>, reports: &[&Report]) -> Tests {
     let suites = || reports.iter().flat_map(|report| &report.suites);
     let mut cases = CaseSteps::new(costs.steps, suites());
@@ -255,7 +259,7 @@ fn of_reports(costs: &Costs<'_>, reports: &[&Report]) -> Tests {
     }
 }
 
-/// The file of a suite that has the tests of one file alone.
+/// The file of a suite, if all tests of the suite are in one file.
 fn only_file(suite: &Suite) -> Option<String> {
     let file = ids::file(suite, suite.cases.first()?)?;
     let mut files = suite.cases.iter().map(|case| ids::file(suite, case));
@@ -276,7 +280,7 @@ fn of_case(costs: &Costs<'_>, case: &Case, at: Option<StepIx>, at_once: u64) -> 
     })
 }
 
-/// The cost of a whole suite, by its own step or its own length.
+/// The cost of a whole suite, by the suite's own step or its own length in the report.
 fn whole(
     costs: &Costs<'_>,
     cases: &mut CaseSteps<'_>,
@@ -290,10 +294,11 @@ fn whole(
 }
 
 impl Plan {
-    /// Splits tests among machines: the costliest first, each to the machine with the least.
+    /// Divides tests among machines: the costliest test first, each to the machine that has the least to do
+    /// so far.
     ///
     /// # Errors
-    /// There are no two tests, or the format lists files and tests name none.
+    /// There are fewer than two tests, or the format lists files and tests name none.
     pub fn new(tests: Tests, shards: u64, format: Format) -> Result<Plan, Unlisted> {
         let units: Vec<(String, Cost)> = if format.is_by_file() {
             let files = tests.by_file().map_err(Unlisted::NoFile)?;
@@ -318,7 +323,7 @@ impl Plan {
         })
     }
 
-    /// The sums of each shard.
+    /// The sums of the costs of each shard.
     pub fn sums(&self) -> Vec<Sums> {
         let mut sums = vec![Sums::default(); usize::try_from(self.shards).unwrap_or(0)];
         for ((_, cost), part) in self.units.iter().zip(&self.parts) {
@@ -332,7 +337,7 @@ impl Plan {
         sums
     }
 
-    /// The number of tests, and the number of those by the source of their cost, in words.
+    /// The number of tests, and how many there are for each source of their costs, as text.
     fn sources(&self) -> String {
         let count = |source| self.tests.count(source);
         let all = units::plural(self.tests.list.len() as u64, "test", "tests");
@@ -353,7 +358,7 @@ impl Plan {
         words
     }
 
-    /// The shards in words.
+    /// The shards as a page of text.
     pub fn page(&self) -> Page {
         let mut out = Page::new();
         let sums = self.sums();
@@ -445,7 +450,8 @@ impl Test {
     }
 }
 
-/// The machine of each unit: the costliest units are assigned first, each to the machine with the least cost.
+/// The number of the machine for each unit: the costliest units are assigned first, each to the machine with
+/// the lowest cost so far.
 pub(super) fn greedy(costs: &[u64], shards: u64) -> Vec<u64> {
     let mut order: Vec<usize> = (0..costs.len()).collect();
     let cost = |at: &usize| costs.get(*at).copied().unwrap_or(0);

@@ -1,4 +1,5 @@
-//! The cost of a test: its CPU time and its own waits, without the waits for a CPU that others caused.
+//! Determines the cost of a test: its CPU time and its own waits, without the waits for a CPU that others
+//! caused.
 
 use tr_analyze::critical_path::CriticalPath;
 use tr_analyze::kinds::Kind;
@@ -13,15 +14,16 @@ use tr_insight::steps::{StepIx, Steps};
 use tr_insight::verdicts::Verdicts;
 use tr_insight::Recording;
 
-/// The source of a test's cost.
+/// The source from which a test's cost is known.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, serde::Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Source {
-    /// The recording has the test's own work and waits.
+    /// The recording has the work and the waits of the test itself.
     Recording,
-    /// The test's length in the report, by the build's CPU time and its path's other waits meanwhile.
+    /// The report has the length of the test. Its cost is estimated by the build's CPU time and the critical
+    /// path's other waits in that time.
     Report,
-    /// No length is known: the median of the other tests.
+    /// No length of the test is known. Its cost is the median of the other tests.
     Median,
 }
 
@@ -29,18 +31,18 @@ pub enum Source {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Cost {
     pub ns: u64,
-    /// The CPU time of all its tasks, if the recording proves it.
+    /// The CPU time of all tasks of the test or the file, if the recording proves it.
     pub on_cpu: Option<u64>,
     pub wall: u64,
     pub source: Source,
 }
 
-/// A sum over time that grows at a rate which changes at some times.
+/// A sum that grows over time, at a rate which changes at some times.
 #[derive(Default)]
 struct Growing(Vec<(Ktime, u64, u64)>);
 
 impl Growing {
-    /// The sum over rates, each of which holds from its time until the next one's.
+    /// The sum for these rates, each of which is valid from its time until the time of the next one.
     fn new(rates: impl Iterator<Item = (Ktime, u64)>) -> Growing {
         let mut points: Vec<(Ktime, u64, u64)> = Vec::new();
         for (from, rate) in rates {
@@ -65,14 +67,14 @@ fn grown((from, rate, sum): &(Ktime, u64, u64), time: Ktime) -> u64 {
     sum.saturating_add(rate.saturating_mul(time.since(*from)))
 }
 
-/// The costs of a recording's steps.
+/// The costs of the steps of a recording.
 pub struct Costs<'a> {
     pub steps: &'a Steps,
     verdicts: Verdicts,
     times: AllTimes,
-    /// The CPU time of the build until each time.
+    /// The CPU time that the build has used up to each time.
     on_cpu: Growing,
-    /// The waits on the critical path, except those for a CPU.
+    /// The waits on the critical path up to each time, except waits for a CPU.
     waits: Growing,
     span: (Ktime, Ktime),
 }
@@ -99,7 +101,7 @@ impl<'a> Costs<'a> {
         }
     }
 
-    /// The cost of a step whose work the recording has.
+    /// The cost of a step whose work is recorded.
     pub fn recorded(&self, at: StepIx) -> Option<Cost> {
         let step = self.steps.list().get(at).filter(|step| step.has_work)?;
         let figures = self.verdicts.figures(at)?;
@@ -113,8 +115,8 @@ impl<'a> Costs<'a> {
         })
     }
 
-    /// The cost of a test of a length, in ns, of which the recording has at most a place that is not proven. `at_once`: the
-    /// mean number of tests at once, in thousandths.
+    /// The cost of a test whose length in ns is known from a report, and whose place in the recording is not
+    /// proven. `at_once` is the mean number of tests that run at once, in thousandths.
     pub fn reported(&self, length: u64, at: Option<StepIx>, at_once: u64) -> Cost {
         let place = at.and_then(|at| self.steps.list().get(at));
         let (from, to) = place.map_or(self.span, |step| (step.from, step.to));
@@ -128,7 +130,7 @@ impl<'a> Costs<'a> {
         }
     }
 
-    /// The mean number of a report's tests at once, in thousandths.
+    /// The mean number of a report's tests that run at once, in thousandths.
     pub fn at_once(&self, report: &Report) -> u64 {
         let sums = report.suites.iter().map(|suite| suite.sum().unsigned_abs());
         let sum = sums.fold(0, u64::saturating_add);

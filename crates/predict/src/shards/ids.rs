@@ -1,4 +1,4 @@
-//! The names by which runners are told which tests to run, from those that reports have.
+//! Finds the names by which runners can be told which tests to run, from the names in reports.
 
 use std::collections::HashMap;
 
@@ -7,12 +7,12 @@ use tr_insight::imports::junit::{Case, Suite};
 use tr_insight::steps::Steps;
 use tr_programs::steps::StepKind;
 
-/// The suffixes of files of tests. A name in a report that ends with one of them is a path.
+/// The suffixes of files that contain tests. A name in a report that ends with one of them is a path.
 const SUFFIXES: [&str; 10] = [
     ".js", ".ts", ".jsx", ".tsx", ".mjs", ".mts", ".cjs", ".cts", ".py", ".rb",
 ];
 
-/// The file of a node id of pytest.
+/// The file that a node id of pytest begins with.
 pub fn file_of_node(node: &str) -> Option<String> {
     let (file, _) = node.split_once("::")?;
     is_path(file).then(|| file.to_owned())
@@ -22,7 +22,8 @@ fn is_path(name: &str) -> bool {
     SUFFIXES.iter().any(|suffix| name.ends_with(suffix))
 }
 
-/// The file of a test: the report names it, or the test's class or its suite is one, or pytest's class is its module.
+/// The file that a test is in: the report names it, or the test's class or its suite is a file, or pytest's
+/// class is a module of that file.
 pub fn file(suite: &Suite, case: &Case) -> Option<String> {
     let own = case
         .attributes
@@ -41,8 +42,9 @@ pub fn file(suite: &Suite, case: &Case) -> Option<String> {
     own.or_else(path).cloned().or_else(module)
 }
 
-/// The file of pytest's module, and the classes in it: `tests.test_a.TestB` is `tests/test_a.py` and `TestB`. The module is
-/// the last part that has the name of a file of tests by pytest's defaults.
+/// The file of a module in the name of pytest's class, and the classes in the module: `tests.test_a.TestB` is
+/// `tests/test_a.py` and `TestB`. The module is the last part that has the name of a file of tests by
+/// pytest's defaults.
 fn module(class: &str) -> Option<(String, Vec<&str>)> {
     let parts: Vec<&str> = class.split('.').collect();
     let is_module = |part: &&str| part.starts_with("test_") || part.ends_with("_test");
@@ -51,7 +53,7 @@ fn module(class: &str) -> Option<(String, Vec<&str>)> {
     Some((format!("{}.py", path.join("/")), classes.to_vec()))
 }
 
-/// The node ids of pytest that marks of the recording have, by the names of reports.
+/// The node ids of pytest that the marks of a recording have, by the names that reports use.
 pub struct Nodes(HashMap<String, String>);
 
 impl Nodes {
@@ -65,7 +67,8 @@ impl Nodes {
         )
     }
 
-    /// The name by which a runner runs a test alone: a node id for pytest, the test's own name for others.
+    /// The name by which a runner can run this test alone: a node id for pytest, the test's own name for
+    /// other runners.
     pub fn id(&self, suite: &Suite, case: &Case) -> String {
         let (class, name) = (&case.attributes.class, &case.attributes.name);
         let marked = self.0.get(&dotted(&format!("{class}.{name}")));

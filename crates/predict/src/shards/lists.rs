@@ -1,4 +1,4 @@
-//! A plan as the file that a test runner, or a line of shell before it, reads.
+//! Writes a plan of shards as the file that a test runner, or a line of shell before it, reads.
 
 use std::collections::BTreeMap;
 use std::fmt::{self, Display};
@@ -9,7 +9,7 @@ use tr_text::{json, named, units};
 use super::{Plan, Test};
 
 named! {
-    /// A format of a plan.
+    /// The formats in which a plan of shards can be written.
     pub enum Format {
         Json = "json", "tr.shards/1: the tests of each shard, with their costs";
         PytestSplit = "pytest-split", "a file of durations for pytest-split: the costs, which it splits itself";
@@ -20,24 +20,24 @@ named! {
 }
 
 impl Format {
-    /// Whether a file of tests is never divided.
+    /// Whether the format lists files, so that the tests of a file are never divided.
     pub fn is_by_file(self) -> bool {
         self == Format::Files
     }
 }
 
-/// The reason why a plan cannot be written.
+/// The reason why a plan of shards cannot be written.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Unlisted {
-    /// So many tests have no file.
+    /// This number of tests have no file.
     NoFile(usize),
-    /// There are no two tests, or no two files.
+    /// There are fewer than two tests, or fewer than two files if the value is true.
     TooFew(bool),
-    /// The name of a test has a control character.
+    /// The name of a test, which is the value, has a control character.
     Control(String),
-    /// The name of a test cannot be one of the format.
+    /// The name of a test, which is the first value, cannot be written in the format.
     Name(String, &'static str),
-    /// The document cannot be written.
+    /// The JSON document cannot be written. The value is the reason.
     Document(String),
 }
 
@@ -68,10 +68,10 @@ impl Display for Unlisted {
 }
 
 impl Plan {
-    /// The text of the plan's file.
+    /// The text of the plan in a format.
     ///
     /// # Errors
-    /// The format has no place for a name.
+    /// The format cannot have the name of a test, or a file is not known.
     pub fn text(&self) -> Result<String, Unlisted> {
         match self.format {
             Format::Json => document(&self.json()),
@@ -99,7 +99,7 @@ impl Plan {
         }
     }
 
-    /// The units by shard, in the order of the report.
+    /// The units as lines, grouped by shard, in the order of the report.
     fn lines(&self) -> Result<String, Unlisted> {
         let mut out = String::new();
         for part in 0..self.shards {
@@ -111,7 +111,7 @@ impl Plan {
         Ok(out)
     }
 
-    /// For each shard and package a pattern of the names of tests.
+    /// A line for each shard and package, with a pattern of the names of tests.
     fn go(&self) -> Result<String, Unlisted> {
         let mut packages: BTreeMap<(u64, &str), Vec<&str>> = BTreeMap::new();
         for (test, part) in self.tests.list.iter().zip(&self.parts) {
@@ -131,7 +131,7 @@ fn document(value: &Value) -> Result<String, Unlisted> {
     json::document(value, true).map_err(|error| Unlisted::Document(error.to_string()))
 }
 
-/// The name of a test in a package of Go.
+/// The name of a test as a pattern for Go needs it.
 fn go_name(test: &Test) -> Result<&str, Unlisted> {
     let begins = ["Test", "Example", "Fuzz"]
         .iter()
@@ -144,7 +144,7 @@ fn go_name(test: &Test) -> Result<&str, Unlisted> {
     }
 }
 
-/// A word as shells and xargs read it.
+/// A word quoted in a way that shells and xargs read.
 fn quoted(word: &str) -> Result<String, Unlisted> {
     if word.chars().any(char::is_control) {
         return Err(Unlisted::Control(tr_text::escape::text(word.as_bytes())));

@@ -1,4 +1,5 @@
-//! The time that a runner itself takes for each test and for each file, which its report leaves between them.
+//! Estimates the time that a runner itself takes for each test and for each file, which its report leaves
+//! between them.
 
 use tr_insight::imports::junit::{Attributes, Report, Suite};
 
@@ -31,7 +32,7 @@ pub fn between_suites(report: &Report) -> u64 {
     mean(own, spans.len().saturating_sub(1))
 }
 
-/// A part of a time; none of a time below zero, as suites that ran at once have between them.
+/// The mean of a time over `parts`; 0 for a time below zero, which suites that ran at once have between them.
 fn mean(ns: i64, parts: usize) -> u64 {
     let ns = u64::try_from(ns).unwrap_or(0);
     ns.checked_div(parts as u64).unwrap_or(0)
