@@ -1,4 +1,4 @@
-//! A `compile_commands.json`: clang's format of a compilation database.
+//! Writes a `compile_commands.json`: clang's format of a compilation database.
 
 use std::io::{self, Write};
 
@@ -7,7 +7,7 @@ use serde_json::ser::PrettyFormatter;
 use tr_insight::compile_commands::CompileCommand;
 use tr_text::json;
 
-/// An entry, with the names of the format.
+/// An entry of the database, with the names that the format has.
 #[derive(Serialize)]
 struct Entry<'a> {
     directory: &'a str,
@@ -17,8 +17,8 @@ struct Entry<'a> {
     output: Option<&'a str>,
 }
 
-/// Writes the entries as JSON. Its texts are the recorded ones, character by character: JSON's escapes keep them safe on a
-/// terminal.
+/// Writes the compilations as JSON. Its texts are the recorded ones, character by character: JSON's escapes
+/// keep them safe on a terminal.
 pub fn write(commands: &[CompileCommand], out: &mut dyn Write) -> io::Result<()> {
     let entries = commands.iter().map(|command| Entry {
         directory: &command.directory,

@@ -1,5 +1,5 @@
-//! Writes a JUnit report back with what a recording tells of its tests, as properties. All else of
-//! the file stays as it is, byte by byte.
+//! Writes a JUnit report with facts of a recording added to its tests, as properties. Everything else in the
+//! file stays as it is, byte by byte.
 
 use std::borrow::Cow;
 use std::fmt::Write as _;
@@ -17,13 +17,14 @@ use tr_insight::Recording;
 use tr_text::escape::commands;
 use tr_text::units;
 
-/// The prefix of our properties: older ones of a file are replaced.
+/// The prefix of the names of properties that `tr` adds. Properties in a file that already have it are
+/// replaced.
 const OURS: &str = "tr.";
 
-/// The file with properties, and the number of its tests that have figures.
+/// The report with the properties added, and the number of its tests that have figures.
 ///
 /// # Errors
-/// It is no JUnit report, or damaged, or larger than a limit.
+/// The file is no JUnit report, or is damaged, or is larger than a limit.
 pub fn write(bytes: &[u8], recording: &Recording) -> Result<(Vec<u8>, u64), Error> {
     let start = bytes.trim_ascii_start();
     let start = start.strip_prefix(b"\xef\xbb\xbf").unwrap_or(start);
@@ -58,11 +59,11 @@ pub fn write(bytes: &[u8], recording: &Recording) -> Result<(Vec<u8>, u64), Erro
     Ok((writer.out, writer.count))
 }
 
-/// The report for a log, in which no line is a command to a CI system (`::error::`). As XML it is the same, but
-/// for comments and processing instructions, where a blank is added.
+/// Makes a report safe for a log: no line in it is a command to a CI system (`::error::`). As XML it is the
+/// same, but for comments and processing instructions, where a blank is added.
 ///
 /// # Errors
-/// It is damaged.
+/// The report is damaged.
 pub fn for_log(text: &str) -> Result<Cow<'_, str>, Error> {
     let commands = commands(text);
     if commands.is_empty() {
@@ -122,7 +123,7 @@ pub fn for_log(text: &str) -> Result<Cow<'_, str>, Error> {
     Ok(Cow::Owned(out))
 }
 
-/// The quote that is open after a part of a tag; `open`: the one before it.
+/// The quotation mark that is open after a part of a tag. `open` is the one that was open before it.
 fn quote_after(open: Option<char>, part: &str) -> Option<char> {
     part.chars().fold(open, |quote, c| match quote {
         Some(open) if open == c => None,
@@ -131,15 +132,15 @@ fn quote_after(open: Option<char>, part: &str) -> Option<char> {
     })
 }
 
-/// A test's properties.
+/// The properties that a test gets.
 struct Written {
-    /// The properties as XML.
+    /// The properties of the test as XML.
     text: String,
     /// Whether the test's place in time is proven, so that its figures are known.
     has_figures: bool,
 }
 
-/// The properties of a test whose place in time is proven, as XML.
+/// The properties, as XML, of a test whose place in time is proven.
 fn properties(step: &Step, at: StepIx, verdicts: &Verdicts) -> String {
     let place = match step.place_error {
         Some(0) => "exact".to_owned(),
@@ -166,18 +167,18 @@ fn properties(step: &Step, at: StepIx, verdicts: &Verdicts) -> String {
     all.map(|(name, value)| property(name, value)).collect()
 }
 
-/// A property as XML.
+/// One property as XML.
 fn property(name: &str, value: &str) -> String {
     let value = tr_text::escape::text(value.as_bytes());
     let value = quick_xml::escape::escape(&value);
     format!("<property name=\"{OURS}{name}\" value=\"{value}\"/>")
 }
 
-/// An element that is open.
+/// An element of the report that is open.
 enum Open {
-    /// A test with the end of its tag, and the properties that it gets.
+    /// A test: the place of the end of its tag, and the properties that it gets.
     Case(usize, String),
-    /// Properties of a test.
+    /// The existing properties of a test.
     Properties,
     Other,
 }
@@ -185,7 +186,7 @@ enum Open {
 struct Writer<'a> {
     text: &'a str,
     out: Vec<u8>,
-    /// So much of the text is written or left out.
+    /// The number of bytes of the report that were copied or left out so far.
     copied: usize,
     open: Vec<Open>,
     count: u64,
@@ -229,7 +230,7 @@ impl Writer<'_> {
         Ok(())
     }
 
-    /// Takes an element that begins, or is empty.
+    /// Handles an element that begins, or that is empty.
     fn element(
         &mut self,
         element: &BytesStart<'_>,
@@ -280,7 +281,7 @@ impl Writer<'_> {
         }
     }
 
-    /// Makes an element with contents of one without, if there are any.
+    /// Writes an element that is empty in the report as one that contains `text`, unless `text` is empty.
     fn fill(&mut self, span: Range<usize>, name: &str, text: &str) {
         if text.is_empty() {
             return;
@@ -337,7 +338,7 @@ mod tests {
         }
     }
 
-    /// Commands at each place of a document.
+    /// Tries commands to CI systems at each place of a document.
     #[test]
     fn no_line_of_a_log_is_a_command() {
         let kept = "<testsuite name='a::b'><testcase name='x'>a ::error::b<![CDATA[c ::d]]></testcase></testsuite>";

@@ -1,6 +1,6 @@
-//! `tr export`: a recording for other tools.
+//! Writes a recording for other tools (`tr export`).
 //!
-//! Every text of a recording is escaped as for a terminal. What redaction removed is not in the
+//! Every text of a recording is escaped as for a terminal. Text that redaction removed is not in the
 //! recording any more.
 #![forbid(unsafe_code)]
 
@@ -32,7 +32,7 @@ named! {
 }
 
 named! {
-    /// The weight of a process in a stack.
+    /// The time by which a stack of processes or functions is weighted.
     #[derive(Default)]
     pub enum Weight {
         #[default]
@@ -41,9 +41,9 @@ named! {
         Wall = "wall", "wall time, without that of children";
         /// The time of a process in run queues, asleep and blocked.
         Waiting = "waiting", "time off CPU: run queue, sleep, blocked";
-        /// The sampled time of a process on a CPU, with its stacks below it.
+        /// The sampled time of a process on a CPU, by the stacks of functions.
         Stacks = "stacks", "sampled time on a CPU, by function";
-        /// The time of a process's sampled waits, with their stacks below it.
+        /// The time of a process's sampled waits, by the stacks of functions.
         Waits = "waits", "sampled waits, by function";
     }
 }
@@ -54,11 +54,11 @@ pub struct Settings<'a> {
     pub weight: Weight,
     pub shown: perfetto::TrackOptions,
     pub resource: &'a [otlp::Given],
-    /// The ids of the spans.
+    /// The ids of the spans that are written.
     pub ids: &'a otlp::ids::Ids,
 }
 
-/// Writes an export of the chosen processes. `trace` is read once more for the scheduling
+/// Writes an export of the processes that the view has chosen. `trace` is read once more for the scheduling
 /// events. The analysis has a timeline if [`Format::needs_timeline`].
 pub fn write(
     settings: Settings<'_>,
@@ -78,7 +78,7 @@ pub fn write(
 }
 
 impl Format {
-    /// Whether the export has the critical path.
+    /// Whether the export needs a timeline, because it has the critical path.
     pub fn needs_timeline(self) -> bool {
         self == Format::Perfetto || self.is_otlp()
     }
@@ -88,7 +88,7 @@ impl Format {
         self == Format::Folded
     }
 
-    /// The data of a request of OTLP; `None` for another format.
+    /// The kind of data that a request of OTLP has; `None` for another format.
     pub fn signal(self) -> Option<Signal> {
         match self {
             Format::Otlp | Format::OtlpJson => Some(Signal::Traces),
@@ -102,12 +102,12 @@ impl Format {
         self.signal().is_some()
     }
 
-    /// Whether the export has the spans of OTLP.
+    /// Whether the export has spans of OTLP.
     pub fn has_spans(self) -> bool {
         self.signal() == Some(Signal::Traces)
     }
 
-    /// The encoding of a request of OTLP.
+    /// The encoding of the request of OTLP.
     pub fn encoding(self) -> Encoding {
         match self {
             Format::OtlpJson | Format::OtlpMetricsJson => Encoding::Json,

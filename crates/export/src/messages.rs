@@ -1,4 +1,4 @@
-//! The messages of a Perfetto trace, as far as the export writes them: names and numbers of
+//! The messages of a Perfetto trace that the export writes. Names and numbers are those of
 //! perfetto/trace/perfetto_trace.proto.
 
 use prost::Message;
@@ -99,7 +99,7 @@ pub struct FtraceEventBundle {
     pub compact_sched: Option<CompactSched>,
 }
 
-/// The switches and wakings by column; each time is the difference to the previous one.
+/// The switches and wakings of a CPU, in columns. Each time is the difference to the previous one.
 #[derive(Clone, PartialEq, Message)]
 pub struct CompactSched {
     #[prost(uint64, repeated, tag = "1")]
@@ -132,7 +132,8 @@ pub struct CompactSched {
 pub struct FtraceEvent {
     #[prost(uint64, tag = "1")]
     pub timestamp: u64,
-    /// The running task. The importer discards an event without it; 0, the idle task's, is a value.
+    /// The task that runs. The importer discards an event without it; 0, the pid of the idle task, is a
+    /// value.
     #[prost(uint32, optional, tag = "2")]
     pub pid: Option<u32>,
     #[prost(uint32, tag = "5")]
@@ -215,7 +216,7 @@ pub struct CounterDescriptor {
 pub struct TrackEvent {
     #[prost(message, repeated, tag = "4")]
     pub debug_annotations: Vec<DebugAnnotation>,
-    /// 1 begin of a slice, 2 its end, 3 instant, 4 counter.
+    /// The type of the event: 1 for the begin of a slice, 2 for its end, 3 for an instant, 4 for a counter.
     #[prost(int32, tag = "9")]
     pub r#type: i32,
     #[prost(uint64, tag = "11")]
@@ -240,7 +241,7 @@ pub struct DebugAnnotation {
     pub string_value: Option<String>,
 }
 
-/// The packet as a field of the trace.
+/// Appends a packet as a field of the trace.
 pub fn field(packet: &TracePacket, to: &mut Vec<u8>) {
     const TRACE_PACKET: u32 = 1;
     prost::encoding::message::encode(TRACE_PACKET, packet, to);

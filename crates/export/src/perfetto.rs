@@ -38,18 +38,19 @@ use tr_insight::view::View;
 use tr_insight::{kinds, label};
 use tr_text::{escape, units};
 
-/// The first of the tasks, one a CPU, that run where the recording does not tell which: above the kernel's
+/// The tid of the first of the tasks, one for each CPU, that stand for unknown tasks: above the kernel's
 /// largest id (PID_MAX_LIMIT, include/linux/threads.h).
 const NOT_RECORDED: Tid = Tid((1 << 22) + 1);
 /// The priority of an ordinary task. The recording does not have priorities.
 const PRIO: i32 = 120;
-/// The columns of a name on the critical path. A path has many pieces of one process, whose arguments stand once
-/// on its own track.
+/// The width in columns of a name on the critical path. A path has many pieces of one process, whose
+/// arguments stand once on its own track.
 const LEG_NAME: usize = 80;
-/// The sequence of our packets; they need no state of the sequence.
+/// The number of the sequence of the export's packets. They need no state of a sequence.
 const SEQUENCE: u32 = 1;
-/// The sequence of the descriptions of threads. The importer takes the thread that a sequence described last for
-/// the one of each later event of the sequence, and would begin that thread at the event's time.
+/// The number of the sequence of the descriptions of threads. The importer takes the thread that a sequence
+/// described last for the one of each later event of the sequence, and would begin that thread at the event's
+/// time.
 const THREADS: u32 = 2;
 
 /// The level of detail of the tracks.
@@ -276,7 +277,8 @@ fn head(analysis: &Analysis, packets: &mut Packets<'_>) -> io::Result<()> {
     packets.put(None, Data::SystemInfo(info))
 }
 
-/// Writes the tracks of the analysis: programs, steps, the critical path, the machine's counters.
+/// Writes the tracks of the analysis: programs, steps, the critical path, the machine's counters. Pieces
+/// shorter than `detail` ns are merged.
 fn tracks(view: &View<'_>, detail: u64, packets: &mut Packets<'_>) -> io::Result<()> {
     let analysis = view.analysis;
     for process in view.processes() {
@@ -319,7 +321,7 @@ struct Leg {
     inferred: bool,
 }
 
-/// Writes the critical path, if there is one.
+/// Writes the critical path as a track, if there is one.
 fn critical_path(view: &View<'_>, detail: u64, packets: &mut Packets<'_>) -> io::Result<()> {
     let Ok(path) = path::path_of(view) else {
         return Ok(());
@@ -365,7 +367,8 @@ fn leg(
     packets.slice(track, from..to, name, facts)
 }
 
-/// Writes the machine's counters: current values, and for totals the share of the time since the previous sample.
+/// Writes the machine's counters as tracks: current values, and for totals the share of the time since the
+/// previous sample.
 fn counters(analysis: &Analysis, packets: &mut Packets<'_>) -> io::Result<()> {
     for counter in Counter::ALL {
         let unit = match counter.unit() {

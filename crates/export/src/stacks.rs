@@ -1,4 +1,4 @@
-//! Processes as stacks: folded lines.
+//! Writes processes as stacks: folded lines.
 
 use std::collections::BTreeMap;
 use std::io::{self, Write};
@@ -28,7 +28,7 @@ fn stacks(view: &View<'_>, weight: Weight) -> Sums {
     }
 }
 
-/// The sums of processes below their parents.
+/// The sums of the processes' weights, by the stack of a process and its ancestors.
 fn of_processes(view: &View<'_>, weight: impl Fn(&Process) -> u64) -> Sums {
     let mut sums = Sums::new();
     for ix in view.chosen {
@@ -41,7 +41,7 @@ fn of_processes(view: &View<'_>, weight: impl Fn(&Process) -> u64) -> Sums {
     sums
 }
 
-/// The sums of functions below their processes.
+/// The sums of sampled times, by the stack of a process, its ancestors and its functions.
 fn of_functions(view: &View<'_>, doing: Doing) -> Sums {
     let analysis = view.analysis;
     let chosen = view.is_chosen();

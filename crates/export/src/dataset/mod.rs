@@ -1,9 +1,9 @@
-//! A recording as rows of a dataset of many runs, in Parquet files.
+//! Writes a recording as rows of a dataset of many runs, in Parquet files.
 //!
-//! A dataset is a directory: `TABLE/repo=PROJECT/date=DAY/RUN.parquet`. The file of [`MARKER`] is
-//! written last, so that a run is in the dataset once that file is.
+//! A dataset is a directory: `TABLE/repo=PROJECT/date=DAY/RUN.parquet`. The file of the table [`MARKER`] is
+//! written last, so that a run is in the dataset once that file exists.
 //!
-//! Every text of a recording is escaped as for a terminal. What redaction removed is not in the
+//! Every text of a recording is escaped as for a terminal. Text that redaction removed is not in the
 //! recording any more.
 
 mod parquet;
@@ -27,33 +27,34 @@ use tr_insight::identity;
 use tr_text::units;
 use tr_text::units::hex;
 
-/// The table of which each run has one row.
+/// The table in which each run has one row. Its file is written last.
 pub const MARKER: &str = "runs";
 
-/// The version of the tables, in each file's metadata.
+/// The version of the tables, which the metadata of each file has.
 const VERSION: &str = "1";
 
-/// The repository of a run outside of CI systems.
+/// The repository that stands for runs outside of CI systems.
 const LOCAL: &str = "local";
 
-/// A run's place in a dataset.
+/// The place of a run in a dataset.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Place {
-    /// The directory of its repository: `repo=…`, escaped.
+    /// The name of the directory of the run's repository: `repo=…`, escaped.
     pub repo: String,
-    /// The directory of its day in UTC: `date=2026-11-23`.
+    /// The name of the directory of the run's day in UTC: `date=2026-11-23`.
     pub date: String,
     /// The run's id. Recordings that `tr redact` or `tr recover` made from one recording share its id.
     pub run: String,
     project: String,
-    /// The job's name in place of the CI system's: the name that the user gives, or that of a matrix leg.
+    /// The job's name, if it is not the one that the CI system has: the name that the user gives, or that of
+    /// a matrix leg.
     job: Option<String>,
-    /// The wait for a runner in ns, as the CI system tells it.
+    /// The time in ns that the job waited for a runner, as the CI system reports it.
     queued: Option<u64>,
 }
 
 impl Place {
-    /// The place of a recording; `project` and `job` instead of the CI system's.
+    /// The place of a recording in a dataset. `project` and `job` replace the names that the CI system has.
     pub fn of(meta: &Metadata, project: Option<&str>, job: Option<&str>) -> Place {
         let ci = Ci::new(meta);
         let project = project.or_else(|| ci.get("project")).unwrap_or(LOCAL);
@@ -77,10 +78,11 @@ impl Place {
     }
 }
 
-/// The greatest length of a partition's escaped value, in bytes.
+/// The greatest length in bytes of a partition's value, after it was escaped.
 const LONGEST: usize = 150;
 
-/// A partition's value, escaped as Hive does it: without separators, and not a name that readers treat as hidden.
+/// The value of a partition, escaped as Hive does it: without separators, and not a name that readers treat
+/// as hidden.
 fn directory(value: &str) -> String {
     let mut out = String::new();
     for byte in value.bytes() {
@@ -117,7 +119,7 @@ pub fn columns() -> Vec<(&'static str, &'static [Column])> {
     ]
 }
 
-/// A table's file.
+/// The bytes of a table's Parquet file.
 ///
 /// # Errors
 /// The table is too large.

@@ -1,8 +1,8 @@
-//! A table as a Parquet file.
+//! Writes a table as a Parquet file.
 //!
-//! Groups of rows, one page a column: PLAIN values after RLE levels, compressed by zstd, with the
-//! page's CRC. Every reader of Parquet 2.4 (`CompressionCodec.ZSTD`) has all of it. The `parquet`
-//! crate writes far more than that, and makes the binary 0.65 MB (a tenth) larger.
+//! The file has groups of rows, with one page for each column: PLAIN values after RLE levels, compressed by
+//! zstd, with the page's CRC. Every reader of Parquet 2.4 (`CompressionCodec.ZSTD`) supports all of this. The
+//! `parquet` crate writes far more than that, and makes the binary 0.65 MB (a tenth) larger.
 //!
 //! Layout and numbers: <https://github.com/apache/parquet-format>, `parquet.thrift` (2.11).
 
@@ -13,7 +13,7 @@ use super::thrift::{varint, Struct};
 
 const MAGIC: &[u8] = b"PAR1";
 
-/// The compression level: an export is written once, and stored and read for years.
+/// The compression level of zstd: an export is written once, and stored and read for years.
 const LEVEL: i32 = 15;
 
 // Numbers of parquet.thrift.
@@ -42,7 +42,7 @@ struct Chunk {
     packed: usize,
 }
 
-/// The file's bytes; `facts` go into its metadata.
+/// The bytes of a Parquet file with this table. `facts` go into its metadata.
 ///
 /// # Errors
 /// The table is larger than a page can be.
@@ -56,10 +56,10 @@ pub fn file(table: &Table, facts: &[(&str, &str)]) -> io::Result<Vec<u8>> {
     Ok(out)
 }
 
-/// Writes a table in groups of rows, so that a large one is never in memory.
+/// Writes a table to a Parquet file in groups of rows, so that a large table is never in memory as a whole.
 pub struct Writer<'a> {
     out: &'a mut dyn Write,
-    /// The bytes that are written.
+    /// The number of bytes that were written so far.
     offset: usize,
     columns: &'static [Column],
     groups: Vec<Struct>,
@@ -67,6 +67,8 @@ pub struct Writer<'a> {
 }
 
 impl<'a> Writer<'a> {
+    /// Begins a Parquet file of a table with these columns.
+    ///
     /// # Errors
     /// The file cannot be written.
     pub fn new(out: &'a mut dyn Write, columns: &'static [Column]) -> io::Result<Writer<'a>> {
@@ -121,7 +123,7 @@ fn number(size: usize) -> io::Result<i32> {
     i32::try_from(size).map_err(|_| io::Error::other("a table of more than 2 GiB"))
 }
 
-/// Appends a page with its header; returns their size before compression.
+/// Appends a page of values of one column, with its header. Returns their size before compression.
 fn page(out: &mut Vec<u8>, kind: Kind, values: &[Option<&Value>]) -> io::Result<usize> {
     let present: Vec<bool> = values.iter().map(Option::is_some).collect();
     let mut plain = Vec::new();
@@ -162,7 +164,7 @@ fn page(out: &mut Vec<u8>, kind: Kind, values: &[Option<&Value>]) -> io::Result<
     Ok(header.len() + body.len())
 }
 
-/// The values as packed bits, the first one in the lowest bit.
+/// Booleans as packed bits, the first one in the lowest bit.
 fn packed(bits: &[bool]) -> Vec<u8> {
     let byte = |bits: &[bool]| {
         let bits = bits.iter().enumerate();
@@ -171,7 +173,8 @@ fn packed(bits: &[bool]) -> Vec<u8> {
     bits.chunks(8).map(byte).collect()
 }
 
-/// Definition levels of one bit: one run if they are equal, else groups of eight.
+/// The definition levels of a page, which say with one bit whether each value is present: one run if they are
+/// equal, else groups of eight.
 fn levels(present: &[bool]) -> Vec<u8> {
     let mut out = Vec::new();
     let first = present.first().copied().unwrap_or(false);

@@ -1,4 +1,4 @@
-//! A run's analysis, reduced to rows.
+//! Reduces the analysis of a run to the rows of a dataset.
 
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
@@ -37,10 +37,10 @@ use tr_text::{escape, units};
 const STEPS: usize = 1_000;
 const PROCESSES: usize = 400;
 
-/// The greatest length of a command's text.
+/// The greatest length of the text of a command, in characters.
 const COMMAND: usize = 200;
 
-/// The tables of a run, [`super::MARKER`] last. The analysis has a timeline; `chosen` are the processes
+/// The tables of a run, with [`super::MARKER`] last. The analysis has a timeline; `chosen` are the processes
 /// that may have rows of their own.
 pub fn tables(recording: &Recording, chosen: &[ProcessIx], place: &Place) -> Vec<Table> {
     let analysis = &recording.analysis;
@@ -138,7 +138,8 @@ pub(super) fn is_incomplete(analysis: &Analysis) -> bool {
     analysis.summary.is_none() || quality.truncated.is_some() || !quality.lost.is_empty()
 }
 
-/// The wait for a runner in ns, from the moment that the job's script told.
+/// The time in ns that the job waited for a runner, from the moment at which the job's script says the wait
+/// began.
 fn queued(meta: &Metadata) -> Option<u64> {
     let told = meta.ci.iter().find(|(name, _)| name == QUEUED_AT)?;
     let since: f64 = told.1.parse().ok()?;
@@ -147,7 +148,7 @@ fn queued(meta: &Metadata) -> Option<u64> {
     (since > 0.0 && ns < 30 * 86_400_000_000_000).then_some(ns)
 }
 
-/// The time of a column in ns, if the recording has it.
+/// The time in ns of a column of kinds of time, if the recording has it.
 fn told(analysis: &Analysis, times: &ByKind, column: &str) -> Option<u64> {
     let column = COLUMNS.iter().find(|known| known.name == column)?;
     column.told(times, analysis.basis())
@@ -158,7 +159,7 @@ fn column_of(kind: Kind) -> &'static str {
     column.map_or(Kind::Unknown.name(), |column| column.name)
 }
 
-/// A raw status as exit code and signal.
+/// The exit code and the signal of a raw `wait` status.
 pub(super) fn ended(status: Option<u32>) -> (Option<u64>, Option<u64>) {
     let code = status.and_then(exit::code);
     (code.map(u64::from), exit::killed_by(status).map(u64::from))
@@ -184,7 +185,7 @@ fn shown(arguments: &[String]) -> String {
     units::shorten(&text, COMMAND)
 }
 
-/// A hash that stays the same in all versions of `tr` and of Rust.
+/// A hash of arguments that stays the same in all versions of `tr` and of Rust.
 fn key(arguments: &[String]) -> String {
     let mut hash = Sha256::new();
     for argument in arguments {
@@ -194,7 +195,8 @@ fn key(arguments: &[String]) -> String {
     hex(hash.finalize().iter().take(8))
 }
 
-/// The steps of each kind and name, and the number of rows that the limit leaves out. Failed and long steps are kept.
+/// The rows of steps, one for each kind and name, and the number of rows that the limit leaves out. Failed
+/// and long steps are kept.
 fn steps(recording: &Recording, path: Option<&CriticalPath>, run: &str) -> (Vec<Step>, u64) {
     let analysis = &recording.analysis;
     let sums = step_sums::sums(recording, path.map_or(&[][..], |path| &path.segments));
@@ -262,7 +264,7 @@ fn programs(analysis: &Analysis, run: &str) -> Vec<Program> {
     sums.into_values().collect()
 }
 
-/// The longest of the chosen processes, and the number of those that the limit leaves out.
+/// The rows of the longest of the chosen processes, and the number of processes that the limit leaves out.
 fn processes(
     analysis: &Analysis,
     chosen: &[ProcessIx],

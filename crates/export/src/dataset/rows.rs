@@ -7,15 +7,16 @@ use super::table::rows;
 rows! {
     /// The run; the table has one row for each run.
     Run = "runs" {
-        /// The run's id, also the name of its files.
+        /// The id of the run, which is also the name of its files.
         run: String,
-        /// The version of `tr` that recorded it.
+        /// The version of the `tr` that recorded the run.
         tool: String,
-        /// The way of recording.
+        /// The way in which the run was recorded.
         method: String,
-        /// The project; the partition `repo` is made of it.
+        /// The project of the run, from which the partition `repo` is made.
         project: String,
-        /// The CI system's identifiers.
+        /// The identifiers of the run and its job in the CI system. The next columns are of this kind as
+        /// well.
         ci_run: Option<String>,
         attempt: Option<String>,
         job: Option<String>,
@@ -28,7 +29,7 @@ rows! {
         exit_code: Option<u64>,
         exit_signal: Option<u64>,
         start_unix_ns: u64,
-        /// The number of CPUs that the run could use; the machine's row has the number of all CPUs.
+        /// The number of CPUs that the run could use. The table of machines has the number of all CPUs.
         cpus: u64,
         wall_ns: u64,
         processes: u64,
@@ -43,13 +44,14 @@ rows! {
         blocked_ns: Option<u64>,
         unknown_ns: u64,
         max_rss_bytes: Option<u64>,
-        /// A bound that the memory of all processes together did not exceed.
+        /// An upper bound of the memory of all processes together, in bytes.
         resident_peak_bytes: Option<u64>,
-        /// The free space at the start less the least free space of the file system that the run began in.
+        /// The disk space that the run used, in bytes: the free space at the start less the least free space
+        /// of the file system that the run began in.
         disk_used_peak_bytes: Option<u64>,
-        /// The number of CPUs that the run wanted at most for 90 % of its time without other tasks.
+        /// The number of CPUs that suffice for the run during 90 % of its time without other tasks.
         cpus_p90: Option<u64>,
-        /// The critical path, and its parts by use.
+        /// The length of the critical path in ns. The next columns have its parts by use.
         path_ns: Option<u64>,
         path_on_cpu_ns: Option<u64>,
         path_run_queue_ns: Option<u64>,
@@ -61,22 +63,23 @@ rows! {
         /// Whether events were lost or the trace is truncated.
         incomplete: bool,
         lost_events: Option<u64>,
-        /// The number of rows that the limits of the tables left out.
+        /// The number of steps that the limit of the table left out. The next column has the number of
+        /// processes.
         steps_left_out: u64,
         processes_left_out: u64,
-        /// The run's page in the CI system; the machine or agent, the kind of runner and its image, as
-        /// the CI system names them.
+        /// The address of the run's page in the CI system. The next columns have the machine or agent, the
+        /// kind of runner and its image, as the CI system names them.
         page: Option<String>,
         runner: Option<String>,
         label: Option<String>,
         image: Option<String>,
-        /// The wait for a runner before the job in ns, if the job recorded its beginning.
+        /// The time in ns that the job waited for a runner, if the job recorded the beginning of the wait.
         queued_ns: Option<u64>,
     }
 }
 
 rows! {
-    /// One row for all steps of a kind and name in a run.
+    /// All steps of a kind and name in a run, as one row.
     Step = "steps" {
         run: String,
         kind: String,
@@ -87,9 +90,10 @@ rows! {
         longest_ns: u64,
         on_cpu_ns: Option<u64>,
         run_queue_ns: Option<u64>,
-        /// The time of the run's critical path in these steps.
+        /// The time of the run's critical path in these steps, in ns.
         path_ns: u64,
-        /// The wall time by use, along each step's own critical path.
+        /// The part of the steps' wall time on a CPU, in ns, along each step's own critical path. The next
+        /// columns have the other uses.
         spent_on_cpu_ns: Option<u64>,
         spent_run_queue_ns: Option<u64>,
         spent_disk_ns: Option<u64>,
@@ -103,7 +107,8 @@ rows! {
         /// The verdict on the longest held-back step, or else on the longest step; null if nothing stands out.
         verdict: Option<String>,
         verdict_ns: Option<u64>,
-        /// The wall time on a CPU, and able to run, along each step's own critical path.
+        /// The wall time in ns along each step's own critical path that was spent on a CPU. The next column
+        /// has the time able to run.
         had_cpu_ns: Option<u64>,
         wanted_cpu_ns: Option<u64>,
     }
@@ -127,7 +132,7 @@ rows! {
 }
 
 rows! {
-    /// The longest processes of a run.
+    /// One of the longest processes of a run.
     Process = "processes" {
         run: String,
         program: String,
@@ -152,7 +157,7 @@ rows! {
 }
 
 rows! {
-    /// The critical path by program and use.
+    /// The time of the critical path in one program and use.
     Path = "path" {
         run: String,
         program: String,
@@ -170,28 +175,28 @@ rows! {
         kernel: String,
         arch: String,
         cpus: u64,
-        /// The CPU time of all tasks and interrupts.
+        /// The CPU time of all tasks and interrupts of the machine, in ns.
         busy_ns: Option<u64>,
-        /// The CPU time of tasks that do not belong to the run.
+        /// The CPU time in ns of tasks that do not belong to the run.
         others_ns: Option<u64>,
         stolen_ns: Option<u64>,
         throttled_ns: Option<u64>,
         iowait_ns: Option<u64>,
-        /// The time in which at least one task of the machine waited for a CPU.
+        /// The time in ns in which at least one task of the machine waited for a CPU.
         cpu_some_ns: Option<u64>,
         memory_some_ns: Option<u64>,
         io_some_ns: Option<u64>,
         recorder_ns: Option<u64>,
-        /// The least amount of available memory during the run.
+        /// The least amount of available memory during the run, in bytes.
         available_memory_bytes: Option<u64>,
-        /// The mean frequency of the samples during the run.
+        /// The mean frequency of the CPUs in the samples during the run, in kHz.
         frequency_khz: Option<u64>,
-        /// The model of the first CPU.
+        /// The model of the machine's first CPU.
         cpu_model: Option<String>,
         cpu_stepping: Option<String>,
         microcode: Option<String>,
         memory_bytes: Option<u64>,
-        /// The kind of virtualization; `none` on bare metal.
+        /// The kind of virtualization of the machine; `none` on bare metal.
         virtualization: Option<String>,
     }
 }

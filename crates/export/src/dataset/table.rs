@@ -1,15 +1,15 @@
-//! Tables: rows with named, typed columns.
+//! Tables of a dataset: rows with named, typed columns.
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
-    /// A signed 64-bit integer.
+    /// A column of signed 64-bit integers.
     Int,
     Text,
     Bool,
 }
 
 impl Kind {
-    /// The type's name in SQL.
+    /// The name of the type in SQL.
     pub fn name(self) -> &'static str {
         match self {
             Kind::Int => "bigint",
@@ -19,7 +19,7 @@ impl Kind {
     }
 }
 
-/// A column: its name and its type.
+/// A column of a table: its name and its type.
 pub type Column = (&'static str, Kind);
 
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -29,7 +29,7 @@ pub enum Value {
     Bool(bool),
 }
 
-/// A type of a row's field; `None` is null.
+/// A type that a field of a row can have; `None` is null.
 pub(super) trait Field {
     const KIND: Kind;
     fn value(self) -> Option<Value>;
@@ -70,7 +70,7 @@ pub(super) trait Row {
     fn values(self) -> Vec<Option<Value>>;
 }
 
-/// Defines the rows of a table: a field for each column.
+/// Defines a struct for the rows of a table, with a field for each column.
 macro_rules! rows {
     ($(#[$doc:meta])* $row:ident = $name:literal { $($(#[$about:meta])* $field:ident: $type:ty,)* }) => {
         $(#[$doc])*
@@ -96,7 +96,7 @@ pub(super) use rows;
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Table {
-    /// The table's name, which is also the name of its directory.
+    /// The name of the table, which is also the name of its directory.
     pub name: &'static str,
     pub columns: &'static [Column],
     /// The rows of the table, each with a value for every column; `None` is null.

@@ -1,5 +1,5 @@
-//! Thrift's compact protocol, as far as Parquet's headers need it: structs of integers, texts,
-//! lists and structs, whose fields come in the order of their numbers.
+//! Writes Thrift's compact protocol, as far as Parquet's headers need it: structs of integers, texts, lists
+//! and structs, whose fields come in the order of their numbers.
 
 const I32: u8 = 5;
 const I64: u8 = 6;
@@ -7,7 +7,7 @@ const BINARY: u8 = 8;
 const LIST: u8 = 9;
 const STRUCT: u8 = 12;
 
-/// Appends an unsigned number, seven bits a byte, the lowest first.
+/// Appends an unsigned number with seven bits in each byte, the lowest first.
 pub fn varint(out: &mut Vec<u8>, mut value: u64) {
     while value >= 0x80 {
         out.push(value as u8 | 0x80);
@@ -38,7 +38,7 @@ impl Struct {
         }
     }
 
-    /// A field's header: its distance to the last field, and its type.
+    /// Appends the header of a field: the distance of its number to that of the last field, and its type.
     fn field(&mut self, number: u8, kind: u8) -> &mut Vec<u8> {
         debug_assert!(number > self.last && number - self.last < 16);
         self.bytes.push((number - self.last) << 4 | kind);

@@ -1,4 +1,4 @@
-//! One recording as tables, a row for each fact: for SQL over a single build.
+//! Writes one recording as tables with a row for each fact, for SQL over a single build.
 
 use std::io::{self, Write};
 
@@ -22,15 +22,15 @@ use super::trace_rows::{
     Exec, Mark, OnCpu, Other, PathPart, Process, Recording as RecordingRow, Step, Thread, Wait,
 };
 
-/// The rows of a group of a file, which are in memory at once.
+/// The number of rows of a group of a file, which are in memory at once.
 const GROUP: usize = 50_000;
 
-/// The names of the tables, each that of a file.
+/// The names of the tables of a recording. Each is also the name of a file.
 pub fn names() -> impl Iterator<Item = &'static str> {
     columns().into_iter().map(|(name, _)| name)
 }
 
-/// The columns of the tables.
+/// The names and the columns of the tables of a recording.
 pub fn columns() -> Vec<(&'static str, &'static [Column])> {
     fn of<R: Row>(name: &'static str) -> (&'static str, &'static [Column]) {
         (name, R::COLUMNS)
@@ -50,10 +50,10 @@ pub fn columns() -> Vec<(&'static str, &'static [Column])> {
     ]
 }
 
-/// The table of the steps that are tests.
+/// The name of the table of the steps that are tests.
 const TESTS: &str = "tests";
 
-/// A recording whose tables can be written.
+/// A recording whose facts can be written as tables.
 pub struct Tables<'a> {
     recording: &'a Recording,
     analysis: &'a Analysis,
@@ -62,7 +62,7 @@ pub struct Tables<'a> {
 }
 
 impl<'a> Tables<'a> {
-    /// The analysis has a timeline.
+    /// The tables of a recording whose analysis has a timeline.
     pub fn new(recording: &'a Recording) -> Tables<'a> {
         Tables {
             recording,
@@ -72,7 +72,7 @@ impl<'a> Tables<'a> {
         }
     }
 
-    /// Writes the table of a name.
+    /// Writes the table with this name to a Parquet file.
     ///
     /// # Errors
     /// The file cannot be written, or there is no table of this name.
@@ -93,7 +93,7 @@ impl<'a> Tables<'a> {
         }
     }
 
-    /// A time since the beginning of the recording.
+    /// A time in ns since the beginning of the recording.
     fn since(&self, time: Ktime) -> u64 {
         time.since(self.analysis.start)
     }
@@ -193,7 +193,7 @@ impl<'a> Tables<'a> {
         })
     }
 
-    /// The stretches of all threads with their threads.
+    /// The stretches of all threads' timelines, each with its thread.
     fn stretches(&self) -> impl Iterator<Item = (ThreadIx, Stretch)> + '_ {
         let timeline = self.analysis.timeline.as_ref();
         self.analysis.thread_ids().flat_map(move |thread| {
@@ -334,12 +334,12 @@ impl<'a> Tables<'a> {
     }
 }
 
-/// The number of a process in the tables.
+/// The number that stands for a process in the tables.
 fn number(ix: ProcessIx) -> u64 {
     ix.0.into()
 }
 
-/// The word of a wait's end.
+/// The word in the tables for what ended a wait.
 fn ender(end: WaitEnd) -> &'static str {
     match end {
         WaitEnd::Timer { .. } => "timer",
@@ -352,7 +352,7 @@ fn ender(end: WaitEnd) -> &'static str {
     }
 }
 
-/// Writes a table, a group of its rows after the other.
+/// Writes rows to a Parquet file, one group after the other.
 fn write<R: Row>(
     name: &str,
     rows: impl IntoIterator<Item = R>,

@@ -7,7 +7,7 @@
 use super::table::rows;
 
 rows! {
-    /// The recording; the table has one row.
+    /// The recording as a whole; the table has one row.
     Recording = "recording" {
         command: String,
         host: String,
@@ -28,14 +28,15 @@ rows! {
         process: u64,
         parent: Option<u64>,
         pid: u64,
-        /// The pid in the process's own pid namespace.
+        /// The pid of the process in its own pid namespace.
         ns_pid: u64,
         program: String,
         label: String,
         command: String,
         from_ns: u64,
         to_ns: u64,
-        /// Whether the process began before the recording, and whether it lived at its end.
+        /// Whether the process began before the recording. The next column says whether it lived at the
+        /// recording's end.
         started_before: bool,
         alive: bool,
         exit_code: Option<u64>,
@@ -45,7 +46,7 @@ rows! {
         sleep_ns: Option<u64>,
         blocked_ns: Option<u64>,
         unknown_ns: u64,
-        /// The time of the critical path in the process.
+        /// The time of the critical path in the process, in ns.
         path_ns: Option<u64>,
         max_rss_bytes: Option<u64>,
         container: Option<String>,
@@ -55,7 +56,7 @@ rows! {
 }
 
 rows! {
-    /// The programs that processes executed, one after the other.
+    /// A program that a process executed.
     Exec = "execs" {
         process: u64,
         from_ns: u64,
@@ -86,7 +87,7 @@ rows! {
 }
 
 rows! {
-    /// The stays of threads on CPUs.
+    /// A stay of a thread on a CPU.
     OnCpu = "on_cpu" {
         thread: u64,
         process: u64,
@@ -97,24 +98,26 @@ rows! {
 }
 
 rows! {
-    /// The times in which threads were not on a CPU.
+    /// A time in which a thread was not on a CPU.
     Wait = "waits" {
         thread: u64,
         process: u64,
         from_ns: u64,
         to_ns: u64,
         ns: u64,
-        /// `run_queue`, `preempted`, `sleep`, `stopped`, `disk`, `vfork`, `blocked` or `unknown`.
+        /// The state of the thread: `run_queue`, `preempted`, `sleep`, `stopped`, `disk`, `vfork`, `blocked`
+        /// or `unknown`.
         state: String,
         /// The class of the system call in which the thread waited, as in `tr dump`.
         call: Option<String>,
-        /// The end of the wait, as far as it is proven: `timer`, `packet`, `child`, `task`, `block_io`, `signal` or `unknown`;
+        /// The proven end of the wait: `timer`, `packet`, `child`, `task`, `block_io`, `signal` or `unknown`;
         /// null for a wait for a CPU.
         ended_by: Option<String>,
-        /// The thread and the process that ended the wait, or preempted the thread.
+        /// The thread that ended the wait, or preempted the thread. The next column has its process.
         by_thread: Option<u64>,
         by_process: Option<u64>,
-        /// The name of that thread, also of one that is not recorded.
+        /// The name of the thread that ended the wait or preempted the thread, even if that thread is not
+        /// recorded.
         by_name: Option<String>,
         /// The CPU on which a wait for a CPU ended.
         cpu: Option<u64>,
@@ -122,17 +125,17 @@ rows! {
 }
 
 rows! {
-    /// The critical path from its beginning to its end.
+    /// A part of the critical path, from its beginning to its end.
     PathPart = "path" {
         thread: u64,
         process: u64,
         step: Option<u64>,
-        /// As in JSON: `on_cpu`, `run_queue`, `disk`, `network`, `sleep`, …
+        /// The kind of time, as in JSON: `on_cpu`, `run_queue`, `disk`, `network`, `sleep`, …
         kind: String,
         from_ns: u64,
         to_ns: u64,
         ns: u64,
-        /// Whether the kind is only the likeliest one.
+        /// Whether no event shows the kind of time, so that it is only the likeliest one.
         inferred: bool,
     }
 }
@@ -150,12 +153,13 @@ rows! {
         ns: u64,
         failed: bool,
         result: Option<String>,
-        /// The sum over all threads in the step, with the steps inside it.
+        /// The CPU time of all threads in the step in ns, including the steps inside it.
         on_cpu_ns: Option<u64>,
         run_queue_ns: Option<u64>,
         path_ns: u64,
         processes: u64,
-        /// The most by which the place of another tool's span is wrong; null if it is not proven.
+        /// The largest error in ns of the place of a span from another tool's file; null if the place is not
+        /// proven.
         place_error_ns: Option<u64>,
         verdict: Option<String>,
         verdict_ns: Option<u64>,
@@ -163,12 +167,12 @@ rows! {
 }
 
 rows! {
-    /// The marks that programs wrote to the recorder.
+    /// A mark that a program wrote to the recorder.
     Mark = "marks" {
         at_ns: u64,
         name: String,
         kind: Option<String>,
-        /// `moment`, `begin` or `end`.
+        /// The point of the mark: `moment`, `begin` or `end`.
         point: String,
         result: Option<String>,
         pid: Option<u64>,
@@ -176,7 +180,7 @@ rows! {
 }
 
 rows! {
-    /// The tasks that are not part of the build and had CPUs for which it waited, by name.
+    /// The tasks of one name that are not part of the build and had CPUs for which the build waited.
     Other = "others" {
         name: Option<String>,
         ns: u64,

@@ -1,6 +1,6 @@
-//! A receiver's answer to a request of OTLP: ExportTraceServiceResponse of
-//! opentelemetry/proto/collector/trace/v1, and ExportMetricsServiceResponse of metrics/v1, whose numbers are the same.
-//! A receiver can take a part of the spans or data points and answer with a success.
+//! Reads a receiver's answer to a request of OTLP: ExportTraceServiceResponse of
+//! opentelemetry/proto/collector/trace/v1, and ExportMetricsServiceResponse of metrics/v1, whose numbers are
+//! the same. A receiver can take a part of the spans or data points and answer with a success.
 
 use prost::Message;
 use serde::Deserialize;
@@ -27,14 +27,14 @@ struct PartialSuccess {
 /// A receiver's remark: spans or data points that it did not take, or how the next request should differ.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Answer {
-    /// The number of spans or data points that were rejected; 0: the message is a warning.
+    /// The number of spans or data points that were rejected. If it is 0, the message is a warning.
     pub rejected: u64,
-    /// The receiver's own words, not escaped; they can be empty.
+    /// The message of the receiver, not escaped. It can be empty.
     pub message: String,
 }
 
-/// Reads the body of an answer with a status of success: none where the receiver took everything and says
-/// nothing.
+/// Reads the body of an answer with a status of success. Returns `None` if the receiver took everything and
+/// has no message.
 ///
 /// # Errors
 /// The body is no answer of OTLP in the encoding of the request.
@@ -54,7 +54,7 @@ pub fn read(encoding: Encoding, body: &[u8]) -> Result<Option<Answer>, String> {
     Ok(says_something.then_some(answer))
 }
 
-/// A 64-bit integer: OTLP's JSON has it as a string, and some receivers as a number.
+/// Reads a 64-bit integer: OTLP's JSON has it as a string, and some receivers write a number.
 fn integer<'de, D: serde::Deserializer<'de>>(from: D) -> Result<i64, D::Error> {
     #[derive(Deserialize)]
     #[serde(untagged)]

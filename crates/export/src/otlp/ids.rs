@@ -1,11 +1,11 @@
-//! The ids of spans, by which parts of one trace find each other without coordination.
+//! Makes the ids of spans, by which parts of one trace find each other without coordination.
 //!
-//! A recording inside of a span has that span's context in TRACEPARENT (W3C Trace Context). A
-//! recording in a job of GitHub Actions takes the ids that the OpenTelemetry collector's
-//! githubreceiver derives from the events of the same run (trace_event_handling.go): parts of
-//! SHA-256 sums of the numbers of run, attempt and job. The collector's gitlabreceiver
-//! (traces_event_handling.go) hashes the number of the pipeline and the time at which it ended, which
-//! no job of the pipeline knows: that time is given once the pipeline has ended.
+//! A recording inside of a span has that span's context in TRACEPARENT (W3C Trace Context). A recording in a
+//! job of GitHub Actions takes the ids that the OpenTelemetry collector's githubreceiver derives from the
+//! events of the same run (trace_event_handling.go): parts of SHA-256 sums of the numbers of run, attempt and
+//! job. The collector's gitlabreceiver (traces_event_handling.go) hashes the number of the pipeline and the
+//! time at which it ended, which no job of the pipeline knows: that time is given once the pipeline has
+//! ended.
 
 use std::str::FromStr;
 
@@ -16,27 +16,27 @@ use tr_format::trace_context::{bytes, TraceContext};
 
 use tr_insight::identity;
 
-/// The source of the ids of an export.
+/// The source from which the ids of an export are made.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub enum IdSource {
-    /// The context that the recording has: TRACEPARENT, a job of GitHub Actions, or none.
+    /// The ids come from the context that the recording has: TRACEPARENT, a job of GitHub Actions, or none.
     #[default]
     Recording,
-    /// The run of GitHub Actions, whatever TRACEPARENT says.
+    /// The ids come from the run of GitHub Actions, whatever TRACEPARENT says.
     Github,
-    /// The pipeline of GitLab.
+    /// The ids come from the pipeline of GitLab.
     Gitlab {
-        /// The end of the pipeline, as GitLab's webhook writes it: `2025-04-01 18:31:49 UTC`.
+        /// The time at which the pipeline ended, as GitLab's webhook writes it: `2025-04-01 18:31:49 UTC`.
         finished_at: String,
     },
-    /// A trace and the span around the recording, if there is one.
+    /// The ids of the trace and of the span around the recording, if there is one, are given.
     Given {
         trace: [u8; 16],
         parent: Option<[u8; 8]>,
     },
 }
 
-/// The values that [`IdSource`] is read from, for help and errors.
+/// The texts that [`IdSource`] can be read from, for help and errors.
 pub const ID_SOURCES: &str =
     "github, gitlab:FINISHED_AT, or TRACE or TRACE-SPAN in hexadecimal digits";
 
@@ -105,18 +105,18 @@ fn webhook_time(text: &str) -> Option<String> {
     (is_like(day, "0000-00-00") && is_like(clock, "00:00:00")).then(|| format!("{day} {clock} UTC"))
 }
 
-/// The trace, and the span around the recording.
+/// The ids of the trace and of the span around the recording.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Ids {
     pub trace: [u8; 16],
     /// The id of the parent span; empty if there is none.
     pub parent: Vec<u8>,
-    /// The span of the recording that COMMAND's TRACEPARENT named.
+    /// The id of the recording's own span, if COMMAND's TRACEPARENT named it.
     pub own: Option<[u8; 8]>,
 }
 
 impl Ids {
-    /// The ids of a recording.
+    /// The ids for the spans of a recording.
     ///
     /// # Errors
     /// The recording lacks a number that the ids are made of; the text names the variable.
@@ -142,7 +142,7 @@ impl Ids {
         }
     }
 
-    /// The ids of [`IdSource::Recording`], which every recording has.
+    /// The ids by [`IdSource::Recording`], which every recording has.
     pub fn recorded(meta: &Metadata) -> Ids {
         let value = |wanted: &str| value(meta, wanted);
         let context = value(TRACEPARENT).and_then(TraceContext::parse);
@@ -163,19 +163,19 @@ impl Ids {
         )
     }
 
-    /// The span of a thing of the recording.
+    /// The id of the span of a thing of the recording, such as a step.
     pub fn span(&self, meta: &Metadata, thing: &str) -> [u8; 8] {
         part(&format!("{} {thing}", identity::id(meta)), 0)
     }
 }
 
-/// The value of a recorded variable.
+/// The value of a variable that was recorded.
 fn value<'a>(meta: &'a Metadata, wanted: &str) -> Option<&'a str> {
     let found = meta.ci.iter().find(|(name, _)| name == wanted);
     found.map(|(_, value)| value.as_str())
 }
 
-/// Bytes of the SHA-256 sum of a text.
+/// Some bytes, from the place `from` on, of the SHA-256 sum of a text.
 fn part<const N: usize>(text: &str, from: usize) -> [u8; N] {
     let sum = Sha256::digest(text.as_bytes());
     let mut part = [0; N];
@@ -185,8 +185,8 @@ fn part<const N: usize>(text: &str, from: usize) -> [u8; N] {
     part
 }
 
-/// The ids of a GitHub job: its span where the number of its check run is known, else the
-/// span of the workflow's run.
+/// The ids for a job of GitHub: the span is the job's where the number of its check run is known, else that
+/// of the workflow's run.
 fn github(run: &str, attempt: &str, check_run: Option<&str>) -> Ids {
     let parent = match check_run {
         Some(number) => format!("{number}-j"),
@@ -199,7 +199,7 @@ fn github(run: &str, attempt: &str, check_run: Option<&str>) -> Ids {
     }
 }
 
-/// The ids of a GitLab pipeline.
+/// The ids for a pipeline of GitLab.
 fn gitlab(pipeline: &str, finished_at: &str) -> Ids {
     Ids {
         trace: part(&format!("{pipeline}t{finished_at}"), 0),
@@ -253,7 +253,7 @@ mod tests {
         assert_eq!(own.1, "");
     }
 
-    /// The sums are those of sha256sum.
+    /// Compares with sums that sha256sum has computed.
     #[test]
     fn ids_in_github_actions_are_the_collectors() {
         let run = [("GITHUB_RUN_ID", "17"), ("GITHUB_RUN_ATTEMPT", "2")];
@@ -272,7 +272,7 @@ mod tests {
         assert!(none.contains("GITHUB_RUN_ID"), "{none}");
     }
 
-    /// The sums are those of sha256sum.
+    /// Compares with sums that sha256sum has computed.
     #[test]
     fn ids_of_a_gitlab_pipeline_need_its_end() {
         let ci = [("CI_PIPELINE_ID", "31")];

@@ -1,4 +1,4 @@
-//! The messages of OTLP metrics, as far as the export writes them: names and numbers of
+//! The messages of OTLP metrics that the export writes. Names and numbers are those of
 //! opentelemetry/proto/metrics/v1.
 
 use prost::Message;
@@ -72,7 +72,7 @@ pub struct Sum {
 pub struct Point {
     #[prost(message, repeated, tag = "7")]
     pub attributes: Vec<KeyValue>,
-    /// The start of the recording in ns since 1970.
+    /// The start of the recording, from which the value is counted, in ns since 1970.
     #[prost(fixed64, tag = "2")]
     #[serde(serialize_with = "decimal")]
     pub start_time_unix_nano: u64,

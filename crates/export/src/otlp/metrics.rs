@@ -1,8 +1,10 @@
-//! Metrics of OpenTelemetry (OTLP 1.x): the figures of a whole job, a point each. A metric has the name of the semantic
-//! conventions where there is one for it; ours begin with `tr.`.
+//! Writes metrics of OpenTelemetry (OTLP 1.x): the figures of a whole job, with a point for each. A metric
+//! has the name of the semantic conventions where there is one for it; the names of other metrics begin with
+//! `tr.`.
 //!
-//! The points have the attributes that a job of later runs has, too, so that a backend continues its series: many
-//! backends keep the resource's attributes, among them the number of the run, apart from the series.
+//! The points have only attributes that later runs of the job have as well, so that a backend continues its
+//! series: many backends keep the resource's attributes, among them the number of the run, apart from the
+//! series.
 
 use std::io::{self, Write};
 
@@ -21,10 +23,11 @@ use super::metric_messages::{
 };
 use super::{request, scope, unix, Encoding, Given, SCHEMA};
 
-/// The number of the temporality that counts from a point's start.
+/// The number of the temporality by which values are counted from a point's start.
 const CUMULATIVE: i32 = 2;
 
-/// Writes the metrics. The attributes `given` replace those of the recording in the resource.
+/// Writes the metrics of a job as a request of OTLP. The attributes `given` replace those of the recording in
+/// the resource.
 pub fn write(
     view: &View<'_>,
     encoding: Encoding,
@@ -73,7 +76,7 @@ fn metrics(view: &View<'_>) -> Vec<Metric> {
 /// The facts that all points of a job share.
 struct Job {
     attributes: Vec<KeyValue>,
-    /// The start and the end in ns since 1970.
+    /// The start of the recording in ns since 1970. The next field is its end.
     start: u64,
     end: u64,
 }
@@ -111,7 +114,7 @@ impl Job {
         }
     }
 
-    /// The metric of a figure; `None` for those that are points of one metric together.
+    /// The metric of a figure of the job; `None` for figures that are points of one metric together.
     fn figure(&self, figure: &JobFigure) -> Option<Metric> {
         let (unit, value) = match figure.unit {
             FigureUnit::Seconds => ("s", Number::Double(figure.value as f64 / 1e9)),
@@ -161,7 +164,7 @@ impl Job {
         ))
     }
 
-    /// A size of the machine: the conventions have it as a sum that can fall, too.
+    /// The metric of a size of the machine. The conventions have it as a sum that can also fall.
     fn limit(&self, name: &str, unit: &str, about: &str, value: u64) -> Metric {
         let sum = Data::Sum(Sum {
             data_points: vec![self.point(int(value), None)],
@@ -172,7 +175,7 @@ impl Job {
     }
 }
 
-/// A figure's name by the rules of the conventions, where dots divide it: `memory.at_least`.
+/// The name of a figure by the rules of the conventions, in which dots divide it: `memory.at_least`.
 fn named(name: &str) -> String {
     let groups = ["run_queue_", "memory_", "cpus_", "disk_"];
     let group = groups.iter().find(|group| name.starts_with(*group));

@@ -1,6 +1,6 @@
-//! Spans of OpenTelemetry (OTLP 1.x): the recording, its steps, its processes. Names and
-//! attributes are those of the semantic conventions `SCHEMA` (cicd, process, test, vcs); ours
-//! begin with `tr.`. Names of spans are few: a backend groups by them.
+//! Writes spans of OpenTelemetry (OTLP 1.x): the recording, its steps, its processes. Names and attributes
+//! are those of the semantic conventions `SCHEMA` (cicd, process, test, vcs); other attributes begin with
+//! `tr.`. There are few names of spans, because a backend groups by them.
 
 pub mod answer;
 mod attributes;
@@ -54,10 +54,10 @@ pub enum Encoding {
     Json,
 }
 
-/// An attribute of the resource that a user gives: name, value.
+/// An attribute of the resource that a user gives: its name and its value.
 pub type Given = (String, String);
 
-/// The kind of data that a request has.
+/// The kind of data that a request of OTLP has.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Signal {
     Traces,
@@ -65,7 +65,8 @@ pub enum Signal {
 }
 
 impl Signal {
-    /// The last part of the path of a receiver's URL, and the word in the names of OpenTelemetry's variables.
+    /// The name of the kind of data: the last part of the path of a receiver's URL, and the word in the names
+    /// of OpenTelemetry's variables.
     pub fn name(self) -> &'static str {
         match self {
             Signal::Traces => "traces",
@@ -73,7 +74,7 @@ impl Signal {
         }
     }
 
-    /// The word for one part of a request and the word for several.
+    /// The noun for one span or data point of a request, and the noun for several.
     pub fn parts(self) -> [&'static str; 2] {
         match self {
             Signal::Traces => ["span", "spans"],
@@ -82,7 +83,8 @@ impl Signal {
     }
 }
 
-/// Writes the spans. The attributes `given` replace those of the recording.
+/// Writes the spans of a recording as a request of OTLP. The attributes `given` replace those of the
+/// recording.
 pub fn write(
     view: &View<'_>,
     encoding: Encoding,
@@ -108,7 +110,7 @@ pub fn write(
     request("resourceSpans", parts, encoding, out)
 }
 
-/// Writes a request of these parts, whose field has this name in JSON.
+/// Writes a request of OTLP that consists of these parts. `name` is the name of their field in JSON.
 fn request<M: Message + Serialize>(
     name: &str,
     parts: impl Iterator<Item = M>,
@@ -145,7 +147,7 @@ fn scope() -> Scope {
     }
 }
 
-/// A moment in ns since 1970.
+/// A time of the recording in ns since 1970.
 fn unix(analysis: &Analysis, time: Ktime) -> u64 {
     let meta = &analysis.meta;
     meta.start_clock.real.saturating_add(time.since(meta.start))
@@ -153,7 +155,7 @@ fn unix(analysis: &Analysis, time: Ktime) -> u64 {
 
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
 enum Thing {
-    /// The recording, which has the span of COMMAND's process.
+    /// The recording as a whole. Its span is that of COMMAND's process as well.
     Recording,
     Step(StepIx),
     Process(ProcessIx),
@@ -163,11 +165,12 @@ struct Spans<'a> {
     view: View<'a>,
     ids: &'a Ids,
     judged: StepVerdicts<'a>,
-    /// The steps that are the execution of a process, by process.
+    /// For each process that is a step by itself, that step.
     executions: HashMap<ProcessIx, StepIx>,
-    /// The processes with spans of their own.
+    /// For each process, whether it has a span of its own.
     chosen: Arena<ProcessIx, bool>,
-    /// The innermost span around each process, and the process that has this span: itself or an ancestor.
+    /// For each process, the innermost span around it, and the process that has this span: itself or an
+    /// ancestor.
     innermost: Arena<ProcessIx, Option<(ProcessIx, Thing)>>,
     /// For each step the innermost step with a span: the step itself or one around it.
     innermost_step: Vec<Option<StepIx>>,
@@ -237,7 +240,7 @@ impl<'a> Spans<'a> {
             .chain(own.map(|ix| self.process(ix)))
     }
 
-    /// The span of a process, if it has one.
+    /// The thing whose span is the one of a process, if the process has a span.
     fn thing(&self, process: ProcessIx) -> Option<Thing> {
         if Some(process) == self.root {
             return Some(Thing::Recording);
@@ -248,8 +251,8 @@ impl<'a> Spans<'a> {
         self.chosen[process].then_some(Thing::Process(process))
     }
 
-    /// The innermost span around a process in a step: the span of the process or of an ancestor if that process is in the step,
-    /// otherwise the span of the step.
+    /// The thing that has the innermost span around a process in a step: the process or an ancestor if that
+    /// process is in the step, otherwise the step.
     fn around(&self, process: Option<ProcessIx>, step: Option<StepIx>) -> Thing {
         let step = step.and_then(|step| *self.innermost_step.get(step)?);
         let span = process.and_then(|process| self.innermost[process]);
@@ -402,7 +405,7 @@ impl<'a> Spans<'a> {
         span
     }
 
-    /// The attributes and the status of a process.
+    /// Adds the attributes and the status of a process to its span.
     fn describe(&self, ix: ProcessIx, span: &mut Span) {
         let process = self.view.analysis.process(ix);
         let facts = &mut span.attributes;
@@ -432,7 +435,7 @@ impl<'a> Spans<'a> {
     }
 }
 
-/// Whether a step is long enough for a span.
+/// Whether a step is long enough to have a span of its own.
 fn long(view: &View<'_>, step: &Step) -> bool {
     step.wall() >= view.ask.min && !step.is_moment()
 }
@@ -454,7 +457,7 @@ fn program(process: &Process) -> Vec<KeyValue> {
     facts
 }
 
-/// The container that a process is in, as far as it is known.
+/// The attributes of the container that a process is in, as far as they are known.
 fn container(called: &Called) -> impl Iterator<Item = KeyValue> + '_ {
     let all = [
         ("container.id", &called.id),

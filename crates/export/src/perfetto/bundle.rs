@@ -1,4 +1,4 @@
-//! A CPU's bundle of scheduling events.
+//! A CPU's bundle of scheduling events, as Perfetto's traces have it.
 
 use std::collections::HashMap;
 use std::io;
@@ -8,7 +8,7 @@ use tr_format::event::{Comm, CpuId, Ktime, Tid};
 use super::{id, text, Packets, NOT_RECORDED, PRIO};
 use crate::messages::*;
 
-/// The number of a CPU's events in one bundle.
+/// The number of a CPU's events that are in one bundle.
 pub const BUNDLE: usize = 4096;
 
 #[derive(Default)]
@@ -35,7 +35,7 @@ impl Cpu {
         });
     }
 
-    /// Adds a switch to `next` from a task that leaves in the given state.
+    /// Adds a switch to the task `next` from a task that leaves in the given state.
     pub fn switch(&mut self, time: Ktime, next: Tid, state: i64, comms: &HashMap<Tid, Comm>) {
         let comm = self.comm(next, comms);
         let compact = &mut self.compact;
@@ -98,7 +98,7 @@ impl Cpu {
     }
 }
 
-/// The difference to the previous time; the first time of a bundle is absolute.
+/// The difference of a time to the previous one. The first time of a bundle is absolute.
 fn step(time: Ktime, last: &mut u64, first: bool) -> u64 {
     let before = std::mem::replace(last, time.0);
     if first {

@@ -1,8 +1,9 @@
-//! What is shorter than a pixel is merged: Perfetto opens some 200 MB in a browser, which is the exact
-//! export of some 2.5 million events.
+//! Merges pieces of time that are shorter than a pixel: Perfetto opens some 200 MB in a browser, which is the
+//! exact export of some 2.5 million events.
 //!
-//! Stays on a CPU and segments of the critical path that are shorter than the detail become pieces
-//! of at least its length. A piece is what most of its time was. Longer ones stay as they are.
+//! Stays on a CPU and segments of the critical path that are shorter than the detail become pieces of at
+//! least its length. A merged piece is shown as the state that most of its time had. Longer ones stay as they
+//! are.
 
 use std::collections::BTreeMap;
 
@@ -16,12 +17,14 @@ pub const MOST: u64 = 200_000_000;
 /// critical path.
 const EVENT: u64 = 12;
 const EVENT_AND_PATH: u64 = 80;
-/// Bytes of a stay, of a slice of the path, of a process with its program, rather too many.
+/// The approximate number of bytes for a stay on a CPU, for a slice of the critical path, or for a process
+/// with its program. The numbers are rather too large.
 const STAY: u64 = 30;
 const SLICE: u64 = 150;
 const PROCESS: u64 = 1_000;
 
-/// The detail in ns with which a recording takes some [`MOST`] bytes; 0 for a recording with few events.
+/// The detail in ns with which the export of a recording takes some [`MOST`] bytes; 0 for a recording with
+/// few events.
 pub fn of(analysis: &Analysis, events: u64) -> u64 {
     if whole(analysis, events) <= MOST {
         return 0;
@@ -52,11 +55,11 @@ pub struct Merger<T> {
     detail: u64,
     from: Ktime,
     to: Ktime,
-    /// The time of each short thing since `from`, in ns, and its last value.
+    /// The time of each short state since `from` in ns, and its last value.
     sums: BTreeMap<T, u64>,
 }
 
-/// A thing, or a piece: what most of its time was.
+/// A piece of time: its beginning, its end, and the state that most of its time had.
 pub type Piece<T> = (Ktime, Ktime, T);
 
 impl<T: Ord + Clone> Merger<T> {
@@ -69,7 +72,7 @@ impl<T: Ord + Clone> Merger<T> {
         }
     }
 
-    /// The pieces that are complete with the next thing.
+    /// Adds the next piece. Returns the pieces that are complete with it.
     pub fn add(&mut self, (from, to, thing): Piece<T>) -> [Option<Piece<T>>; 2] {
         let long = to.since(from) >= self.detail;
         let apart = from.since(self.to) >= self.detail;

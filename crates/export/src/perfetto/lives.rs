@@ -1,4 +1,4 @@
-//! Wake-ups and the lives of tasks.
+//! Writes wake-ups and the lives of tasks to a Perfetto trace.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::io;
@@ -17,7 +17,7 @@ use tr_insight::view::View;
 
 const CLONE_THREAD: u64 = 0x10000;
 
-/// Wake-ups and the lives of tasks, from the events.
+/// Writes wake-ups and the lives of tasks, from the events of a recording.
 pub struct Lives<'a> {
     analysis: &'a Analysis,
     /// The tasks whose events are written.
@@ -27,7 +27,7 @@ pub struct Lives<'a> {
     parents: HashMap<Tgid, Tgid>,
     /// The processes of the living tasks, if wake-ups are drawn as flows.
     flows: Option<HashMap<Tid, Tgid>>,
-    /// Whether wake-ups are written: the stays that follow them are not merged then.
+    /// Whether wake-ups are written. The stays on CPUs that follow them are not merged then.
     wakings: bool,
 }
 

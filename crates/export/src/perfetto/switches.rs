@@ -1,7 +1,7 @@
-//! The switches of the chosen tasks.
+//! Writes the switches of the chosen tasks to a Perfetto trace.
 //!
-//! Each thread's stays on CPUs come from the timeline one by one, and are merged by time: none
-//! but the next one of each thread is in memory.
+//! Each thread's stays on CPUs come from the timeline one by one, and are merged by time: none but the next
+//! one of each thread is in memory.
 
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BinaryHeap, HashMap, HashSet};
@@ -20,17 +20,17 @@ use super::{id, Packets, NOT_RECORDED};
 use crate::messages::*;
 use tr_insight::view::View;
 
-/// The interval of the counter of running tasks, in ns.
+/// The interval in ns between two values of the counter of running tasks.
 const INTERVAL: u64 = 10_000_000;
 /// The largest number of intervals, 44 minutes: for a longer recording the interval is doubled until there are fewer.
 const INTERVALS: u64 = 1 << 18;
 
 /// The state of a task that is runnable, as sched_switch reports it.
 const RUNNABLE: i64 = 0;
-/// TASK_DEAD as sched_switch reports it: nothing follows.
+/// The state TASK_DEAD of a task, as sched_switch reports it. The task never runs again.
 const DEAD: i64 = 0x10;
 
-/// A stay of a chosen task on a CPU.
+/// A time that a chosen task is on a CPU.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 struct Stay {
     from: Ktime,
@@ -43,16 +43,16 @@ struct Stay {
     place: usize,
 }
 
-/// The stays of a thread, as the analysis has them.
+/// Finds the stays of a thread on CPUs one by one, in its timeline.
 struct Stays {
     thread: ThreadIx,
     tid: Tid,
-    /// The index of the next stretch.
+    /// The number of the thread's next stretch in the timeline.
     next: usize,
 }
 
 impl Stays {
-    /// The next stay. `waited` gets the end of each wait for block I/O before it.
+    /// The next stay of the thread. `waited` is called with the end of each wait for block I/O before it.
     fn next(
         &mut self,
         place: usize,
@@ -93,7 +93,7 @@ fn state(after: Bucket) -> i64 {
     }
 }
 
-/// Writes the switches between stays, and the counter of running tasks.
+/// Writes the switches between the stays of tasks, and the counter of running tasks.
 pub fn write(
     view: &View<'_>,
     detail: u64,
@@ -132,8 +132,8 @@ pub fn write(
     waits.cpu.flush(CpuId(0), packets)
 }
 
-/// Like the function above, but from the events themselves, for recordings without a timeline: waits are
-/// as the events have them, and the end of a loss begins with a CPU whose task is not known.
+/// Like [`write`], but uses the events themselves, for recordings without a timeline: waits are as the events
+/// have them, and the end of a loss begins with a CPU whose task is not known.
 pub fn by_events(
     view: &View<'_>,
     trace: &Trace,
@@ -196,7 +196,8 @@ pub fn by_events(
     all_cpus.end(packets)
 }
 
-/// The state in which a task leaves a CPU, from its raw bits: include/linux/sched.h defines TASK_DEAD as 0x80.
+/// The state in which a task leaves a CPU, as sched_switch reports it, from the recorded raw bits.
+/// include/linux/sched.h defines TASK_DEAD as 0x80.
 fn left(bits: u16, preempt: bool) -> i64 {
     match bits {
         _ if preempt => 0x100,
@@ -206,7 +207,7 @@ fn left(bits: u16, preempt: bool) -> i64 {
 }
 
 impl Stay {
-    /// The part of a stay inside of the analyzed span.
+    /// The part of a stay on a CPU that is inside of the analyzed span.
     fn inside(analysis: &Analysis, span: Range<Ktime>, cpu: CpuId, tid: Tid, state: i64) -> Stay {
         let from = span.start.max(analysis.start);
         Stay {
@@ -220,7 +221,7 @@ impl Stay {
     }
 }
 
-/// The stays of all CPUs, merged where they are short.
+/// The stays of tasks on all CPUs, merged where they are short.
 struct Cpus<'a> {
     analysis: &'a Analysis,
     comms: &'a HashMap<Tid, Comm>,
@@ -267,14 +268,14 @@ impl<'a> Cpus<'a> {
     }
 }
 
-/// The switches of a CPU so far.
+/// The switches of one CPU that were written so far.
 struct Switches {
     number: CpuId,
     cpu: Cpu,
-    /// The task between stays, and the state in which it leaves the CPU.
+    /// The task that runs between stays, and the state in which it leaves the CPU.
     between: Tid,
     between_left: i64,
-    /// The end of the last stay, and the state in which its task left.
+    /// The end of the last stay on the CPU. The next field is the state in which its task left.
     since: Ktime,
     left: i64,
 }
@@ -327,7 +328,7 @@ impl Switches {
     }
 }
 
-/// The ends of waits for block I/O, if the stays after them are not merged.
+/// The ends of waits for block I/O, which are written if the stays after them are not merged.
 struct Waits {
     cpu: Cpu,
     shown: bool,
@@ -351,7 +352,7 @@ impl Waits {
     }
 }
 
-/// The mean number of chosen tasks on CPUs in each interval. What is kept and written depends on the number
+/// The mean number of chosen tasks on CPUs in each interval. The memory and the output depend on the number
 /// of stays, not on how long they claim to last.
 struct Running {
     start: Ktime,
@@ -365,7 +366,7 @@ struct Running {
 /// The change of the number of running tasks in an interval.
 #[derive(Default)]
 struct Change {
-    /// The time in ns of the tasks that were on a CPU in a part of the interval.
+    /// The time in ns that tasks were on a CPU in a part of the interval.
     part: u64,
     /// The change of the number of tasks that are on CPUs in the whole interval and in all later ones.
     whole: i64,
@@ -406,7 +407,7 @@ impl Running {
         *part = part.saturating_add(ns);
     }
 
-    /// The values from their intervals on, where they change.
+    /// The values of the counter at the beginnings of the intervals in which it changes.
     fn values(&self) -> Vec<(u64, f64)> {
         let mut values = vec![(0, 0.0)];
         let mut set = |at: u64, value: f64| match values.last_mut() {
