@@ -1,5 +1,5 @@
-//! BitBake's buildstats: a directory for each recipe, and in it a file for each task with the times of the day at which it
-//! began and ended (`buildstats.bbclass` of OpenEmbedded).
+//! Reads BitBake's buildstats: a directory for each recipe, and in it a file for each task with the times of
+//! the day at which the task began and ended (`buildstats.bbclass` of OpenEmbedded).
 
 use tr_insight::imports::spans::{Clock, Span, Spans};
 
@@ -7,10 +7,11 @@ use crate::{Error, RECORDS};
 
 const FORMAT: &str = "buildstats";
 
-/// The first bytes of a task's file.
+/// The bytes with which the file of a task begins.
 pub(crate) const MAGIC: &[u8] = b"Event: TaskStarted";
 
-/// Reads the file of a task. It has a further run of the task behind each earlier one.
+/// Reads the file of a task. If the task ran several times, each further run follows the earlier ones in the
+/// file.
 pub(crate) fn read(bytes: &[u8]) -> Result<Spans, Error> {
     let (mut spans, mut run) = (Vec::new(), Run::default());
     let mut unfinished = 0_u64;
@@ -52,12 +53,12 @@ pub(crate) fn read(bytes: &[u8]) -> Result<Spans, Error> {
     })
 }
 
-/// A run of a task, as far as it is read.
+/// One run of a task, as far as its lines were read.
 #[derive(Default)]
 struct Run {
     start: Option<i64>,
     end: Option<i64>,
-    /// The recipe with its version, and the task.
+    /// The recipe with its version, and the name of the task.
     task: Option<(String, String)>,
 }
 
@@ -89,7 +90,7 @@ fn scripts(recipe: &str, task: &str) -> Vec<String> {
     ]
 }
 
-/// Nanoseconds of seconds such as `1669612800.25`.
+/// The nanoseconds of a time in seconds such as `1669612800.25`.
 fn nanoseconds(seconds: &str) -> Option<i64> {
     let seconds: f64 = seconds.parse().ok()?;
     let is_time = (0.0..9e9).contains(&seconds);

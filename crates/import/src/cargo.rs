@@ -1,5 +1,5 @@
-//! The page of `cargo build --timings`: its script has each unit with its beginning and length
-//! in seconds since cargo's start, rounded to 10 ms.
+//! Reads the page of `cargo build --timings`: its script has each unit with its beginning and length in
+//! seconds since cargo's start, rounded to 10 ms.
 
 use serde::Deserialize;
 use tr_insight::imports::cargo::{Timings, Unit, UnitPart};
@@ -9,13 +9,13 @@ use crate::Error;
 const FORMAT: &str = "cargo --timings";
 
 const UNITS: &[u8] = b"const UNIT_DATA = ";
-/// Before the compiler's version.
+/// The text on the page before the compiler's version.
 const RUSTC: &[u8] = b"<td>rustc:</td><td>rustc ";
 
-/// The most units: the largest workspaces have some thousands.
+/// The largest number of units that are read: the largest workspaces have some thousands.
 pub(crate) const MOST: usize = 20_000;
 
-/// The longest version.
+/// The length in bytes of the longest version of a compiler that is read.
 const MOST_VERSION: usize = 32;
 
 /// A unit as the page's script has it, with times in seconds.
@@ -26,7 +26,8 @@ struct Row {
     target: String,
     start: f64,
     duration: f64,
-    /// Up to cargo 1.86: when the metadata was there, after which code is generated.
+    /// For cargo up to 1.86, the time at which the metadata was there, after which code is generated, in
+    /// seconds.
     rmeta_time: Option<f64>,
     sections: Option<Vec<(String, Section)>>,
 }
@@ -62,7 +63,7 @@ impl Row {
     }
 }
 
-/// Reads a page; `None` for another page.
+/// Reads a page of cargo; `None` for another HTML page.
 pub(crate) fn read(bytes: &[u8]) -> Result<Option<Timings>, Error> {
     let mut places = bytes.windows(UNITS.len());
     let Some(at) = places.position(|part| part == UNITS) else {
@@ -90,7 +91,7 @@ pub(crate) fn read(bytes: &[u8]) -> Result<Option<Timings>, Error> {
     }))
 }
 
-/// `rustc 1.95.0` of the page's table.
+/// The name and version of the compiler in the page's table: `rustc 1.95.0`.
 fn rustc(page: &[u8]) -> Option<String> {
     let at = page.windows(RUSTC.len()).position(|part| part == RUSTC)?;
     let version = page.get(at + RUSTC.len()..)?;
@@ -101,7 +102,7 @@ fn rustc(page: &[u8]) -> Option<String> {
     some.then(|| format!("rustc {version}"))
 }
 
-/// Nanoseconds of seconds; 0 for what no time is.
+/// The nanoseconds of a time in seconds; 0 for a number that is no time.
 pub(crate) fn ns(seconds: f64) -> i64 {
     // `as` saturates, and makes 0 of what is no number.
     (seconds.clamp(0.0, 1e9) * 1e9) as i64

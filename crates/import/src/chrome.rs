@@ -1,5 +1,6 @@
-//! The Chrome Trace Event format (JSON, an array or an object): clang's `-ftime-trace`, Bazel's profile, CMake's
-//! instrumentation, ninjatracing, rustc's self-profile through crox, Nx, node and many others write it.
+//! Reads the Chrome Trace Event format (JSON, an array or an object): clang's `-ftime-trace`, Bazel's
+//! profile, CMake's instrumentation, ninjatracing, rustc's self-profile through crox, Nx, node and many
+//! others write it.
 //!
 //! Complete, begin/end and async events are spans. The other events have no length; they are counted by name.
 
@@ -17,15 +18,15 @@ use crate::{Error, RECORDS};
 
 const FORMAT: &str = "Chrome Trace Event format";
 
-/// The most by which an inner span may end after its outer one, in ns: clang's file has both times cut to
-/// microseconds.
+/// The largest time in ns by which an inner span may end after its outer one: clang's file has both times cut
+/// to microseconds.
 const CUT: i64 = 2_000;
 
 #[derive(Deserialize)]
 struct Document {
     #[serde(rename = "traceEvents")]
     events: Option<Events>,
-    /// clang's time of zero, in µs since 1970.
+    /// The time that the zero of the times in clang's file stands for, in µs since 1970.
     #[serde(rename = "beginningOfTime")]
     begin_us: Option<i64>,
     #[serde(rename = "otherData")]
@@ -54,12 +55,13 @@ struct Event<'a> {
     id2: Lenient<Id2>,
     #[serde(default)]
     args: Arguments,
-    /// Bazel's output of an action.
+    /// The output file of an action of Bazel.
     #[serde(default)]
     out: Lenient<String>,
 }
 
-/// A value that is none if it has another type: tools write numbers as texts, and texts as numbers.
+/// A value that is `None` if it has another type than expected: tools write numbers as texts, and texts as
+/// numbers.
 #[derive(Clone)]
 struct Lenient<T>(Option<T>);
 
@@ -76,7 +78,7 @@ impl<'de, T: DeserializeOwned> Deserialize<'de> for Lenient<T> {
     }
 }
 
-/// The number of a process or a thread.
+/// The number of a process or a thread, or a number that stands for a text.
 #[derive(Clone, Copy, Deserialize)]
 #[serde(try_from = "Value")]
 struct Id(u32);
@@ -93,7 +95,7 @@ impl TryFrom<Value> for Id {
     }
 }
 
-/// A time in microseconds, read as nanoseconds.
+/// A time that the file has in microseconds, in nanoseconds.
 #[derive(Clone, Copy)]
 struct Nanoseconds(i64);
 
@@ -109,7 +111,7 @@ impl<'de> Deserialize<'de> for Nanoseconds {
     }
 }
 
-/// The identity of an asynchronous event.
+/// The identity of an asynchronous event, as text.
 #[derive(Clone, PartialEq, Eq, Hash)]
 struct Key(String);
 
@@ -133,7 +135,7 @@ struct Id2 {
 /// The texts among the arguments of an event.
 #[derive(Clone, Default)]
 struct Arguments {
-    /// The subject of clang's event.
+    /// The subject of an event of clang, such as a file or a function.
     detail: Option<String>,
     words: Vec<String>,
 }
@@ -216,13 +218,13 @@ impl<'de> Deserialize<'de> for Arguments {
     }
 }
 
-/// A span with the argument that completes its name in clang's file.
+/// A span, and the argument that completes its name in clang's file.
 struct Read {
     span: Span,
     detail: Option<String>,
 }
 
-/// An event that has begun.
+/// An event that has begun and whose end was not read yet.
 struct Begun {
     name: String,
     from: i64,
@@ -231,14 +233,15 @@ struct Begun {
     arguments: Arguments,
 }
 
-/// The events that a begin event belongs to: those of a thread, or those of an identity.
+/// The group of events in which the end of a begin event is searched: those of a thread, or those of an
+/// identity.
 #[derive(PartialEq, Eq, Hash)]
 enum Track {
     Thread(Option<u32>, Option<u32>),
     Identity(Option<u32>, Option<String>, String),
 }
 
-/// The spans among the events, and the numbers of the others.
+/// The spans that were read from events, and the numbers of events that are no spans.
 #[derive(Default)]
 struct Events {
     spans: Vec<Read>,
@@ -310,7 +313,7 @@ impl Events {
         });
     }
 
-    /// The events that were not read, by name.
+    /// A sentence about the events that were not read, by their names.
     fn note(&mut self) -> Option<String> {
         let open = self.open.values().map(Vec::len).sum::<usize>() as u64;
         if open > 0 {
@@ -370,7 +373,7 @@ impl<'de> Deserialize<'de> for Events {
     }
 }
 
-/// A path without `x/..`; anything else as it is.
+/// A path in which each `x/..` is removed; anything else as it is.
 fn resolved(detail: &str) -> String {
     if !detail.starts_with('/') || !detail.contains("/..") {
         return detail.to_owned();
@@ -385,7 +388,7 @@ fn resolved(detail: &str) -> String {
     format!("/{}", parts.join("/"))
 }
 
-/// Reads a file that contains an object; `None` for other JSON.
+/// Reads a file that contains a JSON object; `None` if it is another tool's.
 pub(crate) fn read_object(bytes: &[u8]) -> Result<Option<Spans>, Error> {
     if !crate::contains(bytes, "\"traceEvents\"") {
         return Ok(None);
@@ -413,7 +416,8 @@ pub(crate) fn read_object(bytes: &[u8]) -> Result<Option<Spans>, Error> {
     }))
 }
 
-/// Reads a file that contains an array. The format allows one without its end: a program that was killed wrote it.
+/// Reads a file that contains a JSON array; `None` if it is another tool's. The format allows an array
+/// without its end: a program that was killed wrote it.
 pub(crate) fn read_array(bytes: &[u8]) -> Result<Option<Spans>, Error> {
     if !crate::contains(bytes, "\"ph\"") {
         return Ok(None);
@@ -438,8 +442,8 @@ fn damaged(error: serde_json::Error) -> Error {
     }
 }
 
-/// The spans of the events. In clang's file sums over the whole compilation are on threads of their own, and the
-/// names need their details. None without a span.
+/// The spans of the events; `None` if there is no span. In clang's file sums over the whole compilation are
+/// on threads of their own, and the names need their details.
 fn spans(mut events: Events, is_compilation: bool) -> Result<Option<Spans>, Error> {
     if events.too_many {
         return Err(Error::Count {
@@ -480,8 +484,8 @@ fn spans(mut events: Events, is_compilation: bool) -> Result<Option<Spans>, Erro
     }))
 }
 
-/// The name of a span and the paths in it, which the command line of its process can have. Bazel's label `//a/b:c` is the
-/// path `a/b/c`.
+/// The words by which a span can belong to a process: its name and the paths in it, which the process's
+/// command line can have. Bazel's label `//a/b:c` is the path `a/b/c`.
 pub(crate) fn own_words(name: &str) -> impl Iterator<Item = String> + '_ {
     let parts = name
         .split_whitespace()

@@ -1,18 +1,19 @@
-//! Times of the day, as JUnit XML has them: ISO 8601 (`2026-11-23T05:54:00.123+01:00`, `20261123T055400Z`, with a zone in
-//! brackets after it as RFC 9557 has it), RFC 1123 (`Mon, 23 Nov 2026 05:54:00 GMT`), and seconds or milliseconds since 1970.
+//! Reads times of the day, as JUnit XML has them: ISO 8601 (`2026-11-23T05:54:00.123+01:00`,
+//! `20261123T055400Z`, with a zone in brackets after it as RFC 9557 has it), RFC 1123 (`Mon, 23 Nov 2026
+//! 05:54:00 GMT`), and seconds or milliseconds since 1970.
 
 use tr_insight::imports::junit::Date;
 use tr_text::units;
 
-/// The unit of a second, in ns.
+/// The number of nanoseconds in a second.
 const SECOND: i64 = 1_000_000_000;
 
-/// The months as RFC 1123 has them.
+/// The names of the months in RFC 1123.
 const MONTHS: [&str; 12] = [
     "Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec",
 ];
 
-/// Reads a time of the day.
+/// Reads a day with a time of that day, in one of the known forms.
 pub fn read(text: &str) -> Option<Date> {
     let text = text.trim();
     since_1970(text)
@@ -20,11 +21,11 @@ pub fn read(text: &str) -> Option<Date> {
         .or_else(|| iso_8601(text))
 }
 
-/// A day with a time of that day, before their numbers are checked.
+/// A day with a time of that day, before its numbers are verified.
 struct Fields<'t> {
     day: [i64; 3],
     time: [i64; 3],
-    /// The digits after the point.
+    /// The digits after the decimal point of the seconds.
     fraction: &'t str,
     zone: &'t str,
 }
@@ -51,7 +52,8 @@ impl Fields<'_> {
     }
 }
 
-/// The part of a second in ns, and the length of the last digit.
+/// The nanoseconds that the digits after a decimal point of seconds stand for, and those of the last digit's
+/// unit.
 fn fraction(digits: &str) -> Option<(i64, i64)> {
     let (mut part, mut digit) = (0, SECOND);
     for letter in digits.chars().take(9) {
@@ -84,7 +86,7 @@ fn iso_8601(text: &str) -> Option<Date> {
     fields.date()
 }
 
-/// Three numbers without anything between them, of which the first has so many digits and the others two.
+/// Three numbers without anything between them. The first one has `first` digits and the others have two.
 fn basic(text: &str, first: usize) -> Option<[i64; 3]> {
     let (a, rest) = text.split_at_checked(first)?;
     let (b, c) = rest.split_at_checked(2)?;
@@ -115,7 +117,7 @@ fn rfc_1123(text: &str) -> Option<Date> {
     fields.date().filter(|_| words.next().is_none())
 }
 
-/// Seconds since 1970, with digits after a point, or milliseconds.
+/// Reads seconds since 1970, with digits after a point, or milliseconds since 1970.
 fn since_1970(text: &str) -> Option<Date> {
     let (whole, digits) = text.split_once('.').unwrap_or((text, ""));
     if !whole.bytes().all(|byte| byte.is_ascii_digit()) {
@@ -139,7 +141,7 @@ fn since_1970(text: &str) -> Option<Date> {
     }
 }
 
-/// The difference of a zone from UTC in ns: `Z`, `+01:00`, `-0700`; `Some(None)` for no zone.
+/// The difference of a time zone from UTC in ns: `Z`, `+01:00`, `-0700`; `Some(None)` if there is no zone.
 fn ahead(zone: &str) -> Option<Option<i64>> {
     let sign = match zone.chars().next() {
         None => return Some(None),

@@ -1,4 +1,4 @@
-//! The encodings of files: gzip; UTF-8, and those that a byte order mark or the XML declaration names.
+//! Decodes files: gzip; UTF-8, and the encodings that a byte order mark or the XML declaration names.
 
 use std::borrow::Cow;
 use std::io::Read;
@@ -7,13 +7,13 @@ use encoding_rs::Encoding;
 
 use crate::{Error, FILE};
 
-/// The bytes in which an XML declaration is sought. It stands at the beginning of the file.
+/// The number of bytes in which an XML declaration is searched. It stands at the beginning of the file.
 const DECLARATION: usize = 200;
 
-/// The first bytes of a file that gzip has packed.
+/// The bytes with which a file begins that gzip has packed.
 const GZIP: &[u8] = &[0x1f, 0x8b];
 
-/// The content of a file that gzip has packed; any other file as it is.
+/// The unpacked content of a file that gzip has packed; any other file as it is.
 ///
 /// # Errors
 /// The file is damaged, or its content is larger than the limit of a file.
@@ -37,7 +37,7 @@ pub fn unpacked(bytes: &[u8]) -> Result<Cow<'_, [u8]>, Error> {
     }
 }
 
-/// A file's text in UTF-8. A text in UTF-8 or in an encoding that is not known stays as it is.
+/// The text of a file in UTF-8. A text that is in UTF-8 or in an unknown encoding stays as it is.
 pub fn as_utf8(bytes: &[u8]) -> Cow<'_, [u8]> {
     let marked = Encoding::for_bom(bytes).map(|(encoding, _)| encoding);
     let Some(encoding) = marked.or_else(|| declared(bytes)) else {

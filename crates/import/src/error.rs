@@ -12,9 +12,9 @@ pub enum Error {
     /// The file is too large.
     #[error("{} MiB, the limit is {} MiB", found >> 20, limit >> 20)]
     Size {
-        /// The file's size in bytes.
+        /// The size of the file in bytes.
         found: u64,
-        /// The most bytes.
+        /// The largest size in bytes that is read.
         limit: u64,
     },
     /// The file has too many records.
@@ -22,7 +22,7 @@ pub enum Error {
     Count {
         format: &'static str,
         what: &'static str,
-        /// The most of them.
+        /// The largest number of records that are read.
         limit: usize,
     },
     /// The file is not of a known tool.
@@ -31,13 +31,13 @@ pub enum Error {
     #[error("{format}: {what}")]
     Damaged {
         format: &'static str,
-        /// The damage, and its place.
+        /// The way in which the file is damaged, and the place of the damage, as text.
         what: String,
     },
 }
 
 impl Error {
-    /// Whether so many records are no more than the limit.
+    /// Returns an error if `count` records of a file are more than `limit`.
     pub(crate) fn at_most(
         limit: usize,
         count: usize,

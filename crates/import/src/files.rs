@@ -9,44 +9,45 @@ use tr_insight::imports::{File, ToolFile};
 
 use crate::{read, Error, FILE};
 
-/// The most entries of a directory and of all directories below it that are looked at.
+/// The largest number of entries that are examined in a directory and in all directories below it.
 const ENTRIES: usize = 100_000;
 
-/// The most directories that lie in each other, the named one not counted.
+/// The largest number of directories inside each other that are searched, without the one that the user
+/// names.
 const DEPTH: usize = 16;
 
-/// A file to read.
+/// A file that was found and is to be read.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Found {
     pub path: PathBuf,
-    /// The user named the file itself, not a directory above it.
+    /// Whether the user named the file itself, and not a directory above it.
     pub named: bool,
 }
 
 /// The files that a path stands for.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Files {
-    /// In the order of their paths.
+    /// The files that were found, in the order of their paths.
     pub found: Vec<Found>,
-    /// Parts of a directory that were not looked at.
+    /// The parts of a directory that were not examined.
     pub skipped: Skipped,
 }
 
-/// Parts of a directory that were not looked at.
+/// The parts of a directory that were not examined, by the reason.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Skipped {
-    /// Symbolic links with the name of a known tool's file, or to a directory.
+    /// The number of symbolic links that have the name of a known tool's file, or lead to a directory.
     pub links: u64,
-    /// Directories too far down.
+    /// The number of directories that are too deep.
     pub deep: u64,
-    /// Directories that cannot be read.
+    /// The number of directories that cannot be read.
     pub closed: u64,
-    /// There are more entries than are looked at.
+    /// Whether there are more entries than are examined.
     pub more: bool,
 }
 
 impl Skipped {
-    /// In words; `None` if nothing was skipped.
+    /// A sentence about the parts that were not examined; `None` if all were.
     pub fn words(&self) -> Option<String> {
         let mut parts = Vec::new();
         for (count, what) in [
@@ -102,7 +103,7 @@ pub fn find(path: &Path) -> Result<Files, Error> {
     Ok(files)
 }
 
-/// Takes the files of a directory, and the directories in it.
+/// Adds the known files of a directory to `files`, and the directories in it to `below`.
 fn look(directory: &Path, room: &mut usize, files: &mut Files, below: &mut Vec<PathBuf>) {
     let Ok(entries) = std::fs::read_dir(directory) else {
         files.skipped.closed += 1;
@@ -128,7 +129,7 @@ fn look(directory: &Path, room: &mut usize, files: &mut Files, below: &mut Vec<P
     }
 }
 
-/// Whether the name is one that a known tool gives its file. cargo links its last page to
+/// Whether a file has a name that a known tool gives its files. cargo links its last page to
 /// `cargo-timing.html`.
 fn is_known(path: &Path) -> bool {
     let name = path.file_name().unwrap_or_default().as_encoded_bytes();
@@ -148,11 +149,12 @@ fn is_known(path: &Path) -> bool {
         || ends.iter().any(|end| name.ends_with(end.as_bytes()))
 }
 
-/// Opens and reads a file of at most `room` bytes, which is less afterwards. `Ok(None)`: a
-/// directory has it, and it is of no known tool.
+/// Opens and reads a file of at most `room` bytes, and subtracts its size from `room`. Returns `Ok(None)` for
+/// a file of no known tool that is in a directory which the user named.
 ///
 /// # Errors
-/// It cannot be read, is larger than a limit, damaged, or named and of no known tool.
+/// The file cannot be read, is larger than a limit, is damaged, or was named by the user and is of
+/// no known tool.
 pub fn open(found: &Found, room: &mut u64) -> Result<Option<ToolFile>, Error> {
     let bytes = bytes(found, *room)?;
     let Some(file) = read(&bytes)? else {
@@ -175,8 +177,8 @@ pub fn open(found: &Found, room: &mut u64) -> Result<Option<ToolFile>, Error> {
     }))
 }
 
-/// Adds a file to others. Small files of one tool, each with a span or two, become one: the directory with the directories that
-/// they are in.
+/// Adds a file to those that were read. Small files of one tool, each with a span or two, become one, which
+/// has the name of the directory around their directories.
 pub fn add(files: &mut Vec<ToolFile>, file: ToolFile) {
     let directory = |path: &[u8]| {
         let mut parts = path.rsplitn(3, |byte| *byte == b'/');
@@ -200,7 +202,7 @@ pub fn add(files: &mut Vec<ToolFile>, file: ToolFile) {
 /// Reads a file of at most `room` bytes.
 ///
 /// # Errors
-/// It cannot be read, or is larger than a limit.
+/// The file cannot be read, or is larger than a limit.
 pub fn bytes(found: &Found, room: u64) -> Result<Vec<u8>, Error> {
     let file = std::fs::File::open(&found.path)?;
     let meta = file.metadata()?;

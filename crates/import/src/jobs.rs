@@ -1,5 +1,5 @@
-//! The jobs of a CI run as GitHub's and GitLab's interfaces tell them, saved as JSON:
-//! `GET /repos/OWNER/REPO/actions/runs/ID/jobs`, `GET /projects/ID/pipelines/ID/jobs`.
+//! Reads the jobs of a CI run from the JSON that the interfaces of GitHub and GitLab return: `GET
+//! /repos/OWNER/REPO/actions/runs/ID/jobs`, `GET /projects/ID/pipelines/ID/jobs`.
 
 use std::collections::BTreeMap;
 
@@ -11,7 +11,7 @@ use crate::date;
 /// The jobs that ran and have ended.
 ///
 /// # Errors
-/// What is wrong, for the user.
+/// A text that says what is wrong with the JSON.
 pub fn read(text: &str) -> Result<Vec<CiJob>, String> {
     let mut all = started(text)?;
     all.retain(|job| job.ended < RUNS);
@@ -22,13 +22,13 @@ pub fn read(text: &str) -> Result<Vec<CiJob>, String> {
     }
 }
 
-/// The end of a job that still runs: a flag, no time.
+/// The value that stands for the end of a job that still runs. It is a flag and no time.
 const RUNS: u64 = u64::MAX;
 
-/// The jobs that ran or still run, as the one that asks.
+/// The jobs that ran or still run. One of those that still run can be the job that reads the list.
 ///
 /// # Errors
-/// What is wrong, for the user.
+/// A text that says what is wrong with the JSON.
 pub fn started(text: &str) -> Result<Vec<CiJob>, String> {
     let value: Value = serde_json::from_str(text).map_err(|error| error.to_string())?;
     // `gh api --paginate --slurp` makes an array of pages.
@@ -66,13 +66,13 @@ fn text_of<'a>(job: &'a Value, key: &str) -> Option<&'a str> {
     job.get(key).and_then(Value::as_str)
 }
 
-/// A time in ns since 1970.
+/// The time in a field of a job, in ns since 1970.
 fn time(job: &Value, key: &str) -> Option<u64> {
     let date = date::read(text_of(job, key)?)?;
     u64::try_from(date.local.checked_sub(date.ahead?)?).ok()
 }
 
-/// A job; `None`: it did not run.
+/// Reads a job; `None` if it did not run.
 fn ci_job(job: &Value) -> Result<Option<CiJob>, String> {
     let name = text_of(job, "name").ok_or("a job without `name`")?;
     let ended = time(job, "completed_at").or_else(|| time(job, "finished_at"));
@@ -101,7 +101,8 @@ fn ci_job(job: &Value) -> Result<Option<CiJob>, String> {
     }))
 }
 
-/// Names, or objects with one: GitLab's GraphQL has nodes.
+/// The names of the jobs that a job needs: a list of names, of objects with a name, or GitLab's GraphQL
+/// nodes.
 fn needs(job: &Value) -> Option<Vec<String>> {
     let needs = job.get("needs")?;
     let needs = needs.get("nodes").unwrap_or(needs).as_array()?;
@@ -112,8 +113,8 @@ fn needs(job: &Value) -> Option<Vec<String>> {
     Some(needs.iter().filter_map(name).collect())
 }
 
-/// A job of GitLab without `needs` waits for all jobs of the stages before its own. The stages have
-/// the order of their first jobs.
+/// Gives each job of GitLab that has no `needs` the jobs that it waits for: all jobs of the stages before its
+/// own. The stages have the order of their first jobs.
 fn by_stage(jobs: &mut [(CiJob, Option<&str>)]) {
     let mut first: BTreeMap<String, u64> = BTreeMap::new();
     for (job, stage) in jobs.iter() {
@@ -139,7 +140,7 @@ fn by_stage(jobs: &mut [(CiJob, Option<&str>)]) {
 mod tests {
     use super::*;
 
-    /// As GitHub answers, its other fields left out.
+    /// An answer of GitHub, without its other fields.
     const GITHUB: &str = r#"{"total_count": 3, "jobs": [
         {"id": 1, "name": "build (ubuntu-24.04)", "status": "completed", "conclusion": "success",
          "created_at": "2026-11-23T05:54:00Z", "started_at": "2026-11-23T05:54:06Z",
@@ -151,7 +152,7 @@ mod tests {
          "started_at": "2026-11-23T05:55:09Z", "completed_at": null, "runner_name": "GitHub Actions 14"},
         {"id": 3, "name": "skipped", "conclusion": "skipped", "started_at": null, "completed_at": null}]}"#;
 
-    /// As GitLab answers, the latest first.
+    /// An answer of GitLab, without its other fields. The latest job comes first.
     const GITLAB: &str = r#"[
         {"id": 9, "name": "deploy", "stage": "deploy", "status": "success",
          "created_at": "2026-11-23T05:54:00.000Z", "started_at": "2026-11-23T06:01:00.500Z",

@@ -1,5 +1,5 @@
-//! JUnit XML: suites of tests with results and lengths, and with times of the day where the
-//! tool writes them.
+//! Reads JUnit XML: suites of tests with results and lengths, and with times of the day where the tool writes
+//! them.
 
 use quick_xml::events::attributes::Attributes as XmlAttributes;
 use quick_xml::events::{BytesStart, Event};
@@ -12,18 +12,19 @@ use crate::{Error, RECORDS};
 /// The name of the format in errors.
 pub const FORMAT: &str = "JUnit XML";
 
-/// The most elements around an element.
+/// The largest number of elements around an element that is read.
 pub const DEPTH: usize = 100;
 
-/// The most attributes of an element that are looked at.
+/// The largest number of attributes of an element that are read.
 const ATTRIBUTES: usize = 100;
 
-/// The beginning of the output that the JUnit platform writes for each test.
+/// The beginning of the output that the JUnit platform writes for each test. Its suites have the tests in the
+/// order in which they were found.
 const PLATFORM: &str = "unique-id: [engine:";
 
-/// An element that is open.
+/// An element of the report that is open.
 enum Open {
-    /// An open suite, by its place in the list.
+    /// An open suite, by its place in the list of suites.
     Suite(usize),
     Case,
     Other,
@@ -33,20 +34,22 @@ struct Parser {
     suites: Vec<Suite>,
     open: Vec<Open>,
     cases: usize,
-    /// The place of the suite without a name or times that has the tests directly below `testsuites`.
+    /// The place of the suite for the tests that are directly below `testsuites`. It has no name and no
+    /// times.
     loose: Option<usize>,
-    /// A comma of some length can only be that of decimals.
+    /// Whether the comma of some length in the file can only be a decimal comma.
     is_decimal: bool,
-    /// Lengths in which the comma divides thousands, unless it is that of decimals elsewhere in the file.
+    /// The lengths whose comma is read as one between thousands, unless another length shows that the file
+    /// has decimal commas.
     grouped: Vec<Grouped>,
 }
 
-/// A length such as `1,234`.
+/// A length such as `1,234`, whose comma has two possible meanings.
 struct Grouped {
     suite: usize,
-    /// The test's place in the suite; none for the suite's own length.
+    /// The place in the suite of the test that has the length; `None` for the suite's own length.
     case: Option<usize>,
-    /// The length and its digit if the comma is that of decimals.
+    /// The length in ns, and the unit of its last digit in ns, if the comma is a decimal comma.
     by_comma: (i64, i64),
 }
 
@@ -139,7 +142,8 @@ impl Parser {
         self.loose
     }
 
-    /// Takes the output of a test. JUnit's platform writes tests as it found them, whatever the order in which they ran.
+    /// Takes the output of a test into account. The JUnit platform lists tests in the order in which it found
+    /// them, whatever the order in which they ran.
     fn text(&mut self, text: &str) {
         if text.trim_start().starts_with(PLATFORM) {
             for suite in &mut self.suites {
@@ -148,7 +152,7 @@ impl Parser {
         }
     }
 
-    /// Notes how the comma of a length can be read.
+    /// Notes which meanings the comma of a length can have.
     fn note(&mut self, length: Option<Length>, suite: usize, case: Option<usize>) {
         let Some(length) = length else {
             return;
@@ -161,7 +165,7 @@ impl Parser {
         }));
     }
 
-    /// Reads commas as those of decimals if some comma of the file can be nothing else.
+    /// Reads commas as decimal commas, if some comma of the file can be nothing else.
     fn use_decimal_commas(&mut self) {
         if !self.is_decimal {
             return;
@@ -179,7 +183,7 @@ impl Parser {
         }
     }
 
-    /// Takes the beginning of an element; an error is in words.
+    /// Handles the beginning of an element. An error is text for the user.
     fn element(&mut self, element: &BytesStart<'_>) -> Result<Open, String> {
         let around = self.open.iter().rev().find_map(|open| match open {
             Open::Suite(at) => Some(*at),
@@ -231,15 +235,15 @@ impl Parser {
     }
 }
 
-/// Reads the attributes of an element; an error is in words.
+/// Reads the attributes of an element.
 ///
 /// # Errors
-/// The attributes are damaged.
+/// The attributes are damaged; the error is text for the user.
 pub fn attributes(list: XmlAttributes<'_>) -> Result<Attributes, String> {
     with_length(list).map(|(attributes, _)| attributes)
 }
 
-/// Reads the attributes of an element, and its length as the file has it; an error is in words.
+/// Reads the attributes of an element, and its length as the file has it. An error is text for the user.
 fn with_length(mut list: XmlAttributes<'_>) -> Result<(Attributes, Option<Length>), String> {
     let mut read = Attributes::default();
     let mut known = None;
@@ -265,10 +269,12 @@ fn with_length(mut list: XmlAttributes<'_>) -> Result<(Attributes, Option<Length
     Ok((read, known))
 }
 
-/// So many zeros at the end of all lengths are no chance: Go rounds to 10 ms and writes `0.300000`.
+/// The number of zeros at the ends of all lengths that cannot be chance: Go rounds to 10 ms and writes
+/// `0.300000`.
 const ZEROS: u32 = 4;
 
-/// Gives each element the finest digit that any of their lengths has. Zeros that end all of them were not measured.
+/// Gives each element the finest unit of a last digit that any of their lengths has. Zeros that end all
+/// lengths were not measured and do not count.
 fn share_digits(elements: Vec<&mut Attributes>) {
     let lengths = || elements.iter().filter(|element| element.length.is_some());
     let written = lengths().map(|element| element.digit).min().unwrap_or(0);
@@ -285,8 +291,9 @@ fn share_digits(elements: Vec<&mut Attributes>) {
     }
 }
 
-/// Gives the tests the digit of their suite's length if that is their sum by this digit: GoogleTest writes ms without zeros,
-/// and `0.3`, `0.4` and `0.3` in a suite of `1.001` are 300, 400 and 300 ms.
+/// Gives the tests of a suite the unit of the last digit of the suite's length, if that length is their sum
+/// in this unit: GoogleTest writes ms without zeros, and `0.3`, `0.4` and `0.3` in a suite of `1.001` are
+/// 300, 400 and 300 ms.
 fn share_digit_of_suite(suite: &mut Suite) {
     let digit = suite.attributes.digit;
     let cases = i64::try_from(suite.cases.len()).unwrap_or(i64::MAX);
@@ -301,20 +308,21 @@ fn share_digit_of_suite(suite: &mut Suite) {
     }
 }
 
-/// A length as a file has it.
+/// A length of time as a file has it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Length {
     ns: i64,
-    /// The length of the last digit, in ns.
+    /// The unit of the length's last digit, in ns.
     digit: i64,
-    /// The length and its digit if a comma, which here is before three digits and so divides thousands, is that of
-    /// decimals.
+    /// The length and the unit of its last digit in ns, if the comma is a decimal comma. The comma is before
+    /// three digits here and so is read as one between thousands.
     by_comma: Option<(i64, i64)>,
-    /// A comma of the number can only be that of decimals.
+    /// Whether the comma of the number can only be a decimal comma.
     is_decimal: bool,
 }
 
-/// Reads a length: seconds such as `0.151`, `10.3s`, `1,234.5`, `0,151` (a locale with a decimal comma), or `0:01:02.5`.
+/// Reads a length of time: seconds such as `0.151`, `10.3s`, `1,234.5`, `0,151` (a locale with a decimal
+/// comma), or `0:01:02.5`.
 fn length(text: &str) -> Option<Length> {
     let text = text.trim();
     let text = text.strip_suffix('s').map_or(text, str::trim_end);
@@ -367,7 +375,7 @@ fn length(text: &str) -> Option<Length> {
     }
 }
 
-/// Seconds with a decimal point in ns, and the length of the last digit.
+/// A number of seconds with a decimal point in ns, and the unit of its last digit in ns.
 fn number(text: &str) -> Option<(i64, i64)> {
     let seconds: f64 = text.parse().ok()?;
     let digits = text.rsplit_once('.').map_or(0, |(_, digits)| digits.len());
@@ -380,7 +388,7 @@ fn number(text: &str) -> Option<(i64, i64)> {
 mod tests {
     use super::*;
 
-    /// One file has one locale.
+    /// All lengths of a file are read in the same way, because a file has one locale.
     #[test]
     fn a_comma_is_read_alike_in_a_whole_file() {
         let lengths = |second: &str| {
@@ -399,7 +407,8 @@ mod tests {
         assert_eq!(lengths("0.001"), thousands);
     }
 
-    /// Go rounds to 10 ms; a runner that measures has other digits somewhere.
+    /// Zeros that end all lengths are not measured digits: Go rounds to 10 ms, and a runner that measures
+    /// finer has other digits somewhere.
     #[test]
     fn zeros_that_end_all_lengths_are_no_digits() {
         let digits = |lengths: &[&str]| {
@@ -420,7 +429,8 @@ mod tests {
         assert_eq!(digits(&["0.000000"]), Some(1_000));
     }
 
-    /// GoogleTest writes ms without the zeros at their end.
+    /// The tests of a suite have the unit of the suite's length if that is their sum: GoogleTest writes ms
+    /// without the zeros at their end.
     #[test]
     fn tests_have_the_digit_of_a_suite_that_is_their_sum() {
         let digit = |suite: &str, time: &str| {

@@ -1,7 +1,8 @@
 //! Parses other tools' files: the Chrome Trace Event format, OTLP, `.ninja_log`, `cargo build --timings` and
-//! `-Zbuild-analysis`, BitBake's buildstats, JUnit XML, and the jobs of a CI run. [`tr_insight::imports`] places their spans in a recording.
+//! `-Zbuild-analysis`, BitBake's buildstats, JUnit XML, and the jobs of a CI run. [`tr_insight::imports`]
+//! places their spans in a recording.
 //!
-//! A file is foreign: every length and count has a limit, and an error names the place.
+//! The files are not trusted: every length and count has a limit, and an error names the place.
 #![forbid(unsafe_code)]
 
 mod bitbake;
@@ -22,20 +23,21 @@ use tr_insight::imports::File;
 pub use error::Error;
 pub use files::{add, bytes, find, open, Files, Found, Skipped};
 
-/// The most bytes of a file.
+/// The largest number of bytes of one file.
 pub const FILE: u64 = 64 << 20;
 
-/// The most bytes of all files together.
+/// The largest number of bytes of all files together.
 pub const ALL: u64 = 512 << 20;
 
-/// The most records of a file.
+/// The largest number of records of one file.
 const RECORDS: usize = 1_000_000;
 
-/// A reader of the files of one or more tools. It returns `None` for a file of another tool.
+/// A function that reads the files of one or more tools. It returns `None` for a file of another tool.
 type Reader = fn(&[u8]) -> Result<Option<File>, Error>;
 
-/// The readers, with the bytes with which their files begin. A reader of a further tool is a row here; one whose spans
-/// have names, times and perhaps a pid makes [`spans::Spans`](tr_insight::imports::spans::Spans), which have a place.
+/// The functions that read files, each with the bytes with which such files begin. A further tool is a
+/// further row here; a tool whose spans have names, times and perhaps a pid makes
+/// [`spans::Spans`](tr_insight::imports::spans::Spans), which insight places in a recording.
 const READERS: [(&[u8], Reader); 9] = [
     (ninja::MAGIC, |bytes| {
         ninja::read(bytes).map(File::Ninja).map(Some)
@@ -59,13 +61,15 @@ const READERS: [(&[u8], Reader); 9] = [
     (b"<", |bytes| Ok(junit::read(bytes)?.map(File::Junit))),
 ];
 
-/// The first byte of OTLP's protobuf: the field of a resource's spans. A line feed, too, so it comes last.
+/// The first byte of OTLP's protobuf, which stands for the field of a resource's spans. A line feed has the
+/// same number, so this format is tried last.
 const PROTOBUF: u8 = 0x0a;
 
-/// Reads a file's bytes, unpacked if gzip packed them. `Ok(None)`: it is of no known tool.
+/// Reads the bytes of a file, which are unpacked if gzip packed them. Returns `Ok(None)` for a file of no
+/// known tool.
 ///
 /// # Errors
-/// It looks like a known tool's file and is damaged, or larger than a limit.
+/// The file looks like that of a known tool and is damaged, or is larger than a limit.
 pub fn read(bytes: &[u8]) -> Result<Option<File>, Error> {
     let unpacked = encoding::unpacked(bytes)?;
     let text = encoding::as_utf8(&unpacked);
@@ -84,7 +88,7 @@ pub fn read(bytes: &[u8]) -> Result<Option<File>, Error> {
     }
 }
 
-/// Whether bytes contain a word.
+/// Whether some bytes contain a word.
 fn contains(bytes: &[u8], word: &str) -> bool {
     memchr::memmem::find(bytes, word.as_bytes()).is_some()
 }

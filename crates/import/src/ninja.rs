@@ -1,5 +1,5 @@
-//! `.ninja_log`: for each output of a build the times of the command that made it last, in ms
-//! since the beginning of that run of ninja.
+//! Reads `.ninja_log`: for each output of a build, the times of the command that made it last, in ms since
+//! the beginning of that run of ninja.
 
 use std::collections::HashMap;
 
@@ -10,14 +10,14 @@ use crate::{Error, RECORDS};
 
 const FORMAT: &str = ".ninja_log";
 
-/// The first bytes of a log.
+/// The bytes with which a log begins.
 pub(crate) const MAGIC: &[u8] = b"# ninja log v";
 
-/// Numbers below this are seconds since 1970, not nanoseconds. A decision: as nanoseconds they are 17 minutes after
-/// 1970 at most, as seconds 31,000 years.
+/// The number below which times of files are seconds since 1970, and not nanoseconds. A decision: as
+/// nanoseconds they are 17 minutes after 1970 at most, as seconds 31,000 years.
 const SECONDS: i64 = 1_000_000_000_000;
 
-/// The fields of a line.
+/// The fields of a line of the log.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Line<'a> {
     start: i64,
@@ -54,7 +54,7 @@ impl<'a> Line<'a> {
     }
 }
 
-/// Reads a log.
+/// Reads a log of ninja.
 pub(crate) fn read(bytes: &[u8]) -> Result<Log, Error> {
     let damaged = |line: usize, what: &str| Error::Damaged {
         format: FORMAT,

@@ -1,4 +1,5 @@
-//! OTLP traces: JSON (an object, a list of them or one in each line, as a collector writes it) and protobuf.
+//! Reads OTLP traces: JSON (an object, a list of them or one in each line, as a collector writes it) and
+//! protobuf.
 
 use std::collections::HashMap;
 use std::fmt;
@@ -19,10 +20,10 @@ pub(crate) use protobuf::read as read_protobuf;
 
 const FORMAT: &str = "OTLP";
 
-/// The most attributes of a span that are looked at.
+/// The largest number of attributes of a span that are read.
 const ATTRIBUTES: usize = 128;
 
-/// The code of the status of a span that has failed.
+/// The code in the status of a span that has failed.
 const ERROR: i64 = 2;
 
 #[derive(Deserialize)]
@@ -86,7 +87,8 @@ struct Status {
     code: Number,
 }
 
-/// A number, or a text with one: OTLP's JSON has 64-bit integers as texts, and some writers the names of enums.
+/// A number, or a text that stands for one: OTLP's JSON has 64-bit integers as texts, and some writers use
+/// the names of enums.
 #[derive(Clone, Copy, Default)]
 struct Number(i64);
 
@@ -101,7 +103,7 @@ impl<'de> Deserialize<'de> for Number {
     }
 }
 
-/// The facts about a process and a kind of span that the attributes of a span or a resource tell.
+/// The facts about a process and the kind of a span, as the attributes of a span or a resource state them.
 #[derive(Clone, Debug, Default)]
 struct Attributes {
     pid: Option<u32>,
@@ -111,7 +113,7 @@ struct Attributes {
 }
 
 impl Attributes {
-    /// Adds an attribute: the names are those of OpenTelemetry's semantic conventions.
+    /// Takes an attribute into account if its name is a known one of OpenTelemetry's semantic conventions.
     fn add_text(&mut self, key: &str, text: String) {
         match key {
             "test.case.name" | "test.suite.name" => self.is_test |= key == "test.case.name",
@@ -188,7 +190,7 @@ impl<'de> Deserialize<'de> for Attributes {
     }
 }
 
-/// A span before its parent is found.
+/// A span as it was read, before its parent is found.
 #[derive(Debug)]
 struct Raw {
     span: Span,
@@ -201,7 +203,7 @@ struct Parts {
     name: String,
     id: String,
     parent: String,
-    /// In ns since 1970.
+    /// The beginning of the span in ns since 1970.
     from: i64,
     to: i64,
     attributes: Attributes,
@@ -236,7 +238,7 @@ impl Parts {
     }
 }
 
-/// The spans of a list, whatever is around them. The list itself is not kept.
+/// The spans in a list, whatever elements are around them. The list itself is not kept.
 struct Flat<T> {
     spans: Vec<Raw>,
     of_list: PhantomData<T>,
@@ -251,7 +253,7 @@ impl<T> Default for Flat<T> {
     }
 }
 
-/// An element of a list that has spans.
+/// An element of a list that contains spans.
 trait HasSpans {
     fn add_to(self, spans: &mut Vec<Raw>);
 }
@@ -324,7 +326,7 @@ impl<'de, T: Deserialize<'de> + HasSpans> Deserialize<'de> for Flat<T> {
     }
 }
 
-/// Reads a file in OTLP's JSON; `None` for other JSON.
+/// Reads a file in the JSON of OTLP; `None` for other JSON.
 pub(crate) fn read_json(bytes: &[u8]) -> Result<Option<Spans>, Error> {
     let words = ["\"resourceSpans\"", "\"resource_spans\"", "\"batches\""];
     let has_spans = crate::contains(bytes, "SpanId\"") || crate::contains(bytes, "\"spanId\"");

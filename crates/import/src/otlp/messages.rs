@@ -1,6 +1,6 @@
-//! The messages of OTLP traces, as far as the export writes them: names and numbers of
-//! opentelemetry/proto/{collector/trace,trace,common,resource}/v1. In OTLP's JSON ids are hexadecimal
-//! digits, 64-bit integers strings.
+//! The messages of OTLP traces that are read and written. Names and numbers are those of
+//! opentelemetry/proto/{collector/trace,trace,common,resource}/v1. In OTLP's JSON ids are hexadecimal digits,
+//! and 64-bit integers are strings.
 
 use std::fmt::Display;
 
@@ -122,16 +122,16 @@ fn hex<S: Serializer>(id: &[u8], to: S) -> Result<S::Ok, S::Error> {
     to.serialize_str(&units::hex(id))
 }
 
-/// Writes a 64-bit integer as OTLP's JSON has it, as a string.
+/// Writes a 64-bit integer as a string, as OTLP's JSON has it.
 ///
 /// # Errors
-/// The serializer's.
+/// The errors of the serializer.
 pub fn decimal<S: Serializer>(number: &impl Display, to: S) -> Result<S::Ok, S::Error> {
     to.collect_str(number)
 }
 
-/// The spans or metrics of a resource as a field of a request. Consecutive requests are one request: a repeated
-/// field goes on.
+/// Appends the spans or metrics of a resource as a field of a request. Several such requests, one after the
+/// other, are one request, because the field may be repeated.
 pub fn field(of_resource: &impl Message, to: &mut Vec<u8>) {
     const OF_RESOURCE: u32 = 1;
     prost::encoding::message::encode(OF_RESOURCE, of_resource, to);

@@ -1,5 +1,5 @@
-//! OTLP's protobuf. A message of no bytes takes two in a file and many in memory, so the lists are walked and each
-//! span is decoded alone.
+//! Reads OTLP's protobuf. A message of no bytes takes two in a file and many in memory, so the lists are
+//! walked and each span is decoded alone.
 
 use prost::bytes::Buf;
 use prost::encoding::{decode_key, decode_varint, skip_field, DecodeContext, WireType};
@@ -11,17 +11,17 @@ use super::messages::{Any, Resource, Span};
 use super::{Attributes, Parts, Raw, ATTRIBUTES, ERROR, FORMAT};
 use crate::{Error, RECORDS};
 
-/// The field of a request, a resource and a scope that has the list below it, and the one of a resource that has its
-/// attributes.
+/// The number of the field of a request, a resource and a scope that contains the list of the next level. The
+/// next constant is the number of the field with a resource's attributes.
 const RESOURCE_SPANS: u32 = 1;
 const RESOURCE: u32 = 1;
 const SCOPE_SPANS: u32 = 2;
 const SPANS: u32 = 2;
 
-/// The largest span or resource, in bytes.
+/// The size in bytes of the largest span or resource that is read.
 const MESSAGE: usize = 1 << 20;
 
-/// Reads a file; `None` if it is no list of resources with spans.
+/// Reads a file in the protobuf of OTLP; `None` if it is no list of resources with spans.
 pub(crate) fn read(bytes: &[u8]) -> Result<Option<Spans>, Error> {
     let mut all = Vec::new();
     match resources(bytes, &mut all) {
@@ -79,7 +79,7 @@ fn resources(bytes: &[u8], all: &mut Vec<Raw>) -> Result<(), Stop> {
     })
 }
 
-/// Calls a function with each field of a message that has bytes.
+/// Calls `with` with the number and the bytes of each field of a message that has bytes.
 fn each_field(
     mut bytes: &[u8],
     mut with: impl FnMut(u32, &[u8]) -> Result<(), Stop>,
