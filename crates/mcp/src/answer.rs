@@ -1,24 +1,24 @@
-//! A page of a command's output, as an answer that an agent can afford.
+//! Makes answers for an agent from a command's output, one page at a time, so that no answer is too long.
 
 use std::io::{self, Read};
 
 use serde_json::{json, Value};
 use tr_text::escape;
 
-/// The longest text and the longest answer in bytes; 2,000 tokens have at least these.
+/// The length in bytes of the longest text and of the longest answer. 2,000 tokens have at least as many.
 const TEXT: usize = 6_000;
 const ANSWER: usize = 7_900;
-/// The longest part of it for warnings and the like.
+/// The length in bytes of the longest part of an answer that has warnings and other messages.
 const SAID: usize = 1_000;
 
-/// A part of the output.
+/// A page of a command's output.
 pub struct Page {
     text: String,
-    /// The byte at which the next part begins.
+    /// The byte of the output at which the next page begins; `None` if there is none.
     next: Option<u64>,
 }
 
-/// The output from a byte on.
+/// The page of the output that begins at the byte `from`.
 pub fn page(mut output: impl Read, from: u64) -> io::Result<Page> {
     let skipped = io::copy(&mut output.by_ref().take(from), &mut io::sink())?;
     let mut bytes = Vec::new();
@@ -41,7 +41,7 @@ pub fn page(mut output: impl Read, from: u64) -> io::Result<Page> {
     }
 }
 
-/// The length of the whole lines within a limit, or of the characters if a line is longer.
+/// The length in bytes of the whole lines within a limit, or of the whole characters if a line is longer.
 fn whole(bytes: &[u8], limit: usize) -> usize {
     if bytes.len() <= limit {
         return bytes.len();
@@ -57,19 +57,20 @@ fn whole(bytes: &[u8], limit: usize) -> usize {
     })
 }
 
-/// The length of a text in JSON.
+/// The length in bytes that a text has in JSON.
 fn quoted(text: &str) -> usize {
     serde_json::to_string(text).map_or(usize::MAX, |json| json.len())
 }
 
-/// Data of a recording: no line of it can pass for one of ours.
+/// A text of a recording, with a mark at the beginning of each line, so that no line can be taken for one of
+/// `tr`.
 pub fn marked(text: &str) -> String {
     let text = escape::page(text);
     let lines = text.lines().map(|line| format!("| {line}\n"));
     lines.collect()
 }
 
-/// The last part of what a command said.
+/// The last part of the messages that a command has printed.
 pub fn last(said: &[u8]) -> String {
     let from = said.len().saturating_sub(SAID / 2);
     let text = String::from_utf8_lossy(said.get(from..).unwrap_or_default()).into_owned();
@@ -77,7 +78,8 @@ pub fn last(said: &[u8]) -> String {
 }
 
 impl Page {
-    /// The result of a call: a line of ours, the page, what the command said beside it.
+    /// The result of a call of a tool: a line of `tr` with the title, the page, and the messages that the
+    /// command printed.
     pub fn result(&self, title: &str, said: &[u8], failed: bool) -> Value {
         let mut text = format!("{title}\n{}", self.text);
         if !said.is_empty() {
@@ -102,7 +104,7 @@ mod tests {
     #![allow(clippy::unwrap_used)]
     use super::*;
 
-    /// The pages of any text are that text, and each is short.
+    /// The pages of any text together are that text, and each is short.
     #[test]
     fn pages_add_up() {
         let rows: String = (0..3000).map(|n| format!("row {n} \"é\u{1}\"\n")).collect();

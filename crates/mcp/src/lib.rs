@@ -1,8 +1,8 @@
-//! The analysis for agents, by the Model Context Protocol.
+//! Serves the analysis to agents, by the Model Context Protocol.
 //!
-//! Of the protocol (<https://modelcontextprotocol.io/specification/2025-06-18>) a server of tools needs
-//! one message a line and four methods. Each call is a `tr` of its own: it has that command's limits
-//! and gives up the rest of the machine before it looks at a recording.
+//! Of the protocol (<https://modelcontextprotocol.io/specification/2025-06-18>) a server of tools needs one
+//! message in each line and four methods. Each call of a tool is a `tr` of its own: it has that command's
+//! limits, and lowers its priority before it examines a recording.
 #![forbid(unsafe_code)]
 
 #[cfg(feature = "server")]

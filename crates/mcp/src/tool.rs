@@ -4,15 +4,15 @@
 #[derive(Debug)]
 pub struct Tool {
     pub name: &'static str,
-    /// The description by which the agent chooses a tool.
+    /// The description of the tool, by which the agent chooses it.
     pub about: &'static str,
-    /// The beginning of its command line.
+    /// The words with which the tool's command line begins.
     pub words: &'static [&'static str],
     pub takes: &'static [Takes],
 }
 
 impl Tool {
-    /// Whether the tool runs a command of the agent's.
+    /// Whether the tool runs a command that the agent chooses.
     pub fn records(&self) -> bool {
         self.takes(TakesKind::Command)
     }
@@ -23,16 +23,17 @@ impl Tool {
     }
 }
 
-/// An argument of a tool: its name, its type, its description. Unless it is a file, it is the option of its name.
+/// An argument of a tool: its name, its type, its description. Unless it is a file, its name is also that of
+/// the option of the command line.
 #[derive(Debug)]
 pub struct Takes(pub &'static str, pub TakesKind, pub &'static str);
 
 /// The type of a tool's argument.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum TakesKind {
-    /// A recording; `trace.bin` if it is absent.
+    /// The argument is a recording; `trace.bin` if it is absent.
     File,
-    /// Recordings, each for the option of the argument's name.
+    /// The argument is a list of recordings, each of which becomes an option with the argument's name.
     Files,
     /// The argument is the name of a report.
     Report,
@@ -40,13 +41,13 @@ pub enum TakesKind {
     Texts,
     Number,
     Switch,
-    /// The command to record.
+    /// The argument is the command to record.
     Command,
-    /// A new recording.
+    /// The argument is the name of a new recording.
     Output,
 }
 
-/// Arguments that several tools take.
+/// The arguments that several tools have.
 pub mod takes {
     use super::{Takes, TakesKind};
 

@@ -1,4 +1,4 @@
-//! The tools: what an agent gives them, and the command line of each.
+//! Runs the tools: makes a command line from the arguments that an agent gives, and runs it.
 
 use std::ffi::OsString;
 use std::io::{PipeReader, Read};
@@ -17,35 +17,36 @@ use crate::answer::{self, Page};
 use crate::server::Server;
 use crate::tool::{Takes, TakesKind, Tool};
 
-/// The longest time of the tool `record`; then its end has the other one.
+/// The longest time that the tool `record` runs. The next constant is the time that it then has to end.
 const LIMIT: Duration = Duration::from_secs(3600);
 const GRACE: Duration = Duration::from_secs(10);
-/// The time of the other tools: clients wait for a minute. The command has the first one. If it does not keep to
-/// it, it is killed after the second one.
+/// The longest time that another tool runs: clients wait for a minute. The command gets this limit as an
+/// option. If it does not keep to it, it is killed after the time in the next constant.
 const ANSWER: Duration = Duration::from_secs(45);
 const KILLED: Duration = Duration::from_secs(50);
-/// The last bytes of a command's messages that are kept.
+/// The number of bytes at the end of a command's messages that are kept.
 const SAID: usize = 4096;
-/// As much fits into a pipe unless told (pipe(7)): what a command has printed before its end is not more.
+/// The number of bytes that fit into a pipe by default (pipe(7)): a command has printed no more before its
+/// end.
 const PIPE: usize = 64 << 10;
-/// The least exit status of a `tr` that could not answer.
+/// The least exit status of a `tr` that could not do what was requested.
 const FAILED: i32 = 2;
-/// The most characters of an agent's own words that an answer repeats.
+/// The largest number of characters of an agent's own words that an answer repeats.
 pub const REPEATED: usize = 200;
 
-/// The tools on offer: those that run a command need the user's permission, and come last.
+/// The tools that the server offers. Those that run a command need the user's permission, and come last.
 fn offered(server: &Server) -> impl Iterator<Item = &'static Tool> + '_ {
     let all = || server.tools.iter().copied();
     let others = all().filter(|tool| !tool.records());
     others.chain(all().filter(|tool| server.records && tool.records()))
 }
 
-/// The tool of this name, if it is on offer.
+/// The tool with this name, if the server offers it.
 pub fn find(server: &Server, name: &str) -> Option<&'static Tool> {
     offered(server).find(|tool| tool.name == name)
 }
 
-/// The tools as the protocol lists them.
+/// The tools as the protocol lists them, in JSON.
 pub fn list(server: &Server) -> Vec<Value> {
     offered(server)
         .map(|tool| described(server, tool))
@@ -93,7 +94,8 @@ fn described(server: &Server, tool: &Tool) -> Value {
     })
 }
 
-/// The command line, without the program; the last words are the recorded command's.
+/// The command line for a call of a tool with these arguments, without the program. Its last words are the
+/// recorded command's.
 fn line(server: &Server, tool: &Tool, given: &Map<String, Value>) -> Result<Vec<OsString>, String> {
     let root = server.root.as_path();
     let mut words: Vec<OsString> = tool.words.iter().map(Into::into).collect();
@@ -162,7 +164,7 @@ fn has(tool: &Tool, name: &str) -> bool {
     tool.takes.iter().any(|takes| takes.0 == name) || name == "cursor" && !tool.records()
 }
 
-/// A name that the agent gave, in quotes and not whole if it is long.
+/// A name that the agent gave, in quotes and shortened if it is long.
 fn quoted(name: &str) -> String {
     let short: String = name.chars().take(REPEATED).collect();
     let rest = if short.len() < name.len() { "…" } else { "" };
@@ -175,7 +177,7 @@ fn option(name: &str, value: impl AsRef<std::ffi::OsStr>) -> OsString {
     option
 }
 
-/// A text that can be a word of a command line.
+/// The text of a value, if it can be a word of a command line.
 fn text(value: &Value) -> Option<&str> {
     value.as_str().filter(|text| !text.contains('\0'))
 }
@@ -184,7 +186,7 @@ fn texts(value: &Value) -> Option<Vec<&str>> {
     value.as_array()?.iter().map(text).collect()
 }
 
-/// A file in the folder or below, links followed.
+/// The path of an existing file in the folder or below it, after links were followed.
 fn below(root: &Path, name: &str) -> Result<PathBuf, String> {
     // Whether there is something elsewhere is not told.
     let file = std::fs::canonicalize(root.join(name)).ok();
@@ -195,7 +197,7 @@ fn below(root: &Path, name: &str) -> Result<PathBuf, String> {
     })
 }
 
-/// The place of a new file in the folder or below.
+/// The path of a new file in the folder or below it.
 fn new_below(root: &Path, name: &str) -> Result<PathBuf, String> {
     let wanted = root.join(name);
     let place = wanted.parent().zip(wanted.file_name());
@@ -210,7 +212,7 @@ fn new_below(root: &Path, name: &str) -> Result<PathBuf, String> {
     })
 }
 
-/// Calls a tool; its result.
+/// Calls a tool with the arguments that the agent gives. Returns the result of the call, or an error as text.
 pub fn call(server: &Server, tool: &Tool, given: &Value) -> Result<Value, String> {
     let given = given.as_object().ok_or("the arguments are no object")?;
     let from = match given.get("cursor") {
@@ -229,7 +231,8 @@ pub fn call(server: &Server, tool: &Tool, given: &Value) -> Result<Value, String
     ran.map_err(|error| error.to_string())
 }
 
-/// This program with another command line. It has no part in the conversation.
+/// The command that runs this program with another command line. It has no access to the conversation with
+/// the agent.
 fn command(words: Vec<OsString>) -> Command {
     let mut command = Command::new("/proc/self/exe");
     command.args(words).stdin(Stdio::null());
@@ -245,8 +248,8 @@ fn ask(tool: &Tool, mut words: Vec<OsString>, from: u64) -> std::io::Result<Valu
     Ok(page.result(&title, &said, failed))
 }
 
-/// A page of what a command prints, what is said of its end, and its messages. It is killed at the limit of its
-/// time.
+/// Runs a command, and kills it at its time limit. Returns a page of its output, a title about its end and
+/// whether it failed, and its messages.
 fn answered(
     mut command: Command,
     from: u64,
@@ -281,10 +284,10 @@ fn answered(
     Ok((page, end, read(&mut said)?))
 }
 
-/// The time between two looks at whether a command has ended.
+/// The time between two checks whether a command has ended.
 const LOOK: Duration = Duration::from_millis(2);
 
-/// A command's output. At the limit of its time it ends.
+/// The output of a command, which ends at the command's time limit.
 struct Until {
     output: ChildStdout,
     until: Instant,
@@ -303,7 +306,7 @@ impl Read for Until {
     }
 }
 
-/// The signal that killed a command, for its title, and whether it failed.
+/// The signal that killed a command, as text for the title of an answer, and whether the command failed.
 fn judged(status: ExitStatus) -> (String, bool) {
     match status.signal() {
         // Our end of the pipe was closed before the command had written all.
@@ -329,8 +332,8 @@ fn record(words: Vec<OsString>, root: &Path) -> std::io::Result<Value> {
     Ok(page.result(&title, &said, !(in_time && status.success())))
 }
 
-/// Runs a command, ends it at the limit of its time, and keeps the last part of what it prints: its
-/// status, whether the time was enough, and that part.
+/// Runs a command, and ends it at the time limit. Returns its status, whether it ended in time, and the last
+/// part of its output.
 fn bounded(mut command: Command, limit: Duration) -> std::io::Result<(ExitStatus, bool, Vec<u8>)> {
     let (output, input) = std::io::pipe()?;
     command.stdout(input.try_clone()?).stderr(input);
@@ -357,14 +360,14 @@ fn bounded(mut command: Command, limit: Duration) -> std::io::Result<(ExitStatus
     Ok((status, in_time, said.rest()))
 }
 
-/// The output of a command: the pipe until its end, and the last part of the text.
+/// The output of a command: the pipe that is read until its end, and the last part of the text so far.
 struct Said {
     output: Option<PipeReader>,
     last: Vec<u8>,
 }
 
 impl Said {
-    /// Reads a part if there is one, or one comes within this time: its length.
+    /// Reads a part of the output if there is one, or if one comes within `time`. Returns its length.
     fn read(&mut self, time: u8) -> std::io::Result<usize> {
         let Some(output) = &mut self.output else {
             std::thread::sleep(Duration::from_millis(time.into()));
@@ -386,7 +389,7 @@ impl Said {
         Ok(length)
     }
 
-    /// The child's status, if it ends within this time.
+    /// The status of the child, if it ends within the time limit.
     fn until_end(
         &mut self,
         child: &mut Child,
@@ -401,8 +404,8 @@ impl Said {
         }
     }
 
-    /// The last part, after the child's end. A process that it left behind may print on: it would be killed
-    /// by a closed pipe, and is not waited for.
+    /// The last part of the output, after the end of the child. A process that the child left behind may
+    /// still print: a closed pipe would kill it, and nobody waits for it.
     fn rest(mut self) -> Vec<u8> {
         let mut read = 0;
         while let Ok(length @ 1..) = self.read(0) {
@@ -419,7 +422,7 @@ impl Said {
     }
 }
 
-/// The last bytes of a file.
+/// Reads the last bytes of a file.
 fn read(file: &mut std::fs::File) -> std::io::Result<Vec<u8>> {
     use std::io::{Seek, SeekFrom};
     let length = file.seek(SeekFrom::End(0))?;
