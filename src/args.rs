@@ -1,4 +1,4 @@
-//! Values on the command line.
+//! Parses values on the command line.
 
 // A program without some features has fewer options.
 #![cfg_attr(not(all(feature = "record", feature = "export")), allow(dead_code))]
@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 
-/// `64M`, `16384`, `16K`: a number of bytes.
+/// Parses a number of bytes, which can have a unit: `64M`, `16384`, `16K`.
 pub fn size(text: &str) -> Result<u64, String> {
     let digits = text.trim_end_matches(|c: char| c.is_ascii_alphabetic());
     let unit = text.get(digits.len()..).unwrap_or_default();
@@ -26,12 +26,12 @@ pub fn size(text: &str) -> Result<u64, String> {
         .ok_or_else(|| "too large".to_owned())
 }
 
-/// A duration in nanoseconds; saturates.
+/// A duration in nanoseconds, or the largest number if it is too long.
 pub fn nanoseconds(duration: Duration) -> u64 {
     u64::try_from(duration.as_nanos()).unwrap_or(u64::MAX)
 }
 
-/// `10s`, `500ms`, `2m`, `1.5`: a time, in seconds when it has no unit.
+/// Parses a duration: `10s`, `500ms`, `2m`, `1.5`. Without a unit it is in seconds.
 pub fn duration(text: &str) -> Result<Duration, String> {
     let digits = text.trim_end_matches(|c: char| c.is_ascii_alphabetic());
     let unit = text.get(digits.len()..).unwrap_or_default();
@@ -54,7 +54,8 @@ pub fn duration(text: &str) -> Result<Duration, String> {
     Duration::try_from_secs_f64(number * scale).map_err(|e| e.to_string())
 }
 
-/// A [`duration`] with a unit: 10 would be a long time where most are milliseconds.
+/// Parses a [`duration`] that must have a unit, because 10 s would be a long time where most values are in
+/// ms.
 pub fn duration_with_unit(text: &str) -> Result<Duration, String> {
     let duration = duration(text)?;
     if duration.is_zero() || text.ends_with(|c: char| c.is_ascii_alphabetic()) {
@@ -64,7 +65,7 @@ pub fn duration_with_unit(text: &str) -> Result<Duration, String> {
     }
 }
 
-/// `10`, `all`: a number of rows.
+/// Parses a number of rows: `10`, `all`.
 pub fn rows(text: &str) -> Result<usize, String> {
     match text {
         "all" => Ok(usize::MAX),
@@ -74,13 +75,13 @@ pub fn rows(text: &str) -> Result<usize, String> {
     }
 }
 
-/// A number, from 0 on.
+/// Parses a number that is not negative.
 pub fn number<N: std::str::FromStr>(text: &str) -> Result<N, String> {
     text.parse()
         .map_err(|_| "not a number such as 4, or too large".to_owned())
 }
 
-/// A [`duration`] in which something can happen.
+/// Parses a [`duration`] that is longer than 0.
 pub fn length(text: &str) -> Result<Duration, String> {
     match duration(text)? {
         Duration::ZERO => Err("must be longer than 0".to_owned()),
@@ -88,7 +89,7 @@ pub fn length(text: &str) -> Result<Duration, String> {
     }
 }
 
-/// `10%`, `2.5`: a share in percent.
+/// Parses a share in percent: `10%`, `2.5`.
 pub fn percent(text: &str) -> Result<f64, String> {
     let number: f64 = text
         .strip_suffix('%')
@@ -103,7 +104,7 @@ pub fn percent(text: &str) -> Result<f64, String> {
     }
 }
 
-/// `0-3,8`: numbers of CPUs.
+/// Parses numbers of CPUs: `0-3,8`.
 pub fn cpus(text: &str) -> Result<Cpus, String> {
     let number = |n: &str| {
         n.trim()
@@ -129,7 +130,7 @@ pub fn cpus(text: &str) -> Result<Cpus, String> {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Cpus(pub Vec<u16>);
 
-/// A parser of words, each for a value.
+/// A parser for values that are words. Each word stands for a value of type `T`.
 pub fn words<T: Copy + Send + Sync + 'static, W: Into<PossibleValue>>(
     known: impl IntoIterator<Item = (T, W)>,
 ) -> impl TypedValueParser<Value = T> {

@@ -1,6 +1,6 @@
-//! The memory and the time that a command may take: `--max-memory`, `--max-time`. Reading stops at
-//! half of either, and what is known by then is reported, if the model and the reports need no more
-//! than the rest. A forged file may make them need more: at the whole the command ends without a report.
+//! Limits the memory and the time that a command may take: `--max-memory`, `--max-time`. Reading stops at
+//! half of either, and the facts that are known by then are reported, if the model and the reports need no
+//! more than the rest. A forged file may make them need more: at the whole the command ends without a report.
 
 use std::sync::OnceLock;
 use std::time::{Duration, Instant};
@@ -24,24 +24,25 @@ pub struct Budget {
     max_time: Option<Duration>,
 }
 
-/// The longest time, unless another is given.
+/// The longest time that a command may take, unless the user gives another.
 const TIME: Duration = Duration::from_secs(3600);
-/// The memory and the time that a report of the least part of a recording may take, whatever is given.
+/// The memory in bytes and the time that a report of the smallest part of a recording may take, whatever
+/// limits the user gives.
 const LEAST: (u64, Duration) = (128 << 20, Duration::from_secs(5));
-/// A shorter time is given to read as little as possible: the report has [`LEAST`].
+/// The time below which a limit means that as little as possible is read: the report gets [`LEAST`].
 const SHORT: Duration = Duration::from_secs(1);
 
-/// A budget in use.
+/// The limits of one command while it reads a recording.
 pub struct Watch {
     memory: Option<u64>,
-    /// The part for reading, and the whole.
+    /// The time after which reading stops, and the time limit of the whole command.
     time: Option<(Duration, Duration)>,
     begun: Instant,
 }
 
 impl Budget {
-    /// Holds the whole command to the limits from now on. What streams a recording for its reader
-    /// has no limit of time but a given one.
+    /// Limits the whole command from now on. A command that streams a recording to its reader has no time
+    /// limit unless the user gives one.
     pub fn hold(self, streams: bool) {
         let memory = self.memory().map(|given| {
             let most = given.max(LEAST.0);
@@ -59,12 +60,12 @@ impl Budget {
         limits::hold(memory, time, 2 * threads as u64 + 4);
     }
 
-    /// The most bytes, if a limit is known.
+    /// The largest memory of the command in bytes, if a limit is known.
     pub fn memory(self) -> Option<u64> {
         self.max_memory.or(half())
     }
 
-    /// The analysis of one of `files` begins.
+    /// Begins to measure for the analysis of one of `files` recordings.
     pub fn begin(self, files: usize) -> Watch {
         let files = u32::try_from(files).unwrap_or(u32::MAX).max(1);
         Watch {
@@ -76,9 +77,9 @@ impl Budget {
 }
 
 impl Watch {
-    /// The reason to stop: half of the budget. The rest is for the model, which took a third of the
-    /// memory once more for real builds, and the reports. Neither looks at the budget again: a file
-    /// that makes a report take more than the rest ends the command.
+    /// The reason to stop reading, if half of a limit is used up. The rest is for the model, which took a
+    /// third of the memory once more for real builds, and the reports. Neither looks at the budget again: a
+    /// file that makes a report take more than the rest ends the command.
     pub fn exceeded(&self) -> Option<String> {
         let time = self.time.filter(|(part, _)| self.begun.elapsed() >= *part);
         if let Some((_, most)) = time {
@@ -93,7 +94,7 @@ impl Watch {
     }
 }
 
-/// The words for a limit that is more than was given.
+/// The words for a limit that was raised above the one that the user gave; empty if `is` is false.
 fn raised(is: bool, most: String) -> String {
     if is {
         format!(" ({most}, the least that a report has)")
@@ -102,8 +103,8 @@ fn raised(is: bool, most: String) -> String {
     }
 }
 
-/// Half of the memory that this process can have. The first call reads it: [`Budget::hold`]'s, before
-/// the process gives up most files.
+/// Half of the memory that this process can have, in bytes. The first call determines it, which
+/// [`Budget::hold`] does before the process gives up access to most files.
 pub fn half() -> Option<u64> {
     static HALF: OnceLock<Option<u64>> = OnceLock::new();
     let machine = || Some(nix::sys::sysinfo::sysinfo().ok()?.ram_total());

@@ -1,4 +1,4 @@
-//! The command line under the name by which the user has called the program.
+//! Builds the command line and its help under the name by which the user has called the program.
 
 use clap::builder::{Resettable, StyledStr};
 use clap::{Arg, ArgAction};
@@ -7,21 +7,21 @@ use tr_text::called::{SECOND, TR};
 use crate::open;
 use crate::subcommand::{Row, Task};
 
-/// The id of the option `--no-pager`.
+/// The identifier of the option `--no-pager` for clap.
 pub const NO_PAGER: &str = "no_pager";
 
-/// The part of the help that is true for the first name alone.
+/// The part of the help that is true only if the program is called by its first name.
 const PASSES_ON: &str = "\
 Any other use of tr goes to the system's tr (translate characters), unless it is called
 tr-trace, its second name.";
 
-/// The examples that belong to no subcommand.
+/// The examples in the help that belong to no subcommand.
 #[cfg(feature = "report")]
 const EXAMPLES: &[(&str, &str)] = &[("tr --version --verbose", "features, methods, formats")];
 #[cfg(not(feature = "report"))]
 const EXAMPLES: &[(&str, &str)] = &[];
 
-/// The last lines of the help.
+/// The last lines of the general help.
 #[cfg(feature = "report")]
 const END: &str = "Long text on a terminal goes through $PAGER; --no-pager prints it.\n\
     tr help COMMAND says more.";
@@ -29,10 +29,10 @@ const END: &str = "Long text on a terminal goes through $PAGER; --no-pager print
 const END: &str = "This tr records alone. Recordings are read by a whole one, on any machine.\n\
     tr help COMMAND says more.";
 
-/// The columns of a command line in the examples.
+/// The width in columns of a command line among the examples.
 const COLUMNS: usize = 34;
 
-/// The help: the subcommands by task are the text before the options.
+/// The template of the general help. The subcommands, listed by task, are the text before the options.
 const TEMPLATE: &str = "\
 {about-with-newline}
 {usage-heading} {usage}
@@ -40,11 +40,11 @@ const TEMPLATE: &str = "\
 {before-help}Options:
 {options}{after-help}";
 
-/// The columns of a subcommand's name.
+/// The width in columns of a subcommand's name in the help.
 const NAME: usize = 12;
 
-/// The definition of the command line with these subcommands. Its texts call the program `tr`; under the second
-/// name they have that.
+/// The definition of the command line with these subcommands. Its texts call the program `tr`, or by its
+/// second name if the user did.
 pub fn command(rows: &[Row]) -> clap::Command {
     let commands: Vec<clap::Command> = rows.iter().filter_map(|row| row.command(rows)).collect();
     let help = help(rows, &commands);
@@ -70,7 +70,7 @@ pub fn command(rows: &[Row]) -> clap::Command {
     command.after_help(format!("{PASSES_ON}\n\n{help}"))
 }
 
-/// The list of subcommands by task.
+/// The list of subcommands by task, as text of the help.
 fn tasks(rows: &[Row], commands: &[clap::Command]) -> String {
     let mut text = String::new();
     for task in Task::ALL {
@@ -95,7 +95,7 @@ fn tasks(rows: &[Row], commands: &[clap::Command]) -> String {
     text
 }
 
-/// The text after the list of subcommands.
+/// The text of the help after the list of subcommands.
 fn help(rows: &[Row], commands: &[clap::Command]) -> String {
     let daily = rows.iter().filter(|row| row.task == Task::Daily);
     let of_rows = daily.filter_map(|row| row.built.as_ref());
@@ -148,7 +148,7 @@ fn renamed(command: clap::Command) -> clap::Command {
     command.mut_subcommands(renamed)
 }
 
-/// A text of ours with the second name where it says `tr`.
+/// A text of this program in which `tr` is replaced by the second name, if the user called the program by it.
 fn named(text: &str) -> String {
     let mut out = String::new();
     let mut before = ' ';
@@ -168,7 +168,8 @@ fn named(text: &str) -> String {
     out
 }
 
-/// This program by its whole path, as a shell takes it: sudo looks for a `tr` where the system's is.
+/// The whole path of this program, quoted for a shell: for `tr`, sudo would run the system's program of this
+/// name.
 #[cfg(feature = "record")]
 pub fn program() -> String {
     let program = std::env::current_exe().unwrap_or_else(|_| TR.name().into());

@@ -1,4 +1,4 @@
-//! The command line: parsed with the defaults of files, and answered where it is wrong.
+//! Parses the command line with the defaults of files, and prints errors about it.
 
 use std::ffi::{OsStr, OsString};
 use std::process::ExitCode;
@@ -11,28 +11,28 @@ use tr_programs::own;
 use crate::subcommand::{self, Call, KeyKind, Program, Row};
 use crate::{called, cmd, config, errors, inherited, layout, open, pager};
 
-/// The answer to a second recording where one is read.
+/// The error for a second recording where only one is read.
 pub const COMPARED: &str = "two recordings are compared by: tr diff BASE NEW";
 
-/// The first word of a command line, and the row of its subcommand.
+/// The first word of a command line, and the row of the subcommand with that name.
 struct First<'a> {
     word: Option<&'a OsStr>,
     row: Option<&'a Row>,
 }
 
 impl First<'_> {
-    /// Whether files of defaults are read for the word.
+    /// Whether files of defaults are read for this command line.
     fn has_defaults(&self) -> bool {
         self.word.is_some_and(|word| word == "help") || self.row.is_some_and(Row::has_defaults)
     }
 
-    /// Whether the subcommand has a key of this kind.
+    /// Whether the subcommand has a key of this kind in files of defaults.
     fn has_key(&self, kind: KeyKind) -> bool {
         self.row
             .is_some_and(|row| row.keys.iter().any(|key| key.kind == kind))
     }
 
-    /// The exit status of a wrong command line.
+    /// The exit status for a command line that is wrong. `status` is the usual one.
     fn wrong(&self, status: u8) -> ExitCode {
         let built = self.row.and_then(|row| row.built.as_ref());
         ExitCode::from(built.and_then(|built| built.failed).unwrap_or(status))
@@ -94,10 +94,10 @@ pub fn run(program: &Program) -> ExitCode {
         .unwrap_or_else(|error| answer(error, program.rows, &first, &defaults))
 }
 
-/// The defaults of a command line.
+/// The defaults that files give to a command line.
 struct Defaults {
     files: Vec<config::Settings>,
-    /// Whether long text may go through a pager.
+    /// Whether the text may go through a pager.
     pages: bool,
 }
 
@@ -133,7 +133,7 @@ fn carry_out(
     })
 }
 
-/// The replacement of a word that the parser refuses: an option of other tools, a removed value, or a second
+/// A hint for a word that the parser refuses: an option of other tools, a removed value, or a second
 /// recording.
 fn hint(error: &clap::Error, row: &Row, rows: &[Row]) -> Option<String> {
     let built = row.built.as_ref()?;
@@ -167,7 +167,7 @@ fn hint(error: &clap::Error, row: &Row, rows: &[Row]) -> Option<String> {
     })
 }
 
-/// Whether the command line has a format other than text for people.
+/// Whether the command line requests a format other than text for people.
 fn writes_for_machines(matches: &ArgMatches) -> bool {
     let subcommand = matches.subcommand().map(|(_, matches)| matches);
     let format = subcommand.and_then(|matches| matches.try_get_raw("format").ok()?);
@@ -184,7 +184,7 @@ fn is_given(matches: &ArgMatches, option: &str) -> bool {
         && matches.value_source(&id) == Some(ValueSource::CommandLine)
 }
 
-/// Prints help, the version, or the reason why the command line is wrong; the exit status.
+/// Prints the help, the version, or the reason why the command line is wrong. Returns the exit status.
 fn answer(mut error: clap::Error, rows: &[Row], first: &First, defaults: &Defaults) -> ExitCode {
     use std::io::IsTerminal;
     // The parser's own tip is to pass the option as an operand.

@@ -1,7 +1,7 @@
-//! Defaults of the command line from files: the user's, and that of the project in whose directory
+//! Reads defaults of the command line from files: the user's file, and that of the project in whose directory
 //! `tr` is called.
 //!
-//! A project's file comes from strangers. So the keys of both are these few: masks, which add to
+//! A project's file may come from strangers. So both files have only these few keys: masks, which add to
 //! those of the command line, names of steps, defaults of display, and thresholds. None names a file that is
 //! written, a method or a program.
 
@@ -17,26 +17,26 @@ use toml::de::{DeTable, DeValue};
 use tr_programs::own::OwnRule;
 
 const PROJECT: &str = "tr.toml";
-/// The threshold that decides an exit status.
+/// The name of the key with the threshold that decides an exit status.
 const GATE: &str = "fail-over";
-/// The largest file in bytes, and the most values of a key.
+/// The size in bytes of the largest file of defaults, and the largest number of values of a key.
 const LARGEST: (u64, usize) = (64 << 10, 100);
-/// The key of no subcommand.
+/// The key that belongs to no subcommand: whether a pager is used.
 const PAGER: Key = Key::new("display", "pager", KeyKind::Pager);
 
-/// A key with its values.
+/// A key in a file of defaults with its values.
 #[derive(Clone, Debug)]
 pub struct Setting {
     key: &'static Key,
-    /// The subcommands that have the option.
+    /// The subcommands that have the option which the key sets.
     commands: Vec<&'static str>,
     values: Vec<String>,
-    /// The values of a key that names steps.
+    /// The rules that name steps, if the key is for such rules.
     rules: Vec<OwnRule>,
 }
 
 impl Setting {
-    /// The key as a reader finds it in the file.
+    /// The name of the key in the form in which it stands in the file.
     #[cfg(feature = "record")]
     pub fn name(&self) -> String {
         format!("{}.{}", self.key.table, self.key.name)
@@ -53,7 +53,7 @@ impl Setting {
     }
 }
 
-/// A file that is there.
+/// A file of defaults that exists.
 #[derive(Clone, Debug)]
 pub struct Settings {
     pub path: PathBuf,
@@ -61,13 +61,13 @@ pub struct Settings {
     pub content: Result<Vec<Setting>, Unused>,
 }
 
-/// Why a file is not used.
+/// The reason why a file of defaults is not used.
 #[derive(Clone, Debug)]
 pub enum Unused {
-    /// Whoever wrote it is neither this user nor chosen by them: why, and what it would set, if that
-    /// is known.
+    /// The file was written by somebody who is neither this user nor trusted by the user: the reason, and the
+    /// settings that the file would make, if they are known.
     Foreign(String, Option<Vec<Setting>>),
-    /// The file has an error.
+    /// The file has an error, which the text describes.
     Wrong(String),
 }
 
@@ -80,21 +80,21 @@ impl Unused {
     }
 }
 
-/// The files, the user's first. The later one precedes.
+/// The files of defaults that exist, the user's first. A later one has precedence.
 pub fn files(rows: &'static [Row]) -> Vec<Settings> {
     let user = user().and_then(|path| read(path, Writer::User, rows));
     let project = project().and_then(|path| read(path, Writer::Strangers, rows));
     user.into_iter().chain(project).collect()
 }
 
-/// The writer of a file, if nobody has changed it.
+/// The user who may have written a file, if nobody else has changed it.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Writer {
     User,
     Strangers,
 }
 
-/// `tr/config.toml` in the user's directory of settings.
+/// The path of the user's file: `tr/config.toml` in the user's directory of settings.
 fn user() -> Option<PathBuf> {
     let absolute = |name: &str| {
         std::env::var_os(name)
@@ -105,8 +105,8 @@ fn user() -> Option<PathBuf> {
     Some(base.join("tr/config.toml"))
 }
 
-/// The nearest `tr.toml` from the working directory up to the top of its git repository; outside of
-/// one, that of the working directory.
+/// The path of the project's file: the nearest `tr.toml` from the working directory up to the top of its git
+/// repository, or that of the working directory outside of a repository.
 fn project() -> Option<PathBuf> {
     let here = std::env::current_dir().ok()?;
     let top = here
@@ -118,7 +118,7 @@ fn project() -> Option<PathBuf> {
     files.find(|file| std::fs::symlink_metadata(file).is_ok())
 }
 
-/// `None`: there is no such file.
+/// Reads a file of defaults; `None` if there is no such file.
 fn read(path: PathBuf, writer: Writer, rows: &'static [Row]) -> Option<Settings> {
     let strangers = writer == Writer::Strangers;
     // A link of a project's would have an error print parts of any file; a pipe would have us wait.
@@ -167,7 +167,7 @@ fn text(file: File) -> Result<String, Unused> {
     Ok(text)
 }
 
-/// Reads the settings of a file.
+/// Parses the settings in the text of a file. An error is text for the user.
 fn settings(text: &str, rows: &'static [Row]) -> Result<Vec<Setting>, String> {
     let line = |at: usize| text.bytes().take(at).filter(|byte| *byte == b'\n').count() + 1;
     let top = DeTable::parse(text).map_err(|error| {
@@ -217,7 +217,7 @@ fn settings(text: &str, rows: &'static [Row]) -> Result<Vec<Setting>, String> {
     Ok(settings)
 }
 
-/// The key of this name.
+/// The key with this name in this table of a file, if it is known.
 fn known(table: &str, name: &str, rows: &'static [Row]) -> Option<&'static Key> {
     let mut keys = rows
         .iter()
@@ -226,14 +226,14 @@ fn known(table: &str, name: &str, rows: &'static [Row]) -> Option<&'static Key> 
     keys.find(|key| key.table == table && key.name == name)
 }
 
-/// The subcommands with an option of this key.
+/// The subcommands that have an option for this key.
 fn commands(key: &Key, rows: &'static [Row]) -> Vec<&'static str> {
     let is = |other: &Key| other.table == key.table && other.name == key.name;
     let having = rows.iter().filter(|row| row.keys.iter().any(is));
     having.map(Row::name).collect()
 }
 
-/// A value, or the values of a list, as on the command line.
+/// The value of a key, or the values of its list, as texts for the command line.
 fn values(value: &DeValue<'_>) -> Option<Vec<String>> {
     // clap prints a value that it refuses as it is.
     let shown = |text: &str| !text.chars().any(char::is_control);
@@ -252,10 +252,10 @@ fn values(value: &DeValue<'_>) -> Option<Vec<String>> {
     }
 }
 
-/// The settings in use, those of the later file last.
+/// The settings that are used, those of the later file last.
 ///
-/// # Errors
-/// The first file with an error: a mask that is not applied would be a secret that is kept.
+/// # Errors The first file with an error. The command must not go on then: without a mask that the file asks
+/// for, a secret would be kept.
 pub fn used(files: &[Settings]) -> Result<Vec<Setting>, String> {
     let mut all = Vec::new();
     for file in files {
@@ -271,7 +271,7 @@ pub fn used(files: &[Settings]) -> Result<Vec<Setting>, String> {
     Ok(all)
 }
 
-/// Names the files whose masks do not apply.
+/// Warns about the files whose masks are not applied.
 pub fn warn_of_unused(files: &[Settings]) {
     for file in files {
         if let Err(Unused::Foreign(why, _)) = &file.content {
@@ -281,8 +281,9 @@ pub fn warn_of_unused(files: &[Settings]) {
     }
 }
 
-/// Names the files that are not used and may have thresholds of `diff` that nothing else sets. The reason
-/// why nothing is decided, if one has the gate's. `given`: an option is on the command line.
+/// Warns about the files that are not used and may have thresholds of `diff` that nothing else sets. Returns
+/// the reason why nothing is decided, if one of them has the threshold of the gate. `given` is whether an
+/// option is on the command line.
 pub fn without_thresholds(files: &[Settings], given: impl Fn(&str) -> bool) -> Option<String> {
     let mut gate = None;
     for (at, file) in files.iter().enumerate() {
@@ -313,7 +314,7 @@ pub fn without_thresholds(files: &[Settings], given: impl Fn(&str) -> bool) -> O
     gate
 }
 
-/// The file that sets an option's value.
+/// The file of defaults that sets the value of an option, if one does.
 pub fn origin<'a>(files: &'a [Settings], option: &str) -> Option<&'a Path> {
     let mut files = files.iter().rev();
     let sets = |file: &&Settings| {
@@ -325,7 +326,7 @@ pub fn origin<'a>(files: &'a [Settings], option: &str) -> Option<&'a Path> {
     files.find(sets).map(|file| file.path.as_path())
 }
 
-/// Whether long text goes through a pager.
+/// Whether long text goes through a pager by these settings.
 pub fn pager(settings: &[Setting]) -> bool {
     let pager = settings
         .iter()
@@ -334,8 +335,8 @@ pub fn pager(settings: &[Setting]) -> bool {
     pager.is_none_or(|setting| setting.value() != "false")
 }
 
-/// The command line's definition with these defaults; without those of display, if it writes for
-/// machines.
+/// The definition of the command line with these defaults. Without `display`, which is for output that
+/// machines read, the defaults of display are left out.
 pub fn defaults(mut command: clap::Command, settings: &[Setting], display: bool) -> clap::Command {
     let applies = |setting: &&Setting| match setting.key.kind {
         KeyKind::Display => display,
@@ -355,7 +356,7 @@ pub fn defaults(mut command: clap::Command, settings: &[Setting], display: bool)
     command
 }
 
-/// A subcommand with the default of one of its options.
+/// A subcommand whose option has the default of a setting.
 fn with_default(subcommand: clap::Command, setting: &Setting) -> clap::Command {
     let id = |option: &str| option.replace('-', "_");
     let own = id(setting.option());
@@ -384,7 +385,7 @@ pub fn step_rules(settings: &[Setting]) -> Vec<OwnRule> {
     rules.cloned().collect()
 }
 
-/// The options of masks that a subcommand is given beside its own.
+/// The options for masks that files of defaults add to those on the command line of a subcommand.
 pub fn masks(settings: &[Setting], row: &Row) -> Vec<String> {
     let ours = |setting: &&Setting| {
         setting.key.kind == KeyKind::Mask && setting.commands.contains(&row.name())

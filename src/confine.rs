@@ -1,6 +1,6 @@
-//! A subcommand that only prints gives up everything else before it looks at a trace: other
-//! files, programs, the network, signals to others. Linux 5.13 and later enforce it
-//! (Landlock); elsewhere nothing changes.
+//! Confines a subcommand that only prints: before it reads a trace, it gives up access to everything else:
+//! other files, programs, the network, signals to others. Linux 5.13 and later enforce it (Landlock);
+//! elsewhere nothing changes.
 
 use std::path::Path;
 
@@ -12,8 +12,8 @@ use landlock::{
 /// The version of Landlock that this program knows; an older kernel enforces less.
 const KNOWN: ABI = ABI::V6;
 
-/// From now on, this thread and those that it starts read only `files`, /proc and /sys.
-/// A trace from a pipe may go to a temporary file.
+/// Allows this thread and those that it starts to read only `files`, /proc and /sys from now on. A trace from
+/// a pipe may go to a temporary file.
 pub fn to_reading(files: &[&Path]) {
     // A kernel without Landlock is no error; neither is another: the trace is read all the same.
     let _ = restrict(files);

@@ -1,4 +1,4 @@
-//! The contents of a trace: from an analysis, or from its summary.
+//! Describes the contents of a trace, from an analysis or from its summary.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -15,11 +15,11 @@ use crate::budget::Budget;
 use crate::progress::Use;
 use crate::{open, progress, suspend};
 
-/// Traces of at most so many events are always analyzed: that takes some ten milliseconds.
+/// The largest number of events of a trace that is always analyzed: that takes some ten milliseconds.
 pub const ALWAYS: u64 = 100_000;
 
-/// The names of kinds that users see, in order, and the kinds of those that have several. A kind
-/// that is not here has its own name, behind the others.
+/// The names that users see for kinds of events, in order, with the kinds that each name stands for. A kind
+/// that is not listed keeps its own name, and comes after the others.
 const SHOWN: [(&str, &[&str]); 21] = [
     ("switch", &[]),
     ("waking", &[]),
@@ -50,32 +50,32 @@ const SHOWN: [(&str, &[&str]); 21] = [
 pub struct Contents {
     pub meta: Metadata,
     pub summary: Option<Summary>,
-    /// The minor version of its format.
+    /// The minor version of the trace's format.
     pub minor: u16,
-    /// Bytes of the file.
+    /// The size of the trace file in bytes.
     pub bytes: u64,
-    /// The counts of the file. The commit delay is a lower bound of the longest one; without an analysis, if the
-    /// CPUs' clocks agree.
+    /// The counts of the trace's events and losses. The commit delay is a lower bound of the longest one;
+    /// without an analysis, if the CPUs' clocks agree.
     pub tally: Tally,
-    /// The length of the span that it covers, ns.
+    /// The length of the recorded span in ns.
     pub duration: u64,
     pub end: End,
-    /// The recorder is still at work.
+    /// Whether the recorder is still running.
     pub under_way: bool,
-    /// Frames, events and fields of a later version.
+    /// The numbers of frames, events and fields of a later version, which are skipped.
     pub unknown: Unknown,
-    /// The analysis, if there was one.
+    /// The analysis of the trace, if there was one.
     pub analysis: Option<Analysis>,
 }
 
 impl Contents {
-    /// The length of the span; without events only a summary has it.
+    /// The length of the recorded span in ns; `None` if there are no events and no summary has it.
     pub fn known_duration(&self) -> Option<u64> {
         let known = self.meta.not_traced.is_none() || self.end == End::Complete;
         known.then_some(self.duration)
     }
 
-    /// Events by kind, under the names that users see, in the order of [`SHOWN`].
+    /// The numbers of events by the names that users see, in the order of [`SHOWN`].
     pub fn by_kind(&self) -> Vec<(&'static str, u64)> {
         let mut all: Vec<_> = SHOWN.iter().map(|(shown, _)| (*shown, 0_u64)).collect();
         for (kind, count) in self.tally.events.by_kind() {
@@ -90,7 +90,7 @@ impl Contents {
         all
     }
 
-    /// Losses by the name of their stream.
+    /// The numbers of lost events, by the name of their stream.
     pub fn lost(&self) -> BTreeMap<String, u64> {
         let mut sums = BTreeMap::<String, u64>::new();
         for (stream, count) in &self.tally.lost {
@@ -104,21 +104,21 @@ impl Contents {
         sums
     }
 
-    /// The cost of tracing, of a recording of `tr`.
+    /// The times that tracing cost, for a recording of `tr`.
     pub fn cost(&self) -> Option<Cost> {
         let traced = self.meta.not_traced.is_none() && self.meta.recorder.is_none();
         let summary = self.summary.as_ref().filter(|_| traced);
         summary.map(|summary| summary.cost)
     }
 
-    /// COMMAND's resource usage, if it was not traced.
+    /// The resource usage of COMMAND, if it was not traced.
     pub fn usage(&self) -> Option<Usage> {
         self.summary.as_ref()?.usage
     }
 }
 
-/// Reads FILE's summary, and its events if `full` asks for them, if they are few
-/// ([`ALWAYS`]), or if there is no summary.
+/// Reads the summary of FILE. Its events are read as well if `full` is set, if they are few ([`ALWAYS`]), or
+/// if there is no summary.
 pub fn of(path: &Path, full: bool, budget: Budget) -> Result<Contents, Error> {
     let is_written = open::is_written(path);
     let source = open::source(path)?;

@@ -1,4 +1,4 @@
-//! Copies a trace, frame by frame: `tr recover`, `tr redact`, `tr symbolize`.
+//! Copies a trace, frame by frame, for `tr recover`, `tr redact` and `tr symbolize`.
 
 use std::io::{BufWriter, Write};
 use std::path::Path;
@@ -14,11 +14,11 @@ use tr_redact::Redactor;
 
 use crate::output::{self, Force};
 
-/// The texts in the copy.
+/// The way in which texts are copied.
 pub enum Copying<'a> {
     /// The texts stay as they are: the recorder has masked them.
     AsTheyAre,
-    /// Texts with a secret are masked, and addresses as well if the user asks for it.
+    /// Texts with a secret are masked, and addresses as well if the user requests that.
     Masked(&'a mut Redactor, Option<&'a mut Addresses>),
 }
 
@@ -38,7 +38,7 @@ impl Copying<'_> {
     }
 }
 
-/// Writes a copy of FILE's trace to OUT, which can be FILE; see [`copy`].
+/// Writes a copy of FILE's trace to OUT, which can be the same file; see [`copy`].
 pub fn whole(
     trace: &Trace,
     (out, file, force): (&Path, &Path, Force),
@@ -54,11 +54,12 @@ pub fn whole(
 
 pub struct Copied {
     pub events: u64,
-    /// Gaps of the trace, written as losses.
+    /// The number of gaps in the trace, which are written as losses.
     pub gaps: usize,
 }
 
-/// Copies the readable frames, and writes each gap as a loss. `more` comes after the last event.
+/// Copies the readable frames to `out`, and writes each gap as a loss. The events `more` come after the last
+/// event.
 fn copy<W: Write>(
     trace: &Trace,
     out: W,

@@ -1,4 +1,4 @@
-//! The processes that a command shows.
+//! Chooses the processes that a command shows.
 
 use std::process::ExitCode;
 use std::time::Duration;
@@ -13,7 +13,7 @@ use tr_text::escape;
 
 use crate::{args, errors};
 
-/// The most names of steps that are suggested.
+/// The largest number of similar names of steps that are suggested.
 const SIMILAR: usize = 5;
 
 /// The options that choose processes.
@@ -50,12 +50,12 @@ impl Filters {
         self.pid.map(Tgid)
     }
 
-    /// `--min` in ns.
+    /// The value of `--min` in ns.
     pub fn min(&self) -> u64 {
         self.min.map_or(0, args::nanoseconds)
     }
 
-    /// The processes that a filter chooses. Standard error has a line if there are none.
+    /// The processes that a filter chooses. If there are none, a line is printed on standard error.
     pub fn chosen(filter: &Filter, recording: &Recording) -> Vec<ProcessIx> {
         let chosen = filter.apply(recording);
         let all = recording.analysis.processes.len();
@@ -65,11 +65,11 @@ impl Filters {
         chosen
     }
 
-    /// The filter, with the whole name of its step. Standard error has a line if the figures are those of a process
-    /// that was in the step for a part of its time only.
+    /// The filter that the options describe, with the whole name of its step. If the figures include a
+    /// process that was in the step for only a part of its time, a line on standard error says so.
     ///
     /// # Errors
-    /// A status if no step has the name; standard error has similar names.
+    /// The exit status if no step has the name, after similar names were printed.
     pub fn filter_in(&self, recording: &Recording) -> Result<Filter, ExitCode> {
         let mut filter = self.filter();
         let Some(name) = &self.step else {

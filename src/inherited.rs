@@ -1,8 +1,8 @@
-//! Signal actions, streams and environment as `tr` inherited them.
+//! Notes the signal actions, streams and environment that `tr` inherited.
 //!
-//! Before `main`, Rust's runtime ignores SIGPIPE and opens /dev/null for a closed
-//! standard stream. COMMAND and the system's `tr` must inherit both unchanged, so an
-//! initialization function, which the loader calls before the runtime, notes them.
+//! Before `main`, Rust's runtime ignores SIGPIPE and opens /dev/null for a closed standard stream. COMMAND
+//! and the system's `tr` must inherit both unchanged, so an initialization function, which the loader calls
+//! before the runtime, notes them.
 
 use std::ffi::{CString, OsString};
 use std::os::unix::ffi::OsStrExt;
@@ -14,7 +14,8 @@ use tr_output::status;
 static SIGPIPE_IGNORED: AtomicBool = AtomicBool::new(false);
 static CLOSED: [AtomicBool; 3] = [const { AtomicBool::new(false) }; 3];
 
-/// Notes it all. It is for an initialization function, and needs nothing that the runtime sets up.
+/// Notes the inherited state. It is called by an initialization function, and needs nothing that Rust's
+/// runtime sets up.
 pub fn look() {
     // SAFETY: null for the new action only asks; `old` may hold any bits, zeros too.
     unsafe {
@@ -30,12 +31,12 @@ pub fn look() {
     }
 }
 
-/// SIGPIPE was ignored at the start.
+/// Whether SIGPIPE was ignored when `tr` was started.
 pub fn sigpipe_ignored() -> bool {
     SIGPIPE_IGNORED.load(Ordering::Relaxed)
 }
 
-/// Standard input, output, error: closed at the start.
+/// For standard input, output and error, whether it was closed when `tr` was started.
 pub fn closed_streams() -> [bool; 3] {
     CLOSED
         .each_ref()
@@ -51,7 +52,7 @@ pub fn restore_sigpipe() {
     }
 }
 
-/// From now on Ctrl-C and Ctrl-\ do not end this process.
+/// Makes this process ignore Ctrl-C and Ctrl-\ from now on.
 pub fn ignore_interrupts() {
     for signal in [libc::SIGINT, libc::SIGQUIT] {
         // SAFETY: to ignore is no handler.
@@ -61,7 +62,7 @@ pub fn ignore_interrupts() {
     }
 }
 
-/// Closes the standard streams that were closed at the start.
+/// Closes the standard streams that were closed when `tr` was started.
 pub fn restore_streams() {
     for (fd, closed) in (0..).zip(closed_streams()) {
         if closed {
@@ -73,9 +74,9 @@ pub fn restore_streams() {
     }
 }
 
-/// The environment before the loader removed LD_LIBRARY_PATH, TMPDIR and others, as it
-/// does from a program with file capabilities. COMMAND and the system's `tr` have no such
-/// capabilities and get them back. `None`: the loader removed nothing.
+/// The environment before the loader removed LD_LIBRARY_PATH, TMPDIR and others, as it does from a program
+/// with file capabilities. COMMAND and the system's `tr` have no such capabilities and get them back. `None`
+/// if the loader removed nothing.
 pub fn original_environment() -> Option<Vec<CString>> {
     // SAFETY: reads the auxiliary vector; no other effect.
     if unsafe { libc::getauxval(libc::AT_SECURE) } == 0 {
@@ -92,12 +93,12 @@ pub fn original_environment() -> Option<Vec<CString>> {
     Some(variables.filter_map(|v| CString::new(v).ok()).collect())
 }
 
-/// The value of PATH, or its default.
+/// The value of the variable PATH, or the default if it is not set.
 pub fn path() -> OsString {
     std::env::var_os("PATH").unwrap_or_else(|| "/usr/bin:/bin".into())
 }
 
-/// Replaces this process by COMMAND, with what the caller gave; returns an exit status only if that
+/// Executes COMMAND in place of this process, with the inherited state; returns an exit status only if that
 /// fails. Not by `std`'s `Command::exec`: it empties the signal mask and resets SIGPIPE's action.
 pub fn become_command(command: &[OsString]) -> u8 {
     restore_sigpipe();

@@ -1,13 +1,13 @@
-//! What the environment and the terminal ask of text: colours, a cursor.
+//! Reads which properties the environment and the terminal require of text: colours, a cursor.
 
 use crate::pager;
 
-/// The variable, unless it is empty.
+/// The value of an environment variable, unless it is empty.
 pub fn variable(name: &str) -> Option<std::ffi::OsString> {
     std::env::var_os(name).filter(|value| !value.is_empty())
 }
 
-/// The terminal may have no cursor that moves.
+/// Whether the terminal may have no cursor that can be moved.
 pub fn is_dumb() -> bool {
     variable("TERM").is_none_or(|term| term == "dumb")
 }

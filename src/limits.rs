@@ -1,10 +1,9 @@
-//! The end of a command that takes more memory or time than it may: a trace from a stranger can be
-//! made to cost any amount, in a report as well as in its reading.
+//! Ends a command that takes more memory or time than it may: a trace from a stranger can be made to cost any
+//! amount, in a report as well as in its reading.
 //!
-//! A thread looks at the resident memory and at the clock. Between two looks, the kernel refuses
-//! memory beyond twice the limit (RLIMIT_DATA): it counts what is allocated and not yet used, as a
-//! table that doubles has it. Files are complete or not there (`crates/output`), so either ends `tr`
-//! at once.
+//! A thread looks at the resident memory and at the clock. Between two looks, the kernel refuses memory
+//! beyond twice the limit (RLIMIT_DATA): it counts what is allocated and not yet used, as a table that
+//! doubles has it. Files are complete or not there (`crates/output`), so either ends `tr` at once.
 
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -15,15 +14,15 @@ use nix::sys::resource::{getrlimit, setrlimit, Resource};
 
 use crate::errors::UNREADABLE;
 
-/// The time between two looks at the memory.
+/// The time between two checks of the memory.
 const LOOK: Duration = Duration::from_millis(20);
-/// The stack that Rust gives a thread; RLIMIT_DATA counts all of it.
+/// The size in bytes of the stack that Rust gives a thread. RLIMIT_DATA counts all of it.
 const STACK: u64 = 2 << 20;
 
-/// The message of the limit of memory, once there is one.
+/// The message for a command that exceeds its memory limit, once there is a limit.
 static MEMORY: OnceLock<String> = OnceLock::new();
 
-/// The system's allocator. Beyond a limit that was set by [`hold`] it ends the process.
+/// The system's allocator, which ends the process when the limit that [`hold`] has set is exceeded.
 pub struct Allocator;
 
 // SAFETY: each function is the system allocator's.
@@ -57,7 +56,7 @@ fn granted(memory: *mut u8) -> *mut u8 {
     memory
 }
 
-/// No memory: says that it is the limit, if there is one.
+/// Prints that the memory limit is exceeded, if there is one, after an allocation has failed.
 #[cold]
 fn refused() {
     if let Some(message) = MEMORY.get() {
@@ -78,12 +77,12 @@ pub fn give_back() {
 /// The function that runs before a limit ends the process. It allocates no memory.
 static BEFORE: OnceLock<fn()> = OnceLock::new();
 
-/// Has this done before a limit ends the process.
+/// Sets the function that runs before a limit ends the process.
 pub fn before_end(act: fn()) {
     let _ = BEFORE.set(act);
 }
 
-/// Says why, without any memory, and ends the process.
+/// Prints a message without allocating memory, and ends the process.
 fn end(message: &str) -> ! {
     static ENDS: AtomicBool = AtomicBool::new(false);
     while ENDS.swap(true, Ordering::AcqRel) {
@@ -104,8 +103,8 @@ fn message(limit: &str) -> String {
     )
 }
 
-/// From now on, the process may take this much memory in bytes and this long. `threads` of it have
-/// stacks, which come on top.
+/// Limits the process from now on to this memory in bytes and this time, each with its message. `threads` is
+/// the number of threads with stacks, which are added to the memory.
 pub fn hold(memory: Option<(u64, String)>, time: Option<(Duration, String)>, threads: u64) {
     if let Some((most, limit)) = &memory {
         let _ = MEMORY.set(message(limit));
@@ -143,7 +142,7 @@ pub fn hold(memory: Option<(u64, String)>, time: Option<(Duration, String)>, thr
         .spawn(watch);
 }
 
-/// This process's memory in bytes, without mapped files: the trace is one.
+/// The memory of this process in bytes, without mapped files, because the trace is one.
 pub fn own() -> Option<u64> {
     let pages = std::fs::read_to_string("/proc/self/statm").ok()?;
     let mut pages = pages.split(' ').skip(1).map(str::parse::<u64>);

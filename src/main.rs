@@ -1,9 +1,9 @@
 //! `tr`: where did the time go? Records a build or test run with eBPF and reads
 //! it back.
 
-/// `std`'s `eprintln`, without its panic when standard error cannot be written: `tr record`
-/// would not pass on COMMAND's status then. What a message holds of a trace is escaped. Its first
-/// word `tr:` becomes the name by which the program was called. It precedes the modules, which use it.
+/// `std`'s `eprintln`, without its panic when standard error cannot be written: `tr record` would not pass on
+/// COMMAND's status then. Text of a trace in a message has to be escaped. Its first word `tr:` becomes the
+/// name by which the program was called. It precedes the modules, which use it.
 macro_rules! eprintln {
     ($($arg:tt)*) => {{
         use std::io::Write as _;

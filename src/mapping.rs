@@ -1,5 +1,5 @@
-//! Files as memory: a trace is read in the page cache, without a call and a copy for each
-//! of its frames.
+//! Maps files into memory: a trace is read in the page cache, without a call and a copy for each of its
+//! frames.
 
 use std::fs::File;
 use std::io;
@@ -35,11 +35,10 @@ pub struct Mapping {
 }
 
 impl Mapping {
-    /// Maps `file`; messages name it `path`.
+    /// Maps a file for reading. Messages call it `path`.
     ///
-    /// # Errors
-    /// When the file is empty or no regular file, or its file system has no mappings. It
-    /// may still be readable.
+    /// # Errors The file is empty or no regular file, or its file system has no mappings. It may still be
+    /// readable.
     pub fn new(file: &File, path: &Path) -> io::Result<Mapping> {
         // The file may change; the type's description lists the consequences. An access to a
         // truncated page ends the process before the access returns.
@@ -73,12 +72,12 @@ impl Drop for Mapping {
     }
 }
 
-/// A mapping, for the handler. Notes are few and never freed, so the handler can walk their
+/// A note of a mapping for the signal handler. Notes are few and never freed, so the handler can walk their
 /// list at any time.
 #[derive(Debug)]
 struct Note {
     start: usize,
-    /// 0 when the mapping is no more.
+    /// The length of the mapping in bytes; 0 when it no longer exists.
     len: AtomicUsize,
     message: Box<[u8]>,
     next: Option<&'static Note>,
@@ -115,8 +114,8 @@ impl Note {
         unsafe { NOTES.load(Ordering::Acquire).as_ref() }
     }
 
-    /// The message of the mapping that holds an address. It calls and locks nothing: a
-    /// signal handler uses it.
+    /// The message for the mapping that contains an address, if there is one. The function calls and locks
+    /// nothing, because a signal handler uses it.
     fn at(address: usize) -> Option<&'static [u8]> {
         let mut next = Note::latest();
         while let Some(note) = next {
@@ -130,7 +129,7 @@ impl Note {
     }
 }
 
-/// Installs the handler, once.
+/// Installs the handler of SIGBUS, once.
 fn listen() {
     static LISTENING: Once = Once::new();
     LISTENING.call_once(|| {

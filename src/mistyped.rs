@@ -1,12 +1,11 @@
-//! Mistyped subcommands: `tr recrod make` gets "did you mean", `tr recrod RECROD` goes to
-//! the system's `tr`.
+//! Recognizes mistyped subcommands: `tr recrod make` gets "did you mean", `tr recrod RECROD` goes to the
+//! system's `tr`.
 //!
-//! A build script's `tr` must never break, so a command line that POSIX or GNU `tr`
-//! accepts passes through. Exceptions are an operand that is an existing recording, a word
-//! near a subcommand before an option that no `tr` has or before the name of a recording
-//! (`.bin`), and a word near `record` before the name of a program. If standard input is a
-//! terminal, every word near a subcommand, and other tools' words for one, count as mistyped, and
-//! the name of a program as a COMMAND without `record --`.
+//! A build script's `tr` must never break, so a command line that POSIX or GNU `tr` accepts passes through.
+//! Exceptions are an operand that is an existing recording, a word near a subcommand before an option that no
+//! `tr` has or before the name of a recording (`.bin`), and a word near `record` before the name of a
+//! program. If standard input is a terminal, every word near a subcommand, and other tools' words for one,
+//! count as mistyped, and the name of a program as a COMMAND without `record --`.
 
 use std::ffi::{OsStr, OsString};
 use std::fs::File;
@@ -19,15 +18,15 @@ use tr_format::frame;
 
 use crate::inherited;
 
-/// The words that a command line may have meant.
+/// The words that a mistyped command line may have meant.
 pub struct Words {
     /// The names of subcommands.
     pub ours: Vec<&'static str>,
-    /// Other tools' names for subcommands, each with ours.
+    /// The names that other tools have for subcommands, each with the name of ours.
     pub others: Vec<(&'static str, &'static str)>,
 }
 
-/// The long options of GNU `tr`; it takes every unambiguous beginning of them.
+/// The long options of GNU `tr`, which accepts every unambiguous beginning of them.
 const LONG: [&str; 6] = [
     "complement",
     "delete",
@@ -37,8 +36,8 @@ const LONG: [&str; 6] = [
     "version",
 ];
 
-/// The subcommand that these arguments (without the program's name) probably meant, where none of
-/// them can be for the system's `tr`.
+/// The subcommand that these arguments (without the program's name) probably meant, if none of them can be
+/// for the system's `tr`.
 pub fn near_ours(args: &[OsString], words: &Words) -> Option<&'static str> {
     let word = args.iter().find(|arg| !is_option(arg))?;
     let near = word.to_str().and_then(|word| near(word, &words.ours));
@@ -67,16 +66,16 @@ pub fn meant(args: &[OsString], words: &Words) -> Option<&'static str> {
     mistyped.or_else(|| meant.filter(|_| names_file() || std::io::stdin().is_terminal()))
 }
 
-/// The verdict of the system's `tr` on a command line.
+/// Whether the system's `tr` accepts a command line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Accepted {
     No,
-    /// Yes: after the first operand, a set may look like an option.
+    /// The system's `tr` accepts it, because after the first operand a set may look like an option.
     AsSet,
     Yes,
 }
 
-/// As GNU `tr` reads its arguments: options end at the first operand.
+/// Whether GNU `tr` accepts these arguments. Its options end at the first operand.
 fn accepted(args: &[OsString]) -> Accepted {
     let (mut delete, mut squeeze) = (false, false);
     let mut rest = args.iter();
@@ -119,7 +118,7 @@ fn accepted(args: &[OsString]) -> Accepted {
     }
 }
 
-/// A letter of GNU `tr`'s options (`A` is AIX's, which it takes silently), or of BSD's.
+/// Whether a letter is an option of GNU's or BSD's `tr` (`A` is AIX's, which GNU's ignores).
 fn is_letter(letter: u8) -> bool {
     b"cCdstAu".contains(&letter)
 }
@@ -128,7 +127,7 @@ fn is_option(arg: &OsStr) -> bool {
     matches!(arg.as_bytes(), [b'-', _, ..])
 }
 
-/// An option that no `tr` has.
+/// Whether an argument is an option that no `tr` has.
 fn is_foreign(arg: &OsStr) -> bool {
     match arg.as_bytes() {
         [b'-', b'-', name @ ..] => !LONG.iter().any(|long| long.as_bytes().starts_with(name)),
@@ -137,13 +136,13 @@ fn is_foreign(arg: &OsStr) -> bool {
     }
 }
 
-/// Two operands, the second of which is the name of a program.
+/// Whether the arguments are two operands, the second of which is the name of a program.
 fn runs_program(args: &[OsString]) -> bool {
     let [_, program] = args else { return false };
     is_program(program)
 }
 
-/// The name of a program. Names of one character (`[`, `w`) are sets.
+/// Whether a name is that of a program on PATH. Names of one character (`[`, `w`) are taken for sets.
 fn is_program(name: &OsStr) -> bool {
     let executable = |file: PathBuf| {
         let meta = std::fs::metadata(file);
@@ -159,15 +158,16 @@ fn is_program(name: &OsStr) -> bool {
             .any(|dir| executable(dir.join(name)))
 }
 
-/// A COMMAND for `record` whose name was left out: the system's `tr` would wait for a terminal's input, or fail.
+/// Whether the arguments are a COMMAND for `record` and the word `record` was left out: the system's `tr`
+/// would wait for a terminal's input, or fail.
 pub fn is_command(args: &[OsString]) -> bool {
     args.first()
         .is_some_and(|program| !is_option(program) && is_program(program))
         && std::io::stdin().is_terminal()
 }
 
-/// A regular file with the magic of a recording. Other files are not opened: opening a pipe
-/// would unblock its writer.
+/// Whether a path is that of a regular file that begins like a recording. Other files are not opened: opening
+/// a pipe would unblock its writer.
 fn is_recording(path: &Path) -> bool {
     let mut magic = [0; frame::MAGIC.len()];
     std::fs::metadata(path).is_ok_and(|meta| meta.is_file())
@@ -175,7 +175,8 @@ fn is_recording(path: &Path) -> bool {
         && magic == frame::MAGIC
 }
 
-/// The nearest subcommand at most one typing error away, or two for long names.
+/// The name of the subcommand that is nearest to a word, at most one typing error away, or two for long
+/// names.
 fn near(word: &str, ours: &[&'static str]) -> Option<&'static str> {
     // A set may have any length; two typing errors add at most two characters.
     if word.len() < 3 || word.len() > 16 {

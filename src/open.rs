@@ -15,13 +15,14 @@ use crate::mapping::Mapping;
 use tr_insight::warnings::CUT;
 use tr_text::called::TR;
 
-/// The file that `tr record` writes and the other subcommands read, unless another is named.
+/// The name of the file that `tr record` writes and the other subcommands read, unless the user names
+/// another.
 pub const DEFAULT: &str = "trace.bin";
 
 /// The function that runs before the first output.
 static BEGINS: OnceLock<fn()> = OnceLock::new();
 
-/// Has this done before the first output.
+/// Sets the function that runs before the first output.
 pub fn on_begin(begins: fn()) {
     let _ = BEGINS.set(begins);
 }
@@ -45,14 +46,14 @@ pub fn warned(path: &Path) -> Result<Trace, ExitCode> {
     Ok(trace)
 }
 
-/// Whether a recorder writes FILE. To be asked before it is read: if the recording ends in
-/// between, FILE has its end.
+/// Whether a recorder still writes FILE. The caller has to ask before it reads the file: if the recording
+/// ends in between, FILE has its end.
 pub fn is_written(path: &Path) -> bool {
     path.is_file() && File::open(path).is_ok_and(tr_output::is_written)
 }
 
-/// Opens FILE for a copy, and warns of what the copy lacks: damage, a missing end, parts of a later
-/// version.
+/// Opens FILE for a copy, and warns about what the copy will lack: damaged parts, a missing end, parts of a
+/// later version.
 pub fn to_copy(path: &Path) -> Result<Trace, ExitCode> {
     let trace = warned(path)?;
     if trace.unknown() != Unknown::default() {
@@ -62,7 +63,7 @@ pub fn to_copy(path: &Path) -> Result<Trace, ExitCode> {
     Ok(trace)
 }
 
-/// The bytes of FILE, as [`trace()`] opens it.
+/// The bytes of FILE, opened by the rules of [`trace()`].
 pub fn source(path: &Path) -> Result<Source, Error> {
     if path.as_os_str() == "-" {
         Source::read(std::io::stdin().lock())
@@ -79,7 +80,7 @@ pub fn source(path: &Path) -> Result<Source, Error> {
     }
 }
 
-/// Reports an unreadable FILE.
+/// Prints that FILE is unreadable. Returns the exit status.
 pub fn unreadable(path: &Path, error: &Error) -> ExitCode {
     let error = tr_text::escape::text(error.to_string().as_bytes());
     eprintln!("tr: {}: {error}", shown(path));
@@ -90,7 +91,7 @@ pub fn unreadable(path: &Path, error: &Error) -> ExitCode {
     ExitCode::from(UNREADABLE)
 }
 
-/// Warns of damage and of a missing end.
+/// Warns about damage of the trace and about a missing end.
 pub fn warn(trace: &Trace, path: &Path) {
     let name = shown(path);
     if trace.under_way() {
@@ -112,13 +113,13 @@ pub fn warn(trace: &Trace, path: &Path) {
     }
 }
 
-/// Writes to standard output. A closed pipe ends the process by SIGPIPE; if that is ignored,
-/// it is no error.
+/// Writes bytes to standard output. Returns the exit status. A closed pipe ends the process by SIGPIPE; if
+/// that is ignored, it is no error.
 pub fn print(bytes: &[u8]) -> ExitCode {
     print_by(|out| out.write_all(bytes))
 }
 
-/// Writes to standard output as it comes, by the rules of [`print()`].
+/// Writes to standard output while the bytes are made, by the rules of [`print()`].
 pub fn print_by(write: impl FnOnce(&mut dyn std::io::Write) -> std::io::Result<()>) -> ExitCode {
     use std::io::Write;
     let out = stdout().map(std::io::BufWriter::new);
@@ -134,7 +135,7 @@ pub fn print_text(text: &str) -> ExitCode {
     print(tr_text::escape::page(text).as_bytes())
 }
 
-/// Writes a document to standard output, by the rules of [`print()`].
+/// Writes a JSON document to standard output, by the rules of [`print()`].
 #[cfg(any(feature = "record", feature = "report"))]
 pub fn print_json(document: &serde_json::Value) -> ExitCode {
     match tr_text::json::document(document, true) {
@@ -152,7 +153,7 @@ pub fn print_report<E: std::error::Error>(made: Result<impl AsRef<[u8]>, E>) -> 
     }
 }
 
-/// Standard output, if it was open at the start: Rust's runtime opens /dev/null in its place.
+/// Standard output, unless it was closed when `tr` was started: Rust's runtime opens /dev/null in its place.
 pub fn stdout() -> std::io::Result<std::io::StdoutLock<'static>> {
     if inherited::closed_streams()[1] {
         return Err(nix::errno::Errno::EBADF.into());

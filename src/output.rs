@@ -1,4 +1,4 @@
-//! The outputs of the subcommands that read a trace.
+//! Writes the outputs of the subcommands that read a trace.
 
 use std::io::{self, Write};
 use std::path::Path;
@@ -8,7 +8,7 @@ use tr_output::{Destination, Kind, Settings, Target};
 
 use crate::inherited;
 
-/// Recordings, by their magic.
+/// The files that are recordings, recognized by their first bytes.
 pub const RECORDING: Kind = Kind {
     name: "a recording",
     is: |bytes| bytes.starts_with(&frame::MAGIC),
@@ -47,8 +47,8 @@ pub struct Force {
     pub force: bool,
 }
 
-/// Writes a whole output, which then replaces a file of its name, if that is of this kind or with
-/// `--force`. Its mode is like the trace's.
+/// Writes a whole output. When it is complete, it replaces an existing file of its name, if that is of this
+/// kind or with `--force`. The mode of the new file is like the trace's.
 pub fn whole<T, E: From<io::Error>>(
     output: &Path,
     trace: &Path,
@@ -66,7 +66,7 @@ pub fn whole<T, E: From<io::Error>>(
     tr_output::whole(&Target::of(output), &settings, write)
 }
 
-/// Writes a whole text to a file, or to standard output; the exit status, after what is wrong.
+/// Writes a whole text to a file, or to standard output. Returns the exit status, after an error was printed.
 #[cfg(feature = "texts")]
 pub fn text(
     (output, force): (&Path, Force),
@@ -87,7 +87,7 @@ pub fn text(
     }
 }
 
-/// Writes a manual page or another text that everybody may read.
+/// Writes a manual page, or another text that everybody may read, to a file.
 pub fn public(output: &Path, text: &[u8]) -> io::Result<()> {
     let settings = Settings {
         mode: 0o644,

@@ -1,8 +1,9 @@
-//! Long text on a terminal goes through a pager, as git's does: `TR_PAGER`, `PAGER`, or less; none if
-//! the name is empty or `cat`, and never into a pipe or a file.
+//! Sends long text on a terminal through a pager, as git does: `TR_PAGER`, `PAGER`, or less; none if the name
+//! is empty or `cat`, and never into a pipe or a file.
 //!
-//! A shell waits for the first line and begins the pager then: until there is something to show, the
-//! terminal has the progress. It is started before a trace is looked at, after which no program may be.
+//! A shell waits for the first line and begins the pager then: until there is something to show, the terminal
+//! has the progress. The shell is started before a trace is read, because no program may be started after
+//! that.
 
 use std::io::{IsTerminal, Write};
 use std::process::{Child, Command, Stdio};
@@ -11,8 +12,8 @@ use std::sync::OnceLock;
 
 use crate::{inherited, layout, limits, open};
 
-/// Passes everything to the pager $1, or on as it is, if there is no such program. The pager
-/// itself knows what Ctrl-C means.
+/// The script of a shell that passes the text to the pager $1, or passes it on as it is, if there is no such
+/// program. The pager itself handles Ctrl-C.
 const SHELL: &str = r#"
 trap '' INT QUIT
 command -v "${1%% *}" >/dev/null 2>&1 || { trap - INT QUIT; set -- cat; }
@@ -20,7 +21,7 @@ IFS= read -r first || [ -n "$first" ] || exit 0
 { printf '%s\n' "$first"; exec cat; } | eval "$1"
 "#;
 
-/// The columns of the terminal behind the pager, once there is one.
+/// The width in columns of the terminal behind the pager, once there is a pager.
 static COLUMNS: OnceLock<Option<usize>> = OnceLock::new();
 
 /// The pid of the pager's shell, while it has standard output; otherwise 0.
@@ -34,7 +35,7 @@ pub fn terminal() -> bool {
     COLUMNS.get().is_some() || std::io::stdout().is_terminal()
 }
 
-/// The columns of that terminal.
+/// The width in columns of the terminal that standard output is, or was before a pager had it.
 pub fn columns() -> Option<usize> {
     let asked = || {
         let size = terminal_size::terminal_size_of(std::io::stdout());
@@ -43,14 +44,15 @@ pub fn columns() -> Option<usize> {
     COLUMNS.get().copied().unwrap_or_else(asked)
 }
 
-/// The user's pager; `None`: text goes to the terminal.
+/// The pager that the user has chosen, or the default; `None` if text goes to the terminal directly.
 fn named() -> Option<String> {
     let named = ["TR_PAGER", "PAGER"].into_iter().find_map(std::env::var_os);
     let named = named.map_or("less".into(), |name| name.to_string_lossy().into_owned());
     Some(named).filter(|command| !command.trim().is_empty() && command != "cat")
 }
 
-/// The variables that a pager gets. `is_set` tells which of them the user has set.
+/// The environment variables that a pager gets, with their values. `is_set` is whether the user has set a
+/// variable.
 fn settings(is_set: impl Fn(&str) -> bool) -> Vec<(&'static str, &'static str)> {
     // Colours, and no pages where the text fits: git's settings.
     let mut settings = vec![("LESS", "FRX"), ("LV", "-c")];
@@ -62,7 +64,7 @@ fn settings(is_set: impl Fn(&str) -> bool) -> Vec<(&'static str, &'static str)> 
     settings
 }
 
-/// Gives standard output to a pager, if it is a terminal that one can control.
+/// Starts a pager and gives standard output to it, if it is a terminal that a pager can control.
 pub fn start() -> Option<Pager> {
     if layout::is_dumb() || !std::io::stdout().is_terminal() {
         return None;
@@ -87,8 +89,8 @@ pub fn start() -> Option<Pager> {
     Some(Pager(child))
 }
 
-/// The text ends, in the middle, as this process does; waits until the user has read it. It takes no
-/// memory. Threads that still print are held.
+/// Ends the text for the pager where it is, because this process ends, and waits until the user has read it.
+/// It allocates no memory. Threads that still print are stopped.
 fn cut() {
     let pid = RUNNING.swap(0, Ordering::AcqRel);
     if pid == 0 {

@@ -1,4 +1,4 @@
-//! The parts of a recording that `--rotate` has divided, opened as one.
+//! Opens the parts of a recording that `--rotate` has divided as one trace.
 
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;

@@ -1,5 +1,6 @@
-//! `tr` is also the name of a POSIX tool: a command line without our subcommands goes to
-//! the next `tr` on PATH, arguments unchanged. Under its second name, `tr-trace`, it is an error.
+//! Passes command lines on to the system's `tr`, because `tr` is also the name of a POSIX tool: a command
+//! line without our subcommands goes to the next `tr` on PATH, arguments unchanged. Under its second name,
+//! `tr-trace`, it is an error.
 
 use std::ffi::{CString, OsStr, OsString};
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
@@ -14,30 +15,31 @@ use crate::mistyped::Words;
 use crate::{errors, inherited, mistyped};
 use tr_output::status;
 
-/// First arguments that are ours beside the names of subcommands. A test compares all with clap's list; building
-/// that here would take longer than the exec.
+/// The first arguments that are for this program beside the names of subcommands. A test compares all with
+/// clap's list; building that here would take longer than the exec.
 const OURS: [&str; 6] = ["help", "--help", "-h", "--version", "-V", "--no-pager"];
 
-/// The variable that lists, separated by colons, the programs already tried. They are
-/// skipped: a second copy of this program on PATH, or a script that calls us, would
-/// otherwise cause an endless loop.
+/// The name of the environment variable that lists, separated by colons, the programs already tried. They are
+/// skipped: a second copy of this program on PATH, or a script that calls us, would otherwise cause an
+/// endless loop.
 const TRIED: &str = "TR_PASSED_ON_TO";
 
 /// The exit status after a mistyped subcommand.
 const MISTYPED: u8 = 2;
 
-/// Whether the first argument is ours.
+/// Whether the first argument shows that the command line is for this program.
 pub fn is_ours(first: Option<&OsStr>) -> bool {
     first.is_some_and(|first| ours().any(|ours| first == ours))
 }
 
-/// All first arguments that are ours.
+/// All first arguments that are for this program.
 fn ours() -> impl Iterator<Item = &'static str> {
     let names = cmd::ROWS.iter().flat_map(|row| row.names);
     names.chain(&OURS).copied()
 }
 
-/// The words that a mistyped command line may have meant.
+/// The words that a mistyped command line may have meant: the names of subcommands, and other tools' names
+/// for them.
 fn words() -> Words {
     let others = |row: &'static crate::subcommand::Row| {
         let words = row.other_words.iter();
@@ -69,7 +71,8 @@ extern "C" fn before_main() {
 #[unsafe(link_section = ".init_array")]
 static BEFORE_MAIN: extern "C" fn() = before_main;
 
-/// The exit status of a command line that needs no parser: a foreign one, or a mark.
+/// The exit status of a command line that needs no parser: one for the system's `tr`, or a mark. `None` for
+/// any other.
 pub fn before_clap() -> Option<u8> {
     let mut args = std::env::args_os();
     called::set(args.next().as_deref());
@@ -105,7 +108,7 @@ pub fn run() -> u8 {
     }
 }
 
-/// The path of the system's `tr`, in words.
+/// The path of the system's `tr`, as text for a message.
 fn systems() -> String {
     let path = inherited::path();
     let system = candidates(&path, OsStr::new(""), own()).into_iter().next();
@@ -119,14 +122,14 @@ fn ask(meant: &str, system: &str) -> u8 {
     MISTYPED
 }
 
-/// Device and inode of this program.
+/// The device and the inode of the file of this program.
 fn own() -> Option<(u64, u64)> {
     let meta = std::fs::metadata("/proc/self/exe").ok()?;
     Some((meta.dev(), meta.ino()))
 }
 
-/// Executes the next `tr`. Not by `std`'s `Command::exec`: it empties the signal mask and
-/// resets SIGPIPE's action, which the other `tr` must inherit unchanged.
+/// Executes the next `tr` on PATH in place of this process. Not by `std`'s `Command::exec`: it empties the
+/// signal mask and resets SIGPIPE's action, which the other `tr` must inherit unchanged.
 fn exec(args: Vec<OsString>) -> u8 {
     let path = inherited::path();
     let mut tried = std::env::var_os(TRIED).unwrap_or_default();

@@ -1,4 +1,4 @@
-//! Analyzes a trace, with a bar on the terminal if that takes long.
+//! Analyzes a trace, with a progress bar on the terminal if that takes long.
 
 use std::fmt::Write;
 use std::io::IsTerminal;
@@ -14,28 +14,30 @@ use crate::{limits, scratch};
 use tr_text::called::TR;
 use tr_text::units;
 
-/// The time after which the bar appears.
+/// The time after which the progress bar appears.
 const SILENT: Duration = Duration::from_millis(500);
 
-/// The questions to a timeline, by the memory that they take.
+/// The ways in which a timeline is used, by the memory that they take.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Use {
-    /// The critical path, waits, exports.
+    /// The timeline is used for the critical path, for waits or for exports.
     Path,
-    /// Times of steps, the page.
+    /// The timeline is used for the times of steps, or for the page.
     Times,
-    /// Advice and forecasts: the simulated run.
+    /// The timeline is used for advice or forecasts, which simulate the run.
     Schedule,
 }
 
-/// The bytes for each event that a timeline takes in memory at most, without a temporary file. Reading has half of a budget.
+/// The largest number of bytes for each event that a timeline takes in memory, without a temporary file.
+/// Reading may use half of a budget.
 const IN_MEMORY: u64 = 2 * 16;
-/// The bytes for each event that every analysis with a timeline takes: for tasks, the index of the timeline, and reports.
+/// The number of bytes for each event that every analysis with a timeline takes: for tasks, the index of the
+/// timeline, and reports.
 const EACH: u64 = 10;
 
 impl Use {
-    /// The bytes for each wait that another task ended (measured: benches/memory.sh). In a recording with few of them,
-    /// tasks take most of the memory.
+    /// The number of bytes for each wait that another task ended (measured: benches/memory.sh). In a
+    /// recording with few of them, tasks take most of the memory.
     fn dependency(self) -> u64 {
         match self {
             Use::Path => 20,
@@ -49,7 +51,7 @@ impl Use {
 #[derive(Clone, Copy)]
 pub struct Allowance {
     pub budget: Budget,
-    /// The use of the analysis, which decides how much memory a timeline takes.
+    /// The way in which the timeline is used, which decides how much memory the analysis takes.
     pub wanted: Use,
     /// The number of recordings that share the time of the budget.
     pub files: usize,
@@ -75,7 +77,8 @@ pub fn events_in(trace: &Trace, (from, to): (Option<u64>, Option<u64>)) -> u64 {
     inside.fold(0, |sum, frame| sum.saturating_add(frame.events))
 }
 
-/// The reason why a recording of this many events gets no timeline, which needs this much memory.
+/// The reason why a recording of this many events gets no timeline, which would need `needed` bytes of
+/// memory; `None` if the budget allows it.
 fn too_many(budget: Budget, events: u64, needed: u64) -> Option<String> {
     let most = budget.memory()?;
     (needed > most).then(|| {
@@ -94,8 +97,8 @@ fn too_many(budget: Budget, events: u64, needed: u64) -> Option<String> {
     })
 }
 
-/// Whether a machine or a container with this many bytes has so many GiB, and more: the kernel ends a process without a
-/// word that takes all memory of its container.
+/// Whether a machine or a container with this many bytes has more than `gib` GiB: the kernel ends a process
+/// that takes all memory of its container without any message.
 fn fits(gib: u64, available: u64) -> bool {
     gib < available >> 30
 }
@@ -113,7 +116,7 @@ pub fn whole(trace: &Trace, allowance: Allowance) -> Recording {
     recording(trace, &with_timeline(), allowance)
 }
 
-/// A bar on standard error, if that is a terminal. It appears after [`SILENT`].
+/// A progress bar on standard error, if that is a terminal. It appears after [`SILENT`].
 struct Bar {
     bar: ProgressBar,
     begun: Instant,
@@ -139,14 +142,14 @@ impl Bar {
         }
     }
 
-    /// Writes a line above the bar.
+    /// Writes a line above the progress bar.
     fn say(&self, text: &str) {
         self.bar.suspend(|| eprintln!("tr: {text}"));
     }
 }
 
-/// The parts of a bar that each of several recordings has, and how many of them its reading has. The others are for the
-/// analyses after that.
+/// The number of parts of the progress bar for each of several recordings. The next constant is how many of
+/// them are for reading. The others are for the analysis after that.
 #[cfg(feature = "compare")]
 const PARTS: u64 = 1000;
 #[cfg(feature = "compare")]
@@ -195,7 +198,8 @@ pub fn recording(trace: &Trace, options: &Options, allowance: Allowance) -> Reco
     recording
 }
 
-/// Like [`recording`], with a bar of the caller. `place` maps what is read of the trace, and its length, to the bar.
+/// Like [`recording`], with the progress bar of the caller. `place` returns the place on the bar for the
+/// number of events that were read and the number of all events.
 fn read(
     trace: &Trace,
     options: &Options,
@@ -275,7 +279,8 @@ fn style(part: bool) -> ProgressStyle {
 mod tests {
     use super::fits;
 
-    /// `--max-memory 1G` in a container with 1 GiB reaches the container's limit before its own.
+    /// `--max-memory 1G` does not work in a container with 1 GiB, which reaches the container's limit before
+    /// its own.
     #[test]
     fn all_of_the_memory_does_not_fit() {
         let gib = 1 << 30;

@@ -1,4 +1,4 @@
-//! The temporary file for what an analysis of a large recording does not keep in memory.
+//! Keeps the temporary file for facts about a large recording that an analysis does not keep in memory.
 
 use std::fs::File;
 use std::path::{Path, PathBuf};
@@ -25,7 +25,8 @@ pub fn open_for(recordings: &[&Path]) {
     }
 }
 
-/// The file for a recording of this many events; `None` if memory is enough for it, or if there is no file.
+/// The temporary file for a recording of this many events; `None` if memory is enough for it, or if there is
+/// no file.
 pub fn of(events: u64) -> Option<&'static Scratch> {
     if events < EVENTS {
         return None;
@@ -33,7 +34,7 @@ pub fn of(events: u64) -> Option<&'static Scratch> {
     get()
 }
 
-/// Whether the file could not be read back, so that the output is wrong.
+/// Whether the temporary file could not be read back, so that the output is wrong.
 pub fn has_failed() -> bool {
     let scratch = SCRATCH.get().and_then(Option::as_ref);
     scratch.is_some_and(Scratch::has_failed)
@@ -43,7 +44,8 @@ fn get() -> Option<&'static Scratch> {
     SCRATCH.get_or_init(|| open().map(Scratch::new)).as_ref()
 }
 
-/// A file without a name, below TMPDIR, or else below /var/tmp or /tmp. A file in memory (tmpfs) would save nothing.
+/// Opens a file without a name, below TMPDIR, or else below /var/tmp or /tmp. A file in memory (tmpfs) would
+/// save nothing.
 fn open() -> Option<File> {
     // Beyond a limit of the size of files, a signal ends the process.
     let (limit, _) = getrlimit(Resource::RLIMIT_FSIZE).ok()?;

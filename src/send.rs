@@ -1,4 +1,4 @@
-//! Sending an export to a receiver, by curl: it knows the machine's proxies and certificates.
+//! Sends an export to a receiver by curl, which knows the machine's proxies and certificates.
 
 use std::io::{self, Read, Seek, SeekFrom, Write};
 use std::process::{Command, ExitCode, Stdio};
@@ -8,11 +8,11 @@ use tr_export::Format;
 use tr_format::ci::decoded;
 use tr_text::{escape, units};
 
-/// The seconds after which an attempt fails.
+/// The time in seconds after which an attempt to send fails.
 const ATTEMPT: u32 = 10;
-/// The seconds after which no further attempt begins: a build waits for 30 s at most.
+/// The time in seconds after which no further attempt begins: a build waits for 30 s at most.
 const LAST: u32 = 20;
-/// Attempts after the first, when the receiver is away or busy.
+/// The number of attempts after the first one, when the receiver is unavailable or busy.
 const RETRIES: u32 = 3;
 /// The longest answer that is read, in bytes. One of OTLP has a number and a sentence.
 const LONGEST_ANSWER: u64 = 1 << 20;
@@ -25,19 +25,19 @@ fn set(name: &str) -> Option<String> {
     Some(value).filter(|value| !value.trim().is_empty())
 }
 
-/// A variable of OpenTelemetry's exporters: that of the signal, else that of all signals.
+/// The value of a variable of OpenTelemetry's exporters: that of the signal, else that of all signals.
 fn variable(signal: Signal, name: &str) -> Option<String> {
     set(&of_signal(signal, name)).or_else(|| set(&format!("OTEL_EXPORTER_OTLP_{name}")))
 }
 
-/// The name of a signal's own variable.
+/// The name of the variable that is for one signal alone.
 fn of_signal(signal: Signal, name: &str) -> String {
     let signal = signal.name().to_uppercase();
     format!("OTEL_EXPORTER_OTLP_{signal}_{name}")
 }
 
-/// The receiver that the environment names. The path of a signal is below OTEL_EXPORTER_OTLP_ENDPOINT,
-/// as the specification has it.
+/// The URL of the receiver that the environment names. The path of a signal is below
+/// OTEL_EXPORTER_OTLP_ENDPOINT, as the specification has it.
 pub fn endpoint(signal: Signal) -> Option<String> {
     set(&of_signal(signal, "ENDPOINT")).or_else(|| {
         let base = set("OTEL_EXPORTER_OTLP_ENDPOINT")?;
@@ -51,8 +51,7 @@ pub fn endpoint(signal: Signal) -> Option<String> {
 
 /// The format that the environment names.
 ///
-/// # Errors
-/// A protocol that is not spoken, in words.
+/// # Errors A protocol that is not supported; the error is text for the user.
 pub fn protocol() -> Result<Format, String> {
     match variable(Signal::Traces, "PROTOCOL")
         .as_deref()
@@ -67,7 +66,7 @@ pub fn protocol() -> Result<Format, String> {
     }
 }
 
-/// The attributes of the resource that the environment has.
+/// The attributes of the resource that the environment has, as names and values.
 pub fn resource() -> Vec<(String, String)> {
     let all = std::env::var("OTEL_RESOURCE_ATTRIBUTES").unwrap_or_default();
     let mut given: Vec<(String, String)> = headers(&all)
@@ -84,8 +83,8 @@ pub fn resource() -> Vec<(String, String)> {
     escaped.map(|[name, value]| (name, value)).collect()
 }
 
-/// Sends an export of OTLP. What was not delivered is an error: a redirect, which is not followed, and spans or data
-/// points that the receiver rejected while it answered with a success.
+/// Sends an export of OTLP. Data that was not delivered is an error: a redirect, which is not followed, and
+/// spans or data points that the receiver rejected while it answered with a success.
 pub fn otlp(
     url: &str,
     signal: Signal,
@@ -138,15 +137,15 @@ pub fn otlp(
     }
 }
 
-/// The answer of a receiver, as curl has it.
+/// The answer of a receiver, as curl prints it.
 struct Reply {
     status: u16,
-    /// The destination of a redirect; empty if there is none.
+    /// The address to which the receiver redirects; empty if there is none.
     location: String,
     body: Vec<u8>,
 }
 
-/// Sends a request: none if curl failed, which has printed the reason then.
+/// Sends a request by curl. Returns `None` if curl failed, which has printed the reason.
 fn send(
     url: &str,
     signal: Signal,
@@ -192,7 +191,7 @@ fn send(
     Ok(reply(output).filter(|_| status.success()))
 }
 
-/// The parts of curl's output: the body, and the line of [`WRITE_OUT`].
+/// The parts of curl's output: the body of the answer, and the line of [`WRITE_OUT`].
 fn reply(mut output: Vec<u8>) -> Option<Reply> {
     let end = output.iter().rposition(|byte| *byte == b'\n')?;
     let line = String::from_utf8_lossy(output.get(end + 1..)?).into_owned();
@@ -205,7 +204,7 @@ fn reply(mut output: Vec<u8>) -> Option<Reply> {
     })
 }
 
-/// The URL, with the path of OTLP's signal if it has none.
+/// The URL of the receiver, with the path of OTLP's signal added if it has no path.
 fn target(url: &str, signal: Signal) -> io::Result<String> {
     let bad = || {
         let text = "the URL does not begin with http:// or https://";
@@ -222,7 +221,7 @@ fn target(url: &str, signal: Signal) -> io::Result<String> {
     })
 }
 
-/// curl's configuration.
+/// The configuration for curl, as text.
 fn config(url: &str, signal: Signal, encoding: Encoding) -> io::Result<String> {
     let kind = match encoding {
         Encoding::Json => "application/json",
@@ -248,7 +247,7 @@ fn config(url: &str, signal: Signal, encoding: Encoding) -> io::Result<String> {
     Ok(lines.join("\n") + "\n")
 }
 
-/// A value of curl's configuration.
+/// A value quoted for curl's configuration.
 fn quoted(value: &str) -> io::Result<String> {
     if value.contains(char::is_control) {
         let text = "a control character in the URL or in a header";
@@ -260,7 +259,7 @@ fn quoted(value: &str) -> io::Result<String> {
     ))
 }
 
-/// Headers of the variable: `name=value,name=value`, values with %-escapes.
+/// The headers in the value of a variable: `name=value,name=value`, values with %-escapes.
 fn headers(text: &str) -> impl Iterator<Item = (&str, String)> {
     let pairs = text.split(',').filter_map(|pair| pair.split_once('='));
     let text = |value: &str| String::from_utf8_lossy(&decoded(value.trim())).into_owned();

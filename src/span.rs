@@ -1,4 +1,4 @@
-//! `--from` and `--to`: a part of a recording.
+//! Implements `--from` and `--to`, which choose a part of a recording.
 
 use std::process::ExitCode;
 use std::time::Duration;
@@ -19,13 +19,13 @@ pub struct Span {
 }
 
 impl Span {
-    /// In ns.
+    /// The two times in ns since the start of the recording.
     pub fn ns(self) -> (Option<u64>, Option<u64>) {
         let ns = |duration: Option<Duration>| duration.map(args::nanoseconds);
         (ns(self.from), ns(self.to))
     }
 
-    /// Refuses a span that ends before it begins.
+    /// Returns an error for a span that ends before it begins.
     pub fn check(self) -> Result<(), ExitCode> {
         match self.from.zip(self.to).filter(|(from, to)| from >= to) {
             None => Ok(()),
@@ -35,7 +35,7 @@ impl Span {
         }
     }
 
-    /// Refuses a span after the recording's end.
+    /// Returns an error for a span after the recording's end.
     pub fn check_in(self, analysis: &Analysis) -> Result<(), ExitCode> {
         let end = Duration::from_nanos(analysis.whole);
         match self.from.filter(|from| *from >= end && !from.is_zero()) {

@@ -1,12 +1,14 @@
-//! The stack of the main thread. A small limit (`ulimit -s 150`) leaves too little for the parser of the command
-//! line and for reports: then all of `tr` runs on memory of its own. The limit stays, and COMMAND inherits it.
+//! Gives the main thread a larger stack if necessary. A small limit (`ulimit -s 150`) leaves too little for
+//! the parser of the command line and for reports: then all of `tr` runs on memory of its own. The limit
+//! stays, and COMMAND inherits it.
 
 use std::cell::Cell;
 use std::process::ExitCode;
 
 use nix::sys::resource::{getrlimit, Resource};
 
-/// The stack in bytes, which is also the least limit that is left alone: the default of Rust's threads.
+/// The size of the new stack in bytes, which is also the least limit that is sufficient: the default of
+/// Rust's threads.
 const SIZE: usize = 2 << 20;
 
 thread_local! {
@@ -31,7 +33,8 @@ pub fn with_room(job: fn() -> ExitCode) -> ExitCode {
     job()
 }
 
-/// The lowest address of a new stack, which stays to the end; below it is a page that nothing can use.
+/// Allocates a new stack, which stays to the end. Returns its lowest address; below it is a page that nothing
+/// can use.
 #[cfg(target_env = "gnu")]
 fn allocated() -> Option<*mut libc::c_void> {
     const GUARD: usize = 64 << 10;

@@ -1,4 +1,4 @@
-//! The options of text on standard output: width, colour, characters.
+//! Implements the options of text on standard output: width, colour, characters.
 
 use clap::ValueEnum;
 use tr_text::style::Style;
@@ -58,7 +58,7 @@ impl Layout {
     }
 }
 
-/// The locale limits the terminal to ASCII.
+/// Whether the locale limits the terminal to ASCII.
 fn ascii() -> bool {
     let locale = ["LC_ALL", "LC_CTYPE", "LANG"]
         .into_iter()

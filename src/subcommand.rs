@@ -1,5 +1,6 @@
 //! The definition of a subcommand: a trait for its arguments, and a row of the table in `cmd/mod.rs` for its
-//! names. The command line, its help, the pass-through, files of defaults and the tools of `tr mcp` read the table.
+//! names. The command line, its help, the pass-through, files of defaults and the tools of `tr mcp` use the
+//! table.
 
 use std::ffi::{OsStr, OsString};
 use std::path::Path;
@@ -36,7 +37,7 @@ pub trait Subcommand: clap::Args {
     /// The exit status of a wrong command line or file of defaults, if it is not the usual one.
     const FAILED: Option<u8> = None;
 
-    /// Adds to the subcommand's definition what depends on the whole table.
+    /// Adds the parts to the subcommand's definition that depend on the whole table.
     fn complete(command: clap::Command, _rows: &[Row]) -> clap::Command {
         command
     }
@@ -60,7 +61,7 @@ pub trait Subcommand: clap::Args {
         None
     }
 
-    /// Whether the text goes through a pager on a terminal.
+    /// Whether the subcommand's text goes through a pager on a terminal.
     fn is_paged(&self) -> bool {
         Self::IS_LONG
     }
@@ -94,7 +95,7 @@ impl Task {
         Task::Manage,
     ];
 
-    /// The heading in the help.
+    /// The heading of the task in the help.
     pub fn title(self) -> &'static str {
         match self {
             Task::Daily => "Every day",
@@ -107,13 +108,13 @@ impl Task {
     }
 }
 
-/// A row of the table of subcommands. Names and keys are known to a program that was built without the
-/// subcommand, too: it refuses the name, and accepts a file of defaults that is for others.
+/// A row of the table of subcommands. A program that was built without a subcommand also knows the names and
+/// keys in its row: it refuses the name, and accepts a file of defaults that is for others.
 pub struct Row {
-    /// The name, and other spellings of it.
+    /// The name of the subcommand, and other spellings of it.
     pub names: &'static [&'static str],
     pub task: Task,
-    /// Names that other tools have for such a subcommand.
+    /// The names that other tools have for such a subcommand.
     pub other_words: &'static [&'static str],
     /// The keys of files of defaults that set options of the subcommand.
     pub keys: &'static [Key],
@@ -132,7 +133,7 @@ impl Row {
         !self.keys.is_empty() || self.built.as_ref().is_some_and(|built| built.is_long)
     }
 
-    /// The definition for clap; `None` without the subcommand.
+    /// The definition of the subcommand for clap; `None` if the program was built without it.
     pub fn command(&self, rows: &[Row]) -> Option<clap::Command> {
         let built = self.built.as_ref()?;
         let aliases = self.names.iter().skip(1).copied();
@@ -147,7 +148,7 @@ pub fn find<'a>(rows: &'a [Row], name: &OsStr) -> Option<&'a Row> {
     rows.iter().find(has)
 }
 
-/// A subcommand that is built into the program, without its type.
+/// A subcommand that is built into the program, in a form that does not depend on the type of its arguments.
 pub struct Built {
     pub examples: &'static [(&'static str, &'static str)],
     pub hints: &'static [Hint],
@@ -158,14 +159,14 @@ pub struct Built {
     pub tools: &'static [Tool],
     pub failed: Option<u8>,
     pub run_without_defaults: fn(&[OsString]) -> Option<ExitCode>,
-    /// Runs the subcommand with parsed arguments.
+    /// The function that runs the subcommand with parsed arguments.
     pub run: fn(&Call<'_>) -> Result<ExitCode, clap::Error>,
     is_long: bool,
     complete: fn(clap::Command, &[Row]) -> clap::Command,
 }
 
 impl Built {
-    /// The subcommand with these arguments.
+    /// The subcommand whose arguments have this type.
     pub const fn of<A: Subcommand>() -> Built {
         Built {
             examples: A::EXAMPLES,
@@ -180,7 +181,7 @@ impl Built {
     }
 }
 
-/// The program that a subcommand is a part of.
+/// The program and the facts about its start that subcommands need.
 pub struct Program {
     pub rows: &'static [Row],
     /// The time at which the program was started.
@@ -195,7 +196,7 @@ pub struct Program {
 pub struct Call<'a> {
     pub program: &'a Program,
     pub matches: &'a ArgMatches,
-    /// Whether a pager is allowed.
+    /// Whether a pager may be used.
     pub pages: bool,
     /// The reason why a threshold from a file of defaults does not apply.
     pub undecided: Option<String>,
@@ -232,20 +233,20 @@ fn run<A: Subcommand>(call: &Call<'_>) -> Result<ExitCode, clap::Error> {
 
 /// Advice on an option of other tools, or on a value that was removed.
 pub struct Hint {
-    /// The option (`-g`), or the value of an option (`chrome`).
+    /// The option (`-g`), or the value of an option (`chrome`), that does not exist.
     pub wrong: &'static str,
     pub advice: &'static str,
 }
 
-/// A key of files of defaults, which sets an option of the key's name.
+/// A key of files of defaults, which sets an option of a subcommand.
 #[derive(Debug)]
 pub struct Key {
     pub table: &'static str,
     pub name: &'static str,
     pub kind: KeyKind,
-    /// The option, if its name is not the key's.
+    /// The name of the option, if it is not that of the key.
     pub option: Option<&'static str>,
-    /// Options that require this one. A default has to be enough for them.
+    /// The options that require this one. A default of this option has to be enough for them.
     pub required_by: &'static [&'static str],
 }
 
@@ -275,18 +276,19 @@ impl Key {
     }
 }
 
-/// The use of a key.
+/// The way in which the values of a key are used.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum KeyKind {
-    /// Text for people: formats for machines have it from the command line alone.
+    /// The key is for text for people. Formats for machines have the option from the command line alone.
     Display,
-    /// The pager's use. It is no option of a subcommand.
+    /// The key is about the use of a pager. It is no option of a subcommand.
     Pager,
     Threshold,
-    /// A value that is added to those of the command line.
+    /// The value of the key is added to the values on the command line.
     Mask,
-    /// A mask without a value: one file is enough to turn it on, none turns it off.
+    /// The key is a mask without a value: one file is enough to turn it on, and none turns it off.
     MaskAll,
-    /// Rules that name steps of this kind. They are no option, and formats for machines have them, too.
+    /// The key has rules that name steps of this kind. It is no option, and formats for machines follow it as
+    /// well.
     Steps(StepKind),
 }

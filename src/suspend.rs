@@ -1,12 +1,10 @@
-//! Suspends of the machine during a recording, from its events, for a trace whose summary
-//! lacks them.
+//! Finds suspends of the machine during a recording in its events, for a trace whose summary lacks them.
 
 use tr_format::event::{LifeKind, Stream};
 use tr_format::reader::Trace;
 use tr_format::tally::Suspend;
 
-/// All suspends in a trace. A frame that cannot be read shows none; `tr` reports it
-/// elsewhere.
+/// All suspends of the machine in a trace. A frame that cannot be read shows none; `tr` reports it elsewhere.
 pub fn suspends(trace: &Trace) -> Vec<Suspend> {
     let meta = trace.meta();
     let mut readings = vec![(meta.start, meta.start_clock.boot)];

@@ -1,4 +1,5 @@
-//! `tr --version --verbose`: what this program is built with, and what it reads and writes.
+//! Implements `tr --version --verbose`, which prints what this program was built with, and which formats it
+//! reads and writes.
 
 use std::fmt::Write;
 use std::process::ExitCode;
@@ -10,7 +11,7 @@ use tr_text::called::TR;
 
 use crate::{cmd, open};
 
-/// Whether the command line asks for it.
+/// Whether the command line is `tr --version --verbose`.
 pub fn is_asked() -> bool {
     let is = |arg: &std::ffi::OsString, names: [&str; 2]| names.iter().any(|name| arg == *name);
     let args: Vec<_> = std::env::args_os().skip(1).collect();
@@ -18,7 +19,7 @@ pub fn is_asked() -> bool {
     version && args.len() == 2 && args.iter().any(|arg| is(arg, ["--verbose", "-v"]))
 }
 
-/// Prints it: a fact a line, `name: values`.
+/// Prints the facts about this program, one in each line, as `name: values`.
 pub fn run() -> ExitCode {
     // Without the recorder there is none.
     let methods = if cfg!(feature = "record") {

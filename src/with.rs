@@ -1,4 +1,4 @@
-//! `--with`: other tools' files beside the trace.
+//! Implements `--with`, which adds other tools' files to a trace.
 
 use std::collections::HashSet;
 use std::path::{Path, PathBuf};
@@ -14,7 +14,7 @@ use crate::budget::Budget;
 use crate::progress::Use;
 use crate::{errors, progress};
 
-/// So many damaged files of directories are named.
+/// The largest number of damaged files in directories whose names are printed.
 const NAMED: u64 = 10;
 
 /// The option.
@@ -45,7 +45,7 @@ impl With {
         Ok(())
     }
 
-    /// Reads the files, and says on standard error which files of a directory are damaged.
+    /// Reads the files, and prints on standard error which files of a directory are damaged.
     pub fn files(&self) -> Result<Vec<ToolFile>, ExitCode> {
         let mut files = Vec::new();
         let mut seen = HashSet::new();
@@ -87,7 +87,7 @@ impl With {
     }
 }
 
-/// Adds the files' spans to a recording, and says on standard error how many have no place.
+/// Adds the spans of the files to a recording, and prints on standard error how many have no place in it.
 pub fn place(files: &[ToolFile], recording: &mut Recording) {
     recording.imports = Imports::place(files, &recording.analysis);
     for import in &recording.imports.files {

@@ -1,4 +1,4 @@
-//! `tr analyze`: times and waits of a recording.
+//! Implements `tr analyze`, which prints times and waits of a recording.
 
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -288,7 +288,7 @@ fn run(args: &Args) -> Done {
     write(args, &kinds, &recording, &name)
 }
 
-/// The use of a timeline in a report.
+/// The use that a report makes of the timeline.
 fn wanted(kind: ReportKind) -> Use {
     match kind {
         ReportKind::Top | ReportKind::Advice => Use::Schedule,
@@ -297,7 +297,7 @@ fn wanted(kind: ReportKind) -> Use {
     }
 }
 
-/// The memory that the reports need.
+/// The options of the analysis for these reports, which decide how much memory it takes.
 fn options(
     args: &Args,
     kinds: &[ReportKind],
@@ -320,7 +320,7 @@ fn options(
     }
 }
 
-/// Writes the reports of the processes that were asked for.
+/// Writes the requested reports about the chosen processes.
 fn write(args: &Args, kinds: &[ReportKind], recording: &Recording, name: &str) -> Done {
     let filter = args.filters.filter_in(recording)?;
     let for_people = matches!(args.format, FormatArg::Text | FormatArg::Markdown);
@@ -380,8 +380,8 @@ fn write(args: &Args, kinds: &[ReportKind], recording: &Recording, name: &str) -
     })
 }
 
-/// Prints the reason and the resource usage of an untraced run; `None` for a traced one.
-/// Tables have no rows then; a warning explains that.
+/// Prints the reason and the resource usage of an untraced run; `None` for a traced run. Tables have no rows
+/// then; a warning explains that.
 fn untraced(args: &Args, recording: &Recording, name: &str) -> Option<ExitCode> {
     let analysis = &recording.analysis;
     let reason = untraced::reason(analysis)?;
@@ -404,7 +404,7 @@ fn untraced(args: &Args, recording: &Recording, name: &str) -> Option<ExitCode> 
     }
 }
 
-/// An interval of at least a microsecond.
+/// Parses the length of an interval, which is at least a microsecond.
 fn interval(text: &str) -> Result<Duration, String> {
     let interval = args::duration(text)?;
     if interval < Duration::from_micros(1) {
@@ -413,7 +413,7 @@ fn interval(text: &str) -> Result<Duration, String> {
     Ok(interval)
 }
 
-/// Whether the first screen, which has the critical path and what to change, is printed.
+/// Whether the first screen is printed, which has the critical path and the changes that would save time.
 fn has_first_screen(args: &Args, kinds: &[ReportKind]) -> bool {
     matches!(args.format, FormatArg::Text | FormatArg::Markdown) && kinds.contains(&ReportKind::Top)
 }
@@ -430,11 +430,11 @@ fn sorts() -> impl TypedValueParser<Value = Sort> {
     args::words(Sort::ALL.map(|sort| (sort, word(sort.name()))))
 }
 
-/// A value of `--by`.
+/// A value of the option `--by`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Grouping {
     By(By),
-    /// Functions of stacks are no group of processes: only some reports have them.
+    /// Functions of stacks, which are no groups of processes: only some reports have them.
     Function,
 }
 
@@ -443,7 +443,7 @@ fn groupings() -> impl TypedValueParser<Value = Grouping> {
     args::words(all.into_iter().chain([(Grouping::Function, "function")]))
 }
 
-/// A value of `--report`.
+/// A value of the option `--report`; `None` for all reports.
 #[derive(Clone, Copy, Debug)]
 struct Asked(Option<ReportKind>);
 
@@ -457,7 +457,7 @@ fn reports() -> impl TypedValueParser<Value = Asked> {
     args::words(one.chain([(Asked(None), all)]))
 }
 
-/// The reports asked for, each once.
+/// The reports that the user requests, each once.
 fn kinds(asked: &[Asked]) -> Vec<ReportKind> {
     let mut kinds: Vec<ReportKind> = Vec::new();
     for Asked(one) in asked {
@@ -470,7 +470,7 @@ fn kinds(asked: &[Asked]) -> Vec<ReportKind> {
     kinds
 }
 
-/// The reason why the options do not fit this trace.
+/// The reason why the options make no sense for this trace, if they do not.
 fn senseless(args: &Args, meta: &tr_format::meta::Metadata) -> Option<String> {
     if let Some(cpu) = args.cpu.filter(|cpu| !meta.cpus.contains(&CpuId(*cpu))) {
         let last = meta.cpus.iter().max().map_or(0, |cpu| cpu.0);

@@ -1,5 +1,5 @@
-//! `tr completions`: the scripts of clap_complete, which complete neither COMMAND nor the second value of a list, with
-//! additions for bash, zsh and fish that do.
+//! Implements `tr completions`, which prints the scripts of clap_complete, which complete neither COMMAND nor
+//! the second value of a list, with additions for bash, zsh and fish that do.
 
 use clap_complete::Shell;
 
@@ -84,7 +84,7 @@ fn lists(command: &clap::Command) -> Vec<List> {
     lists
 }
 
-/// A name as a part of the name of a shell's function.
+/// A name of an option in a form that can be part of the name of a shell's function.
 fn function(name: &str) -> String {
     name.replace('-', "_")
 }
@@ -133,7 +133,7 @@ fn zsh(script: &str, name: &str, lists: &[List]) -> String {
     format!("{before}\n{functions}if [ \"$funcstack[1]\"{registers}")
 }
 
-/// A script of zsh in which a function completes the words of a list.
+/// The script for zsh with a function added that completes the words of a list.
 fn replaced(script: &str, list: &List, function: &str) -> String {
     let begin = format!("--{}=", list.option);
     let words = format!(":{}:((", list.value);

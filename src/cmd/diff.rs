@@ -1,4 +1,4 @@
-//! `tr diff`: changes between two builds.
+//! Implements `tr diff`, which prints changes between two builds.
 
 mod links;
 
@@ -120,7 +120,7 @@ pub struct Args {
     pub budget: Budget,
     #[command(flatten)]
     layout: Layout,
-    /// The reason why nothing is decided.
+    /// The reason why nothing is decided, from the files of defaults; `None` if a decision is possible.
     #[arg(skip)]
     pub undecided: Option<String>,
 }
@@ -152,7 +152,8 @@ impl Args {
         (output.as_os_str() != "-").then_some(output)
     }
 
-    /// The place of a run for the page: its own page, which is written now, or what lies beside its recording.
+    /// The place to which the page links for a run: its own page, which is written now, or the file that is
+    /// beside its recording.
     fn place(
         &self,
         file: &Path,
@@ -170,7 +171,7 @@ impl Args {
         Ok(links::to(&place, self.page()))
     }
 
-    /// All traces.
+    /// The paths of all recordings.
     fn files(&self) -> Vec<&Path> {
         let all = self.files.iter().chain(&self.base).chain(&self.new);
         all.map(PathBuf::as_path).collect()
@@ -285,7 +286,7 @@ fn run(args: &Args) -> Done {
     }
 }
 
-/// The recordings before and those after.
+/// The recordings from before and the recordings from after.
 fn sides(args: &Args) -> Result<[&[PathBuf]; 2], String> {
     match args.files.as_slice() {
         [] => Ok([&args.base, &args.new]),
@@ -302,9 +303,8 @@ fn sides(args: &Args) -> Result<[&[PathBuf]; 2], String> {
     }
 }
 
-/// The command line that compares several recordings per side. Files whose names share the
-/// beginning of the first are the base, as in `main-1.bin main-2.bin pr-1.bin`; if all do, the
-/// first half is.
+/// A command line that compares several recordings per side, as a proposal. Files whose names share the
+/// beginning of the first are the base, as in `main-1.bin main-2.bin pr-1.bin`; if all do, the first half is.
 fn proposal(files: &[PathBuf]) -> String {
     fn names(files: &[PathBuf]) -> impl Iterator<Item = &[u8]> {
         files.iter().map(|file| file.as_os_str().as_encoded_bytes())
@@ -324,15 +324,15 @@ fn proposal(files: &[PathBuf]) -> String {
     escape::command(words.chain(names(new)))
 }
 
-/// The exit status after the reason why the gate is not applied.
+/// Prints the reason why the gate is not applied. Returns the exit status.
 fn passed(why: &str) -> ExitCode {
     let why = escape::text(why.as_bytes());
     eprintln!("tr: {why}: nothing is decided, and --allow-undecided lets it pass");
     ExitCode::SUCCESS
 }
 
-/// Opens all recordings, none of which may be given twice, and the reason why one of them was not traced: an error
-/// unless `--allow-undecided` is given.
+/// Opens all recordings, none of which may be given twice. Also returns the reason why one of them was not
+/// traced, which is an error unless `--allow-undecided` is given.
 fn opened(
     files: &[&PathBuf],
     allow_undecided: bool,
@@ -355,7 +355,7 @@ fn opened(
     Ok((traces, not_traced))
 }
 
-/// The reason why a recording has no events to compare.
+/// The reason why a recording has no events to compare; `None` if it has some.
 fn why_not_traced(file: &Path, trace: &Trace) -> Option<String> {
     let reason = trace.meta().not_traced.as_ref()?;
     let reason = escape::text(reason.as_bytes());

@@ -1,4 +1,4 @@
-//! `tr doctor`: what recording this machine allows.
+//! Implements `tr doctor`, which shows the ways in which this machine can be recorded.
 
 use std::fmt::Write;
 use std::io::IsTerminal;
@@ -41,17 +41,18 @@ enum FormatArg {
     Json,
 }
 
-/// Options that only BPF programs can follow. No file states them: a recording by another method refuses them.
+/// The options that only BPF programs can follow, as text. No file states them: a recording by another method
+/// refuses them.
 const OTHERS: &str = "other processes than COMMAND's (--all, --pid, --cgroup)";
 
-/// The findings, and what follows from them.
+/// The results of the examination of the machine, and the conclusions from them.
 struct Diagnosis {
     machine: Machine,
-    /// The method that `tr record` takes.
+    /// The method that `tr record` would use; `None` if no method works.
     method: Option<Method>,
     /// The facts that the recording lacks, and other remarks about it.
     programs: Programs,
-    /// The purpose and the command of what allows more.
+    /// The purpose and the command line of a change that would allow more, if there is one.
     improve: Option<(String, String)>,
     files: Vec<Settings>,
 }
@@ -84,7 +85,7 @@ impl Diagnosis {
         }
     }
 
-    /// Whether sudo is there, and what it says.
+    /// A sentence about whether sudo exists and whether it works.
     fn sudo(&self) -> String {
         match &self.machine.sudo {
             None if !has_sudo() => "not installed".into(),
@@ -254,7 +255,7 @@ fn without_programs(method: Method) -> Programs {
     }
 }
 
-/// The facts that an untraced run lacks, and another way, which the user has to choose.
+/// The facts that an untraced run lacks, and another way to record, which the user has to choose.
 fn untraced(machine: &Machine) -> Programs {
     let way = "--method ptrace records forks, execs and ends; setuid, setgid and file capabilities have no effect then";
     let works = machine.ptrace.is_ok() && machine.schedstat;
@@ -266,7 +267,7 @@ fn untraced(machine: &Machine) -> Programs {
     }
 }
 
-/// A file of defaults in JSON.
+/// The JSON for a file of defaults.
 fn settings(file: &Settings) -> Value {
     let all = file.content.iter().flatten();
     json!({
@@ -276,12 +277,12 @@ fn settings(file: &Settings) -> Value {
     })
 }
 
-/// There is a sudo on PATH, or only an exec can tell.
+/// Whether sudo is on PATH, or only an exec can show that.
 fn has_sudo() -> bool {
     tr_record::find("sudo".as_ref()).is_ok()
 }
 
-/// The first remedy of a refusal.
+/// The first remedy for a refusal: its purpose and its command line.
 fn improvement(refused: &Error) -> Option<(String, String)> {
     let Error::Tracing(tr_bpf::Error::Refused(refusal)) = refused else {
         return None;

@@ -1,4 +1,4 @@
-//! `tr dump`: every event of a trace, in order.
+//! Implements `tr dump`, which prints every event of a trace, in order.
 
 mod follow;
 
@@ -35,7 +35,7 @@ pub struct Args {
     pub budget: Budget,
 }
 
-/// The number of events between two looks at the budget.
+/// The number of events between two checks of the limits of time and memory.
 const LOOK_EVERY: u64 = 10_000;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
@@ -108,7 +108,7 @@ impl Printer {
         })
     }
 
-    /// Prints an event; false if the budget is used up, which it says.
+    /// Prints an event. Returns false if a limit of the command is reached, after it has printed that.
     fn print(&mut self, event: &Event) -> std::io::Result<bool> {
         self.count += 1;
         if self.count.is_multiple_of(LOOK_EVERY) {
@@ -160,7 +160,7 @@ fn text(
     writeln!(out)
 }
 
-/// The fields of an event's kind; empty for a kind without fields.
+/// The fields of an event of this kind in JSON; empty for a kind without fields.
 fn fields(kind: serde_json::Result<Value>) -> Map<String, Value> {
     match kind {
         Ok(Value::Object(fields)) => fields,

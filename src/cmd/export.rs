@@ -1,4 +1,4 @@
-//! `tr export`: a recording for other tools, or as a run of a dataset.
+//! Implements `tr export`, which writes a recording for other tools, or as a run of a dataset.
 
 mod benchmarks;
 mod compile_commands;
@@ -129,15 +129,15 @@ pub struct Args {
     pub budget: Budget,
 }
 
-/// The export's destination.
+/// The format and so the kind of tool that an export is for.
 #[derive(Clone, Copy, Debug)]
 enum To {
     File(Format),
-    /// A dataset of many runs.
+    /// A run in a dataset of many runs.
     Dataset,
-    /// The JUnit report of `--with`.
+    /// The JUnit report that `--with` names, with properties added.
     Junit,
-    /// A `compile_commands.json`.
+    /// A file `compile_commands.json`.
     CompileCommands,
     /// Figures for a service that follows them over time.
     Benchmarks(Service),
@@ -146,7 +146,7 @@ enum To {
 /// The name of the format of [`To::CompileCommands`].
 const COMPILE_COMMANDS: &str = "compile-commands";
 
-/// All formats, with a line of help each.
+/// A parser for the names of all formats, which have a line of help each.
 fn formats() -> impl TypedValueParser<Value = To> {
     let files = Format::ALL.map(|format| (To::File(format), titled(format.name(), format.title())));
     let dataset = titled("parquet", "a run of a dataset, for DuckDB and Spark");
@@ -169,12 +169,12 @@ fn formats() -> impl TypedValueParser<Value = To> {
     args::words(files.into_iter().chain(other).chain(services))
 }
 
-/// A value with a line of help.
+/// A value of an option with a line of help.
 fn titled(name: &'static str, title: &'static str) -> PossibleValue {
     PossibleValue::new(name).help(title)
 }
 
-/// Refuses a recording without the time of the day, without which a format makes no sense.
+/// Returns an error for a recording that lacks the time of the day, without which the format makes no sense.
 fn has_date(trace: &Trace, args: &Args) -> Result<(), ExitCode> {
     match trace.meta().start_unix() {
         Some(_) => Ok(()),
@@ -185,7 +185,7 @@ fn has_date(trace: &Trace, args: &Args) -> Result<(), ExitCode> {
     }
 }
 
-/// An option that has no effect with this format.
+/// The name of an option that is given and has no effect with this format, if there is one.
 fn misplaced(args: &Args, to: To, sent: bool) -> Option<&'static str> {
     let format = match to {
         To::File(format) => Some(format),
@@ -215,7 +215,7 @@ fn misplaced(args: &Args, to: To, sent: bool) -> Option<&'static str> {
     }
 }
 
-/// The reason for which a trace has no stacks of this weight.
+/// The reason why a trace has no stacks for this weight; `None` if it has some.
 fn no_stacks(trace: &Trace, weight: Weight) -> Option<String> {
     match weight {
         Weight::Stacks if !trace.meta().has(Extra::Stacks) => Some(format!(
@@ -393,7 +393,7 @@ fn detail(args: &Args, format: Format, trace: &Trace, analysis: &Analysis) -> u6
     detail
 }
 
-/// The format of a file's name.
+/// The format that the suffix of a file's name stands for.
 fn by_suffix(output: &Path) -> Option<To> {
     let name = output.to_str()?;
     if name.ends_with("compile_commands.json") {
@@ -408,12 +408,12 @@ fn by_suffix(output: &Path) -> Option<To> {
     known.map(|(_, format)| To::File(*format))
 }
 
-/// `--min` in ns, or `default` without it.
+/// The value of `--min` in ns, or `default` without it.
 fn min_or(args: &Args, default: Duration) -> u64 {
     args::nanoseconds(args.filters.min.unwrap_or(default))
 }
 
-/// Refuses a part of a recording, for this reason.
+/// Returns an error if only a part of the recording is requested, for this reason.
 fn refuse_part(args: &Args, why: &str) -> Result<(), ExitCode> {
     match args.span.from.or(args.span.to) {
         None => Ok(()),
@@ -421,7 +421,7 @@ fn refuse_part(args: &Args, why: &str) -> Result<(), ExitCode> {
     }
 }
 
-/// Writes to a file or to standard output.
+/// Writes an export to a file or to standard output.
 fn to_file(
     (output, force): (&Path, Force),
     trace: &Path,
@@ -453,8 +453,8 @@ pub fn names() -> Vec<&'static str> {
         .collect()
 }
 
-/// The files that an export of this format replaces, and whether it is binary. A source or a
-/// configuration looks like none of them.
+/// The kind of files that an export of this format replaces, and whether the format is binary. Sources and
+/// configurations are of none of these kinds.
 fn kind(format: Format) -> (tr_output::Kind, bool) {
     let binary = matches!(
         format,
@@ -476,7 +476,7 @@ fn kind(format: Format) -> (tr_output::Kind, bool) {
     (tr_output::Kind { name, is }, binary)
 }
 
-/// Lines of a stack and a number each; the last one may lack its end.
+/// Whether the bytes are lines of a stack and a number each. The last line may lack its end.
 fn is_folded(bytes: &[u8]) -> bool {
     let whole = bytes.iter().rposition(|b| *b == b'\n');
     let Some(lines) = whole.and_then(|end| bytes.get(..end)) else {

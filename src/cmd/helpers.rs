@@ -1,5 +1,5 @@
-//! What runs for another process of `tr`'s that started this one. It has no options and no help: clap does not know
-//! it.
+//! Runs the parts of `tr` that another process of `tr` has started for itself. They have no options and no
+//! help, and clap does not know them.
 
 use std::ffi::OsString;
 use std::fmt::Display;
@@ -12,10 +12,10 @@ use tr_record::Child;
 
 use crate::{confine, errors};
 
-/// The most memory of the search for functions in bytes, mapped files included.
+/// The largest memory of the search for functions in bytes, mapped files included.
 const MEMORY: u64 = 16 << 30;
 
-/// The helper of this command line.
+/// The function of the helper that this command line starts, if it starts one.
 pub fn helper() -> Option<fn() -> ExitCode> {
     let only = only()?;
     match () {
@@ -34,12 +34,12 @@ fn done(result: Result<(), impl Display>) -> ExitCode {
     result.map_or_else(errors::failed, |()| ExitCode::SUCCESS)
 }
 
-/// The loader of the BPF programs, which `tr record --sudo` runs as root.
+/// Runs the loader of the BPF programs, which `tr record --sudo` starts as root.
 fn load() -> ExitCode {
     done(tr_record::serve_as_loader(|| confine::to_reading(&[])))
 }
 
-/// The search for functions, which `tr record --stacks` and `tr symbolize` run.
+/// Runs the search for functions, which `tr record --stacks` and `tr symbolize` start.
 fn search() -> ExitCode {
     // A file of a stranger can keep it busy for long: it ends with who asked it, if not before.
     let _ = set_pdeathsig(Signal::SIGKILL);
@@ -50,7 +50,7 @@ fn search() -> ExitCode {
     done(tr_symbols::serve(requests, answers))
 }
 
-/// COMMAND of a `tr record` that has panicked, which waits for it by this process.
+/// The COMMAND of a `tr record` that has panicked, for which this process only waits.
 fn child() -> Option<Child> {
     Child::parse(only()?.to_str()?)
 }

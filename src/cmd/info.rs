@@ -1,4 +1,4 @@
-//! `tr info`: the contents of a trace.
+//! Implements `tr info`, which describes a trace.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -90,7 +90,7 @@ fn bytes_per_event(contents: &Contents) -> f64 {
     }
 }
 
-/// An object with these numbers.
+/// A JSON object with these numbers by their names.
 fn object<'a>(numbers: impl IntoIterator<Item = &'a (&'static str, u64)>) -> Value {
     let numbers = numbers.into_iter();
     Value::Object(
@@ -100,7 +100,7 @@ fn object<'a>(numbers: impl IntoIterator<Item = &'a (&'static str, u64)>) -> Val
     )
 }
 
-/// Facts that the recording lacks from a time on; null if only `--full` tells.
+/// The facts that the recording lacks from a time on, in JSON; null if only `--full` can show them.
 fn degraded(contents: &Contents) -> Value {
     let meta = &contents.meta;
     if meta.not_traced.is_some() {
@@ -188,7 +188,7 @@ fn document(contents: &Contents) -> Value {
     })
 }
 
-/// Lines of a name and a value.
+/// Lines of text that have a name and a value.
 #[derive(Default)]
 struct Lines(String);
 
@@ -226,7 +226,7 @@ fn text(contents: &Contents) -> String {
     lines.0
 }
 
-/// The command, the machine and the time of the recording.
+/// Adds the lines about the command, the machine and the time of the recording.
 fn recording(lines: &mut Lines, contents: &Contents) {
     let meta = &contents.meta;
     let major = tr_format::frame::MAJOR;
@@ -279,7 +279,7 @@ fn events(lines: &mut Lines, contents: &Contents) {
     }
 }
 
-/// For an untraced run: the reason, and COMMAND's exit status and resource usage.
+/// Adds the lines about an untraced run: the reason, and COMMAND's exit status and resource usage.
 fn not_traced(lines: &mut Lines, contents: &Contents, reason: &str) {
     lines.say("not traced", safe(reason));
     if let Some(status) = contents.summary.as_ref().and_then(|summary| summary.status) {
@@ -290,7 +290,7 @@ fn not_traced(lines: &mut Lines, contents: &Contents, reason: &str) {
     }
 }
 
-/// The sentence about a recording that ended at its limit of size.
+/// The sentence about a recording that ended because its file reached a limit of size.
 fn full(contents: &Contents) -> Option<String> {
     let summary = contents.summary.as_ref()?;
     exit::full(&contents.meta, summary, summary.end)
@@ -364,7 +364,8 @@ fn facts(meta: &Metadata) -> [(&'static str, Known); 8] {
     ]
 }
 
-/// The method, how each kind of fact is known, and what the recorder let go of.
+/// Adds the lines about the method, how each kind of fact is known, and the tasks that the recorder let go
+/// of.
 fn method(lines: &mut Lines, contents: &Contents) {
     let meta = &contents.meta;
     lines.say("method", safe(meta.recorded_by()));
@@ -397,7 +398,7 @@ fn method(lines: &mut Lines, contents: &Contents) {
     }
 }
 
-/// Events that are missing, and events out of order.
+/// Adds the lines about events that are missing, and events out of order.
 fn completeness(lines: &mut Lines, contents: &Contents) {
     let lost = contents.lost().into_iter();
     let lost = lost.map(|(stream, n)| format!("{} on {stream}", units::count(n)));
@@ -432,7 +433,7 @@ fn completeness(lines: &mut Lines, contents: &Contents) {
     );
 }
 
-/// Anomalies, clocks, suspends and unknown time.
+/// Adds the lines about anomalies, clocks, suspends and unknown time.
 fn trust(lines: &mut Lines, contents: &Contents) {
     let analysis = contents.analysis.as_ref();
     let quality = analysis.map(|analysis| &analysis.quality);

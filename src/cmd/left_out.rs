@@ -1,10 +1,10 @@
-//! The subcommands that this `tr` was built without.
+//! Answers for the subcommands that this `tr` was built without.
 
 use std::process::ExitCode;
 
 use crate::errors;
 
-/// Refuses the subcommand of this name.
+/// Prints that the subcommand of this name is missing. Returns the exit status.
 pub fn run(name: &str) -> ExitCode {
     let (why, how) = if !cfg!(feature = "report") {
         (

@@ -1,4 +1,4 @@
-//! `tr man`: from the same definitions as the command line itself.
+//! Implements `tr man`, which makes the manual from the same definitions as the command line itself.
 
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -46,7 +46,7 @@ fn write(args: &ManArgs, pages: Vec<(String, Vec<u8>)>) -> std::io::Result<()> {
     Ok(())
 }
 
-/// A page for each subcommand, and one for all; each with its file's name.
+/// The manual pages, one for each subcommand and one for all, each with the name of its file.
 fn pages(cli: clap::Command) -> std::io::Result<Vec<(String, Vec<u8>)>> {
     let mut cli = cli.disable_help_subcommand(true);
     cli.build();

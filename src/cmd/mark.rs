@@ -1,6 +1,6 @@
-//! `tr mark`: puts a name into a recording. Its own exec is the mark: the recorder stores it as it
-//! stores every exec, and the analysis reads the command line (`steps::rules::Mark`). So it needs
-//! no connection to the recorder and works under sudo and in containers.
+//! Implements `tr mark`, which puts a name into a recording. Its own exec is the mark: the recorder stores it
+//! as it stores every exec, and the analysis reads the command line (`steps::rules::Mark`). So it needs no
+//! connection to the recorder and works under sudo and in containers.
 //!
 //! It runs before Rust's runtime starts, as the pass-through does: a build may set thousands.
 
@@ -46,8 +46,8 @@ pub struct Args {
     command: Vec<OsString>,
 }
 
-/// Carries out the arguments after `mark`, in the forms that the analysis reads; `None` for
-/// any other.
+/// Runs `tr mark` with these arguments, if they have one of the forms that the analysis reads. Returns the
+/// exit status; `None` for any other form.
 pub fn quickly(args: &[OsString]) -> Option<u8> {
     let is_name = |name: &OsString| !name.is_empty() && !name.as_bytes().starts_with(b"-");
     match args {
@@ -69,7 +69,7 @@ impl Subcommand for Args {
     }
 }
 
-/// Reports a command line that [`quickly`] did not take.
+/// Reports that the command line has none of the forms that [`quickly`] accepts.
 fn refuse(program: &Program) -> ExitCode {
     let mut cli = called::command(program.rows);
     cli.build();

@@ -1,4 +1,5 @@
-//! `tr mcp`: the analysis for agents, by the Model Context Protocol on standard input and output.
+//! Implements `tr mcp`, which serves the analysis to agents by the Model Context Protocol on standard input
+//! and output.
 
 use std::process::ExitCode;
 
@@ -21,7 +22,7 @@ pub struct Args {
     allow_record: bool,
 }
 
-/// The end of the help.
+/// The end of the help of `tr mcp`.
 const HELP: &str = "\
 docs/SKILL.md tells an agent how to use them.
 
@@ -30,7 +31,7 @@ Exit status: 0 at the end of standard input; 1 when standard output cannot be wr
 Example, for an agent's list of servers:
   {\"mcpServers\": {\"tr\": {\"command\": \"tr\", \"args\": [\"mcp\"]}}}";
 
-/// The tools of the subcommands.
+/// The tools that the subcommands declare.
 fn tools(rows: &[Row]) -> impl Iterator<Item = &'static Tool> + '_ {
     let built = rows.iter().filter_map(|row| row.built.as_ref());
     built.flat_map(|built| built.tools)

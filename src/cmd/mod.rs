@@ -1,4 +1,4 @@
-//! The subcommands, a file each, and the table of them.
+//! The subcommands, one file each, and the table of all of them.
 
 #[cfg(feature = "report")]
 pub mod analyze;
@@ -49,7 +49,7 @@ use crate::subcommand::KeyKind::{Display, Mask, MaskAll, Steps, Threshold};
 use crate::subcommand::{Built, Key, Row, Task};
 use tr_programs::steps::StepKind;
 
-/// The subcommand with these arguments; `None` in a program without this feature.
+/// Gives a subcommand by the type of its arguments; `None` in a program without the feature for it.
 macro_rules! built {
     ($feature:literal, $args:ty) => {{
         #[cfg(feature = $feature)]
@@ -65,7 +65,7 @@ const WIDTH: Key = Key::new("display", "width", Display);
 const REDACT: Key = Key::new("mask", "redact", Mask);
 const ADDRESSES: Key = Key::new("mask", "addresses", MaskAll).option("mask-addresses");
 
-/// The rules that name steps, by the kind of the steps.
+/// The keys of files of defaults with the rules that name steps, one for each kind of step.
 pub const STEPS: [Key; 4] = [
     Key::new("steps", "job", Steps(StepKind::Job)),
     Key::new("steps", "target", Steps(StepKind::Target)),
@@ -73,7 +73,7 @@ pub const STEPS: [Key; 4] = [
     Key::new("steps", "test", Steps(StepKind::Test)),
 ];
 
-/// A row without keys and other words.
+/// A row of a subcommand without keys and other words.
 const PLAIN: Row = Row {
     names: &[],
     task: Task::Manage,

@@ -1,4 +1,4 @@
-//! `tr record` of a `tr` that was built without the feature `record`.
+//! Answers for `tr record` in a `tr` that was built without the feature `record`.
 
 use std::ffi::OsString;
 use std::process::ExitCode;

@@ -1,7 +1,8 @@
-//! `tr open`: the analysis as a page in a browser.
+//! Implements `tr open`, which shows the analysis as a page in a browser.
 //!
-//! With a display the page is a private temporary file. Without one, on a machine that the user reached by ssh, the
-//! program serves the page on the loopback device, below a path that nobody can guess, until it is interrupted.
+//! With a display the page is a private temporary file. Without one, on a machine that the user reached by
+//! ssh, the program serves the page on the loopback device, below a path that nobody can guess, until it is
+//! interrupted.
 
 use std::io::{self, Read, Write};
 use std::os::unix::fs::PermissionsExt;
@@ -19,7 +20,7 @@ use crate::span::Span;
 use crate::subcommand::{Program, Subcommand};
 use crate::with::With;
 
-/// The random bytes of the path: as many as a key has.
+/// The number of random bytes in the path below which the page is served: as many as a cryptographic key has.
 const KEY: usize = 16;
 
 /// Open the analysis in a browser
@@ -91,7 +92,7 @@ fn run(args: &Args) -> Done {
     Ok(ExitCode::FAILURE)
 }
 
-/// The commands that can open a page here, the user's own first; none without a display.
+/// The commands that can open a page on this machine, the user's own first; none without a display.
 fn browsers() -> Vec<String> {
     let is_set = |name: &str| std::env::var_os(name).is_some_and(|value| !value.is_empty());
     let own = std::env::var("BROWSER").unwrap_or_default();
@@ -134,7 +135,7 @@ fn starts(browser: &str, address: &str) -> bool {
     true
 }
 
-/// Writes the page into a directory of its own that only the user can enter.
+/// Writes the page into a new directory that only the user can enter. Returns its path.
 fn kept(page: &Page) -> io::Result<PathBuf> {
     let mut directory = tempfile::Builder::new();
     let directory = directory
@@ -148,7 +149,7 @@ fn kept(page: &Page) -> io::Result<PathBuf> {
     Ok(directory.join("report.html"))
 }
 
-/// Serves the page to whoever knows its address, until a signal ends the program.
+/// Serves the page to everybody who knows its address, until a signal ends the program.
 fn serve(port: u16, page: &Page) -> io::Result<ExitCode> {
     let server = Server::http(("127.0.0.1", port)).map_err(io::Error::other)?;
     let address = server.server_addr().to_ip();
@@ -179,7 +180,7 @@ fn serve(port: u16, page: &Page) -> io::Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
-/// Whether a request names this server, and no other name that leads here.
+/// Whether a request is for one of the names of this server, and for no other name that leads here.
 fn is_for(request: &Request, hosts: &[String]) -> bool {
     let mut headers = request.headers().iter();
     let host = headers.find(|header| header.field.equiv("Host"));

@@ -1,4 +1,4 @@
-//! `tr pipeline`: which job of several the time of a CI run was spent in.
+//! Implements `tr pipeline`, which shows in which of several jobs the time of a CI run was spent.
 
 use std::io::Read;
 use std::path::{Path, PathBuf};
@@ -81,7 +81,7 @@ impl Args {
         self.output.as_os_str() == "-"
     }
 
-    /// The files that it reads.
+    /// The paths of the files that the command reads.
     fn files(&self) -> Vec<&Path> {
         let json = self.graph.iter().chain(&self.jobs);
         self.files
@@ -92,10 +92,10 @@ impl Args {
     }
 }
 
-/// The largest job graph in bytes.
+/// The size in bytes of the largest job graph that is read.
 const LARGEST: u64 = 16 << 20;
 
-/// The result of `parse` for a small file. A pipe or a device has no size before it is read.
+/// Reads a small file and returns the result of `parse`. A pipe or a device has no size before it is read.
 pub(super) fn read<T>(
     file: &Path,
     what: &str,
@@ -153,7 +153,7 @@ fn run(args: &Args) -> Done {
     Ok(output::text(to, &args.files(), PIPELINE, &text))
 }
 
-/// Reads all files.
+/// Reads all files and makes the pipeline of them.
 fn pipeline(args: &Args) -> Result<Pipeline, ExitCode> {
     if args.files.len() > MOST {
         let why = format!("a pipeline has at most {MOST} recordings");

@@ -1,4 +1,5 @@
-//! `tr predict`: the time that a recorded run takes on another machine, or with changes.
+//! Implements `tr predict`, which forecasts the time that a recorded run takes on another machine, or with
+//! changes.
 
 use std::fmt::Display;
 use std::path::{Path, PathBuf};
@@ -152,7 +153,7 @@ impl Args {
     }
 }
 
-/// The formats of a plan, with the names of runners as further names of the list of files.
+/// A parser for the formats of a plan, in which names of runners also stand for the list of files.
 fn plans() -> impl TypedValueParser<Value = shards::Format> {
     let formats = shards::Format::ALL.map(|format| {
         let value = PossibleValue::new(format.name()).help(format.title());
@@ -331,7 +332,7 @@ fn run(args: &Args) -> Done {
 /// The note below a plan without a forecast.
 const NO_FORECAST: &str = "no forecast of the time: a test without a process of its own cannot be left out of the simulation";
 
-/// Writes the plan of `--plan`, and returns it.
+/// Makes the plan of tests if `--plan` or `--shards` requests one, writes it, and returns it.
 fn plan(args: &Args, recording: &Recording, files: &[ToolFile]) -> Result<Option<Plan>, ExitCode> {
     let (Some(shards), Some(output)) = (args.shards, args.plan.as_deref()) else {
         return Ok(None);

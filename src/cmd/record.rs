@@ -1,4 +1,4 @@
-//! `tr record`: runs COMMAND and writes the trace of it.
+//! Implements `tr record`, which runs COMMAND and writes a trace of it.
 
 mod again;
 mod hang;
@@ -82,8 +82,8 @@ impl Subcommand for Args {
     const KEEPS_SIGPIPE: bool = true;
     const FAILED: Option<u8> = Some(status::FAILED);
 
-    /// Becomes COMMAND, which is not recorded, if the command line has `--best-effort`. Without its masks a recording
-    /// would keep secrets.
+    /// Executes COMMAND without a recording if the command line has `--best-effort`, because a file of
+    /// defaults has an error. Without its masks a recording would keep secrets.
     fn run_without_defaults(words: &[OsString]) -> Option<ExitCode> {
         let mut parts = words.splitn(2, |word| word == "--");
         let (options, command) = (parts.next()?, parts.next()?);
@@ -99,7 +99,7 @@ impl Subcommand for Args {
     }
 }
 
-/// The configuration of the recorder.
+/// The settings of the recorder for these arguments.
 fn config(args: &Args, follow: Follow, redactor: Redactor, started: Instant) -> Config {
     let on_begin = notes::on_begin(args, &redactor);
     let on_hang = hang::notice(&redactor);
@@ -216,7 +216,7 @@ fn run(args: Args, started: Instant) -> ExitCode {
     }
 }
 
-/// Runs COMMAND all the same.
+/// Runs COMMAND without a recording, after this error.
 fn untraced(args: &Args, config: &Config, reason: &Error) -> ExitCode {
     let done = match tr_record::run_untraced(config, reason) {
         Ok(done) => done,
@@ -241,7 +241,7 @@ fn untraced(args: &Args, config: &Config, reason: &Error) -> ExitCode {
     exit_code(Some(done.status))
 }
 
-/// COMMAND's own exit status, as a shell gives it.
+/// The exit status for COMMAND's raw `wait` status, by the rules of shells.
 fn exit_code(status: Option<u32>) -> ExitCode {
     status.map_or(ExitCode::SUCCESS, |status| {
         ExitCode::from(tr_record::end_like(status))

@@ -1,4 +1,4 @@
-//! `tr recover`: an intact trace of the readable part of a damaged one.
+//! Implements `tr recover`, which writes an intact trace of the readable part of a damaged one.
 
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
@@ -62,8 +62,8 @@ fn run(args: &Args) -> Done {
     Ok(ExitCode::SUCCESS)
 }
 
-/// Proposes the command line with a name for OUT: `trace.bin` is recovered into
-/// `trace.recovered.bin`, standard input into the current directory.
+/// A command line with a name for OUT, as a proposal: `trace.bin` is recovered into `trace.recovered.bin`,
+/// standard input into the current directory.
 fn proposal(file: &Path) -> String {
     let out = if file.as_os_str() == "-" {
         PathBuf::from("recovered.bin")

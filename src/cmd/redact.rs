@@ -1,4 +1,4 @@
-//! `tr redact`: masks the secrets in the texts of an archived trace.
+//! Implements `tr redact`, which masks the secrets in the texts of an archived trace.
 
 use std::path::PathBuf;
 use std::process::ExitCode;

@@ -1,4 +1,4 @@
-//! `tr report`: the analysis as a page.
+//! Implements `tr report`, which writes the analysis as a page.
 
 use std::fmt::Write as _;
 use std::io::Write;
@@ -62,10 +62,10 @@ impl Subcommand for Args {
     }
 }
 
-/// A recording as a page.
+/// A recording as an HTML page.
 pub struct Page {
     pub html: String,
-    /// The contents in a few words, for the user.
+    /// A short description of the contents, for the user.
     pub contents: String,
 }
 
@@ -133,12 +133,13 @@ fn run(args: &Args) -> Done {
     Ok(ExitCode::SUCCESS)
 }
 
-/// The address of a file for a browser.
+/// The address of a file, for a browser.
 pub fn link(file: &Path) -> String {
     format!("file://{}", address(file))
 }
 
-/// A path as a part of an address. What begins a relative path is never taken for a scheme.
+/// A path as a part of an address. The beginning of a relative path is never taken for the scheme of an
+/// address.
 pub fn address(path: &Path) -> String {
     let mut out = String::new();
     for byte in path.as_os_str().as_encoded_bytes() {

@@ -1,4 +1,4 @@
-//! `tr schema`: the JSON Schema of a document.
+//! Implements `tr schema`, which prints the JSON Schema of a document.
 
 use std::process::ExitCode;
 

@@ -1,4 +1,5 @@
-//! `tr info --secrets`: the places in a trace's texts that today's rules would mask.
+//! Implements `tr info --secrets`, which lists the places in a trace's texts that the rules of this version
+//! would mask.
 
 use std::ops::Range;
 use std::path::Path;
@@ -15,36 +16,36 @@ use tr_text::{escape, units};
 use crate::errors::Done;
 use crate::open;
 
-/// A command line with secrets.
+/// A command line that contains secrets.
 struct CommandLine {
-    /// The process; `None` for COMMAND in the trace's metadata.
+    /// The process of the command line; `None` for COMMAND in the trace's metadata.
     pid: Option<u32>,
-    /// The time of the process's exec in ns since the start; `None` if it ran before.
+    /// The time of the process's exec in ns since the start of the recording; `None` if it ran before.
     time: Option<u64>,
     comm: String,
-    /// The argument, and the bytes in it.
+    /// The places of the secrets: the number of the argument, and the range of bytes in it.
     places: Vec<(usize, Range<usize>)>,
 }
 
-/// Another text with secrets.
+/// A text other than a command line that contains secrets.
 struct Text {
-    /// The kind of the event, `metadata` or `end`.
+    /// The kind of the event that has the text, or `metadata`, or `end`.
     of: &'static str,
-    /// The time of the event in ns since the start.
+    /// The time of the event in ns since the start of the recording.
     time: Option<u64>,
-    /// The field of the metadata, or the variable of the CI system.
+    /// The field of the metadata, or the variable of the CI system, that has the text.
     field: Option<String>,
     /// The number of the text among those of the event or of the field, from 1.
     number: usize,
-    /// The bytes in the text.
+    /// The ranges of bytes in the text that are secrets.
     places: Vec<Range<usize>>,
 }
 
-/// Looks at every text that `tr redact` would mask, and changes none.
+/// Examines every text that `tr redact` would mask, and changes none.
 struct Finder {
     redactor: Redactor,
     start: Ktime,
-    /// The place of the texts that come next.
+    /// The part of the trace that the next texts come from.
     of: &'static str,
     time: Option<u64>,
     pid: Option<u32>,
@@ -116,7 +117,7 @@ impl Finder {
         }
     }
 
-    /// The texts that come next are those of this event.
+    /// Notes that the next texts come from this event.
     fn begin(&mut self, event: &LifeEvent) {
         (self.field, self.number) = (None, 0);
         self.of = event.kind.name();
@@ -226,7 +227,7 @@ impl Finder {
     }
 }
 
-/// Lists the places. The secrets themselves are never printed.
+/// Lists the places of secrets. The secrets themselves are never printed.
 pub fn run(file: &Path, as_json: bool) -> Done {
     let trace = open::warned(file)?;
     let mut finder = Finder::new(Redactor::new(true, Vec::new()), trace.meta().start);

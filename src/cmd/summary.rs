@@ -1,4 +1,4 @@
-//! `tr summary`: ten lines for the page of a CI job.
+//! Implements `tr summary`, which prints ten lines for the page of a CI job.
 
 use std::path::PathBuf;
 use std::time::Duration;

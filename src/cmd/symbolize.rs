@@ -1,4 +1,4 @@
-//! `tr symbolize`: the functions of stacks, found after the recording.
+//! Implements `tr symbolize`, which finds the functions of stacks after the recording.
 
 use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::ffi::{OsStr, OsString};
@@ -23,16 +23,16 @@ use crate::subcommand::{Program, Subcommand};
 use crate::{args, open, output};
 use tr_text::called::TR;
 
-/// The most frames without functions that are searched, and the most paths.
+/// The largest number of frames without functions that are searched, and the largest number of paths.
 const FRAMES: usize = 1 << 22;
 const PATHS: usize = 1 << 16;
-/// The longest way from a named directory to a file in it, in directories, and the most entries of
-/// it that are looked at.
+/// The largest number of directories between a directory that the user names and a file in it. The next
+/// constant is the largest number of entries that are examined.
 const DEPTH: usize = 16;
 const ENTRIES: usize = 1_000_000;
-/// So many files that are not here are named.
+/// The largest number of missing files whose names are printed.
 const NAMED: usize = 5;
-/// The interval between two looks at the search.
+/// The interval between two checks whether the search has ended.
 const LOOK: Duration = Duration::from_millis(5);
 
 /// Name the functions of a recording's stacks that have no names yet
@@ -165,13 +165,13 @@ fn write(
 struct Unnamed {
     modules: BTreeMap<u32, Module>,
     frames: BTreeMap<u32, Place>,
-    /// Files that were executed, and those in the named directories.
+    /// The paths of files that were executed, and of files in the directories that the user names.
     paths: BTreeSet<PathBuf>,
-    /// COMMAND's directory.
+    /// The working directory of COMMAND.
     cwd: PathBuf,
-    /// Frames beyond the limit.
+    /// The number of frames beyond the limit.
     left_out: u64,
-    /// The recording's end.
+    /// The time at which the recording ended.
     end: Ktime,
 }
 
@@ -225,7 +225,7 @@ impl Unnamed {
         }
     }
 
-    /// Adds the ELF files in a directory and below it. Links lead nowhere.
+    /// Adds the ELF files in a directory and in the directories below it. Links are not followed.
     fn search(&mut self, directory: &Path) -> std::io::Result<()> {
         std::fs::read_dir(directory)?;
         let tell = |what: &str| {
@@ -261,7 +261,8 @@ impl Unnamed {
         Ok(())
     }
 
-    /// The kernel's addresses and the processes' are searched only before the next boot.
+    /// The request to search for the functions of these frames. Addresses in the kernel and in processes are
+    /// only searched before the machine's next boot.
     fn request(&self, trace: &Trace) -> Request {
         let meta = trace.meta();
         let same = tr_record::is_same_boot(meta);
@@ -294,7 +295,7 @@ impl Unnamed {
         }
     }
 
-    /// Says why frames have no names. `found`: the numbers of the files.
+    /// Prints why frames have no names. `found` has the numbers of the files that were found.
     fn tell(&self, request: &Request, found: &HashSet<u32>) {
         let absent = request.modules.iter();
         let absent = absent.filter(|module| match &module.file {
@@ -339,7 +340,7 @@ impl Unnamed {
     }
 }
 
-/// A build id in hexadecimal; zeros at its end belong to no build id.
+/// A build id in hexadecimal digits. Zeros at its end do not belong to it.
 fn hex(build_id: &[u8]) -> String {
     let end = build_id.iter().rposition(|byte| *byte != 0);
     tr_text::units::hex(build_id.iter().take(end.map_or(0, |end| end + 1)))

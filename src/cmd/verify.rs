@@ -1,4 +1,4 @@
-//! `tr verify`: checks a trace.
+//! Implements `tr verify`, which checks a trace.
 
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -82,7 +82,7 @@ fn run(args: &Args) -> Done {
     })
 }
 
-/// Every problem and its byte, in the file's order.
+/// All problems of the trace with the offsets of their bytes, as text, in the order of the file.
 fn problems(trace: &Trace, watch: &Watch) -> Vec<String> {
     let mut problems: Vec<(u64, String)> = Vec::new();
     for damage in trace.damage() {
@@ -107,8 +107,8 @@ fn problems(trace: &Trace, watch: &Watch) -> Vec<String> {
     problems.into_iter().map(|(_, what)| what).collect()
 }
 
-/// Reads all frames. Returns the counts of their events, `None` without a summary to hold them
-/// against, and the frames that cannot be read, with their bytes.
+/// Reads all frames. Returns the counts of their events (`None` if there is no summary to compare them with)
+/// and the frames that cannot be read, with their offsets.
 fn count(trace: &Trace, watch: &Watch) -> (Option<Tally>, Vec<(u64, String)>) {
     let (mut block, mut events) = (SchedBlock::default(), Vec::new());
     let mut found = Events::default();
@@ -142,7 +142,7 @@ fn count(trace: &Trace, watch: &Watch) -> (Option<Tally>, Vec<(u64, String)>) {
     (tally, problems)
 }
 
-/// A count of the summary that the frames do not hold.
+/// A sentence about a count in the summary that differs from that of the frames, if there is one.
 fn miscounted(trace: &Trace, found: &Tally) -> Option<String> {
     let tally = trace.summary()?.tally.as_ref()?;
     if tally.frames != found.frames {

@@ -1,4 +1,4 @@
-//! The links from the page of `tr diff` to its runs: to the page of a run, or to its recording.
+//! Makes the links from the page of `tr diff` to its runs: to the page of a run, or to its recording.
 
 use std::collections::BTreeSet;
 use std::ffi::{OsStr, OsString};
@@ -19,7 +19,7 @@ pub struct Pages<'a> {
 }
 
 impl<'a> Pages<'a> {
-    /// Creates the directory if it is not there.
+    /// Creates the directory for the pages if it does not exist.
     pub fn new(directory: &'a Path, force: output::Force) -> Result<Pages<'a>, ExitCode> {
         let made = std::fs::create_dir_all(directory);
         made.map_err(|error| errors::unwritten(&errors::shown(directory), error))?;
@@ -30,7 +30,7 @@ impl<'a> Pages<'a> {
         })
     }
 
-    /// Writes the page of a run, which is named after its recording.
+    /// Writes the page of a run, which is named after its recording. Returns its path.
     pub fn write(&mut self, file: &Path, recording: &Recording) -> Result<PathBuf, ExitCode> {
         let path = self.directory.join(self.name(file));
         let name = file.file_name().unwrap_or_default().to_string_lossy();
@@ -44,7 +44,8 @@ impl<'a> Pages<'a> {
         Ok(path)
     }
 
-    /// A name that no other run has: `main.html`, then `main-2.html` for a recording of the same name elsewhere.
+    /// A name for the page of a run that no other run has: `main.html`, then `main-2.html` for a recording of
+    /// the same name in another directory.
     fn name(&mut self, file: &Path) -> OsString {
         let stem = file.file_stem().unwrap_or_else(|| OsStr::new("run"));
         let numbers = std::iter::once(String::new()).chain((2..).map(|n| format!("-{n}")));
@@ -58,7 +59,7 @@ impl<'a> Pages<'a> {
     }
 }
 
-/// The page that lies beside a recording under its name, or else the recording.
+/// The page that is beside a recording and has its name, or else the recording.
 pub fn beside(file: &Path) -> PathBuf {
     let page = file.with_extension("html");
     if is_page(&page) {
@@ -97,7 +98,7 @@ pub fn to(file: &Path, page: Option<&Path>) -> Option<String> {
     Some(address(&relative(&from, &file)))
 }
 
-/// The way from a directory to a file, of two whole paths.
+/// The relative path from a directory to a file. Both are given by their whole paths.
 fn relative(from: &Path, file: &Path) -> PathBuf {
     let pairs = from.components().zip(file.components());
     let shared = pairs.take_while(|(a, b)| a == b).count();

@@ -1,4 +1,4 @@
-//! `tr dump --follow`: the events of a recording under way.
+//! Implements `tr dump --follow`, which prints the events of a recording that is still under way.
 
 use std::fs::File;
 use std::io::Write;
@@ -14,7 +14,7 @@ use tr_format::Error;
 use super::{Args, Printer};
 use crate::open;
 
-/// The interval between two looks at the file, which its recorder flushes every 0.7 to 3.5 s.
+/// The interval between two checks of the file, which its recorder flushes every 0.7 to 3.5 s.
 const LOOK_EVERY: Duration = Duration::from_millis(200);
 
 pub fn run(args: &Args) -> ExitCode {
@@ -45,15 +45,15 @@ pub fn run(args: &Args) -> ExitCode {
     ExitCode::SUCCESS
 }
 
-/// A recording of which a part has been printed.
+/// A recording that is under way, of which a part has been printed.
 struct Followed {
     file: File,
     trace: Trace,
-    /// Frames with events that are not printed yet.
+    /// The frames with events that are not printed yet.
     pending: Vec<FrameInfo>,
     /// The frames among `pending` that were read last.
     new: Vec<FrameInfo>,
-    /// All events before this time are printed.
+    /// The time before which all events are printed.
     until: Ktime,
 }
 
@@ -76,7 +76,7 @@ impl Followed {
         file.is_ok_and(tr_output::is_written)
     }
 
-    /// Reads the frames that were written since.
+    /// Reads the frames that were written since the last call.
     fn grow(&mut self) -> Result<(), Error> {
         let source = Source::file(self.file.try_clone()?)?;
         if source.len() <= self.trace.bytes() {
@@ -90,8 +90,8 @@ impl Followed {
         Ok(())
     }
 
-    /// Prints the events up to the last time of which the recorder says that all events before
-    /// are written; at the end all. False if the budget is used up.
+    /// Prints the events up to the last time of which the recorder says that all events before it are
+    /// written; all events if the recording has ended. Returns false if a limit of the command is reached.
     fn print(&mut self, printer: &mut Printer, ended: bool) -> std::io::Result<bool> {
         let limit = if ended {
             Ktime(u64::MAX)
@@ -113,7 +113,7 @@ impl Followed {
         Ok(true)
     }
 
-    /// Prints the events of frames from a time up to before another.
+    /// Prints the events of these frames from a time up to before another.
     fn print_span(
         &self,
         printer: &mut Printer,
@@ -135,7 +135,7 @@ impl Followed {
         Ok(true)
     }
 
-    /// The last time of the new frames before which all events are written.
+    /// The last time in the new frames before which all events are written.
     fn watermark(&self) -> Ktime {
         let mut events = Vec::new();
         let mut last = Ktime(0);

@@ -1,4 +1,4 @@
-//! `tr export --format bencher`: figures for a service that follows them over time.
+//! Implements `tr export --format bencher`, which writes figures for a service that follows them over time.
 
 use std::io::Write;
 use std::process::ExitCode;
@@ -12,7 +12,7 @@ use crate::errors::{self, Done};
 use crate::{output, parts};
 use tr_output::Kind;
 
-/// Figures for services that follow them over time.
+/// The files with figures for services that follow them over time, which such an export may replace.
 const BENCHMARKS: Kind = Kind {
     name: "figures of benchmarks",
     is: |bytes| {

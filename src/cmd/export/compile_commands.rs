@@ -1,4 +1,5 @@
-//! `tr export --format compile-commands`: the compilations of a build, for clangd and other tools that read C.
+//! Implements `tr export --format compile-commands`, which writes the compilations of a build, for clangd and
+//! other tools that read C.
 
 use std::io::Write;
 use std::process::ExitCode;
@@ -23,7 +24,7 @@ const COMPILE_COMMANDS: Kind = Kind {
     },
 };
 
-/// The most files with masked arguments that are named.
+/// The largest number of files with masked arguments whose names are printed.
 const NAMED: usize = 5;
 
 pub fn run(args: &Args) -> Done {
@@ -55,7 +56,8 @@ pub fn run(args: &Args) -> Done {
     Ok(code)
 }
 
-/// Says on standard error how many entries there are, what is missing, and what is masked.
+/// Prints on standard error how many entries there are, which ones are missing, and which ones have masked
+/// arguments.
 fn say(found: &CompileCommands) {
     let entries = units::plural(found.entries.len() as u64, "entry", "entries");
     let left_out: u64 = found.left_out.values().sum();

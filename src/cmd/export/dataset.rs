@@ -1,4 +1,4 @@
-//! `tr export --format parquet`: a recording as a run of a dataset.
+//! Implements `tr export --format parquet`, which writes a recording as a run of a dataset.
 
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
@@ -21,13 +21,13 @@ use crate::parts;
 use crate::progress::{self, Use};
 use tr_output::Kind;
 
-/// A table of a dataset.
+/// The files of a dataset's tables, which such an export may replace.
 const PARQUET: Kind = Kind {
     name: "a Parquet file",
     is: |bytes| bytes.starts_with(b"PAR1"),
 };
 
-/// The least wall time of a process with a row of its own.
+/// The least wall time of a process that has a row of its own.
 const LEAST: Duration = Duration::from_millis(100);
 
 pub fn run(args: &Args) -> Done {
@@ -70,7 +70,8 @@ pub fn run(args: &Args) -> Done {
     Ok(ExitCode::SUCCESS)
 }
 
-/// `--tables`: the facts of the recording, a file for each table. Each gets its name when it is complete.
+/// Writes the facts of the recording as tables, a file for each table (`--tables`). Each file gets its name
+/// when it is complete.
 pub fn write_tables(args: &Args, directory: &Path) -> Done {
     let others = [args.repo.is_some(), args.job.is_some(), args.jobs.is_some()];
     if others.contains(&true) {
@@ -113,7 +114,7 @@ pub fn write_tables(args: &Args, directory: &Path) -> Done {
     Ok(ExitCode::SUCCESS)
 }
 
-/// Takes the wait for a runner from the CI system's jobs in a file.
+/// Adds the time that the job waited for a runner to the run's place, from a file with the CI system's jobs.
 fn waited(file: &Path, analysis: &Analysis, place: &mut Place) -> Result<(), ExitCode> {
     let jobs = pipeline::read(file, "jobs of a CI run", tr_import::jobs::started)?;
     match ci_jobs::of(&jobs, analysis) {
@@ -126,7 +127,7 @@ fn waited(file: &Path, analysis: &Analysis, place: &mut Place) -> Result<(), Exi
     Ok(())
 }
 
-/// The file of a run that the dataset has, whatever its repository is called there.
+/// The file of a run that the dataset already has, whatever its repository is called there.
 fn present(directory: &Path, place: &Place) -> io::Result<Option<PathBuf>> {
     let repositories = match std::fs::read_dir(directory.join(dataset::MARKER)) {
         Ok(repositories) => repositories,
@@ -146,7 +147,7 @@ fn name(place: &Place) -> String {
     format!("{}.parquet", place.run)
 }
 
-/// Writes the run's files; returns their size. Each gets its name when it is complete, and the
+/// Writes the files of a run. Returns their size in bytes. Each gets its name when it is complete, and the
 /// one that makes the run part of the dataset is the last.
 fn add(
     (output, trace): (&Path, &Path),

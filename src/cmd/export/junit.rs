@@ -1,4 +1,4 @@
-//! `tr export --format junit`: a JUnit report with what the recording tells of its tests.
+//! Implements `tr export --format junit`, which adds facts of the recording to the tests of a JUnit report.
 
 use std::io::Write;
 use std::path::Path;
@@ -63,7 +63,7 @@ pub fn run(args: &Args) -> Done {
     Ok(code)
 }
 
-/// The path of `--with`, if there is one.
+/// The path that `--with` names, if there is exactly one.
 fn only(args: &Args) -> Option<&Path> {
     let mut paths = args.with.paths();
     let first = paths.next();

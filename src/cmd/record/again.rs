@@ -1,4 +1,4 @@
-//! The command line of the same recording, for a remedy that can be copied into a shell.
+//! Makes the command line of the same recording, for a remedy that can be copied into a shell.
 
 use std::os::unix::ffi::OsStrExt;
 
@@ -7,8 +7,8 @@ use tr_redact::Redactor;
 use super::options::Args;
 use crate::open;
 
-/// The arguments of the same recording, quoted for a shell, after a space each. COMMAND's secrets
-/// are masked: others may read the log that holds them.
+/// The arguments of the same recording, quoted for a shell, with a space before each. COMMAND's secrets are
+/// masked, because others may read the log in which the line is printed.
 pub fn arguments(args: &Args, redactor: &Redactor) -> String {
     let mut words: Vec<Vec<u8>> = Vec::new();
     let mut option = |name: &str, value: &[u8]| words.extend([name.into(), value.to_vec()]);
@@ -47,7 +47,8 @@ pub fn arguments(args: &Args, redactor: &Redactor) -> String {
     format!(" {words}")
 }
 
-/// The arguments of `tr` for the same recording by another user.
+/// The arguments of `tr` for the same recording, if another user runs it. `again` has those of this
+/// recording.
 pub fn record_again(args: &Args, again: &str) -> String {
     let user = if args.command.is_empty() {
         String::new()
@@ -57,7 +58,7 @@ pub fn record_again(args: &Args, again: &str) -> String {
     format!("record{user}{again}")
 }
 
-/// The option by which COMMAND does not run as root under sudo.
+/// The option with which COMMAND does not run as root although `tr` runs under sudo.
 fn as_user(args: &Args) -> String {
     let named = args.user.clone();
     let own = || {

@@ -1,4 +1,4 @@
-//! The report on a COMMAND that `--timeout` or `--stall` is about to end.
+//! Prints the report on a COMMAND that `--timeout` or `--stall` is about to end.
 
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -16,20 +16,20 @@ use tr_text::{escape, units};
 use super::line;
 use crate::open;
 
-/// The most lines with a process. With the others they are at most 30.
+/// The largest number of lines about processes in the report. With the other lines they are at most 30.
 const LINES: usize = 24;
-/// The most ends of chains that the conclusion names.
+/// The largest number of ends of chains of waits that the conclusion names.
 const ENDS: usize = 3;
 /// The longest wait for standard error: COMMAND may hang because nobody reads it.
 const PATIENCE: Duration = Duration::from_secs(2);
 
-/// The most functions of a stack.
+/// The largest number of functions of a stack that are printed.
 const FUNCTIONS: usize = 12;
 
-/// The ids of the processes at the end of the waits.
+/// The ids of the processes at the ends of the chains of waits.
 static AT_THE_END: Mutex<Vec<u32>> = Mutex::new(Vec::new());
 
-/// Whether standard error takes nothing: another line for it would wait for ever.
+/// Whether standard error accepts no text, so that another line for it would wait forever.
 static IS_STUCK: AtomicBool = AtomicBool::new(false);
 
 pub fn is_stuck() -> bool {
@@ -104,7 +104,7 @@ fn time(length: Duration) -> String {
     units::time(u64::try_from(length.as_nanos()).unwrap_or(u64::MAX))
 }
 
-/// The name of a process, with its id.
+/// The name of a process and its id, as text.
 fn name(process: &HungProcess, redactor: &Redactor) -> String {
     let argv = redactor.clone().masked_argv(process.argv.clone());
     let label = command_line::label_of(&argv, &process.comm, false);
@@ -112,7 +112,7 @@ fn name(process: &HungProcess, redactor: &Redactor) -> String {
     format!("{label} (pid {})", process.pid)
 }
 
-/// The lines of the report.
+/// The lines of the report on a COMMAND that hangs.
 fn report(hang: &Hang, redactor: &Redactor) -> Vec<String> {
     let root = hang.process(hang.root);
     let command = root.map_or("COMMAND".into(), |root| name(root, redactor));
@@ -153,7 +153,7 @@ fn report(hang: &Hang, redactor: &Redactor) -> Vec<String> {
     lines
 }
 
-/// The wait of a process in words, as the end of a sentence that begins with its name.
+/// The wait of a process as the end of a sentence that begins with the process's name.
 fn words(hang: &Hang, process: &HungProcess, redactor: &Redactor) -> String {
     let of = |pids: &[u32]| {
         let names = pids.iter().take(ENDS);

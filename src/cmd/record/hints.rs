@@ -1,4 +1,4 @@
-//! The hint for a COMMAND that is not found: what was probably meant.
+//! Prints hints for a COMMAND that is not found: the command line that was probably meant.
 
 use std::ffi::OsString;
 use std::os::unix::ffi::OsStrExt;
@@ -9,7 +9,7 @@ use tr_text::called::TR;
 use super::options::Args;
 use crate::{args, errors};
 
-/// Says why COMMAND was not executed, and what was probably meant.
+/// Prints why COMMAND was not executed, and the command line that was probably meant.
 pub fn say_not_executed(args: &Args, errno: Option<Errno>) {
     if let (Some(errno), Some(command)) = (errno, args.command.first()) {
         errors::not_executed(command.as_bytes(), errno);
@@ -19,13 +19,13 @@ pub fn say_not_executed(args: &Args, errno: Option<Errno>) {
     }
 }
 
-/// A shell's builtins, which are no programs.
+/// The builtin commands of shells, which are no programs.
 const BUILTINS: [&str; 8] = [
     "cd", "source", ".", "export", "ulimit", "umask", "set", "eval",
 ];
 
-/// The command line that was probably meant by a COMMAND that is not found: a shell's line, a
-/// shell's assignment or builtin, or the value of an option that takes it after `=`.
+/// The command line that was probably meant by a COMMAND that is not found, because it is a line for a shell,
+/// an assignment or builtin of a shell, or the value of an option that needs `=` before it.
 fn meant(args: &Args) -> Option<String> {
     let [first, rest @ ..] = args.command.as_slice() else {
         return None;
@@ -48,14 +48,14 @@ fn meant(args: &Args) -> Option<String> {
     }
 }
 
-/// `tr record` with these options and this COMMAND, quoted for a shell.
+/// The command line `tr record` with these options and this COMMAND, quoted for a shell.
 fn record<'a>(options: &[&'a [u8]], command: impl Iterator<Item = &'a [u8]>) -> String {
     let begin: [&[u8]; 2] = [TR.name().as_bytes(), b"record"];
     let words = begin.into_iter().chain(options.iter().copied());
     tr_text::escape::command(words.chain(command))
 }
 
-/// The option with the value that follows it, and COMMAND without the value.
+/// The command line in which the option has the value that follows it, and COMMAND begins after the value.
 fn with_value(option: &str, value: &str, command: &[OsString]) -> String {
     let option = format!("{option}={value}");
     let command = command.iter().skip_while(|arg| *arg == "--");
@@ -63,12 +63,12 @@ fn with_value(option: &str, value: &str, command: &[OsString]) -> String {
     record(&options, command.map(|arg| arg.as_bytes()))
 }
 
-/// A shell's line as COMMAND.
+/// The command line that runs a line for a shell as COMMAND.
 fn by_shell(line: &[u8]) -> String {
     record(&[b"--", b"sh", b"-c"], std::iter::once(line))
 }
 
-/// `NAME=value`, as a shell reads it.
+/// Whether a word is an assignment as a shell reads it: `NAME=value`.
 fn is_assignment(word: &str) -> bool {
     let Some((name, _)) = word.split_once('=') else {
         return false;
@@ -80,7 +80,7 @@ fn is_assignment(word: &str) -> bool {
     begins && bytes.all(|byte| byte == b'_' || byte.is_ascii_alphanumeric())
 }
 
-/// Whether a word holds characters that a shell would not read as one word.
+/// Whether a word has characters that a shell would not read as part of one word.
 fn is_shell_line(word: &str) -> bool {
     word.contains(|letter: char| letter.is_whitespace() || "|&;<>$".contains(letter))
 }

@@ -1,8 +1,8 @@
-//! `tr record --status`: a line at the bottom of the terminal while COMMAND runs.
+//! Draws the line of `tr record --status` at the bottom of the terminal while COMMAND runs.
 //!
-//! The rows above it become the terminal's scrolling region (DECSTBM), so that COMMAND's output
-//! scrolls there as before. A program that draws the screen itself turns off the terminal's line
-//! mode: while that is off, nothing is drawn, and the whole screen is its own.
+//! The rows above it become the terminal's scrolling region (DECSTBM), so that COMMAND's output scrolls there
+//! as before. A program that draws the screen itself turns off the terminal's line mode: while that is off,
+//! nothing is drawn, and the whole screen is its own.
 
 use std::collections::HashMap;
 use std::fs::{File, OpenOptions};
@@ -21,20 +21,20 @@ use tr_text::units::shorten;
 
 use crate::layout;
 
-/// Rows that are left to COMMAND at least.
+/// The least number of rows of the terminal that are left to COMMAND.
 const ROWS: u16 = 4;
 
-/// The whole screen is the scrolling region; the cursor stays.
+/// The escape codes that make the whole screen the scrolling region again and leave the cursor where it is.
 const WHOLE: &[u8] = b"\x1b7\x1b[r\x1b8";
 
-/// The line, for the writing thread, and for the main thread that ends it.
+/// The terminal with the line, for the writing thread that draws it, and for the main thread that ends it.
 static SCREEN: Mutex<Option<Screen>> = Mutex::new(None);
 
 fn screen() -> MutexGuard<'static, Option<Screen>> {
     SCREEN.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// The watcher of a recording, if it is `wanted` and the terminal takes it.
+/// The watcher that draws the line, if it is `wanted` and the terminal supports it.
 pub fn watching(wanted: bool) -> Option<Watching> {
     let plain = layout::is_dumb() || layout::variable("CI").is_some();
     if !wanted || plain || !std::io::stderr().is_terminal() {
@@ -47,20 +47,20 @@ pub fn watching(wanted: bool) -> Option<Watching> {
     })
 }
 
-/// Gives the terminal back for a while.
+/// Removes the line for a while, because `tr` is stopped.
 fn pause() {
     if let Some(screen) = screen().as_mut() {
         screen.clear();
     }
 }
 
-/// Gives the terminal back for good.
+/// Removes the line at the end of the recording.
 pub fn leave() {
     pause();
     *screen() = None;
 }
 
-/// Gives the terminal back in a panic, which may have come while the line was drawn.
+/// Removes the line after a panic, which may have happened while the line was drawn.
 pub fn leave_at_once() {
     match SCREEN.try_lock() {
         Ok(mut screen) => {
@@ -74,15 +74,16 @@ pub fn leave_at_once() {
     }
 }
 
-/// The terminal.
+/// The terminal on which the line is drawn.
 struct Screen {
     terminal: File,
-    /// The number of rows when the scrolling region was made; `None` if there is no region.
+    /// The number of rows of the terminal when the scrolling region was made; `None` if there is no region.
     rows: Option<u16>,
 }
 
 impl Screen {
-    /// Opened anew: a write to it never waits, and COMMAND's descriptors stay as they are.
+    /// Opens the terminal a second time, so that a write to it never waits, and COMMAND's descriptors stay as
+    /// they are. `None` if that is impossible.
     fn open() -> Option<Screen> {
         let mut options = OpenOptions::new();
         options.read(true).write(true);
@@ -94,12 +95,12 @@ impl Screen {
         })
     }
 
-    /// `tr` is in the foreground.
+    /// Whether `tr` is in the foreground of the terminal.
     fn is_ours(&self) -> bool {
         nix::unistd::tcgetpgrp(&self.terminal) == Ok(nix::unistd::getpgrp())
     }
 
-    /// The terminal is in line mode and echoes, as a shell leaves it.
+    /// Whether the terminal is in line mode and echoes, as a shell leaves it.
     fn is_plain(&self) -> bool {
         let plain = LocalFlags::ICANON | LocalFlags::ECHO;
         tcgetattr(&self.terminal).is_ok_and(|settings| settings.local_flags.contains(plain))
@@ -131,14 +132,14 @@ impl Screen {
         let _ = self.terminal.write(out.as_bytes());
     }
 
-    /// Takes the region away, for a program that draws the screen itself.
+    /// Removes the scrolling region, for a program that draws the screen itself.
     fn release(&mut self) {
         if self.rows.take().is_some() {
             let _ = self.terminal.write(WHOLE);
         }
     }
 
-    /// Takes the region and the line away.
+    /// Removes the scrolling region and the line.
     fn clear(&mut self) {
         let Some(rows) = self.rows.take() else { return };
         let out = format!("\x1b7\x1b[r\x1b[{rows};1H\x1b[2K\x1b8");
@@ -146,14 +147,14 @@ impl Screen {
     }
 }
 
-/// The name of a process: the arguments of its last exec, or of its parent's.
+/// The name of a process: the arguments of its last exec, or of its parent's, and the task's name.
 type Name = Arc<(Argv, Comm)>;
 
-/// Keeps the living processes, and draws the line.
+/// Follows the living processes of COMMAND, and draws the line.
 struct Line {
     start: Ktime,
     living: HashMap<u32, Living<(Name, bool)>>,
-    /// Waits of threads, by tid.
+    /// The waits of threads that are under way, by tid.
     waits: HashMap<u32, Waits>,
 }
 

@@ -1,5 +1,5 @@
-//! What `tr record` says on standard error while nothing is wrong: at the start and at the end of
-//! a recording.
+//! Prints the notes of `tr record` on standard error while nothing is wrong, at the start and at the end of a
+//! recording.
 
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
@@ -21,7 +21,7 @@ use super::refusal::shown;
 use crate::called::program;
 use crate::errors;
 
-/// The notes that are printed when the recording has begun.
+/// The function that prints the notes when the recording has begun.
 pub fn on_begin(args: &Args, redactor: &Redactor) -> Notice {
     if args.quiet {
         return Notice(Arc::new(|_, _, _| {}));
@@ -33,7 +33,7 @@ pub fn on_begin(args: &Args, redactor: &Redactor) -> Notice {
     }))
 }
 
-/// Prints what ptrace changes for COMMAND, before it runs, where `auto` has taken it.
+/// Prints how ptrace changes what COMMAND does, before COMMAND runs, if `auto` has chosen ptrace.
 fn warn_of_ptrace(of: (&Args, &Redactor), method: RecordedBy, refusals: &[Error]) {
     let Some(Error::Tracing(cause)) = refusals.first() else {
         return;
@@ -52,7 +52,8 @@ fn warn_of_ptrace(of: (&Args, &Redactor), method: RecordedBy, refusals: &[Error]
     );
 }
 
-/// How everything can be recorded where BPF was refused for this reason, with a command line.
+/// A sentence about how everything can be recorded after BPF was refused for this reason, with a command
+/// line.
 fn more(cause: &tr_bpf::Error, record: &str) -> String {
     let remedy = match cause {
         tr_bpf::Error::Refused(refusal) => {
@@ -70,7 +71,7 @@ fn more(cause: &tr_bpf::Error, record: &str) -> String {
     remedy.unwrap_or_else(|| format!("to see why BPF fails ({cause}): --method bpf"))
 }
 
-/// Without COMMAND nothing else shows on a terminal that something is under way.
+/// Prints that the recording has begun, if there is no COMMAND: nothing else on a terminal would show it.
 fn say_begun(config: &Config) {
     use std::io::IsTerminal;
     if !config.command.argv.is_empty() || !std::io::stderr().is_terminal() {
@@ -90,7 +91,7 @@ fn say_begun(config: &Config) {
     eprintln!("tr: recording {what}; {end}");
 }
 
-/// Under sudo COMMAND is root's, and so are the files that it makes.
+/// Warns that COMMAND runs as root under sudo, so that the files that it makes belong to root.
 pub fn warn_of_root(args: &Args, redactor: &Redactor) {
     let root = nix::unistd::Uid::effective().is_root();
     let invoking = tr_output::invoking_user().filter(|(user, _)| root && !user.is_root());
@@ -109,7 +110,7 @@ pub fn warn_of_root(args: &Args, redactor: &Redactor) {
     );
 }
 
-/// The output stalls at the end.
+/// Prints that the output does not accept the end of the trace.
 pub fn say_waiting() {
     eprintln!(
         "tr: the command has ended, but the output blocks before the end of the trace; \
@@ -128,8 +129,8 @@ pub fn say_panicked(what: &str, command: bool) {
     eprintln!("tr: the recorder failed by a defect of its own, and what it recorded ends here{command}: {what}");
 }
 
-/// Prints losses and limits, then the size of the trace. With `--quiet`, only that the trace
-/// lacks its end.
+/// Prints losses and limits, then the size of the trace. With `--quiet`, it only prints that the trace lacks
+/// its end.
 pub fn tell(args: &Args, config: &Config, report: &Report) {
     let file = last_file(args, report);
     let file = file.map_or_else(|| "standard output".into(), errors::shown);
@@ -194,7 +195,7 @@ pub fn tell(args: &Args, config: &Config, report: &Report) {
     tell_full(report);
 }
 
-/// Prints that the recording ended at its limit of size.
+/// Prints that the recording ended because its file reached a limit of size.
 fn tell_full(report: &Report) {
     let Some(full) = &report.full else { return };
     let command = full.command.map_or_else(String::new, |end| {
@@ -209,7 +210,7 @@ fn tell_full(report: &Report) {
     );
 }
 
-/// The file of the recording, or of its last part; `None`: standard output.
+/// The file of the recording, or of its last part; `None` for standard output.
 fn last_file<'a>(args: &'a Args, report: &'a Report) -> Option<&'a Path> {
     match &report.parts {
         Some((_, Target::File(file))) => Some(file),
@@ -218,7 +219,7 @@ fn last_file<'a>(args: &'a Args, report: &'a Report) -> Option<&'a Path> {
     }
 }
 
-/// Prints the method that `auto` has taken instead of BPF, and the facts that it lacks.
+/// Prints the method that `auto` has chosen instead of BPF, and the facts that it does not record.
 fn tell_method(report: &Report) {
     if report.refusals.is_empty() {
         return;
@@ -234,7 +235,7 @@ fn tell_method(report: &Report) {
     eprintln!("tr: recorded by {method}: {what}; not known: {absent}");
 }
 
-/// Prints that programs lacked the rights of their setuid bits, and how they keep them.
+/// Prints that programs lacked the rights of their setuid bits, and how they can keep them.
 fn tell_rights(args: &Args, redactor: &Redactor, report: &Report) {
     if report.took_rights {
         eprintln!(
@@ -266,7 +267,8 @@ fn tell_losses(report: &Report) {
     }
 }
 
-/// Arguments cut, secrets masked, processes that go on; each with the option that changes it.
+/// Prints which arguments were cut, which secrets were masked and which processes go on, each with the option
+/// that changes it.
 fn tell_limits(args: &Args, report: &Report) {
     let (cut, masked) = (&report.tally.cut_arguments, report.tally.masked);
     let limit = format!(
@@ -308,7 +310,7 @@ fn tell_limits(args: &Args, report: &Report) {
     }
 }
 
-/// Prints the CPU time of tracing, and the next command.
+/// Prints the CPU time that tracing cost, and the command for the next step.
 fn tell_cost(args: &Args, report: &Report) {
     let next = match last_file(args, report) {
         Some(name) if cfg!(feature = "report") => {

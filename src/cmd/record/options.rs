@@ -156,7 +156,7 @@ impl Args {
         self.output.as_deref().unwrap_or(Path::new(open::DEFAULT))
     }
 
-    /// The tasks to follow; `None`: nothing is named.
+    /// The tasks that the options choose; `None` if they choose none and there is no COMMAND.
     pub fn follow(&self) -> Option<Follow> {
         if self.all {
             Some(Follow::All)
@@ -169,7 +169,7 @@ impl Args {
         }
     }
 
-    /// Refuses the options beside `--light` that clap cannot refuse.
+    /// Returns an error for options beside `--light` that clap cannot refuse.
     pub fn check_light(&self) -> Result<(), &'static str> {
         if self.light && self.method == Choice::Ptrace {
             return Err("--light needs --method bpf or sudo");
@@ -180,7 +180,7 @@ impl Args {
         Ok(())
     }
 
-    /// The way to record.
+    /// The way to record that the options request.
     pub fn choice(&self) -> Choice {
         if self.sudo {
             Choice::Sudo
@@ -189,8 +189,8 @@ impl Args {
         }
     }
 
-    /// An error keeps COMMAND from running, untraced: the user has named a method that is refused, or the
-    /// command line has a mistake.
+    /// Whether an error keeps COMMAND from running untraced: the user has named a method that is refused, or
+    /// the command line has a mistake.
     pub fn holds_command(&self, error: &Error) -> bool {
         if self.command.is_empty() {
             return true;
@@ -199,7 +199,7 @@ impl Args {
     }
 }
 
-/// The values of `--method`.
+/// The values of the option `--method`, with their names.
 const METHODS: [(Choice, &str); 4] = [
     (Choice::Auto, "auto"),
     (Choice::Bpf, "bpf"),
@@ -207,7 +207,7 @@ const METHODS: [(Choice, &str); 4] = [
     (Choice::Ptrace, "ptrace"),
 ];
 
-/// The values of `--containers`.
+/// The values of the option `--containers`, with their names.
 const CONTAINERS: [(Containers, &str); 3] = [
     (Containers::Mine, "mine"),
     (Containers::All, "all"),

@@ -1,4 +1,4 @@
-//! The errors that keep a recording from starting, and their remedies.
+//! Prints the errors that keep a recording from starting, and their remedies.
 
 use tr_record::{Error, SudoRefusal};
 use tr_redact::Redactor;
@@ -9,13 +9,13 @@ use super::options::Args;
 use crate::called::program;
 use crate::errors;
 
-/// An error's words, which can hold a path or a user's name.
+/// The text of an error, escaped, because it can contain a path or a user's name.
 pub fn shown(error: &Error) -> String {
     tr_text::escape::text(error.to_string().as_bytes())
 }
 
 /// Prints the error that keeps tracing from starting, its remedy, and whether COMMAND `runs` untraced. With
-/// `--quiet` a COMMAND that runs is told only of a file that it lacks.
+/// `--quiet`, for a COMMAND that runs, it only prints that a file is missing.
 pub fn explain(args: &Args, redactor: &Redactor, error: &Error, runs: bool) {
     if args.quiet && runs && !matches!(error, Error::Output(_) | Error::Format(_)) {
         return;
@@ -66,7 +66,8 @@ pub fn explain(args: &Args, redactor: &Redactor, error: &Error, runs: bool) {
     }
 }
 
-/// Prints command lines that make tracing possible. `again` is of [`arguments`].
+/// Prints command lines that make tracing possible. `again` has the arguments of the recording, as
+/// [`arguments`] returns them.
 fn remedy(args: &Args, cause: &tr_bpf::Error, again: &str) {
     match cause {
         tr_bpf::Error::Refused(refusal) => {
@@ -85,7 +86,7 @@ fn remedy(args: &Args, cause: &tr_bpf::Error, again: &str) {
     }
 }
 
-/// A command line that makes a refused `--method sudo` possible, or does without it.
+/// A command line that makes a refused `--method sudo` possible, or avoids it, with its purpose.
 fn sudo_remedy(refusal: &SudoRefusal, again: &str) -> (&'static str, String) {
     let program = program();
     match refusal {

@@ -1,4 +1,4 @@
-//! `--rotate`: its values, and the names of a recording's parts.
+//! Parses the values of `--rotate`, and makes the names of a recording's parts.
 
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
@@ -8,20 +8,21 @@ use tr_record::Rotation;
 
 use crate::args;
 
-/// The limit at which a part ends.
+/// A limit at which a part of a recording ends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Limit {
     Length(Duration),
     Size(u64),
 }
 
-/// Metadata and the living tasks of a machine at work take some 20 KB.
+/// The smallest size in bytes at which a part may end. The metadata and the living tasks of a machine at work
+/// take some 20 KB.
 const SMALLEST: u64 = 100 << 10;
-/// The events of a storm between two drains can take 1 MB.
+/// The smallest limit of a file's size in bytes. The events of a storm between two drains can take 1 MB.
 const LEAST_FILE: u64 = 1 << 20;
 const SHORTEST: Duration = Duration::from_secs(2);
 
-/// `1h`, `100M`: a length or a size, told by its unit.
+/// Parses a limit, whose unit shows whether it is a time or a size: `1h`, `100M`.
 pub fn limit(text: &str) -> Result<Limit, String> {
     let unit = text.trim_start_matches(|letter: char| letter.is_ascii_digit() || letter == '.');
     match unit {
@@ -37,7 +38,7 @@ pub fn limit(text: &str) -> Result<Limit, String> {
     }
 }
 
-/// `100M`: the size at which a recording ends (`--max-size`).
+/// Parses the size at which a recording ends (`--max-size`): `100M`.
 pub fn file_size(text: &str) -> Result<u64, String> {
     match args::size(text)? {
         size if size < LEAST_FILE => Err("a file must be at least 1M".to_owned()),
@@ -45,7 +46,7 @@ pub fn file_size(text: &str) -> Result<u64, String> {
     }
 }
 
-/// The rotation by these limits; the last of a kind counts.
+/// The rules for rotation by these limits; `None` if there are none. The last limit of a kind counts.
 pub fn rotation(limits: &[Limit]) -> Option<Rotation> {
     let length = |limit: &Limit| match limit {
         Limit::Length(length) => Some(*length),
@@ -62,8 +63,8 @@ pub fn rotation(limits: &[Limit]) -> Option<Rotation> {
     })
 }
 
-/// `trace.bin` → `trace.20261125T163437Z.bin`: the moment in which the part begins, in UTC. One with a
-/// number, `…Z_2.bin`, sorts after it.
+/// The name of a part's file: `trace.bin` → `trace.20261125T163437Z.bin`, with the time in UTC at which the
+/// part begins. A name with a number, `…Z_2.bin`, sorts after it.
 fn name(output: &Path, real: u64, number: Option<u32>) -> PathBuf {
     let moment = tr_text::units::rfc3339(real);
     let moment: String = moment
