@@ -1,4 +1,4 @@
-//! The columns of times, and arguments, in JSON documents and tables.
+//! Makes the columns of times, and arguments, in JSON documents and tables.
 
 use tr_analyze::model::{self, Basis};
 use tr_format::event::Argv;
@@ -33,8 +33,8 @@ pub(crate) struct ShownTimes {
     pub spare: bool,
 }
 
-/// A column of times. The variants are in the order in which people see the columns. Place 1 is free for the time that
-/// these times are parts of.
+/// A column of times. The variants are in the order in which people see the columns. Place 1 is left to the
+/// column with the sum of these times.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum TimeColumn {
     OnCpu = 0,

@@ -1,4 +1,4 @@
-//! The functions of sampled stacks as tables.
+//! Shows the functions of sampled stacks as tables.
 
 use serde_json::{json, Value};
 use tr_format::stack::Doing;

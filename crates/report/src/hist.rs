@@ -1,4 +1,4 @@
-//! Histograms as text and as tables: the text as bcc's `cpudist` and `runqlat` draw them.
+//! Shows histograms as text and as tables. The text looks like that of bcc's `cpudist` and `runqlat`.
 
 use serde_json::json;
 use tr_format::event::CpuId;
@@ -14,7 +14,7 @@ const STARS: usize = 40;
 /// The width in columns of a row of a histogram without its bar.
 const ROW: usize = 38;
 
-/// The number of the durations, which `what` names, with their sum and quantiles, in words.
+/// The number of the durations, which `what` names, with their sum and quantiles, as lines of text.
 pub fn summary(hist: &Hist, what: &str) -> Vec<String> {
     let mut parts = vec![format!("{} {what}", units::count(hist.count()))];
     let quantile = |permille| units::time(hist.quantile(permille).unwrap_or(0));
@@ -35,7 +35,7 @@ pub fn summary(hist: &Hist, what: &str) -> Vec<String> {
     parts
 }
 
-/// Draws a histogram as `cpudist` does, with the time of each slot if there is room.
+/// Draws a histogram in the way of `cpudist`, with the time of each slot if there is room.
 pub fn draw(hist: &Hist, out: &mut Page, style: &Style) {
     let slots = hist.slots();
     let most = slots.iter().map(|slot| slot.count).max().unwrap_or(0);
@@ -107,7 +107,8 @@ impl<'r> HistRow<'r> {
     }
 }
 
-/// A table with the number of `what`, their sum and quantiles in each row.
+/// A table with a row for each histogram: the number of its durations, which `what` names, their sum and
+/// quantiles.
 pub fn table<'a>(what: &str) -> Table<'a, HistRow<'a>> {
     let quantile =
         |permille| move |row: &HistRow<'_>| Cell::known(row.hist.quantile(permille), Cell::Time);
@@ -127,7 +128,8 @@ pub fn table<'a>(what: &str) -> Table<'a, HistRow<'a>> {
         .data("slots", |row| json!(row.hist.slots()))
 }
 
-/// The slots of histograms as CSV. `with_cpus` is whether some of the histograms belong to CPUs.
+/// The slots of histograms as CSV, for groups of threads or for CPUs. `with_cpus` is whether some of the
+/// histograms belong to CPUs.
 pub fn csv<'a>(
     rows: impl IntoIterator<Item = HistRow<'a>>,
     with_cpus: bool,

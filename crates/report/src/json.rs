@@ -1,7 +1,6 @@
-//! `tr analyze --format json`, schema `tr.analysis/1`
-//! (`schema/analysis.schema.json`). Times are in ns since the start of the
-//! trace; an unknown value is `null`, never 0. Fields are added, never renamed.
-//! Bytes that are not UTF-8 become U+FFFD.
+//! Writes `tr analyze --format json`, schema `tr.analysis/1` (`schema/analysis.schema.json`). Times are in ns
+//! since the start of the trace; an unknown value is `null`, never 0. Fields are added, never renamed. Bytes
+//! that are not UTF-8 become U+FFFD.
 
 use std::collections::BTreeMap;
 use std::io;
@@ -276,14 +275,14 @@ pub fn clocks(quality: &model::Quality) -> Option<impl Serialize> {
     quality.clocks.as_ref().map(Clocks::new)
 }
 
-/// The rows of `--by`, except for processes.
+/// The rows of the groups that `--by` requests, with the kind of the groups; `None` if these are processes.
 fn rows(view: &View<'_>) -> Option<(By, Value)> {
     let by = view.ask.by.filter(|by| *by != By::Process)?;
     Some((by, Top::new(view).json_rows()))
 }
 
-/// The chosen processes in the order of their start or of `--sort`. `--top` limits
-/// them, unless there are rows: then it limits those.
+/// The chosen processes in the order of their start or of `--sort`. `--top` limits their number, unless there
+/// are rows of groups, whose number it limits then.
 fn processes(view: &View<'_>, has_rows: bool) -> Vec<ProcessIx> {
     let ask = view.ask;
     let most = if has_rows { usize::MAX } else { ask.most() };

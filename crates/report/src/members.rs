@@ -1,4 +1,4 @@
-//! The first columns of a table whose rows are groups of threads.
+//! Makes the first columns of a table whose rows are groups of threads.
 
 use tr_insight::members::Members;
 use tr_insight::query::By;

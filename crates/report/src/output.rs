@@ -1,4 +1,4 @@
-//! The output formats of a report.
+//! Defines the output formats that each report has.
 
 use serde_json::Value;
 use tr_text::page::Page;

@@ -1,6 +1,6 @@
-//! Texts that the build has packed (`build.rs`).
+//! Unpacks texts that the build has packed (`build.rs`).
 
-/// The text of a packed file, by the file's name. It is unpacked at the first use.
+/// Gives the text of a packed file, by the file's name. It is unpacked at the first use.
 macro_rules! text {
     ($name:literal) => {{
         static TEXT: std::sync::LazyLock<String> = std::sync::LazyLock::new(|| {

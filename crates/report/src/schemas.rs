@@ -9,7 +9,7 @@ pub const NAMES: [&str; 7] = [
     "analyze", "diff", "pipeline", "dump", "predict", "shards", "summary",
 ];
 
-/// The schema of the document that a subcommand writes.
+/// The JSON Schema of the document that the subcommand with this name writes.
 pub fn of(name: &str) -> Option<&'static str> {
     Some(match name {
         "analyze" => text!("analysis.schema.json"),

@@ -1,4 +1,4 @@
-//! The size of a runner in words and in JSON.
+//! Words the size of a runner that would suffice, and writes it in JSON.
 
 use std::cmp::Reverse;
 
@@ -10,11 +10,11 @@ use tr_insight::view::View;
 use tr_insight::{label, memory};
 use tr_text::units;
 
-/// The longest name in columns of the process with the most memory.
+/// The width in columns of the longest name of the process with the most memory.
 const NAME: usize = 30;
 
-/// The sentences about the resources that a job needs, and the size that would do. There are none if only the CPUs are
-/// known and no fewer CPUs would do.
+/// Sentences about the resources that a job needs, and the size of a runner that would suffice. There are
+/// none if only the CPUs are known and no fewer would suffice.
 pub(crate) fn words(view: &View<'_>, size: &RunnerSize) -> Vec<String> {
     let proposal = proposal(size);
     let has_disk = size.disk.is_some_and(|disk| disk.is_noticeable());
@@ -33,7 +33,7 @@ pub(crate) fn words(view: &View<'_>, size: &RunnerSize) -> Vec<String> {
     used.into_iter().flatten().collect()
 }
 
-/// The title of the line with these words, which is the title of their first fact.
+/// The title of the line that the sentences about a size are in. It is the title of their first fact.
 pub(crate) fn lead(size: Option<&RunnerSize>) -> &'static str {
     match size.and_then(|size| size.memory) {
         Some(_) => "Memory",
@@ -114,7 +114,7 @@ fn proposal(size: &RunnerSize) -> Option<String> {
     ))
 }
 
-/// The size in JSON.
+/// The size of a runner in JSON.
 pub(crate) fn json(size: &RunnerSize) -> Value {
     let memory = size.memory.map(|memory| {
         json!({

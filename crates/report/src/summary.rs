@@ -1,4 +1,4 @@
-//! `tr summary`: ten lines for the page of a CI job.
+//! Writes `tr summary`: ten lines for the page of a CI job.
 
 mod chart;
 mod ci;
@@ -33,7 +33,7 @@ use chart::Chart;
 
 /// The largest number of changes, of steps, of shares of the path and of warnings in a summary.
 const MOST: usize = 3;
-/// The longest name in a summary, in columns. Command lines are long.
+/// The width in columns of the longest name in a summary. Command lines are long.
 const NAME: usize = 60;
 
 /// The addresses of pages that the summary links to.
@@ -43,7 +43,7 @@ pub struct Links<'a> {
     pub artifact: Option<&'a str>,
 }
 
-/// The summary. The text of each fact is escaped for a terminal, not yet for Markdown.
+/// The facts of a summary. Their texts are escaped for a terminal, and not yet for Markdown.
 #[derive(Default)]
 pub struct Summary {
     command: String,
@@ -51,7 +51,7 @@ pub struct Summary {
     facts: Vec<String>,
     warnings: Vec<String>,
     verdict: Option<String>,
-    /// The first word of the verdict: the side, code or machine, that the time belongs to.
+    /// The first word of the verdict: whether the time belongs to the side of the code or of the machine.
     blame: Option<&'static str>,
     advice: Vec<Advice>,
     /// The forecast for all advised changes together.
@@ -281,7 +281,7 @@ impl Summary {
 }
 
 impl Summary {
-    /// The lines about the failures that matter. `name` and `text` escape them.
+    /// Lines of text about the failures that matter. `name` and `text` escape them.
     fn failed(&self, name: fn(&str) -> String, text: fn(&str) -> String) -> Vec<String> {
         let label = |failed: &Failure| name(&units::shorten(&failed.name(), NAME));
         let told = &self.failures.told;
@@ -318,7 +318,7 @@ impl<'a> Links<'a> {
     }
 }
 
-/// The target of a Markdown link between `<` and `>`.
+/// A link as the target of a Markdown link, between `<` and `>`.
 fn address(link: &str) -> String {
     let mut out = String::new();
     for c in link.chars() {
@@ -339,7 +339,7 @@ fn said(advice: &Advice) -> String {
     format!("{}: {} (saves {gain})", advice.finding, advice.action)
 }
 
-/// The words for COMMAND's exit status and wall time.
+/// The text for COMMAND's exit status and wall time.
 fn outcome(analysis: &Analysis) -> String {
     let wall = exit::wall(analysis);
     match analysis.summary.as_ref().map(|summary| summary.status) {

@@ -1,6 +1,6 @@
-//! Tables of the page's document: a column for each property.
+//! Defines tables of the page's document, in which each property has a column.
 
-/// Defines a struct of columns, and the function that adds a row.
+/// Defines a struct whose fields are the columns of a table, and the function that adds a row.
 macro_rules! columns {
     ($name:ident($($arg:ident: $type:ty),*) { $($column:ident: $of:ty = $value:expr,)* }) => {
         #[derive(Default, serde::Serialize)]

@@ -1,4 +1,4 @@
-//! The digits of the times of single processes in a page.
+//! Rounds the times of single processes on a page.
 
 use tr_analyze::model::Analysis;
 
@@ -7,7 +7,7 @@ use tr_analyze::model::Analysis;
 /// exact.
 const EXACT: usize = 20_000;
 
-/// The number of digits that a page prints of a time.
+/// The number of digits with which a page prints a time.
 const PRINTED: u32 = 3;
 
 /// The least number of units into which the recording's time is divided when times are rounded: some fifty in each
@@ -35,7 +35,7 @@ impl Digits {
         self.unit.is_some()
     }
 
-    /// Rounds a sum of times, or of bytes, to the precision of the page.
+    /// Rounds a sum of times in ns, or of bytes, to the precision of the page.
     pub fn amount(self, amount: u64) -> u64 {
         match self.unit {
             Some(_) => rounded(amount, last_digit(amount)),
@@ -43,24 +43,24 @@ impl Digits {
         }
     }
 
-    /// Rounds a point in time to the unit of points in time.
+    /// Rounds a point in time, in ns, to the unit of points in time.
     pub fn place(self, ns: u64) -> u64 {
         self.unit.map_or(ns, |unit| rounded(ns, unit))
     }
 
-    /// Rounds a length of time that is drawn to the unit of points in time, or to a smaller unit.
+    /// Rounds a length of time that is drawn, in ns, to the unit of points in time, or to a smaller unit.
     pub fn length(self, ns: u64) -> u64 {
         self.unit
             .map_or(ns, |unit| rounded(ns, unit.min(last_digit(ns))))
     }
 }
 
-/// The unit of the last digit of a number that is printed.
+/// The value of the last digit of a number that is printed: 1, 10, 100 and so on.
 fn last_digit(number: u64) -> u64 {
     power_of_ten(number / 10_u64.pow(PRINTED - 1))
 }
 
-/// The largest power of ten up to a number; at least 1.
+/// The largest power of ten that is not above `most`; at least 1.
 fn power_of_ten(most: u64) -> u64 {
     10_u64.pow(most.checked_ilog10().unwrap_or(0))
 }

@@ -44,7 +44,7 @@ use tr_text::strings::Strings;
 use tr_text::words::STATES;
 use tr_text::{escape, units};
 
-/// The most bytes of the texts of a page that are longer than a line, uncompressed.
+/// The largest number of bytes of the texts of a page that are longer than a line, before compression.
 const TEXTS: usize = 8 << 20;
 
 /// The largest number of processes that a page lists for a change that would save time.
@@ -59,27 +59,27 @@ const SAMPLES: usize = 2_000;
 
 #[derive(Serialize)]
 pub struct Document {
-    /// The layout's version; the same file has the page that reads it.
+    /// The version of the layout of the data. The same file has the page that reads it.
     version: u32,
     trace: Trace,
     totals: Totals,
-    /// The time by the number of tasks on a CPU.
+    /// The time in which exactly n tasks were on a CPU, by n.
     concurrency: Vec<u64>,
     concurrency_unknown: u64,
-    /// The shares of the CPU time, in words.
+    /// The shares of the machine's CPU time, as text.
     shares: Vec<String>,
-    /// The shares of the CPU time, in nanoseconds.
+    /// The shares of the machine's CPU time, in nanoseconds.
     cpu_time: Shares,
     warnings: Vec<String>,
     failures: FailureRows,
-    /// `None`: no time is known.
+    /// The verdict on the whole build; `None` if no time is known.
     verdict: Option<VerdictRow>,
     advice: Vec<Change>,
     combined: Option<String>,
     anomalies: Vec<String>,
     clocks: Vec<String>,
     strings: Vec<String>,
-    /// Times of single processes have three digits.
+    /// Whether times of single processes are rounded to three digits.
     rounded: bool,
     processes: Processes,
     threads: Threads,
@@ -87,19 +87,19 @@ pub struct Document {
     path: Option<Path>,
     path_title: &'static str,
     steps: Steps,
-    /// The step that could tell its tests.
+    /// The name of a step that could show its tests but does not, if there is one.
     untold: Option<String>,
-    /// The columns of what the wall time of a step went to.
+    /// The names of the columns for the uses of a step's wall time.
     uses: Vec<&'static str>,
     connections: Connections,
-    /// The number of connections, if some are left out.
+    /// The number of all connections, if some are left out.
     connections_of: usize,
     counters: Counters,
     /// The names of the states of a thread.
     states: [&'static str; 5],
     kinds: Vec<KindRow>,
     segments: Sizes,
-    /// The sizes of the stacks, for a recording with stacks.
+    /// The sizes of the data about stacks, for a recording with stacks.
     #[serde(skip_serializing_if = "Option::is_none")]
     stacks: Option<StackSizes>,
 }
@@ -235,7 +235,7 @@ object! {
     }
 }
 
-/// The facts of a process that its own row does not have.
+/// The facts about a process that its own row on the page needs from elsewhere.
 #[derive(Clone, Copy)]
 struct Around<'a> {
     /// The row of the innermost step at the end of the process.
@@ -245,7 +245,7 @@ struct Around<'a> {
 }
 
 impl Around<'_> {
-    /// A sum in the page's digits.
+    /// Rounds a sum of times or of bytes to the precision of the page.
     fn amount(&self, amount: Option<u64>) -> Option<u64> {
         amount.map(|amount| self.digits.amount(amount))
     }
@@ -332,7 +332,7 @@ columns!(Connections(analysis: &Analysis, bar: &Bar, strings: &mut Strings) {
     received: Option<u64> = bar.bytes.map(|(_, received)| received),
 });
 
-/// A connection or a DNS query.
+/// A connection or a DNS query, drawn as a bar over time.
 struct Bar {
     thread: Option<ThreadIx>,
     name: String,
@@ -405,7 +405,7 @@ fn connections(analysis: &Analysis, strings: &mut Strings) -> Connections {
     columns
 }
 
-/// The samples of the machine's counters: of many every second one, or fewer.
+/// The samples of the machine's counters. If there are too many, every second one, or fewer.
 fn counters(analysis: &Analysis) -> Counters {
     let mut columns = Counters::default();
     let step = analysis.machine.counters.len() / SAMPLES + 1;
@@ -415,7 +415,7 @@ fn counters(analysis: &Analysis) -> Counters {
     columns
 }
 
-/// The times of an owner by state.
+/// The times of a step or a program on the critical path, by the state of the thread.
 pub type StateTimes = [u64; 5];
 
 object! {
@@ -454,18 +454,19 @@ columns!(Pieces(step: &PathPiece) {
     inferred: u8 = step.inferred.into(),
 });
 
-/// The critical path: consecutive segments.
+/// The critical path as consecutive pieces.
 #[derive(Serialize)]
 struct Path {
     from: u64,
     #[serde(flatten)]
     pieces: Pieces,
-    /// The name, the time, the number of stays, and the place in `states`.
+    /// The kinds of use of the path's time, by program: the name, the time in nanoseconds, the number of stays on the
+    /// path, and the place in `states` of each.
     shares: Vec<(String, u64, u64, usize)>,
     owners: Vec<Owner>,
-    /// The path by step says more than the path by program.
+    /// Whether the path is shown by step, because that says more than by program.
     by_step: bool,
-    /// The waits on the critical path, the longest first.
+    /// The kinds of waits on the critical path, the longest first.
     waits: Vec<Wait>,
 }
 
@@ -685,7 +686,7 @@ fn states(spent: &ByKind) -> StateTimes {
     times
 }
 
-/// The path's time off CPU by kind, the kind with the longest time first.
+/// The time off CPU on the critical path by kind. The kind with the longest time is first.
 fn waits(owners: &[StepShare]) -> Vec<Wait> {
     let wait = |kind: Kind| {
         let times = owners.iter().map(|owner| owner.spent.of(kind));
@@ -713,9 +714,9 @@ struct PathPiece {
     inferred: bool,
 }
 
-/// The path's segments. If there are too many, consecutive ones are merged until
-/// they are long enough; they have the thread, the share and the owner of the longest of them.
-/// The shares' times stay exact.
+/// The pieces of the critical path for the page. If there are too many, consecutive ones are merged until
+/// they are long enough; a merged piece has the thread, the share and the owner of its longest part. The
+/// shares' times stay exact.
 fn merged(all: impl Iterator<Item = PathPiece>, count: usize, whole: u64) -> Vec<PathPiece> {
     if count <= PIECES {
         return all.collect();

@@ -1,10 +1,9 @@
-//! `tr report`: one HTML file that needs nothing else.
+//! Writes the page of `tr report`: one HTML file that needs nothing else.
 //!
-//! `web/dist` has the page's script and style, built from `web/`, so that this
-//! crate builds without Node. This module adds the data. No part of a trace
-//! becomes markup: the title is escaped, and all else is in a compressed blob that
-//! the script shows as text. The page's Content-Security-Policy allows that one
-//! script and the one that unpacks it, and no loading.
+//! `web/dist` has the page's script and style, built from `web/`, so that this crate builds without Node.
+//! This module adds the data. No part of a trace becomes markup: the title is escaped, and all else is in a
+//! compressed blob that the script shows as text. The page's Content-Security-Policy allows that one script
+//! and the one that unpacks it, and no loading.
 
 #[macro_use]
 mod columns;
@@ -32,7 +31,7 @@ const HEAD: &str = include_str!("../../web/src/head.html");
 const PAGE: &str = include_str!("../../web/src/page.html");
 /// The HTML page for an untraced run. It has no script.
 const UNTRACED: &str = include_str!("../../web/src/untraced.html");
-/// The HTML page for a verdict. It has no script.
+/// The HTML page with a verdict, for `tr diff` and others. It has no script.
 const VERDICT: &str = include_str!("../../web/src/diff.html");
 /// The HTML page for a forecast.
 const FORECAST: &str = include_str!("../../web/src/predict.html");

@@ -1,10 +1,9 @@
-//! The threads' timelines, in as much detail as a page has room for.
+//! Reduces the threads' timelines to as much detail as a page has room for.
 //!
-//! A page has up to [`ROOM`] stretches as they are. Of more, stretches shorter
-//! than a *grain* are merged until they are as long as one; such a piece has the
-//! share of each state. Longer stretches keep their exact ends: details visible
-//! without zooming in stay sharp. Samples of a recording without scheduling events are such
-//! pieces from the start.
+//! A page has up to [`ROOM`] stretches as they are. If there are more, stretches shorter than a *grain* are
+//! merged until they are as long as one; such a piece has the share of each state. Longer stretches keep
+//! their exact ends: details visible without zooming in stay sharp. Samples of a recording without scheduling
+//! events are such pieces from the start.
 
 use std::sync::LazyLock;
 
@@ -24,7 +23,7 @@ pub const ROOM: u64 = 500_000;
 pub struct Segments {
     /// The length in nanoseconds below which stretches are merged; 0 if none are.
     pub grain: u64,
-    /// The unit of the lengths in nanoseconds.
+    /// The unit of the pieces' lengths, in nanoseconds.
     pub unit: u64,
     /// The number of pieces of each thread.
     pub counts: Vec<u64>,
@@ -57,8 +56,8 @@ impl Segments {
 /// The number of stretches in the sample by which the length for merging is chosen.
 const SAMPLE: u64 = 1_000_000;
 
-/// A kind of pieces: its words; the state of the thread as an index into [`tr_text::words::STATES`]; and for waits for
-/// storage, the part: 0 for fsync, 1 for page faults, 2 for all else.
+/// A kind of pieces: its words; the state of the thread as an index into [`tr_text::words::STATES`]; and for
+/// waits for storage, which waits they are: 0 for fsync, 1 for page faults, 2 for all others.
 pub type KindRow = (&'static str, usize, Option<u8>);
 
 /// A kind of pieces of a thread's life.
@@ -72,7 +71,7 @@ enum PieceKind {
     Off(WaitReason, usize, Option<Storage>),
 }
 
-/// A part of the waits for storage.
+/// The kinds of waits for storage that are distinguished.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Storage {
     Sync,
@@ -187,7 +186,7 @@ fn share(doing: Bucket) -> usize {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Piece {
     One(Stretch),
-    /// Several stretches that were merged, with the time of each share.
+    /// Several stretches that were merged, with the time in ns of each state's share.
     Mixed([u64; 5]),
 }
 
@@ -199,7 +198,7 @@ impl Piece {
         }
     }
 
-    /// The time of each share of the piece, in nanoseconds.
+    /// The time of each state's share in the piece, in nanoseconds.
     fn times(&self) -> [u64; 5] {
         match self {
             Piece::One(stretch) => {

@@ -1,8 +1,8 @@
-//! Sampled stacks, as much of them as a page has room for.
+//! Reduces sampled stacks to as many as a page has room for.
 //!
-//! A stack is a number: its caller's stack, and one function more. Frames of one function at
-//! different addresses are one, so that the stacks are those that a flame graph draws. Samples
-//! keep their time, by which the page sums up any span of it.
+//! A stack is a number: its caller's stack, and one function more. Frames of one function at different
+//! addresses are one, so that the stacks are those that a flame graph draws. Samples keep their time, by
+//! which the page sums up any span of it.
 
 use std::cmp::Reverse;
 use std::collections::HashMap;
@@ -21,12 +21,13 @@ use tr_insight::functions::{wait_of, SampleSum};
 /// The largest amounts of stack data on a page. A sample has 2 to 6 bytes in the file.
 #[derive(Clone, Copy, Debug)]
 pub struct Room {
-    /// The number of samples on a CPU. If there are more, several consecutive samples of a thread are merged into one.
+    /// The largest number of samples on a CPU. If there are more, several consecutive samples of a thread are
+    /// merged into one.
     pub samples: usize,
-    /// The number of waits. If there are more, the shortest are left out.
+    /// The largest number of waits. If there are more, the shortest are left out.
     pub waits: usize,
-    /// The number of stacks. If there are more, the stacks with the least time are left out, and their samples have
-    /// none.
+    /// The largest number of stacks. If there are more, the stacks with the least time are left out, and
+    /// their samples have no stack.
     pub stacks: usize,
 }
 
@@ -52,7 +53,7 @@ pub struct Function {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Sample {
     pub thread: ThreadIx,
-    /// The task's activity as the [`kind`] of a piece: on a CPU, or what it waited for.
+    /// The activity of the task as the [`kind`] of a piece: on a CPU, or the reason of its wait.
     pub kind: u8,
     /// The time of the sample. For a sample of a wait, it is the end of the wait.
     pub at: Ktime,
@@ -65,7 +66,7 @@ pub struct Sample {
 /// The samples of all threads, with the stacks and functions that their numbers mean.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Stacks {
-    /// The unit of the samples' times, ns.
+    /// The unit of the samples' times, in ns.
     pub unit: u64,
     /// The number of consecutive samples on a CPU that are merged into one.
     pub together: usize,
@@ -76,9 +77,9 @@ pub struct Stacks {
     pub callers: Vec<(u32, u32)>,
     /// The samples in the order of the threads, then of time.
     pub samples: Vec<Sample>,
-    /// The samples that have no stack because their stack is left out.
+    /// The sum of the samples whose stack is left out.
     pub cut: SampleSum,
-    /// The waits that are left out because they are short.
+    /// The sum of the waits that are left out because they are short.
     pub short: SampleSum,
     /// The number of samples of each thread.
     counts: Vec<u64>,
@@ -250,8 +251,8 @@ impl<'a> Numbers<'a> {
         numbers
     }
 
-    /// Gives a number to a stack. It goes outwards up to a caller that has a number, and then back. Each frame of the
-    /// trace is visited once, however deep and many its stacks are.
+    /// Gives a number to a stack of the trace. It goes outwards up to a caller that has a number, and then
+    /// back. Each frame of the trace is visited once, however deep and many its stacks are.
     fn add(&mut self, stack: u32) -> Option<()> {
         let mut frames = Vec::new();
         let mut at = stack;

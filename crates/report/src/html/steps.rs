@@ -1,4 +1,4 @@
-//! Steps, tests and marks in the page, with what `--report steps` tells of them.
+//! Shows steps, tests and marks on the page, with the facts of `--report steps`.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -18,7 +18,7 @@ use tr_text::units;
 
 /// The largest number of steps on a page.
 const STEPS: usize = 20_000;
-/// How finely a page shows what the time of a step went to.
+/// The detail with which a page shows how the time of a step was used.
 const FINENESS: Fineness = Fineness {
     of_step: 64,
     of_all: 4_000,
@@ -26,7 +26,7 @@ const FINENESS: Fineness = Fineness {
 /// The number of units into which a step's wall time is divided in its course.
 const WHOLE: u64 = 1000;
 
-/// A step, with what is known of it.
+/// A step with the facts about it that a page shows.
 struct StepRow<'a> {
     step: &'a Step,
     /// The title of the step, if it differs from the step's name.
@@ -34,9 +34,10 @@ struct StepRow<'a> {
     /// The row of the step around it.
     parent: Option<u32>,
     times: &'a StepTimes,
-    /// The parts of its wall time in their order.
+    /// The parts of the step's wall time, in the order of time.
     course: &'a [CoursePart],
-    /// The part of the step's wall time in which no step inside it was running, if the step contains others.
+    /// The time in ns of the step's wall time in which no step inside it was running, if the step contains
+    /// others.
     unexplained: Option<u64>,
     /// The verdict on the step, if something stands out.
     verdict: Option<&'a Verdict>,
@@ -76,7 +77,7 @@ columns!(Steps(analysis: &Analysis, row: &StepRow<'_>, strings: &mut Strings) {
     after: Vec<u32> = row.after.clone(),
 });
 
-/// The error of a step's place in time, if it is at least a hundredth of the step's wall time.
+/// The error in ns of a step's place in time, if it is at least a hundredth of the step's wall time.
 fn place_error_of(step: &Step) -> Option<u64> {
     let error = step.place_error.filter(|error| *error > 0)?;
     (error.saturating_mul(100) >= step.wall()).then_some(error)
@@ -98,8 +99,8 @@ fn uses(analysis: &Analysis, row: &StepRow<'_>) -> Vec<Option<u64>> {
     spent.map_or_else(Vec::new, |spent| told(spent).collect())
 }
 
-/// The parts of a step's course: their columns and their shares of the whole, alternating. A share too small for a unit
-/// is added to the next part.
+/// The parts of a step's wall time in the order of time: their columns and their shares of the whole,
+/// alternating. A share too small for a unit is added to the next part.
 fn course(parts: &[CoursePart]) -> Vec<u32> {
     let whole = parts.iter().map(|part| u128::from(part.ns)).sum::<u128>();
     let (mut out, mut end, mut drawn) = (Vec::new(), 0u128, 0u32);
@@ -122,7 +123,7 @@ fn course(parts: &[CoursePart]) -> Vec<u32> {
     out
 }
 
-/// The parts of a step's time, in words.
+/// The uses of a step's time, as text.
 fn spent(row: &StepRow<'_>) -> String {
     let result = row.step.result.clone();
     let spent = row.times.spent.filter(|_| !row.step.is_moment());

@@ -1,4 +1,4 @@
-//! The changes that would save time.
+//! The report on the changes that would save time.
 
 use serde_json::{json, Value};
 use tr_analyze::model::{Basis, ProcessIx};
@@ -83,7 +83,7 @@ impl<'a> AdviceReport<'a> {
     }
 }
 
-/// Writes the verdict, the first changes, a line each, and what these have in common.
+/// Writes the verdict and the first changes, with one line each, and what all these changes have in common.
 pub(super) fn lines(out: &mut Page, advised: &BuildAdvice, most: usize) {
     verdict(out, advised);
     let changes: Vec<&Advice> = advised.to_change().take(most).collect();

@@ -1,4 +1,4 @@
-//! Our figures beside the kernel's, see [`tr_insight::audit`].
+//! The report that compares the sums over events with the kernel's own sums, see [`tr_insight::audit`].
 
 use serde_json::Value;
 
@@ -10,7 +10,8 @@ use tr_text::table::{Cell, Table};
 use tr_text::units;
 use tr_text::words::{RUN_QUEUE, UNKNOWN};
 
-/// The words that compare a sum by the events with the kernel's sum. `unknown` is the unknown part of the time.
+/// The text that compares a sum over events with the kernel's sum. `unknown` is the part of the time in ns
+/// that is unknown.
 fn beside(events: u64, unknown: u64, kernel: u64) -> String {
     let unknown = match unknown {
         0 => String::new(),
@@ -28,7 +29,7 @@ fn beside(events: u64, unknown: u64, kernel: u64) -> String {
     )
 }
 
-/// The difference of a figure from its expected value in percent, with its sign.
+/// The difference of a figure from its expected value in percent, with its sign, as text.
 fn off(is: u64, should: u64) -> String {
     if should == 0 {
         return "–".into();
@@ -97,7 +98,7 @@ impl Report for Audit {
     }
 }
 
-/// The columns of the tasks with the largest differences.
+/// The table of the tasks whose sums differ most.
 fn table<'a>() -> Table<'a, &'a Worst> {
     Table::new("the largest differences", |worst: &&Worst| {
         worst.label.clone()

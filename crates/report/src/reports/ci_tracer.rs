@@ -1,5 +1,4 @@
-//! The stream that the D3 viewers of ci-tracer read: a JSON array with an object
-//! a line.
+//! Writes the stream that the D3 viewers of ci-tracer read: a JSON array with one object in each line.
 //!
 //! | object | meaning |
 //! | --- | --- |
@@ -11,12 +10,10 @@
 //! | `{"cpu": PID, "v": MS}` | milliseconds on a CPU in that interval, over all threads |
 //! | `{"end": S}` | length of the recording in seconds |
 //!
-//! A cgroup comes before its first process, a parent before its child, a process
-//! before its first value. The viewer draws the values between two `ts` from the
-//! first one on; so a `ts` without values ends the last interval. Milliseconds
-//! have up to six decimals: every value is exact, and a process's values add up
-//! to its time on a CPU. The viewer gives the values of a reused pid to its last
-//! process.
+//! A cgroup comes before its first process, a parent before its child, a process before its first value. The
+//! viewer draws the values between two `ts` from the first one on; so a `ts` without values ends the last
+//! interval. Milliseconds have up to six decimals: every value is exact, and a process's values add up to its
+//! time on a CPU. The viewer gives the values of a reused pid to its last process.
 
 use std::collections::BTreeSet;
 use std::io::{self, Write};
@@ -48,7 +45,7 @@ fn string(value: &impl Serialize) -> io::Result<String> {
     json::safe(value, CompactFormatter)
 }
 
-/// Writes the stream.
+/// Writes the stream of the chosen processes.
 pub fn render(view: &View, series: &Series) -> io::Result<Vec<u8>> {
     let analysis = view.analysis;
     let length = analysis.end.since(analysis.meta.start);

@@ -1,5 +1,5 @@
-//! The critical path from COMMAND's exec to its exit: its steps, its time by
-//! program, and lower bounds of the wall time without a program or with other CPUs.
+//! The report on the critical path from COMMAND's exec to its exit: its steps, its time by program, and lower
+//! bounds of the wall time without a program or with other CPUs.
 
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
@@ -36,15 +36,16 @@ use tr_text::units;
 /// The largest number of programs for which a lower bound is printed.
 const FREE: usize = 6;
 
-/// The time in nanoseconds around the path up to which it is only the time that a recording takes to begin and to end.
+/// The longest time in nanoseconds around the path that needs no mention, because a recording takes that long
+/// to begin and to end.
 const AROUND: u64 = 20_000_000;
 
-/// The caveat for a path of a recording without scheduling events.
+/// The note for a path of a recording without scheduling events.
 pub(crate) const BY_LIVES: &str =
     "at least this chain, without wake-ups: it follows forks and ends of processes only";
 
-/// The words for the part of the recording's time that is outside of the path. It is the time until COMMAND's exec,
-/// before which COMMAND may have waited in a run queue, and the time after its exit.
+/// A sentence about the part of the recording's time that is outside of the path: the time until COMMAND's
+/// exec, before which COMMAND may have waited in a run queue, and the time after its exit.
 pub(crate) fn around(analysis: &Analysis, path: &CriticalPath) -> Option<String> {
     let process = analysis.process(path.process);
     let timeline = analysis.timeline.as_ref();
@@ -71,7 +72,8 @@ struct BeforeExec {
     waited: u64,
 }
 
-/// The times around the path that are 2 % of the whole or more, in words. All times are in nanoseconds.
+/// A sentence about the times around the path that are 2 % of the whole or more. All times are in
+/// nanoseconds.
 fn outside(whole: u64, before: BeforeExec, after: u64) -> Option<String> {
     let much = |ns: u64| ns >= AROUND && ns.saturating_mul(50) >= whole;
     let of_it = if much(before.waited) {
@@ -111,13 +113,13 @@ struct FoundPath {
 struct NamedLeg {
     leg: Leg,
     is_step: bool,
-    /// The full name of the leg's step or task.
+    /// The full name of the step or the task that the leg belongs to.
     name: String,
-    /// The short name of the leg's step or program.
+    /// The short name of the step or the program that the leg belongs to.
     short: String,
 }
 
-/// A row of the table of legs.
+/// A row of the table of the path's legs.
 struct LegRow {
     from: Cell,
     to: Cell,
@@ -230,7 +232,7 @@ impl<'a> PathReport<'a> {
         found.legs.iter().map(named).collect()
     }
 
-    /// The words for the transition from a leg to the step or program of the next leg.
+    /// The text for how the path goes from a leg to the step or program of the next leg.
     fn then(&self, row: &NamedLeg, next: Option<&NamedLeg>) -> String {
         let Some(next) = next else {
             return String::new();
@@ -333,7 +335,7 @@ impl<'a> PathReport<'a> {
         out.grid(table.grid(rows(room)), 2);
     }
 
-    /// The words for a leg's task, and for the effect of its end if there is room.
+    /// The text for the task of a leg, and for the effect of the leg's end if there is room.
     fn task(&self, row: &NamedLeg, next: Option<&NamedLeg>, room: usize) -> String {
         let (who, then) = (row.name.clone(), self.then(row, next));
         match room.saturating_sub(units::width(&then)) {
@@ -342,7 +344,7 @@ impl<'a> PathReport<'a> {
         }
     }
 
-    /// The words for the hidden legs between two rows: up to four names of steps or programs, as many as fit.
+    /// The text for the hidden legs between two rows: up to four names of steps or programs, as many as fit.
     fn between(&self, legs: &[NamedLeg], room: usize) -> String {
         if let [row] = legs {
             return row.name.clone();
@@ -374,7 +376,7 @@ impl<'a> PathReport<'a> {
             .unwrap_or_else(|| format!("{} shorter steps", units::count(legs.len() as u64)))
     }
 
-    /// Prints the gain if each program did no work, and the lower bounds of the wall time.
+    /// Prints the gain if the work of each program took no time, and the lower bounds of the wall time.
     fn limits(&self, out: &mut Page, limits: &Limits, style: &Style) {
         let widest = |free: &Free| units::width(self.groups.name(free.group));
         let room = limits.free.iter().map(widest).max().unwrap_or(0).min(24);
@@ -512,7 +514,7 @@ impl<'a> PathReport<'a> {
     }
 }
 
-/// The part of the path's time in nanoseconds that rests on inferred links.
+/// The part of the path's time in nanoseconds for which no event shows how the path came to its thread.
 fn inferred(legs: &[Leg]) -> u64 {
     legs.iter().map(|leg| leg.inferred).sum()
 }

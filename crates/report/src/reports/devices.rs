@@ -1,4 +1,4 @@
-//! Requests to disks, of the whole machine: a part of the report on disks.
+//! The part of the report on disks that has the requests of the whole machine.
 
 use serde_json::{json, Map, Value};
 use tr_format::device::{Block, Device, Requests, GROUPS};
@@ -55,7 +55,7 @@ impl<'a> Devices<'a> {
         json!(self.disks.as_ref().map(|_| disks))
     }
 
-    /// The requests that CSV and JSON show.
+    /// The requests of the disks that CSV and JSON show.
     pub fn asked(&self) -> impl Iterator<Item = &DiskRequests<'a>> {
         self.disks.iter().flatten().take(self.view.ask.most())
     }

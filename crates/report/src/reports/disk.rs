@@ -1,4 +1,4 @@
-//! Disks: the bytes that processes read and wrote, and their waits for them.
+//! The report on disks: the bytes that processes read and wrote, and their waits for disks.
 
 use std::cmp::Reverse;
 
@@ -36,9 +36,9 @@ pub struct Disk<'a> {
 struct DiskRow<'a> {
     group: Members,
     sum: DiskSum,
-    /// Waits for block I/O by disk.
+    /// The waits of the row's threads for block I/O, by disk.
     waited: Vec<WaitSum<&'a disks::Disk>>,
-    /// Waits in fsync by file.
+    /// The waits of the row's threads in fsync, by file.
     synced: Vec<WaitSum<&'a [u8]>>,
 }
 
@@ -177,7 +177,7 @@ impl Report for Disk<'_> {
         Some(with(all.json(&&self.all), parts))
     }
 
-    /// Each row, and its waits by disk; then the devices.
+    /// The rows, each with its waits by disk, and then the devices, as CSV.
     fn csv(&self) -> Result<Vec<u8>, csv::Error> {
         let (table, disks, devices) = (self.table(), waited::disks(), self.devices.table());
         let mut sheet = Sheet::new([table.keys(), disks.keys(), devices.keys()])?;
@@ -201,7 +201,7 @@ impl<'a> Disk<'a> {
         figures(table, |row| &row.sum, any)
     }
 
-    /// The waits of each row, the longest ones first.
+    /// Prints the waits of each row, the longest ones first.
     fn waits<'r, T>(
         &'r self,
         out: &mut Page,

@@ -1,7 +1,7 @@
-//! Every execution in a line, as `execsnoop` and `exitsnoop` print them.
+//! The report with a line for every execution of a program, in the form of `execsnoop` and `exitsnoop`.
 //!
-//! The report has all executions unless `--top` is given: a user who looks for one
-//! run of a program must not wonder whether it was left out.
+//! The report has all executions unless `--top` is given: a user who looks for one run of a program must not
+//! wonder whether it was left out.
 
 use serde_json::{json, Value};
 

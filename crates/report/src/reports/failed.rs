@@ -1,4 +1,4 @@
-//! What failed: first what explains COMMAND's own failure.
+//! The report on failures, with the one first that explains COMMAND's own failure.
 
 use tr_insight::failure::{Failure, Failures, PERHAPS};
 use tr_insight::verdicts::StepVerdicts;
@@ -16,7 +16,7 @@ const PARENTS: usize = 4;
 const NAME: usize = 30;
 const LEAD: &str = "Failed   ";
 
-/// Writes the failures that matter, and the number of the others if COMMAND failed.
+/// Writes a line for each failure that matters, and the number of the others if COMMAND failed.
 pub(super) fn failed(out: &mut Page, view: &View<'_>, judged: &StepVerdicts<'_>, style: &Style) {
     let failures = Failures::new(view.recording, view.chosen, Some(judged));
     let shown = failures.told.iter().enumerate();

@@ -1,4 +1,4 @@
-//! The functions of sampled stacks, the hottest ones first.
+//! The report on the functions of sampled stacks, the hottest ones first.
 
 use serde_json::{json, Value};
 use tr_analyze::model::{Analysis, ThreadIx};
@@ -37,11 +37,12 @@ pub struct Flame<'a> {
 #[derive(Clone, Debug, Default)]
 struct SampledProgram {
     name: String,
-    /// The number of samples that have frames in user mode.
+    /// The number of the program's samples that have frames in user mode.
     samples: u64,
-    /// The number of samples with a single frame.
+    /// The number of the program's samples with a single frame.
     flat: u64,
-    /// The number of samples without their outermost frames. Their stacks were deeper than the recorder copies.
+    /// The number of the program's samples without their outermost frames. Their stacks were deeper than the
+    /// recorder copies.
     cut: u64,
 }
 

@@ -1,8 +1,8 @@
-//! The lengths of pieces of threads' time as histograms: of slices on a CPU (`histogram`), and of waits for a CPU
-//! (`run-queue`).
+//! The reports on the lengths of pieces of threads' time, as histograms: of slices on a CPU (`histogram`),
+//! and of waits for a CPU (`run-queue`).
 //!
-//! A slice goes from the switch-in to the switch-out. A wait for a CPU goes from the waking, the fork or the switch-out
-//! by preemption to the switch-in. It belongs to the CPU of the switch-in.
+//! A slice goes from the switch-in to the switch-out. A wait for a CPU goes from the waking, the fork or the
+//! switch-out by preemption to the switch-in. It belongs to the CPU of the switch-in.
 
 use std::collections::BTreeMap;
 
@@ -96,7 +96,7 @@ impl<'a> Lengths<'a> {
         }
     }
 
-    /// The beginning of the text, before the sums.
+    /// The beginning of the report's text, before the sums.
     fn title(&self) -> String {
         match (&self.waits, self.view.ask.cpu) {
             (None, _) => "Slices on a CPU   ".to_owned(),

@@ -1,4 +1,4 @@
-//! DNS queries by name: a part of the report on the network.
+//! The part of the report on the network that has DNS queries by name.
 
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
@@ -36,7 +36,8 @@ struct Name {
 }
 
 impl<'a> Lookups<'a> {
-    /// The lookups of the processes for which `is_chosen` holds; with `all`, of unknown processes, too.
+    /// The DNS queries of the processes for which `is_chosen` is true. With `all`, those of unknown processes
+    /// as well.
     pub fn new(view: &View<'a>, all: bool, is_chosen: impl Fn(ProcessIx) -> bool) -> Lookups<'a> {
         let analysis = view.analysis;
         let mine = |lookup: &&Lookup| process(view, lookup).map_or(all, &is_chosen);
@@ -181,7 +182,7 @@ fn kind(number: u16) -> String {
     name.to_owned()
 }
 
-/// The result in a word; `None` without an answer, or if the recorder could not read it.
+/// The result of a DNS query as a word; `None` if there is no answer, or if the recorder could not read it.
 fn answer(lookup: &Lookup) -> Option<String> {
     lookup.answered?;
     let name = match lookup.code? {

@@ -1,4 +1,4 @@
-//! The machine: the CPU time of the build and of others, pressure, memory, frequency.
+//! The report on the machine: the CPU time of the build and of others, pressure, memory, frequency.
 
 use serde_json::{json, Value};
 use tr_analyze::machine::{throttled_containers, Range};
@@ -131,7 +131,7 @@ impl MachineReport<'_> {
         })
     }
 
-    /// The row of a counter with a current value. It shows one figure of the counter's range.
+    /// The row for a counter whose values are current amounts. It shows one figure of the counter's range.
     fn current(
         &self,
         name: &str,
@@ -202,7 +202,7 @@ impl MachineReport<'_> {
         facts.into_iter().flatten().collect()
     }
 
-    /// The course of a figure in time, drawn in at most `room` columns.
+    /// A strip of at most `room` characters that shows how a figure changed over time.
     fn strip(&self, parts: &[(u64, u64)], room: u64, ascii: bool) -> String {
         let (columns, each) = fit(parts.len() as u64, room);
         let each = usize::try_from(each).unwrap_or(usize::MAX).max(1);

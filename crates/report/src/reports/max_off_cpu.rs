@@ -1,10 +1,9 @@
-//! The longest time off CPU of each process, for each interval.
+//! The report on the longest time off CPU of each process in each interval.
 //!
-//! A time off CPU belongs to the CPU that the thread left, and with its whole
-//! length to the interval in which it ended. Without a known start (the thread was
-//! off CPU when the recording started) it has no CPU: it counts only without
-//! `--cpu`. Without a known end it belongs to the interval up to which it is
-//! known, and its length is a lower bound.
+//! A time off CPU belongs to the CPU that the thread left, and with its whole length to the interval in which
+//! it ended. Without a known start (the thread was off CPU when the recording started) it has no CPU: it
+//! counts only without `--cpu`. Without a known end it belongs to the interval up to which it is known, and
+//! its length is a lower bound.
 
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
@@ -73,7 +72,7 @@ impl<'a> MaxOffCpu<'a> {
         }
     }
 
-    /// The rows in CSV and JSON: all, or `--top` of the longest.
+    /// The rows that CSV and JSON show: all, or the longest ones by `--top`.
     fn asked(&self) -> Vec<&Longest<'a>> {
         match self.view.ask.limit {
             None => self.rows.iter().collect(),

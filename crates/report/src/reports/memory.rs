@@ -1,4 +1,4 @@
-//! Memory: the largest resident sets, waits for memory, and kills for lack of it.
+//! The report on memory: the largest resident sets, waits for memory, and kills for lack of it.
 
 use std::cmp::Reverse;
 
@@ -100,7 +100,7 @@ impl<'a> Memory<'a> {
         }
     }
 
-    /// The largest sampled value of a counter.
+    /// The largest sampled value of a counter, in its unit.
     fn most(&self, counter: Counter) -> Option<u64> {
         let values = self
             .samples

@@ -1,4 +1,4 @@
-//! TCP connections: by remote end, by process, and those that failed.
+//! The report on TCP connections: by remote end, by process, and those that failed.
 
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, HashMap};
@@ -35,7 +35,7 @@ pub struct Network<'a> {
     lookups: Lookups<'a>,
 }
 
-/// A row of sums: its key, and the sum.
+/// A row of sums over connections: the host or process, and the sums.
 type NetworkRow<'r, K> = &'r (K, NetworkSum);
 
 /// Adds the columns of sums to a table. A column in which no row has a value is hidden. `path` is whether there is a

@@ -1,4 +1,4 @@
-//! In place of a report of events that the recording lacks.
+//! Prints the reason in place of a report whose facts the recording lacks.
 
 use serde_json::Value;
 use tr_format::meta::{Extra, Metadata};
@@ -37,7 +37,7 @@ pub(super) fn without(meta: &Metadata, fact: Extra, option: Option<&str>) -> Str
     })
 }
 
-/// The recorder's words on a fact that it could not record.
+/// The text in which the recorder says why it could not record a fact, if it has one.
 pub(super) fn why(meta: &Metadata, fact: Extra) -> Option<String> {
     let missing = meta.missing(fact)?.to_string();
     Some(escape::raw(missing.as_bytes()))

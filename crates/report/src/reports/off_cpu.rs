@@ -1,4 +1,4 @@
-//! The waits of tasks: their reasons, their lengths, and the tasks that ended them.
+//! The report on the waits of tasks: their reasons, their lengths, and the tasks that ended them.
 
 use std::cmp::Reverse;
 
@@ -27,7 +27,7 @@ fn column(reason: WaitReason) -> &'static str {
     }
 }
 
-/// A row of sums: its group, if it has one, the reason and the sum.
+/// A row of waits for one reason: its group, if it has one, the reason and the sum.
 type ReasonRow<'r> = (Option<&'r Members>, WaitReason, &'r ReasonSum);
 
 /// The width of a column of times, in columns of the terminal.

@@ -1,4 +1,4 @@
-//! The number of tasks that ran or wanted to run at once; tasks that ran alone.
+//! The report on how many tasks ran or wanted to run at once, and on tasks that ran alone.
 
 use std::cmp::Reverse;
 use tr_programs::command_line;

@@ -1,4 +1,4 @@
-//! The functions of the stacks that lie in the critical path's own time.
+//! Shows the functions of the stacks that were sampled in the critical path's own time.
 
 use serde_json::{json, Value};
 use tr_analyze::critical_path::{CriticalPath, OnPath};
@@ -85,7 +85,7 @@ impl PathFunctions {
         out
     }
 
-    /// The first `most` rows as JSON.
+    /// The first `most` rows of functions as JSON.
     pub fn json(&self, most: usize) -> Value {
         let own = json!({
             "sampled_on_cpu_ns": self.found.sampled,
@@ -98,7 +98,7 @@ impl PathFunctions {
         )
     }
 
-    /// The first `most` rows as CSV.
+    /// The first `most` rows of functions as CSV.
     pub fn csv(&self, most: usize) -> Result<Vec<u8>, csv::Error> {
         functions::csv(&self.functions, FunctionGroups::default(), most)
     }

@@ -1,4 +1,4 @@
-//! The critical path's time by step or by program, as bars.
+//! Draws the critical path's time by step or by program, as bars.
 
 use tr_analyze::critical_path::CriticalPath;
 use tr_analyze::kinds::Kind;
@@ -34,7 +34,8 @@ impl PathShares {
         }
     }
 
-    /// The words for the length of the path. By step, the longest wait is added if both fit into `room` columns.
+    /// The text for the length of the path. By step, the longest wait is added if both fit into `room`
+    /// columns.
     pub fn length(&self, whole: u64, room: usize) -> String {
         let waited = match self {
             PathShares::Step(found) => found.waited(),
@@ -92,7 +93,7 @@ impl PathShares {
     }
 }
 
-/// The words for the number of steps with one name, if there are several.
+/// The text for the number of steps that have one name, if there are several.
 fn times(share: &StepShare) -> String {
     if share.is_step && share.count > 1 {
         format!("{} ×", units::count(share.count))

@@ -1,4 +1,4 @@
-//! The quality of the trace: how far its numbers can be trusted.
+//! The report on the quality of the trace: how far its numbers can be trusted.
 
 use serde_json::{json, Value};
 

@@ -1,6 +1,6 @@
-//! On-CPU time of every process in every interval. The values of a process add
-//! up to its on-CPU time, to the nanosecond. Without scheduling events, the time between two
-//! totals of a thread is divided evenly.
+//! The report on the time on a CPU of every process in every interval. The values of a process add up to its
+//! on-CPU time, to the nanosecond. Without scheduling events, the time between two totals of a thread is
+//! divided evenly.
 
 use serde_json::{json, Value};
 use tr_analyze::model::{Basis, Process};
@@ -85,8 +85,8 @@ impl<'a> Series<'a> {
 }
 
 impl Series<'_> {
-    /// The axis below the strips. It shows where they begin and end, in seconds since the start of the recording, over
-    /// `wide` columns.
+    /// The axis below the strips, as text that is `wide` columns wide. It shows where they begin and end, in
+    /// seconds since the start of the recording.
     fn axis(&self, wide: usize) -> String {
         let from = units::at(self.first().saturating_mul(self.interval));
         let to = format!("{} s", units::at(self.view.since(self.view.analysis.end)));

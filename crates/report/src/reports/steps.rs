@@ -1,4 +1,4 @@
-//! Steps, targets, tests and marks: for each the use of its time.
+//! The report on steps, targets, tests and marks, with the use of the time of each.
 
 use std::cmp::Reverse;
 use std::collections::HashMap;
@@ -28,13 +28,13 @@ use tr_text::table::{Cell, Table, Title};
 use tr_text::units;
 use tr_text::words::{OTHER_WAITS, RUN_QUEUE, UNKNOWN};
 
-/// The default number of lines of the report in text.
+/// The number of lines of the report's text without `--top`.
 const LINES: usize = 30;
 
 /// The number of tests that have a sentence of their own.
 const SLOWEST: usize = 3;
 
-/// The number of delayed steps that get a sentence.
+/// The largest number of delayed steps that get a sentence.
 const HELD: usize = 5;
 
 /// The test runners that run their tests in their own process, each with the way in which each test gets a step. The
@@ -510,7 +510,7 @@ fn step(of: fn(&Step) -> Value) -> impl Fn(&StepLine<'_>) -> Option<Value> {
     move |line| line.step.map(|(_, step, _)| of(step))
 }
 
-/// A function that returns a sum of the step of a line, if the step has work of its own.
+/// A function that returns one of the sums of a line's step, if the step has work of its own.
 fn work(of: fn(&StepTimes) -> u64) -> impl Fn(&StepLine<'_>) -> Option<u64> {
     move |line| {
         let own = line.step.filter(|(_, step, _)| step.has_work);
@@ -518,7 +518,7 @@ fn work(of: fn(&StepTimes) -> u64) -> impl Fn(&StepLine<'_>) -> Option<u64> {
     }
 }
 
-/// Adds the sums over threads; `null` if they are not known.
+/// Adds the columns of sums over threads. They are `null` if they are not known.
 fn summed<'a, R: 'a>(
     table: Table<'a, R>,
     of: fn(&R) -> Option<&Times>,
@@ -563,9 +563,9 @@ struct StepLine<'t> {
     /// The number of hidden steps that the line stands for.
     hidden: usize,
     joints: String,
-    /// The CPU time in nanoseconds.
+    /// The CPU time of the line's steps in nanoseconds.
     on_cpu: Option<u64>,
-    /// The time on the critical path in nanoseconds.
+    /// The time of the line's steps on the critical path in nanoseconds.
     on_path: u64,
 }
 

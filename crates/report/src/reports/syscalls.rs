@@ -1,4 +1,4 @@
-//! System calls, in the columns of `strace -c`.
+//! The report on system calls, with the columns of `strace -c`.
 
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, HashMap};
@@ -37,7 +37,7 @@ struct CallRow {
 }
 
 impl<'a> SystemCalls<'a> {
-    /// Sums up the calls of the chosen processes.
+    /// Sums up the system calls of the chosen processes.
     pub fn new(view: &View<'a>) -> SystemCalls<'a> {
         let analysis = view.analysis;
         // The kernel's sums are of whole processes.
@@ -85,8 +85,8 @@ impl<'a> SystemCalls<'a> {
         }
     }
 
-    /// Whether the calls are not known, because no interval of the recorder lies in this part of the recording by half
-    /// or more.
+    /// Whether the system calls are not known, because no interval of the recorder is at least half in this
+    /// part of the recording.
     fn is_unknown(&self) -> bool {
         self.rows.is_empty() && self.view.analysis.is_part()
     }

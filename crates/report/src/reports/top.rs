@@ -1,5 +1,5 @@
-//! The first screen: the command, its duration and parallelism, the use of its
-//! time, failures, and the quality of the trace.
+//! The first screen of a recording: the command, its duration and parallelism, the use of its time, failures,
+//! and the quality of the trace.
 
 use serde_json::Value;
 use tr_analyze::critical_path::CriticalPath;

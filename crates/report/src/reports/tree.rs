@@ -1,10 +1,9 @@
-//! The tree of processes in a limited number of lines: the heaviest have a line,
-//! small siblings of one kind share one (`gcc × 33`).
+//! The report with the tree of processes in a limited number of lines: the heaviest processes have a line,
+//! and small siblings of one kind share one (`gcc × 33`).
 //!
-//! A subtree's weight is its CPU time plus its wall time, so that a test that
-//! sleeps is as visible as a compiler. A parent weighs at least as much as its
-//! child; so opening the heaviest node first needs no look-ahead. Nothing here
-//! recurses: a chain of 100,000 processes is a tree too.
+//! A subtree's weight is its CPU time plus its wall time, so that a test that sleeps is as visible as a
+//! compiler. A parent weighs at least as much as its child; so opening the heaviest node first needs no
+//! look-ahead. No function here is recursive, because a chain of 100,000 processes is a tree as well.
 
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, HashMap};
@@ -28,7 +27,8 @@ use tr_text::words::UNKNOWN;
 
 /// The default number of lines of the tree.
 const LINES: usize = 40;
-/// The divisor of the whole weight: a sibling that has at least a twentieth of the weight gets a line of its own.
+/// The divisor of the whole weight for a sibling that gets a line of its own: it has at least a twentieth of
+/// the weight.
 const ALONE: u64 = 20;
 
 pub struct Tree<'a> {

@@ -1,4 +1,4 @@
-//! Waits for block I/O by disk, and in fsync by file: a part of the report on disks.
+//! The part of the report on disks that has waits for block I/O by disk, and waits in fsync by file.
 
 use tr_analyze::disks::Disk;
 

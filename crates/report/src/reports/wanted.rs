@@ -1,4 +1,5 @@
-//! The number of tasks that wanted a CPU, and the use of more CPUs: a part of the report on waits for a CPU.
+//! The part of the report on waits for a CPU that has the number of tasks that wanted one, and the use of
+//! more CPUs.
 
 use serde_json::{json, Value};
 
@@ -7,7 +8,7 @@ use tr_text::page::Page;
 use tr_text::table::{Cell, Table};
 use tr_text::units;
 
-/// The page about the demand for CPUs, in words, with a table of machines.
+/// The demand for CPUs as a page of sentences, with a table of machines.
 pub fn page(demand: &CpuDemand) -> Page {
     let mut out = Page::new();
     let whole = demand.known_ns.saturating_add(demand.unknown_ns);
@@ -55,7 +56,7 @@ fn table(demand: &CpuDemand) -> Table<'_, &MachineSize> {
         })
 }
 
-/// The demand in JSON.
+/// The demand for CPUs in JSON.
 pub fn json(demand: &CpuDemand) -> Value {
     json!({
         "cpus": demand.cpus,

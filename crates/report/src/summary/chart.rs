@@ -1,5 +1,5 @@
-//! The summary's pictures in mermaid, which GitHub and GitLab draw in their pages: the steps over time, and the CPUs and
-//! the memory in use.
+//! Draws the summary's pictures in mermaid, which GitHub and GitLab show in their pages: the steps over time,
+//! and the CPUs and the memory in use.
 
 use std::cmp::Reverse;
 use std::fmt::Write;
@@ -13,7 +13,7 @@ use tr_insight::steps::times::AllTimes;
 use tr_insight::steps::Steps;
 use tr_text::{escape, units};
 
-/// The largest number of steps in a picture. More have no room on a page.
+/// The largest number of steps in a picture. A page has no room for more.
 const STEPS: usize = 20;
 
 /// The number of points of a line in a picture.

@@ -1,4 +1,4 @@
-//! What CI systems show beside the summary: annotations and metrics.
+//! Writes the annotations and metrics of a summary, which CI systems show beside it.
 
 use std::fmt::Write;
 
@@ -8,7 +8,7 @@ use super::Summary;
 use tr_insight::job_figures::{job_figures, FigureUnit, JobFigure};
 use tr_text::escape;
 
-/// The largest number of warnings. GitHub shows ten warnings of a step.
+/// The largest number of warnings. GitHub shows ten warnings for each step of a job.
 const ANNOTATIONS: usize = 10;
 /// The largest number of metrics about single tests.
 const TESTS: usize = 50;

@@ -1,5 +1,5 @@
-//! `tr summary --format json`, schema `tr.summary/1` (`schema/summary.schema.json`): at most
-//! [`BYTES`], whatever the recording holds.
+//! Writes `tr summary --format json`, schema `tr.summary/1` (`schema/summary.schema.json`): at most [`BYTES`]
+//! bytes, whatever the recording contains.
 
 use serde_json::{json, Value};
 use tr_analyze::model::Analysis;
