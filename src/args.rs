@@ -54,8 +54,7 @@ pub fn duration(text: &str) -> Result<Duration, String> {
     Duration::try_from_secs_f64(number * scale).map_err(|e| e.to_string())
 }
 
-/// Parses a [`duration`] that must have a unit, because 10 s would be a long time where most values are in
-/// ms.
+/// Parses a [`duration`] that must have a unit, because 10 s would be a long time where most values are in ms.
 pub fn duration_with_unit(text: &str) -> Result<Duration, String> {
     let duration = duration(text)?;
     if duration.is_zero() || text.ends_with(|c: char| c.is_ascii_alphabetic()) {

@@ -168,8 +168,7 @@ fn named(text: &str) -> String {
     out
 }
 
-/// The whole path of this program, quoted for a shell: for `tr`, sudo would run the system's program of this
-/// name.
+/// The whole path of this program, quoted for a shell: for `tr`, sudo would run the system's program of this name.
 #[cfg(feature = "record")]
 pub fn program() -> String {
     let program = std::env::current_exe().unwrap_or_else(|_| TR.name().into());

@@ -133,8 +133,7 @@ fn carry_out(
     })
 }
 
-/// A hint for a word that the parser refuses: an option of other tools, a removed value, or a second
-/// recording.
+/// A hint for a word that the parser refuses: an option of other tools, a removed value, or a second recording.
 fn hint(error: &clap::Error, row: &Row, rows: &[Row]) -> Option<String> {
     let built = row.built.as_ref()?;
     let text = |kind| match error.get(kind) {

@@ -58,8 +58,7 @@ pub struct Copied {
     pub gaps: usize,
 }
 
-/// Copies the readable frames to `out`, and writes each gap as a loss. The events `more` come after the last
-/// event.
+/// Copies the readable frames to `out`, and writes each gap as a loss. The events `more` come after the last event.
 fn copy<W: Write>(
     trace: &Trace,
     out: W,

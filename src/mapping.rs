@@ -1,5 +1,4 @@
-//! Maps files into memory: a trace is read in the page cache, without a call and a copy for each of its
-//! frames.
+//! Maps files into memory: a trace is read in the page cache, without a call and a copy for each of its frames.
 
 use std::fs::File;
 use std::io;

@@ -1,11 +1,10 @@
-//! Recognizes mistyped subcommands: `tr recrod make` gets "did you mean", `tr recrod RECROD` goes to the
-//! system's `tr`.
+//! Recognizes mistyped subcommands: `tr recrod make` gets "did you mean", `tr recrod RECROD` goes to the system's `tr`.
 //!
-//! A build script's `tr` must never break, so a command line that POSIX or GNU `tr` accepts passes through.
-//! Exceptions are an operand that is an existing recording, a word near a subcommand before an option that no
-//! `tr` has or before the name of a recording (`.bin`), and a word near `record` before the name of a
-//! program. If standard input is a terminal, every word near a subcommand, and other tools' words for one,
-//! count as mistyped, and the name of a program as a COMMAND without `record --`.
+//! A build script's `tr` must never break, so a command line that POSIX or GNU `tr` accepts passes through. Exceptions
+//! are an operand that is an existing recording, a word near a subcommand before an option that no `tr` has or before
+//! the name of a recording (`.bin`), and a word near `record` before the name of a program. If standard input is a
+//! terminal, every word near a subcommand, and other tools' words for one, count as mistyped, and the name of a program
+//! as a COMMAND without `record --`.
 
 use std::ffi::{OsStr, OsString};
 use std::fs::File;
@@ -175,8 +174,7 @@ fn is_recording(path: &Path) -> bool {
         && magic == frame::MAGIC
 }
 
-/// The name of the subcommand that is nearest to a word, at most one typing error away, or two for long
-/// names.
+/// The name of the subcommand that is nearest to a word, at most one typing error away, or two for long names.
 fn near(word: &str, ours: &[&'static str]) -> Option<&'static str> {
     // A set may have any length; two typing errors add at most two characters.
     if word.len() < 3 || word.len() > 16 {

@@ -15,8 +15,7 @@ use crate::mapping::Mapping;
 use tr_insight::warnings::CUT;
 use tr_text::called::TR;
 
-/// The name of the file that `tr record` writes and the other subcommands read, unless the user names
-/// another.
+/// The name of the file that `tr record` writes and the other subcommands read, unless the user names another.
 pub const DEFAULT: &str = "trace.bin";
 
 /// The function that runs before the first output.

@@ -1,9 +1,8 @@
-//! Sends long text on a terminal through a pager, as git does: `TR_PAGER`, `PAGER`, or less; none if the name
-//! is empty or `cat`, and never into a pipe or a file.
+//! Sends long text on a terminal through a pager, as git does: `TR_PAGER`, `PAGER`, or less; none if the name is empty
+//! or `cat`, and never into a pipe or a file.
 //!
-//! A shell waits for the first line and begins the pager then: until there is something to show, the terminal
-//! has the progress. The shell is started before a trace is read, because no program may be started after
-//! that.
+//! A shell waits for the first line and begins the pager then: until there is something to show, the terminal has the
+//! progress. The shell is started before a trace is read, because no program may be started after that.
 
 use std::io::{IsTerminal, Write};
 use std::process::{Child, Command, Stdio};
@@ -51,8 +50,7 @@ fn named() -> Option<String> {
     Some(named).filter(|command| !command.trim().is_empty() && command != "cat")
 }
 
-/// The environment variables that a pager gets, with their values. `is_set` is whether the user has set a
-/// variable.
+/// The environment variables that a pager gets, with their values. `is_set` is whether the user has set a variable.
 fn settings(is_set: impl Fn(&str) -> bool) -> Vec<(&'static str, &'static str)> {
     // Colours, and no pages where the text fits: git's settings.
     let mut settings = vec![("LESS", "FRX"), ("LV", "-c")];

@@ -19,9 +19,8 @@ use tr_output::status;
 /// clap's list; building that here would take longer than the exec.
 const OURS: [&str; 6] = ["help", "--help", "-h", "--version", "-V", "--no-pager"];
 
-/// The name of the environment variable that lists, separated by colons, the programs already tried. They are
-/// skipped: a second copy of this program on PATH, or a script that calls us, would otherwise cause an
-/// endless loop.
+/// The name of the environment variable that lists, separated by colons, the programs already tried. They are skipped:
+/// a second copy of this program on PATH, or a script that calls us, would otherwise cause an endless loop.
 const TRIED: &str = "TR_PASSED_ON_TO";
 
 /// The exit status after a mistyped subcommand.
@@ -38,8 +37,7 @@ fn ours() -> impl Iterator<Item = &'static str> {
     names.chain(&OURS).copied()
 }
 
-/// The words that a mistyped command line may have meant: the names of subcommands, and other tools' names
-/// for them.
+/// The words that a mistyped command line may have meant: the names of subcommands, and other tools' names for them.
 fn words() -> Words {
     let others = |row: &'static crate::subcommand::Row| {
         let words = row.other_words.iter();
@@ -71,8 +69,7 @@ extern "C" fn before_main() {
 #[unsafe(link_section = ".init_array")]
 static BEFORE_MAIN: extern "C" fn() = before_main;
 
-/// The exit status of a command line that needs no parser: one for the system's `tr`, or a mark. `None` for
-/// any other.
+/// The exit status of a command line that needs no parser: one for the system's `tr`, or a mark. `None` for any other.
 pub fn before_clap() -> Option<u8> {
     let mut args = std::env::args_os();
     called::set(args.next().as_deref());

@@ -279,8 +279,7 @@ fn style(part: bool) -> ProgressStyle {
 mod tests {
     use super::fits;
 
-    /// `--max-memory 1G` does not work in a container with 1 GiB, which reaches the container's limit before
-    /// its own.
+    /// `--max-memory 1G` does not work in a container with 1 GiB, which reaches the container's limit before its own.
     #[test]
     fn all_of_the_memory_does_not_fit() {
         let gib = 1 << 30;

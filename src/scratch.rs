@@ -25,8 +25,7 @@ pub fn open_for(recordings: &[&Path]) {
     }
 }
 
-/// The temporary file for a recording of this many events; `None` if memory is enough for it, or if there is
-/// no file.
+/// The temporary file for a recording of this many events; `None` if memory is enough for it, or if there is no file.
 pub fn of(events: u64) -> Option<&'static Scratch> {
     if events < EVENTS {
         return None;

@@ -7,8 +7,7 @@ use std::process::ExitCode;
 
 use nix::sys::resource::{getrlimit, Resource};
 
-/// The size of the new stack in bytes, which is also the least limit that is sufficient: the default of
-/// Rust's threads.
+/// The size of the new stack in bytes, which is also the least limit that is sufficient: the default of Rust's threads.
 const SIZE: usize = 2 << 20;
 
 thread_local! {
@@ -33,8 +32,7 @@ pub fn with_room(job: fn() -> ExitCode) -> ExitCode {
     job()
 }
 
-/// Allocates a new stack, which stays to the end. Returns its lowest address; below it is a page that nothing
-/// can use.
+/// Allocates a new stack, which stays to the end. Returns its lowest address; below it is a page that nothing can use.
 #[cfg(target_env = "gnu")]
 fn allocated() -> Option<*mut libc::c_void> {
     const GUARD: usize = 64 << 10;

@@ -1,6 +1,5 @@
-//! The definition of a subcommand: a trait for its arguments, and a row of the table in `cmd/mod.rs` for its
-//! names. The command line, its help, the pass-through, files of defaults and the tools of `tr mcp` use the
-//! table.
+//! The definition of a subcommand: a trait for its arguments, and a row of the table in `cmd/mod.rs` for its names. The
+//! command line, its help, the pass-through, files of defaults and the tools of `tr mcp` use the table.
 
 use std::ffi::{OsStr, OsString};
 use std::path::Path;
@@ -288,7 +287,6 @@ pub enum KeyKind {
     Mask,
     /// The key is a mask without a value: one file is enough to turn it on, and none turns it off.
     MaskAll,
-    /// The key has rules that name steps of this kind. It is no option, and formats for machines follow it as
-    /// well.
+    /// The key has rules that name steps of this kind. It is no option, and formats for machines follow it as well.
     Steps(StepKind),
 }

@@ -364,8 +364,7 @@ fn facts(meta: &Metadata) -> [(&'static str, Known); 8] {
     ]
 }
 
-/// Adds the lines about the method, how each kind of fact is known, and the tasks that the recorder let go
-/// of.
+/// Adds the lines about the method, how each kind of fact is known, and the tasks that the recorder let go of.
 fn method(lines: &mut Lines, contents: &Contents) {
     let meta = &contents.meta;
     lines.say("method", safe(meta.recorded_by()));

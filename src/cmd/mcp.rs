@@ -1,5 +1,4 @@
-//! Implements `tr mcp`, which serves the analysis to agents by the Model Context Protocol on standard input
-//! and output.
+//! Implements `tr mcp`, which serves the analysis to agents by the Model Context Protocol on standard input and output.
 
 use std::process::ExitCode;
 

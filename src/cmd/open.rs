@@ -1,8 +1,7 @@
 //! Implements `tr open`, which shows the analysis as a page in a browser.
 //!
-//! With a display the page is a private temporary file. Without one, on a machine that the user reached by
-//! ssh, the program serves the page on the loopback device, below a path that nobody can guess, until it is
-//! interrupted.
+//! With a display the page is a private temporary file. Without one, on a machine that the user reached by ssh, the
+//! program serves the page on the loopback device, below a path that nobody can guess, until it is interrupted.
 
 use std::io::{self, Read, Write};
 use std::os::unix::fs::PermissionsExt;

@@ -1,5 +1,4 @@
-//! Implements `tr predict`, which forecasts the time that a recorded run takes on another machine, or with
-//! changes.
+//! Implements `tr predict`, which forecasts the time that a recorded run takes on another machine, or with changes.
 
 use std::fmt::Display;
 use std::path::{Path, PathBuf};

@@ -138,8 +138,7 @@ pub fn link(file: &Path) -> String {
     format!("file://{}", address(file))
 }
 
-/// A path as a part of an address. The beginning of a relative path is never taken for the scheme of an
-/// address.
+/// A path as a part of an address. The beginning of a relative path is never taken for the scheme of an address.
 pub fn address(path: &Path) -> String {
     let mut out = String::new();
     for byte in path.as_os_str().as_encoded_bytes() {

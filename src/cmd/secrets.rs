@@ -1,5 +1,4 @@
-//! Implements `tr info --secrets`, which lists the places in a trace's texts that the rules of this version
-//! would mask.
+//! Implements `tr info --secrets`, which lists the places in a trace's texts that the rules of this version would mask.
 
 use std::ops::Range;
 use std::path::Path;

@@ -277,8 +277,7 @@ fn thread_of(
     thread
 }
 
-/// Adds up the facts that the exits of a process's threads have. The I/O is known only if it is known for
-/// each thread.
+/// Adds up the facts that the exits of a process's threads have. The I/O is known only if it is known for each thread.
 fn exits(exits: impl Iterator<Item = Exited>) -> Exited {
     let add = |a: (u64, u64), b: (u64, u64)| (a.0.saturating_add(b.0), a.1.saturating_add(b.1));
     let sum = exits.reduce(|sum, exit| Exited {

@@ -21,9 +21,8 @@ use tr_format::event::{CpuId, Ktime, Tid};
 
 use crate::model::ClockDisagreement;
 
-/// The least number of impossible orders of events that proves that the clocks of a pair of CPUs disagree. A
-/// guess: one such order may be an event that the kernel hid; more would leave pairs unnamed that rarely
-/// meet.
+/// The least number of impossible orders of events that proves that the clocks of a pair of CPUs disagree. A guess: one
+/// such order may be an event that the kernel hid; more would leave pairs unnamed that rarely meet.
 const ENOUGH: u64 = 2;
 /// The largest number of pairs of CPUs that are checked.
 const MOST: usize = 1 << 12;
@@ -64,8 +63,7 @@ struct Orders {
 pub struct ClockCheck {
     /// The impossible orders of each pair of CPUs, with the lower CPU first.
     orders: BTreeMap<(CpuId, CpuId), Orders>,
-    /// The overlaps of runs that may turn out to be impossible, by the CPU that ran the task before the
-    /// switch-in.
+    /// The overlaps of runs that may turn out to be impossible, by the CPU that ran the task before the switch-in.
     overlaps: HashMap<CpuId, Overlap>,
     /// The forks that may turn out to be impossible, by the CPU that runs a task with the new tid.
     births: HashMap<CpuId, Birth>,

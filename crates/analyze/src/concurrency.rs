@@ -145,8 +145,7 @@ impl Concurrency {
         known
     }
 
-    /// Notes that a living task goes from one state to another. Returns the epoch in which its state is known
-    /// now.
+    /// Notes that a living task goes from one state to another. Returns the epoch in which its state is known now.
     #[inline]
     pub fn change(&mut self, now: Ktime, epoch: Epoch, from: State, to: State) -> Epoch {
         let was_known = epoch == self.epoch;

@@ -58,8 +58,7 @@ impl ByPid {
         ByPid(all)
     }
 
-    /// The process of the model that is the client of the process `of`: it had the pid `pid` when `of`
-    /// started.
+    /// The process of the model that is the client of the process `of`: it had the pid `pid` when `of` started.
     pub fn client(&self, analysis: &Analysis, pid: Tgid, of: ProcessIx) -> Option<ProcessIx> {
         let start = analysis.process(of).start;
         let lived = |ix: &ProcessIx| {

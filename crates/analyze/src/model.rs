@@ -70,8 +70,7 @@ pub struct Analysis {
     /// The states of every thread in the order of time. Only with
     /// [`Options::timeline`](crate::Options::timeline).
     pub timeline: Option<Timeline>,
-    /// The time-outs after which threads went on waiting for the same thing. They are known only with a
-    /// timeline.
+    /// The time-outs after which threads went on waiting for the same thing. They are known only with a timeline.
     pub ticks: Ticks,
     /// The samples of every thread in the order of time. They add to the timeline of a recording without
     /// scheduling events.
@@ -416,8 +415,7 @@ pub struct Thread {
     pub status: Option<u32>,
     /// The kernel's own figures at the exit of the thread, if the times are based on events.
     pub kernel: Option<KernelFigures>,
-    /// The parts of the thread's `times` that only the kernel's figures show. They are unknown in the
-    /// timeline.
+    /// The parts of the thread's `times` that only the kernel's figures show. They are unknown in the timeline.
     pub by_kernel: ByKernel,
     /// The time at which the thread began to exit. The last switch-out, `end`, comes later.
     pub exited: Option<Ktime>,
@@ -455,8 +453,7 @@ impl Thread {
         }
     }
 
-    /// The time of the thread by state in ns, as the events alone show it. The timeline adds up to these
-    /// times.
+    /// The time of the thread by state in ns, as the events alone show it. The timeline adds up to these times.
     pub fn times_by_events(&self) -> Times {
         let ByKernel { on_cpu, run_queue } = self.by_kernel;
         let off_cpu = self.times.asleep_or_blocked;
@@ -571,8 +568,7 @@ impl Process {
 pub struct Role {
     /// Whether the process is a kernel thread.
     pub kthread: bool,
-    /// The id and the name of the container, if this is the first recorded process of the container's
-    /// runtime.
+    /// The id and the name of the container, if this is the first recorded process of the container's runtime.
     pub container: Option<Arc<Called>>,
     /// Whether the process is a server that has answered a recorded process ([`Others::servers`]).
     pub shared: bool,
@@ -590,8 +586,7 @@ pub struct Resources {
     /// An upper bound of `max_rss` in bytes, if the process has exited: the kernel's `maxrss`, which includes
     /// the copy of the parent that the process was before its first exec.
     pub rss_bound: Option<u64>,
-    /// The numbers of minor and major page faults of the process's threads that have exited, if they were
-    /// recorded.
+    /// The numbers of minor and major page faults of the process's threads that have exited, if they were recorded.
     pub faults: Option<(u64, u64)>,
     /// The numbers of bytes that the process's exited threads read from and wrote to storage; `None` if the
     /// kernel does not count them.

@@ -242,8 +242,7 @@ impl Order {
         self.ties.pick(&self.lives, misfit)
     }
 
-    /// Whether all events with this time have been read, so that no other event with an equal time can still
-    /// come.
+    /// Whether all events with this time have been read, so that no other event with an equal time can still come.
     #[inline]
     fn is_certain(&self, time: u64) -> bool {
         self.limit.is_none_or(|limit| time < limit)

@@ -88,8 +88,7 @@ pub fn analyze_watched(trace: &Trace, options: &Options, watch: Watch<'_>) -> An
     analysis
 }
 
-/// Gives all events of a trace to the tracker. Returns the reason why `watch` has stopped the reading, if it
-/// has.
+/// Gives all events of a trace to the tracker. Returns the reason why `watch` has stopped the reading, if it has.
 fn feed(
     keeper: &mut Keeper,
     batches: &mut order::TraceBatches<'_>,

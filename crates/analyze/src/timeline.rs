@@ -41,8 +41,7 @@ pub struct Sample {
     pub on_cpu: u64,
     /// The time in ns that the thread was in a run queue between the two readings.
     pub run_queue: u64,
-    /// The time in ns that the thread was asleep or blocked between the two readings. The rest of the time is
-    /// unknown.
+    /// The time in ns that the thread was asleep or blocked between the two readings. The rest of the time is unknown.
     pub off_cpu: u64,
 }
 
@@ -52,9 +51,8 @@ impl Sample {
         self.to.since(self.from)
     }
 
-    /// Appends a sample to the samples of a thread. Time beyond its length belongs to the samples before it,
-    /// because the totals of a running task lag by up to a tick. A sample without CPU time extends the sample
-    /// before it.
+    /// Appends a sample to the samples of a thread. Time beyond its length belongs to the samples before it, because
+    /// the totals of a running task lag by up to a tick. A sample without CPU time extends the sample before it.
     pub(crate) fn push(samples: &mut Vec<Sample>, mut next: Sample) {
         let (mut on_cpu, mut run_queue) = next.fit();
         let mut end = next.from;
@@ -125,8 +123,7 @@ impl Line {
     }
 }
 
-/// Segments of timelines that were unpacked for single questions. Further questions are often about the same
-/// segment.
+/// Segments of timelines that were unpacked for single questions. Further questions are often about the same segment.
 #[derive(Debug, Default)]
 struct Recent(Mutex<Vec<Option<RecentSegment>>>);
 
@@ -161,8 +158,7 @@ impl Timeline {
         self.lines[thread].count()
     }
 
-    /// The number of waits that tasks ended. Threads whose changes were altered after the reading do not
-    /// count.
+    /// The number of waits that tasks ended. Threads whose changes were altered after the reading do not count.
     pub fn dependencies(&self) -> u64 {
         let each = self
             .lines
@@ -279,8 +275,7 @@ impl Timeline {
         self.at(thread, Ktime(time.0.checked_sub(1)?))
     }
 
-    /// The stretches of a thread, beginning with the one that is [`Self::around`] a time, or with the first
-    /// one.
+    /// The stretches of a thread, beginning with the one that is [`Self::around`] a time, or with the first one.
     pub fn since(&self, thread: ThreadIx, time: Ktime) -> Stretches<'_> {
         self.from_number(thread, self.at(thread, time).unwrap_or(0))
     }

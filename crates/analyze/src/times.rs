@@ -32,8 +32,7 @@ pub struct Times {
     pub on_cpu: u64,
     /// The time of waiting for a CPU.
     pub run_queue: u64,
-    /// The time asleep, waiting for a timer, a pipe, a child or input. The time of stopped threads counts as
-    /// sleep.
+    /// The time asleep, waiting for a timer, a pipe, a child or input. The time of stopped threads counts as sleep.
     pub sleep: u64,
     /// The time in uninterruptible waits: storage, vfork, kernel locks.
     pub blocked: u64,
@@ -83,8 +82,7 @@ impl Times {
         self.told(self.blocked, &[Basis::Events])
     }
 
-    /// The time asleep or blocked in ns, if only the sum is known. With scheduling events, its parts are
-    /// known instead.
+    /// The time asleep or blocked in ns, if only the sum is known. With scheduling events, its parts are known instead.
     pub fn asleep_or_blocked_known(&self) -> Option<u64> {
         self.told(self.asleep_or_blocked, &[Basis::Totals])
     }

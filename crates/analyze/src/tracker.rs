@@ -58,8 +58,7 @@ pub struct Tracker {
     /// The changes of state of each task, if a timeline is requested.
     pub timeline: Option<Draft>,
     pub clock_check: ClockCheck,
-    /// Whether every event has to be taken by the slower, general code. The result is the same; this is for
-    /// tests.
+    /// Whether every event has to be taken by the slower, general code. The result is the same; this is for tests.
     pub slow: bool,
     fast_path: bool,
     cpus: cpus::Cpus,
@@ -141,8 +140,7 @@ impl Tracker {
         self.system_wide || !self.begun
     }
 
-    /// Whether a time is inside the analyzed span. The first nanosecond is part of the span, and the end is
-    /// not.
+    /// Whether a time is inside the analyzed span. The first nanosecond is part of the span, and the end is not.
     fn inside(&self, time: Ktime) -> bool {
         (self.start..self.end).contains(&time)
     }

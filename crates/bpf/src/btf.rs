@@ -83,8 +83,7 @@ fn word(bytes: &[u8], at: usize) -> Option<u32> {
     Some(u32::from_ne_bytes(*bytes))
 }
 
-/// The number of bytes that follow the common part of a type with this information; `None` for an unknown
-/// kind.
+/// The number of bytes that follow the common part of a type with this information; `None` for an unknown kind.
 fn added(info: u32) -> Option<usize> {
     use kind::*;
     let many = (info & 0xffff) as usize;
@@ -287,8 +286,7 @@ impl<'b, 'a> Copy<'b, 'a> {
         *names.or_insert_with(|| put(strings, from.name(at)))
     }
 
-    /// Adds the enum `kernel_type_id` to the copy. It has the names and numbers of some types of the
-    /// original.
+    /// Adds the enum `kernel_type_id` to the copy. It has the names and numbers of some types of the original.
     fn number(&mut self, ids: Vec<(String, Id)>) {
         let name = put(&mut self.strings, b"kernel_type_id");
         self.words(&[name, kind::ENUM << 24 | ids.len() as u32, 4]);

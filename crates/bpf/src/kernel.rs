@@ -116,8 +116,7 @@ pub(crate) enum Recordings {
 pub(crate) struct Tracepoint {
     pub name: &'static str,
     pub recordings: Recordings,
-    /// The kind of optional fact that needs this tracepoint; `None` if the recorder cannot do without the
-    /// tracepoint.
+    /// The kind of optional fact that needs this tracepoint; `None` if the recorder cannot do without the tracepoint.
     pub extra: Option<Extras>,
 }
 
@@ -276,11 +275,10 @@ fn extras(btf: &Btf<'_>) -> Extras {
     Extras(missing.fold(bits, |bits, (_, extra)| bits & !extra.0))
 }
 
-/// The positions of `prev` and `prev_state` among the arguments of `sched_switch`, by the kinds of the
-/// arguments.
+/// The positions of `prev` and `prev_state` among the arguments of `sched_switch`, by the kinds of the arguments.
 ///
-/// Before 5.18: `preempt, prev, next`. 5.18 had `preempt, prev_state, prev, next`; since then it is `preempt,
-/// prev, next, prev_state`.
+/// Before 5.18: `preempt, prev, next`. 5.18 had `preempt, prev_state, prev, next`; since then it is `preempt, prev,
+/// next, prev_state`.
 fn switch_layout(arguments: &[u32]) -> Option<(u32, Option<u32>)> {
     use kind::{INT, PTR};
     match arguments {

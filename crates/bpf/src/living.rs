@@ -1,6 +1,5 @@
-//! Finds the recordings that are running on this machine, by the kernel's list of BPF maps. The memory of a
-//! map stays allocated as long as a descriptor or a mapping of it exists in any process, so the loader of a
-//! map cannot count it.
+//! Finds the recordings that are running on this machine, by the kernel's list of BPF maps. The memory of a map stays
+//! allocated as long as a descriptor or a mapping of it exists in any process, so the loader of a map cannot count it.
 
 use std::ffi::CStr;
 use std::os::fd::AsRawFd;
@@ -15,9 +14,8 @@ use crate::load::opened;
 /// The name of a map that each recording has once.
 const EACH: &str = "life_ring";
 
-/// A map of the recorder's BPF programs: its name in the kernel, which cuts names after 15 bytes, and the
-/// sizes of a key and a value in bytes. Other programs may have maps with the same name, but hardly with the
-/// same sizes.
+/// A map of the recorder's BPF programs: its name in the kernel, which cuts names after 15 bytes, and the sizes of a
+/// key and a value in bytes. Other programs may have maps with the same name, but hardly with the same sizes.
 struct Map {
     name: &'static str,
     key: u32,

@@ -375,8 +375,7 @@ impl Plan<'_> {
         Ok(skel)
     }
 
-    /// Whether the settings have the values for which the usual object was compiled (`OPTION` in
-    /// `settings.bpf.h`).
+    /// Whether the settings have the values for which the usual object was compiled (`OPTION` in `settings.bpf.h`).
     fn is_usual(self) -> bool {
         let (kernel, settings) = (self.kernel, self.settings);
         let present = kernel.cast.is_some()

@@ -261,8 +261,7 @@ impl Refusal {
 struct Facts {
     /// The content of /proc/self/status; `None` without /proc.
     status: Option<Status>,
-    /// Whether the process is in the initial user namespace, so that its capabilities are valid for the
-    /// machine.
+    /// Whether the process is in the initial user namespace, so that its capabilities are valid for the machine.
     initial_user_namespace: bool,
     sysfs: bool,
     btf: bool,

@@ -38,8 +38,7 @@ pub struct Samplers {
 }
 
 impl Samplers {
-    /// Starts to sample stacks on these CPUs, except those that are offline, and to record the stacks of
-    /// waits.
+    /// Starts to sample stacks on these CPUs, except those that are offline, and to record the stacks of waits.
     pub(crate) fn start(
         skel: &TracerSkel<'_>,
         loaded: &LoadedPrograms,

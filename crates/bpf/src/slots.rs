@@ -28,8 +28,7 @@ pub enum Record<'a> {
     Life(&'a [u8]),
 }
 
-/// The mapped slots of scheduling events of all CPUs. The mapping keeps the memory after the programs are
-/// unloaded.
+/// The mapped slots of scheduling events of all CPUs. The mapping keeps the memory after the programs are unloaded.
 #[derive(Debug)]
 pub struct Slots {
     slots: MmapRaw,

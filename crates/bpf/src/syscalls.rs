@@ -1,5 +1,4 @@
-//! The tables by which the BPF programs find, for each system call, the reason of a wait in it and its
-//! time-out.
+//! The tables by which the BPF programs find, for each system call, the reason of a wait in it and its time-out.
 
 use libc::c_long;
 
@@ -10,8 +9,7 @@ use crate::wire::{REASON_BY_DESCRIPTOR, REASON_SENDS, REASON_WRITE, SYSCALLS};
 /// The table entry of calls that read from, or write to, the descriptor in the first argument.
 const READ: u8 = REASON_BY_DESCRIPTOR;
 const WRITE: u8 = REASON_BY_DESCRIPTOR | REASON_WRITE | REASON_SENDS;
-/// The flag in the table entry of calls that can wake the reader of a socket. A close and an exit can do that
-/// as well.
+/// The flag in the table entry of calls that can wake the reader of a socket. A close and an exit can do that as well.
 const SENDS: u8 = REASON_SENDS;
 
 /// The system calls that all architectures have, grouped by their table entry. Calls that are not listed have
@@ -213,8 +211,7 @@ pub fn reasons() -> [u8; SYSCALLS] {
     table
 }
 
-/// The table entry for where a system call has its time-out: `enum timeout_form`, with the number of the
-/// argument.
+/// The table entry for where a system call has its time-out: `enum timeout_form`, with the number of the argument.
 const fn form(form: timeout_form, argument: u8) -> u8 {
     form.0 as u8 | argument << timeout_form::TIMEOUT_ARGUMENT_SHIFT.0
 }

@@ -34,8 +34,7 @@ pub struct CpuAccount {
 /// The figures about the BPF programs' own runs, as the kernel and the programs counted them.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Usage {
-    /// The time spent in the programs in ns, by the kernel's count; `None` unless `kernel.bpf_stats_enabled`
-    /// is set.
+    /// The time spent in the programs in ns, by the kernel's count; `None` unless `kernel.bpf_stats_enabled` is set.
     pub run_time_ns: Option<u64>,
     /// The time spent in the programs in ns, estimated from the time of one run in [`wire::SAMPLED`], which
     /// they measure.
@@ -51,8 +50,7 @@ impl Usage {
     }
 }
 
-/// Reads the records of attached programs. Dropping this value detaches them, and so does the end of the
-/// process.
+/// Reads the records of attached programs. Dropping this value detaches them, and so does the end of the process.
 pub struct Tracer {
     programs: Programs,
     shared: Shared,
@@ -195,8 +193,7 @@ impl Tracer {
             .map(|_| self.read(|output| &output.resident).wrapping_sub(before))
     }
 
-    /// The totals of each followed task that is alive or a zombie; empty if the kernel refuses to list the
-    /// tasks.
+    /// The totals of each followed task that is alive or a zombie; empty if the kernel refuses to list the tasks.
     pub fn totals(&mut self) -> Vec<wire::Total> {
         self.shared.input().write_totals = 1;
         let read = self.iterate();
@@ -220,9 +217,8 @@ impl Tracer {
         Ok(bytes)
     }
 
-    /// For each of the programs' tables, how often it had no room since the programs were attached, and what
-    /// was lost by that. `waits` is the number of waits without room before the recording, which do not
-    /// count.
+    /// For each of the programs' tables, how often it had no room since the programs were attached, and what was lost
+    /// by that. `waits` is the number of waits without room before the recording, which do not count.
     pub fn overflows(&self, waits: u64) -> [(u64, &'static str); 8] {
         [
             (
@@ -295,8 +291,7 @@ impl Tracer {
     /// Starts to sample stacks on one more CPU, if stacks are sampled.
     ///
     /// # Errors
-    /// [`Error::Bpf`] if the kernel refuses the event, as it does for a process without root's
-    /// rights.
+    /// [`Error::Bpf`] if the kernel refuses the event, as it does for a process without root's rights.
     pub fn sample_on(&mut self, cpu: u16) -> Result<(), Error> {
         match (&mut self.programs.samplers, &self.stacks) {
             (Some(samplers), Some(sampling)) => samplers.add(sampling, cpu),
@@ -434,9 +429,8 @@ impl Tracer {
         self.read(|output| &output.regs_known) != 0
     }
 
-    /// Whether recorded stacks have the kernel's addresses. If the kernel hides its addresses from the
-    /// process that loads the programs, the programs hide them as well, because the user of that process can
-    /// read the trace.
+    /// Whether recorded stacks have the kernel's addresses. If the kernel hides its addresses from the process that
+    /// loads the programs, the programs hide them as well, because the user of that process can read the trace.
     pub fn shows_kernel(&self) -> bool {
         self.programs.kernel_shown
     }

@@ -331,8 +331,7 @@ impl Slot {
         near.wrapping_add((distance as i64 >> TIME_SHIFT) as u64)
     }
 
-    /// The event that is packed in the slot, which must not be of kind [`SCHED_LOST`]. `near` is as in
-    /// [`Slot::time`].
+    /// The event that is packed in the slot, which must not be of kind [`SCHED_LOST`]. `near` is as in [`Slot::time`].
     pub fn event(self, near: u64) -> Sched {
         let tid = |shift: u32| (self.what >> shift & ((1 << TID_BITS) - 1)) as u32;
         Sched {

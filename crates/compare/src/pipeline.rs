@@ -1,9 +1,8 @@
-//! Joins the recordings of several jobs of one CI run: which job, and which step in it, the pipeline waited
-//! for.
+//! Joins the recordings of several jobs of one CI run: which job, and which step in it, the pipeline waited for.
 //!
-//! The jobs ran on other machines, with other clocks. A job is placed by the time of the day of its machine's
-//! clock; the output says how far the clocks can be trusted. No recording has the time between two jobs: the
-//! wait for a runner, the checkout.
+//! The jobs ran on other machines, with other clocks. A job is placed by the time of the day of its machine's clock;
+//! the output says how far the clocks can be trusted. No recording has the time between two jobs: the wait for a
+//! runner, the checkout.
 
 mod ci_jobs;
 mod html;
@@ -180,8 +179,7 @@ pub fn graph(text: &str) -> Result<Graph, String> {
 #[derive(Debug)]
 pub struct Pipeline {
     jobs: Vec<Job>,
-    /// Whether a graph of the jobs' needs is known. Otherwise only the times show which job may have waited
-    /// for which.
+    /// Whether a graph of the jobs' needs is known. Otherwise only the times show which job may have waited for which.
     given: bool,
     /// Whether the times of all jobs are by the CI system's clock.
     by_ci_clock: bool,
@@ -253,8 +251,7 @@ impl Pipeline {
         needs.max_by_key(|need| (self.jobs.get(*need).map(|job| job.end), *need))
     }
 
-    /// The time in ns that a job waited after the end of the last job that it needs, or after the pipeline's
-    /// start.
+    /// The time in ns that a job waited after the end of the last job that it needs, or after the pipeline's start.
     fn wait(&self, job: &Job) -> u64 {
         let last = self.before(job).and_then(|at| self.jobs.get(at));
         job.start
@@ -455,8 +452,7 @@ fn number(jobs: &mut [Job]) {
     }
 }
 
-/// The indices of the jobs that one job can have waited for, by their times: all that had ended when it
-/// began.
+/// The indices of the jobs that one job can have waited for, by their times: all that had ended when it began.
 fn guessed(jobs: &[Job], at: usize) -> Vec<usize> {
     let Some(job) = jobs.get(at) else {
         return Vec::new();

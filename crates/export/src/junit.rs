@@ -17,8 +17,7 @@ use tr_insight::Recording;
 use tr_text::escape::commands;
 use tr_text::units;
 
-/// The prefix of the names of properties that `tr` adds. Properties in a file that already have it are
-/// replaced.
+/// The prefix of the names of properties that `tr` adds. Properties in a file that already have it are replaced.
 const OURS: &str = "tr.";
 
 /// The report with the properties added, and the number of its tests that have figures.

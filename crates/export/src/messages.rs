@@ -132,8 +132,7 @@ pub struct CompactSched {
 pub struct FtraceEvent {
     #[prost(uint64, tag = "1")]
     pub timestamp: u64,
-    /// The task that runs. The importer discards an event without it; 0, the pid of the idle task, is a
-    /// value.
+    /// The task that runs. The importer discards an event without it; 0, the pid of the idle task, is a value.
     #[prost(uint32, optional, tag = "2")]
     pub pid: Option<u32>,
     #[prost(uint32, tag = "5")]

@@ -48,9 +48,8 @@ const PRIO: i32 = 120;
 const LEG_NAME: usize = 80;
 /// The number of the sequence of the export's packets. They need no state of a sequence.
 const SEQUENCE: u32 = 1;
-/// The number of the sequence of the descriptions of threads. The importer takes the thread that a sequence
-/// described last for the one of each later event of the sequence, and would begin that thread at the event's
-/// time.
+/// The number of the sequence of the descriptions of threads. The importer takes the thread that a sequence described
+/// last for the one of each later event of the sequence, and would begin that thread at the event's time.
 const THREADS: u32 = 2;
 
 /// The level of detail of the tracks.

@@ -15,10 +15,9 @@ pub struct System {
     pub identifiers: &'static [(&'static str, &'static [&'static str])],
 }
 
-/// The names of the identifiers of a CI job, in the order of reports. The first six identify a run. `page` is
-/// the link of the run, `job_page` the link of the job, and `job_id` the job's number. `runner` names the
-/// machine or its agent, `label` the kind of runner that the job requested, and `image` the installed
-/// software.
+/// The names of the identifiers of a CI job, in the order of reports. The first six identify a run. `page` is the link
+/// of the run, `job_page` the link of the job, and `job_id` the job's number. `runner` names the machine or its agent,
+/// `label` the kind of runner that the job requested, and `image` the installed software.
 pub const IDENTIFIERS: [&str; 12] = [
     "project", "run", "attempt", "job", "commit", "branch", "page", "job_page", "job_id", "runner",
     "label", "image",
@@ -28,8 +27,7 @@ const AZURE: &str = "Azure Pipelines";
 const CIRCLE: &str = "CircleCI";
 const JENKINS: &str = "Jenkins";
 
-/// All CI systems that are recognized. The last one has no prefix of its own, so it is used if no other
-/// system matches.
+/// All CI systems that are recognized. The last one has no prefix of its own, so it is used if no other system matches.
 pub const SYSTEMS: [System; 14] = [
     System {
         name: "Forgejo Actions",
@@ -344,8 +342,7 @@ pub fn identifiers(variables: &[(String, String)]) -> Vec<(&'static str, String)
     IDENTIFIERS.iter().filter_map(identifier).collect()
 }
 
-/// A template in which each `{NAME}` is replaced by the value of that variable; `None` if a variable is not
-/// set.
+/// A template in which each `{NAME}` is replaced by the value of that variable; `None` if a variable is not set.
 fn fill<'a>(template: &str, get: impl Fn(&str) -> Option<&'a str>) -> Option<String> {
     let mut out = String::new();
     for (place, part) in template.split('{').enumerate() {

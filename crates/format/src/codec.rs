@@ -216,9 +216,8 @@ pub struct FrameState {
     pub stack: u32,
     pub offsets: HashMap<u64, u64>,
     pub ns: [u64; 2],
-    /// The number of bytes of strings that were read so far, which has a limit because short references can
-    /// repeat a long string. The next fields count other amounts with a limit: sums of system calls, new
-    /// stacks and functions.
+    /// The number of bytes of strings that were read so far, which has a limit because short references can repeat a
+    /// long string. The next fields count other amounts with a limit: sums of system calls, new stacks and functions.
     pub strings: u64,
     pub calls: u64,
     pub stacks: u64,
@@ -311,8 +310,7 @@ impl Bytes for Comm {
     }
 }
 
-/// One way to handle the described fields of an event: to write them, to read them, or to pass their texts to
-/// a mask.
+/// One way to handle the described fields of an event: to write them, to read them, or to pass their texts to a mask.
 pub trait Codec: Sized {
     /// Whether values are written into columns; otherwise they are read from columns.
     const WRITES: bool;
@@ -470,9 +468,8 @@ pub trait Codec: Sized {
         Ok(())
     }
 
-    /// Handles a value that often repeats. It is stored as its place in a list of recent values, counted from
-    /// 1, or as 0 if it is new. A recent value moves to the front of the list. Returns whether the value is
-    /// new.
+    /// Handles a value that often repeats. It is stored as its place in a list of recent values, counted from 1, or as
+    /// 0 if it is new. A recent value moves to the front of the list. Returns whether the value is new.
     fn recent<T: Copy + PartialEq>(
         &mut self,
         col: Col,
@@ -608,8 +605,7 @@ pub fn fitting<T: TryFrom<u64>>(number: u64) -> Result<T, Fault> {
     T::try_from(number).map_err(|_| Fault::Content("a number does not fit in its field"))
 }
 
-/// The id whose difference to the number `from` is stored here, with the sign of the difference in its lowest
-/// bit.
+/// The id whose difference to the number `from` is stored here, with the sign of the difference in its lowest bit.
 pub fn unfolded(difference: u64, from: u32) -> Result<u32, Fault> {
     i64::from(from)
         .checked_add(unfold(difference))

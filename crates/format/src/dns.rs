@@ -35,8 +35,7 @@ pub struct DnsQuery {
 pub struct DnsAnswer {
     /// The address of the DNS server.
     pub server: Address,
-    /// The local port that the answer is sent to. The port, `id` and `code` are `None` if the answer could
-    /// not be read.
+    /// The local port that the answer is sent to. The port, `id` and `code` are `None` if the answer could not be read.
     pub port: Option<u16>,
     /// The id of the query that is answered.
     pub id: Option<u16>,

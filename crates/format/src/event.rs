@@ -157,8 +157,7 @@ macro_rules! kinds {
                 }
             }
 
-            /// Reads the stored fields of a lifecycle event whose kind has this number; `None` for an unknown
-            /// number.
+            /// Reads the stored fields of a lifecycle event whose kind has this number; `None` for an unknown number.
             pub(crate) fn read<C: Codec>(
                 number: u8,
                 codec: &mut C,

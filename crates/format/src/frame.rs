@@ -13,8 +13,7 @@ use crate::Fault;
 pub const MAGIC: [u8; 8] = *b"\x89tr\xb5\r\n\x1a\n";
 /// The major version of the format. A reader refuses a trace of another major version.
 pub const MAJOR: u16 = 3;
-/// The minor version of the format that this crate writes. A reader skips unknown parts of a higher minor
-/// version.
+/// The minor version of the format that this crate writes. A reader skips unknown parts of a higher minor version.
 pub const MINOR: u16 = 10;
 /// The length of the file header in bytes: magic number, major and minor version, CRC-32 of these
 /// twelve bytes.
@@ -241,8 +240,7 @@ pub(crate) fn address(stream: Stream) -> (u8, u16) {
     }
 }
 
-/// The CRC-32 of a trace's id (little-endian) and the bytes after it. With it, frames of other traces are
-/// rejected.
+/// The CRC-32 of a trace's id (little-endian) and the bytes after it. With it, frames of other traces are rejected.
 fn salted(id: u32, bytes: &[u8]) -> u32 {
     let mut hasher = crc32fast::Hasher::new();
     hasher.update(&id.to_le_bytes());

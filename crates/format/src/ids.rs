@@ -161,8 +161,7 @@ pub enum Address {
     V4(Ipv4Addr),
     /// An address of IP version 6.
     V6(Ipv6Addr),
-    /// A masked address. Equal numbers stand for equal addresses, and the number says nothing else about the
-    /// address.
+    /// A masked address. Equal numbers stand for equal addresses, and the number says nothing else about the address.
     Masked(u64),
 }
 

@@ -12,8 +12,7 @@ use crate::meta::{EndReason, Full, Machine, Metadata, Missing, Origin, Scope, St
 use crate::tally::Suspend;
 use crate::{Error, Fault};
 
-/// The result of passing the fields of a value to a mask. It is an error if the value cannot be stored at
-/// all.
+/// The result of passing the fields of a value to a mask. It is an error if the value cannot be stored at all.
 type Step = Result<(), Fault>;
 
 /// Something that replaces the secrets in the texts of a trace.
@@ -135,8 +134,7 @@ impl<T: Texts> Texts for Vec<T> {
     }
 }
 
-/// A text with the name of the field or variable that has it. The mask gets the name before it gets the
-/// value.
+/// A text with the name of the field or variable that has it. The mask gets the name before it gets the value.
 impl<T: Texts> Texts for (String, T) {
     fn pass(&mut self, mask: &mut impl Mask) -> Step {
         self.0.pass(mask)?;

@@ -78,8 +78,7 @@ pub struct Accepted {
     pub remote: Endpoint,
 }
 
-/// A TCP connection has ended for its process: it was closed, shut down in both directions, or given up by
-/// the kernel.
+/// A TCP connection has ended for its process: it was closed, shut down in both directions, or given up by the kernel.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Closed {
     /// The connection that has ended.
@@ -140,8 +139,7 @@ impl ConnectionId {
         Ok(())
     }
 
-    /// Handles the number of an earlier connection, which is stored as the difference from the last new
-    /// connection.
+    /// Handles the number of an earlier connection, which is stored as the difference from the last new connection.
     fn again<C: Codec>(&mut self, c: &mut C) -> Step {
         let last = c.known().connection;
         let mut back = last.wrapping_sub(self.0);
@@ -151,8 +149,7 @@ impl ConnectionId {
     }
 }
 
-/// Handles the task that a connection's event names: 0 is stored for none, else 1 plus the difference to the
-/// last task.
+/// Handles the task that a connection's event names: 0 is stored for none, else 1 plus the difference to the last task.
 fn task<C: Codec>(c: &mut C, task: &mut Option<(Tid, Tgid)>) -> Step {
     let last = *c.known().last(Col::ConnectionTask);
     let step = |(tid, _): (Tid, Tgid)| fold(i64::from(tid.0) - i64::from(last)) + 1;

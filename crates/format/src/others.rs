@@ -9,9 +9,8 @@ use crate::ids::{Comm, Ktime, Tgid, Tid};
 /// The largest number of shares of one event of kind [`Others`].
 const MOST: usize = 64;
 
-/// How long tasks that are not recorded had the event's CPU while recorded tasks waited for it, up to the
-/// event's time. All times are in µs. The event can sum up several waits, as long as the tasks had nearly the
-/// same shares of each.
+/// How long tasks that are not recorded had the event's CPU while recorded tasks waited for it, up to the event's time.
+/// All times are in µs. The event can sum up several waits, as long as the tasks had nearly the same shares of each.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Others {
     /// The time between the waits that the event sums up, in µs.

@@ -187,8 +187,7 @@ impl Trace {
         self.recovered_from.is_some()
     }
 
-    /// The damaged parts of the file that [`Trace::open`] found. Reading a frame with valid checksums can
-    /// find more.
+    /// The damaged parts of the file that [`Trace::open`] found. Reading a frame with valid checksums can find more.
     pub fn damage(&self) -> &[Damage] {
         &self.damage
     }
@@ -204,8 +203,7 @@ impl Trace {
         self.index_lies
     }
 
-    /// The numbers of the parts that were skipped so far, because only a later version of the format knows
-    /// them.
+    /// The numbers of the parts that were skipped so far, because only a later version of the format knows them.
     pub fn unknown(&self) -> Unknown {
         let mut unknown = self.unknown;
         for frame in self.skipped().values() {

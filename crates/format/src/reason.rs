@@ -38,8 +38,7 @@ named! {
         FileWrite = "file_write",
         /// The task waited until data was on a disk: `fsync`, `fdatasync`, `sync`, `msync`.
         Sync = "sync",
-        /// The task was in a system call that takes a path or reads a directory: `openat`, `unlink`,
-        /// `getdents64`.
+        /// The task was in a system call that takes a path or reads a directory: `openat`, `unlink`, `getdents64`.
         Path = "path",
         /// The task read from or wrote to another kind of descriptor: an eventfd, a timerfd, inotify.
         OtherDescriptor = "other_descriptor",

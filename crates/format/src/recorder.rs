@@ -90,8 +90,7 @@ pub struct Mark {
     pub name: Box<[u8]>,
     /// Whether the mark names a moment, or the beginning or the end of a span.
     pub point: Point,
-    /// The age of the mark in ns when the recorder read it: the mark was set this long before the event's
-    /// time.
+    /// The age of the mark in ns when the recorder read it: the mark was set this long before the event's time.
     pub ago: u64,
     /// The kind of the span, for example `test`; empty if it is not given.
     #[serde(rename = "mark_kind", serialize_with = "show::given")]

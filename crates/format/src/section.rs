@@ -25,8 +25,7 @@ const CONFIG: Config = bincode::config::standard().with_limit::<MEMORY>();
 
 /// One direction of a list of fields: writing, reading, or passing texts to a mask.
 ///
-/// A mask goes through the same list, and a field can be stored only if its type passes its texts to a
-/// [`Mask`].
+/// A mask goes through the same list, and a field can be stored only if its type passes its texts to a [`Mask`].
 pub trait Fields {
     /// Handles one field: writes it, reads it if the body has its tag, or passes its texts to a mask.
     fn field<T: Field>(&mut self, of: Tag, value: &mut T) -> Step;

@@ -45,9 +45,8 @@ impl Source {
         })
     }
 
-    /// The bytes of a trace in memory or in a mapping. If a mapped file shrinks, the kernel sends SIGBUS to a
-    /// process that touches the missing pages. The owner of the mapping has to catch the signal, as `tr`
-    /// does.
+    /// The bytes of a trace in memory or in a mapping. If a mapped file shrinks, the kernel sends SIGBUS to a process
+    /// that touches the missing pages. The owner of the mapping has to catch the signal, as `tr` does.
     pub fn bytes(bytes: impl AsRef<[u8]> + Send + Sync + 'static) -> Source {
         let len = bytes.as_ref().len() as u64;
         Source {
@@ -144,8 +143,7 @@ fn read_exact_at(file: &File, buffer: &mut [u8], offset: u64) -> std::io::Result
     std::os::unix::fs::FileExt::read_exact_at(file, buffer, offset)
 }
 
-/// Fills `buffer` with the bytes of a file from `offset` on, without regard to the position of the file,
-/// which changes.
+/// Fills `buffer` with the bytes of a file from `offset` on, without regard to the position of the file, which changes.
 #[cfg(windows)]
 fn read_exact_at(file: &File, mut buffer: &mut [u8], mut offset: u64) -> std::io::Result<()> {
     while !buffer.is_empty() {

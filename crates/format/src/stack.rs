@@ -12,8 +12,7 @@ use crate::error::within;
 use crate::ids::{Ktime, Tgid, Tid};
 use crate::{limits, show, Fault};
 
-/// The largest number of frames that one sampled stack may have besides those of the earlier stack that it
-/// continues.
+/// The largest number of frames that one sampled stack may have besides those of the earlier stack that it continues.
 pub const DEPTH: usize = 512;
 /// The largest number of functions of a frame of a stack: the outermost function, and the functions inlined
 /// at the address.
@@ -85,18 +84,15 @@ pub struct Sample {
     pub doing: Doing,
     /// The time that the sample stands for, in ns: the sampling period, or the time off CPU.
     pub ns: u64,
-    /// Whether the outermost frames of the stack are missing because it was deeper than the BPF programs
-    /// copy.
+    /// Whether the outermost frames of the stack are missing because it was deeper than the BPF programs copy.
     pub cut: bool,
     /// The number of the earlier stack that this stack continues; 0 if there is none.
     pub base: u32,
-    /// The number of the first new stack that the event defines. The other new stacks have the numbers after
-    /// it.
+    /// The number of the first new stack that the event defines. The other new stacks have the numbers after it.
     pub first: u32,
     /// The frames of the new stacks on top of `base`, the outermost frame first.
     pub frames: Box<[u32]>,
-    /// The number of the first new frame that the event defines. The other new frames have the numbers after
-    /// it.
+    /// The number of the first new frame that the event defines. The other new frames have the numbers after it.
     pub first_frame: u32,
     /// The places of the new frames, in the order of their first use in `frames`.
     pub places: Box<[Place]>,

@@ -101,8 +101,7 @@ pub struct Tally {
     /// time before it in the same stream. The recorder's own events are not counted, because some of them
     /// are about the past.
     pub largest_inversion: u64,
-    /// The longest delay in ns from the stamp of an event to its commit in the ring, as [`CommitDelay`] finds
-    /// it.
+    /// The longest delay in ns from the stamp of an event to its commit in the ring, as [`CommitDelay`] finds it.
     pub commit_delay: u64,
     /// The numbers of lost events by stream, as far as they are known.
     pub lost: BTreeMap<Stream, u64>,

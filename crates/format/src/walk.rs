@@ -38,8 +38,7 @@ pub enum End {
 /// A damaged part of a trace file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Damage {
-    /// The number of the damaged frame: the number in its header or, if the header is damaged, the expected
-    /// number.
+    /// The number of the damaged frame: the number in its header or, if the header is damaged, the expected number.
     pub frame: u64,
     /// The offset of the first damaged byte.
     pub offset: u64,

@@ -34,8 +34,7 @@ impl Written {
     }
 }
 
-/// The events of the lifecycle or the recorder's stream that are not yet written, because their block is not
-/// full.
+/// The events of the lifecycle or the recorder's stream that are not yet written, because their block is not full.
 #[derive(Debug, Default)]
 struct OpenLife {
     events: Vec<LifeEvent>,

@@ -10,8 +10,7 @@ const FORMAT: &str = "buildstats";
 /// The bytes with which the file of a task begins.
 pub(crate) const MAGIC: &[u8] = b"Event: TaskStarted";
 
-/// Reads the file of a task. If the task ran several times, each further run follows the earlier ones in the
-/// file.
+/// Reads the file of a task. If the task ran several times, each further run follows the earlier ones in the file.
 pub(crate) fn read(bytes: &[u8]) -> Result<Spans, Error> {
     let (mut spans, mut run) = (Vec::new(), Run::default());
     let mut unfinished = 0_u64;

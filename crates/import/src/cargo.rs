@@ -26,8 +26,7 @@ struct Row {
     target: String,
     start: f64,
     duration: f64,
-    /// For cargo up to 1.86, the time at which the metadata was there, after which code is generated, in
-    /// seconds.
+    /// For cargo up to 1.86, the time at which the metadata was there, after which code is generated, in seconds.
     rmeta_time: Option<f64>,
     sections: Option<Vec<(String, Section)>>,
 }

@@ -1,6 +1,5 @@
-//! Reads the Chrome Trace Event format (JSON, an array or an object): clang's `-ftime-trace`, Bazel's
-//! profile, CMake's instrumentation, ninjatracing, rustc's self-profile through crox, Nx, node and many
-//! others write it.
+//! Reads the Chrome Trace Event format (JSON, an array or an object): clang's `-ftime-trace`, Bazel's profile, CMake's
+//! instrumentation, ninjatracing, rustc's self-profile through crox, Nx, node and many others write it.
 //!
 //! Complete, begin/end and async events are spans. The other events have no length; they are counted by name.
 
@@ -60,8 +59,7 @@ struct Event<'a> {
     out: Lenient<String>,
 }
 
-/// A value that is `None` if it has another type than expected: tools write numbers as texts, and texts as
-/// numbers.
+/// A value that is `None` if it has another type than expected: tools write numbers as texts, and texts as numbers.
 #[derive(Clone)]
 struct Lenient<T>(Option<T>);
 
@@ -233,8 +231,7 @@ struct Begun {
     arguments: Arguments,
 }
 
-/// The group of events in which the end of a begin event is searched: those of a thread, or those of an
-/// identity.
+/// The group of events in which the end of a begin event is searched: those of a thread, or those of an identity.
 #[derive(PartialEq, Eq, Hash)]
 enum Track {
     Thread(Option<u32>, Option<u32>),

@@ -52,8 +52,7 @@ impl Fields<'_> {
     }
 }
 
-/// The nanoseconds that the digits after a decimal point of seconds stand for, and those of the last digit's
-/// unit.
+/// The nanoseconds that the digits after a decimal point of seconds stand for, and those of the last digit's unit.
 fn fraction(digits: &str) -> Option<(i64, i64)> {
     let (mut part, mut digit) = (0, SECOND);
     for letter in digits.chars().take(9) {

@@ -12,8 +12,7 @@ use crate::{read, Error, FILE};
 /// The largest number of entries that are examined in a directory and in all directories below it.
 const ENTRIES: usize = 100_000;
 
-/// The largest number of directories inside each other that are searched, without the one that the user
-/// names.
+/// The largest number of directories inside each other that are searched, without the one that the user names.
 const DEPTH: usize = 16;
 
 /// A file that was found and is to be read.
@@ -129,8 +128,7 @@ fn look(directory: &Path, room: &mut usize, files: &mut Files, below: &mut Vec<P
     }
 }
 
-/// Whether a file has a name that a known tool gives its files. cargo links its last page to
-/// `cargo-timing.html`.
+/// Whether a file has a name that a known tool gives its files. cargo links its last page to `cargo-timing.html`.
 fn is_known(path: &Path) -> bool {
     let name = path.file_name().unwrap_or_default().as_encoded_bytes();
     // BitBake's tasks are `do_compile` and the like.
@@ -149,12 +147,11 @@ fn is_known(path: &Path) -> bool {
         || ends.iter().any(|end| name.ends_with(end.as_bytes()))
 }
 
-/// Opens and reads a file of at most `room` bytes, and subtracts its size from `room`. Returns `Ok(None)` for
-/// a file of no known tool that is in a directory which the user named.
+/// Opens and reads a file of at most `room` bytes, and subtracts its size from `room`. Returns `Ok(None)` for a file of
+/// no known tool that is in a directory which the user named.
 ///
 /// # Errors
-/// The file cannot be read, is larger than a limit, is damaged, or was named by the user and is of
-/// no known tool.
+/// The file cannot be read, is larger than a limit, is damaged, or was named by the user and is of no known tool.
 pub fn open(found: &Found, room: &mut u64) -> Result<Option<ToolFile>, Error> {
     let bytes = bytes(found, *room)?;
     let Some(file) = read(&bytes)? else {

@@ -101,8 +101,7 @@ fn ci_job(job: &Value) -> Result<Option<CiJob>, String> {
     }))
 }
 
-/// The names of the jobs that a job needs: a list of names, of objects with a name, or GitLab's GraphQL
-/// nodes.
+/// The names of the jobs that a job needs: a list of names, of objects with a name, or GitLab's GraphQL nodes.
 fn needs(job: &Value) -> Option<Vec<String>> {
     let needs = job.get("needs")?;
     let needs = needs.get("nodes").unwrap_or(needs).as_array()?;

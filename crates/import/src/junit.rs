@@ -1,5 +1,4 @@
-//! Reads JUnit XML: suites of tests with results and lengths, and with times of the day where the tool writes
-//! them.
+//! Reads JUnit XML: suites of tests with results and lengths, and with times of the day where the tool writes them.
 
 use quick_xml::events::attributes::Attributes as XmlAttributes;
 use quick_xml::events::{BytesStart, Event};
@@ -34,8 +33,7 @@ struct Parser {
     suites: Vec<Suite>,
     open: Vec<Open>,
     cases: usize,
-    /// The place of the suite for the tests that are directly below `testsuites`. It has no name and no
-    /// times.
+    /// The place of the suite for the tests that are directly below `testsuites`. It has no name and no times.
     loose: Option<usize>,
     /// Whether the comma of some length in the file can only be a decimal comma.
     is_decimal: bool,
@@ -269,8 +267,7 @@ fn with_length(mut list: XmlAttributes<'_>) -> Result<(Attributes, Option<Length
     Ok((read, known))
 }
 
-/// The number of zeros at the ends of all lengths that cannot be chance: Go rounds to 10 ms and writes
-/// `0.300000`.
+/// The number of zeros at the ends of all lengths that cannot be chance: Go rounds to 10 ms and writes `0.300000`.
 const ZEROS: u32 = 4;
 
 /// Gives each element the finest unit of a last digit that any of their lengths has. Zeros that end all
@@ -291,9 +288,8 @@ fn share_digits(elements: Vec<&mut Attributes>) {
     }
 }
 
-/// Gives the tests of a suite the unit of the last digit of the suite's length, if that length is their sum
-/// in this unit: GoogleTest writes ms without zeros, and `0.3`, `0.4` and `0.3` in a suite of `1.001` are
-/// 300, 400 and 300 ms.
+/// Gives the tests of a suite the unit of the last digit of the suite's length, if that length is their sum in this
+/// unit: GoogleTest writes ms without zeros, and `0.3`, `0.4` and `0.3` in a suite of `1.001` are 300, 400 and 300 ms.
 fn share_digit_of_suite(suite: &mut Suite) {
     let digit = suite.attributes.digit;
     let cases = i64::try_from(suite.cases.len()).unwrap_or(i64::MAX);

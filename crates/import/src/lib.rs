@@ -65,8 +65,7 @@ const READERS: [(&[u8], Reader); 9] = [
 /// same number, so this format is tried last.
 const PROTOBUF: u8 = 0x0a;
 
-/// Reads the bytes of a file, which are unpacked if gzip packed them. Returns `Ok(None)` for a file of no
-/// known tool.
+/// Reads the bytes of a file, which are unpacked if gzip packed them. Returns `Ok(None)` for a file of no known tool.
 ///
 /// # Errors
 /// The file looks like that of a known tool and is damaged, or is larger than a limit.

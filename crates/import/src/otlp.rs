@@ -1,5 +1,4 @@
-//! Reads OTLP traces: JSON (an object, a list of them or one in each line, as a collector writes it) and
-//! protobuf.
+//! Reads OTLP traces: JSON (an object, a list of them or one in each line, as a collector writes it) and protobuf.
 
 use std::collections::HashMap;
 use std::fmt;

@@ -62,8 +62,7 @@ fn quoted(text: &str) -> usize {
     serde_json::to_string(text).map_or(usize::MAX, |json| json.len())
 }
 
-/// A text of a recording, with a mark at the beginning of each line, so that no line can be taken for one of
-/// `tr`.
+/// A text of a recording, with a mark at the beginning of each line, so that no line can be taken for one of `tr`.
 pub fn marked(text: &str) -> String {
     let text = escape::page(text);
     let lines = text.lines().map(|line| format!("| {line}\n"));

@@ -26,8 +26,7 @@ const ANSWER: Duration = Duration::from_secs(45);
 const KILLED: Duration = Duration::from_secs(50);
 /// The number of bytes at the end of a command's messages that are kept.
 const SAID: usize = 4096;
-/// The number of bytes that fit into a pipe by default (pipe(7)): a command has printed no more before its
-/// end.
+/// The number of bytes that fit into a pipe by default (pipe(7)): a command has printed no more before its end.
 const PIPE: usize = 64 << 10;
 /// The least exit status of a `tr` that could not do what was requested.
 const FAILED: i32 = 2;
@@ -231,8 +230,7 @@ pub fn call(server: &Server, tool: &Tool, given: &Value) -> Result<Value, String
     ran.map_err(|error| error.to_string())
 }
 
-/// The command that runs this program with another command line. It has no access to the conversation with
-/// the agent.
+/// The command that runs this program with another command line. It has no access to the conversation with the agent.
 fn command(words: Vec<OsString>) -> Command {
     let mut command = Command::new("/proc/self/exe");
     command.args(words).stdin(Stdio::null());

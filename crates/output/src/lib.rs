@@ -67,8 +67,7 @@ pub const BEGINNING: usize = 64 << 10;
 pub struct Kind {
     /// The name of the kind, with an article.
     pub name: &'static str,
-    /// The function that returns whether a file that begins with these bytes, [`BEGINNING`] at most, is of
-    /// this kind.
+    /// The function that returns whether a file that begins with these bytes, [`BEGINNING`] at most, is of this kind.
     pub is: fn(&[u8]) -> bool,
 }
 
@@ -471,8 +470,7 @@ pub fn invoking_user() -> Option<(Uid, Gid)> {
     ))
 }
 
-/// The mode of an output file that is derived from the file `input`: as readable as `input`, and not
-/// executable.
+/// The mode of an output file that is derived from the file `input`: as readable as `input`, and not executable.
 pub fn mode_like(input: &Path) -> u32 {
     match std::fs::metadata(input) {
         Ok(meta) if meta.is_file() => meta.mode() & 0o666 | 0o600,

@@ -78,8 +78,7 @@ impl ChangeSet {
     }
 }
 
-/// The tests that have a process of their own and contain no other test: each with its cost in ns and its
-/// executions.
+/// The tests that have a process of their own and contain no other test: each with its cost in ns and its executions.
 fn tests(facts: &Facts<'_>) -> Vec<(u64, Vec<Group>)> {
     let steps = Steps::new(facts.analysis, &facts.recording.imports.spans);
     let costs = Costs::new(facts.recording, facts.path, &steps);
@@ -185,9 +184,8 @@ fn whole(of: Box<[bool]>) -> Without {
     }
 }
 
-/// The executions whose command line matches a regular expression, without descendants of another match. The
-/// result is an error if there are none, or if the recorded command itself matches, because nothing would be
-/// left.
+/// The executions whose command line matches a regular expression, without descendants of another match. The result is
+/// an error if there are none, or if the recorded command itself matches, because nothing would be left.
 fn matching(facts: &Facts<'_>, regex: &Regex, option: &str) -> Result<Vec<Group>, NoForecast> {
     let matches = |group: Group| {
         let line = facts.args(group).join(&b' ');

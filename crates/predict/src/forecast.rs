@@ -22,8 +22,7 @@ pub struct Wanted {
     pub faster: Vec<(String, f64)>,
     /// The patterns of executions that are left out together with their descendants.
     pub without: Vec<Regex>,
-    /// The patterns of executions of which a share is left out because a cache answers them, each with the
-    /// share.
+    /// The patterns of executions of which a share is left out because a cache answers them, each with the share.
     pub cached: Vec<(Regex, f64)>,
     /// The factor by which waits for disks become shorter.
     pub disk: Option<f64>,
@@ -69,8 +68,7 @@ pub struct Row {
     pub cpus: u64,
     pub jobs: Option<u64>,
     pub wall: Interval,
-    /// An upper bound in bytes of the memory of all processes together; `None` if a process's memory is not
-    /// known.
+    /// An upper bound in bytes of the memory of all processes together; `None` if a process's memory is not known.
     pub memory: Option<u64>,
     /// The price of the CPUs for the forecast time.
     pub cost: Option<f64>,
@@ -93,8 +91,7 @@ pub struct Forecast {
     pub shards: Option<u64>,
     /// The CPU time of the forecast run in ns.
     pub on_cpu: u64,
-    /// An upper bound in bytes of the memory of all processes together; `None` if a process's memory is not
-    /// known.
+    /// An upper bound in bytes of the memory of all processes together; `None` if a process's memory is not known.
     pub memory: Option<u64>,
     pub path: Vec<Part>,
     pub knee: Option<Knee>,
@@ -104,8 +101,7 @@ pub struct Forecast {
     pub table: Vec<Row>,
     /// The assumptions of the forecast, and the facts that it lacks, as text.
     pub assumed: Vec<String>,
-    /// The reasons why the forecast is doubtful, as text: for example, the recorded run failed or is
-    /// incomplete.
+    /// The reasons why the forecast is doubtful, as text: for example, the recorded run failed or is incomplete.
     pub warnings: Vec<String>,
 }
 
@@ -120,8 +116,7 @@ pub enum NoForecast {
     },
     /// A name or a regular expression matches nothing in the recording. The text says which.
     NoMatch(String),
-    /// A regular expression matches the recorded command itself, so that nothing would be left. The text says
-    /// which.
+    /// A regular expression matches the recorded command itself, so that nothing would be left. The text says which.
     Nothing(String),
     /// The recording has no tool whose jobs are known.
     NoJobs,

@@ -317,8 +317,7 @@ impl Predictor {
         is_off.then_some((recorded, forecast))
     }
 
-    /// A sentence which says that the load beside the run allows no narrow forecast, or not for all rows of
-    /// the table.
+    /// A sentence which says that the load beside the run allows no narrow forecast, or not for all rows of the table.
     fn wide_words(&self, wall: &Interval, table: &[Row]) -> Option<String> {
         let wide = table.iter().filter(|row| self.is_wide(&row.wall)).count();
         let what = match (self.is_wide(wall), wide) {
@@ -536,10 +535,9 @@ pub(crate) const COLD: (u64, u64, u64) = (0, 90, 250);
 const SHAKEN: u64 = 6;
 /// The largest effect of sharing caches and cores, in thousandths. A guess.
 const SHARED: u64 = 100;
-/// The largest additional CPU time in ns of a process that starts on another CPU than its parent's. The next
-/// constant is the largest sum of it in a run, in thousandths. Measured: hello-configure has 4,280 processes
-/// and took 13 % longer on two CPUs than on one: 0.25 ms for each process; zlib-configure with 121 processes
-/// took 18 % longer.
+/// The largest additional CPU time in ns of a process that starts on another CPU than its parent's. The next constant
+/// is the largest sum of it in a run, in thousandths. Measured: hello-configure has 4,280 processes and took 13 %
+/// longer on two CPUs than on one: 0.25 ms for each process; zlib-configure with 121 processes took 18 % longer.
 const MOVED: u64 = 250_000;
 const MOST_MOVED: u64 = 250;
 /// The extra time of a server that answers in another order, in thousandths. With this value the intervals of

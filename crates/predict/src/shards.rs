@@ -294,8 +294,7 @@ fn whole(
 }
 
 impl Plan {
-    /// Divides tests among machines: the costliest test first, each to the machine that has the least to do
-    /// so far.
+    /// Divides tests among machines: the costliest test first, each to the machine that has the least to do so far.
     ///
     /// # Errors
     /// There are fewer than two tests, or the format lists files and tests name none.

@@ -7,8 +7,7 @@ const LINTERS: &str = "ansible-lint bandit checkstyle clang-tidy codespell cppch
     hadolint htmlhint jshint jsonlint luacheck markdownlint mypy phpcs phpstan psalm pycodestyle pydocstyle pyflakes pylint \
     pyright rubocop shellcheck standard staticcheck stylelint tflint vulture xmllint yamllint";
 
-/// The options by which linters and type checkers write their findings to a file, or change the files that
-/// they check.
+/// The options by which linters and type checkers write their findings to a file, or change the files that they check.
 const WRITES: [&[u8]; 8] = [
     b"--fix",
     b"--fix-errors",

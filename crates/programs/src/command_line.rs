@@ -1,8 +1,7 @@
 //! Finds the names of the programs that command lines start.
 //!
-//! The *program* is common to many processes (`cc1`, `git clone`, `foo.py`). The *label* distinguishes a
-//! process from its siblings (`cc1 lparser.c`). The rows of [`crate::table`] have the arguments that labels
-//! show.
+//! The *program* is common to many processes (`cc1`, `git clone`, `foo.py`). The *label* distinguishes a process from
+//! its siblings (`cc1 lparser.c`). The rows of [`crate::table`] have the arguments that labels show.
 
 use crate::table;
 use crate::tools::{Children, Label, Role, Script, Tool};
@@ -14,8 +13,7 @@ use tr_format::event::{Argv, Comm};
 
 use tr_text::{escape, units};
 
-/// The call by which a Perl text runs the tests of a module. The next constant has the modules that have this
-/// function.
+/// The call by which a Perl text runs the tests of a module. The next constant has the modules that have this function.
 const HARNESS: &str = "test_harness(";
 const HARNESSES: [&str; 2] = ["Test::Harness", "ExtUtils::Command::MM"];
 
@@ -378,9 +376,8 @@ pub fn pins(program: &str) -> bool {
     tool_of(program).is_some_and(|(tool, _)| tool.pins)
 }
 
-/// The manager of versions whose shim, or a part of it, is run with this file and these arguments: `pyenv`
-/// for `env bash /root/.pyenv/shims/python3`. The shim finds the program of the right version and replaces
-/// itself by it.
+/// The manager of versions whose shim, or a part of it, is run with this file and these arguments: `pyenv` for `env
+/// bash /root/.pyenv/shims/python3`. The shim finds the program of the right version and replaces itself by it.
 pub fn shim(filename: &[u8], args: &[&[u8]]) -> Option<&'static str> {
     // An interpreter has the script among its first arguments.
     const FIRST: usize = 4;
@@ -438,8 +435,7 @@ pub fn role(program: &str, argv: &Argv) -> Option<Role> {
         .or_else(|| configures().then_some(Role::Configure))
 }
 
-/// The label of an execution. `forked` is whether the process is a child that has executed no program of its
-/// own.
+/// The label of an execution. `forked` is whether the process is a child that has executed no program of its own.
 pub fn label_of(argv: &Argv, comm: &Comm, forked: bool) -> String {
     let args: Vec<&[u8]> = argv.args().collect();
     let Said { program, what } = read(&args, 0, Ask::Label);

@@ -8,8 +8,7 @@ use crate::table;
 use crate::tools::Label;
 use crate::words::{has, is_source};
 
-/// The options of compiler drivers whose value is the next argument. A value is no source, whatever its name
-/// is.
+/// The options of compiler drivers whose value is the next argument. A value is no source, whatever its name is.
 const VALUED: &str = "-A -B -D -F -G -I -J -L -MF -MJ -MQ -MT -T -U -Xarch_device -Xarch_host -Xassembler -Xclang \
                       -Xcompiler -Xcuda-fatbinary -Xcuda-ptxas -Xlinker -Xpreprocessor -Xptxas -arch -aux-info \
                       -bundle_loader -ccbin -cxx-isystem -dumpbase -dumpbase-ext -dumpdir -framework -gencode \
@@ -19,8 +18,7 @@ const VALUED: &str = "-A -B -D -F -G -I -J -L -MF -MJ -MQ -MT -T -U -Xarch_devic
                       --compiler-options --config --linker-options --options-file --output --param --sysroot \
                       --serialize-diagnostics --target";
 
-/// The options with which a compiler driver compiles nothing: it preprocesses, lists dependencies, or prints
-/// facts.
+/// The options with which a compiler driver compiles nothing: it preprocesses, lists dependencies, or prints facts.
 const NO_COMPILATION: &str =
     "-E -M -MM -### -cc1 -cc1as -dumpversion -dumpmachine -dumpfullversion -dumpspecs \
                               -fsyntax-only -print-search-dirs -v -V --help --preprocess --version";

@@ -98,8 +98,7 @@ impl JobTool {
         !value.is_empty() && self.auto.split(' ').any(|word| word == value)
     }
 
-    /// The value of the option for the number of jobs, if the arguments have that option; empty if it has no
-    /// value.
+    /// The value of the option for the number of jobs, if the arguments have that option; empty if it has no value.
     fn told(&self, args: &[&[u8]]) -> Option<String> {
         let is_one = |arg: &&[u8]| self.one.split(' ').any(|option| option.as_bytes() == *arg);
         if !self.one.is_empty() && args.iter().any(is_one) {

@@ -1,5 +1,4 @@
-//! Names steps of a team's own tools by rules from a file of settings. These rules are tried before those of
-//! the table.
+//! Names steps of a team's own tools by rules from a file of settings. These rules are tried before those of the table.
 
 use std::sync::OnceLock;
 
@@ -15,8 +14,7 @@ const SEEN: usize = 4096;
 /// The longest name of a step in columns.
 const WIDTH: usize = 120;
 
-/// The rules of this process. All analyses in a process have the same rules, because they have one file of
-/// settings.
+/// The rules of this process. All analyses in a process have the same rules, because they have one file of settings.
 static RULES: OnceLock<Vec<OwnRule>> = OnceLock::new();
 
 /// A rule that names the executions whose command lines a pattern matches.

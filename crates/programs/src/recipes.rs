@@ -19,8 +19,7 @@ const WIDTH: usize = 60;
 const PREPARE: &str = ". : [ [[ break case cd continue done echo esac exit export false fi for function local mkdir printf \
                        read return rm select set shift source test trap true ulimit umask unset wait";
 
-/// The words that can stand before a command, because they belong to the shell or run the command, separated
-/// by spaces.
+/// The words that can stand before a command, because they belong to the shell or run the command, separated by spaces.
 const BEFORE: &str = "! command do elif else env exec if then time until while {";
 
 /// A command of a recipe's script.

@@ -198,8 +198,7 @@ fn go_test(line: &Line) -> Option<Found> {
     found(StepKind::Test, escape::raw(package.as_bytes()))
 }
 
-/// The step of a script that GitLab's custom executor writes and runs. The step has the name of the script's
-/// stage.
+/// The step of a script that GitLab's custom executor writes and runs. The step has the name of the script's stage.
 fn gitlab_script(line: &Line) -> Option<Found> {
     let stage = line.args.first()?;
     let is = line.path.contains("/custom-executor") && line.path.ends_with("/script.");
@@ -242,8 +241,7 @@ fn java_test(line: &Line) -> Option<Found> {
     found(StepKind::Test, *name)
 }
 
-/// The step of a program that is in a directory of tests or has the name of a test, and does not belong to
-/// the system.
+/// The step of a program that is in a directory of tests or has the name of a test, and does not belong to the system.
 fn named_test(line: &Line) -> Option<Found> {
     // A script that an interpreter runs needs no directory.
     let script = line

@@ -185,11 +185,9 @@ pub struct Tool {
     pub(crate) limits: bool,
     /// Whether the tool runs another program on given CPUs alone.
     pub(crate) pins: bool,
-    /// Whether one call of the tool can do for many files what it does for one, so that a script needs to
-    /// call it once.
+    /// Whether one call of the tool can do for many files what it does for one, so that a script needs to call it once.
     pub(crate) handles_files: bool,
-    /// Whether the tool is run until its output no longer changes: each run reads what the previous run has
-    /// written.
+    /// Whether the tool is run until its output no longer changes: each run reads what the previous run has written.
     pub(crate) converges: bool,
     /// Whether the tool is the driver of a compiler for C, C++, Fortran, CUDA or a related language, so that
     /// its calls are entries of a `compile_commands.json`.

@@ -57,8 +57,7 @@ fn value(args: &[&[u8]], argument: &str) -> Option<String> {
     number(value.trim_start_matches(|c: char| c.is_ascii_alphabetic()))
 }
 
-/// The version after a program's name, such as `-12` or `3.11`; not the 3 of `python3`, which any version
-/// has.
+/// The version after a program's name, such as `-12` or `3.11`; not the 3 of `python3`, which any version has.
 fn in_name(rest: &str) -> Option<String> {
     let found = number(rest.trim_start_matches('-'))?;
     (rest.starts_with('-') || rest.contains('.')).then_some(found)

@@ -172,8 +172,7 @@ impl Collector {
         self.own.extend(sums);
     }
 
-    /// Takes a sample of the machine's counters and of the memory of the recorded processes. Returns the
-    /// event for it.
+    /// Takes a sample of the machine's counters and of the memory of the recorded processes. Returns the event for it.
     pub fn counters(&mut self) -> LifeKind {
         let mut counters = self.machine.sample();
         if let Some(bytes) = self.source.resident() {
@@ -213,8 +212,7 @@ impl Collector {
         }
     }
 
-    /// Notes that the writer has taken a batch that was due. With `flush`, the writer closes the blocks after
-    /// it.
+    /// Notes that the writer has taken a batch that was due. With `flush`, the writer closes the blocks after it.
     fn offered(&mut self, flush: bool) {
         let now = Instant::now();
         self.next_batch = now + self.batch_every;

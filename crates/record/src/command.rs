@@ -332,8 +332,7 @@ pub fn pidfd_open(pid: Pid) -> std::io::Result<OwnedFd> {
 }
 
 impl Running {
-    /// The running COMMAND that the previous recorder process has left to this one. The error of its exec is
-    /// unknown.
+    /// The running COMMAND that the previous recorder process has left to this one. The error of its exec is unknown.
     pub fn of(child: Child) -> std::io::Result<Running> {
         Ok(Running {
             pid: Pid::from_raw(child.pid.cast_signed()),
@@ -362,8 +361,7 @@ impl Running {
         ended.unwrap_or_else(|errno| errno == io::Errno::CHILD)
     }
 
-    /// Whether COMMAND is stopped while its process group, or the group of `tr`, is in the foreground of the
-    /// terminal.
+    /// Whether COMMAND is stopped while its process group, or the group of `tr`, is in the foreground of the terminal.
     fn is_stopped_in_foreground(&self, source: Option<&dyn Source>) -> bool {
         let own = || nix::unistd::getpgid(Some(self.pid)).ok() == foreground();
         let stopped = self.has(WaitIdOptions::STOPPED, WaitIdStatus::stopped);

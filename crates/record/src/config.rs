@@ -101,8 +101,7 @@ pub struct CommandSettings {
     pub inherited: Inherited,
     /// Whether to record until COMMAND's last descendant ends, and not only until COMMAND ends.
     pub wait_all: bool,
-    /// Whether to run COMMAND without a recording if the recording cannot begin, or if the recorder panics
-    /// before that.
+    /// Whether to run COMMAND without a recording if the recording cannot begin, or if the recorder panics before that.
     pub best_effort: bool,
 }
 
@@ -159,8 +158,7 @@ impl FactSettings {
 pub struct Rotation {
     /// The longest time that a part records.
     pub every: Option<Duration>,
-    /// The size in bytes of a part's file at which the part ends. The blocks that are open then are added to
-    /// it.
+    /// The size in bytes of a part's file at which the part ends. The blocks that are open then are added to it.
     pub size: Option<u64>,
     /// The function that makes the name of a part's file, from the name of the output, the beginning of the
     /// part in ns since 1970, and a number if the name is already taken.

@@ -18,8 +18,7 @@ pub fn device(number: u32) -> Device {
     }
 }
 
-/// The file that each task waited for in its last sleep in fsync. An event with the same file as before is
-/// redundant.
+/// The file that each task waited for in its last sleep in fsync. An event with the same file as before is redundant.
 #[derive(Debug, Default)]
 pub struct SyncFiles(HashMap<Tid, Arc<[u8]>>);
 

@@ -54,8 +54,7 @@ pub struct Machine {
     pub allowed_cpus: Option<usize>,
 }
 
-/// For a method without BPF: how a recording by it knows each kind of fact, and its other limits, as text for
-/// the user.
+/// For a method without BPF: how a recording by it knows each kind of fact, and its other limits, as text for the user.
 pub fn knows(method: Method) -> (Facts, &'static [&'static str]) {
     match method {
         Method::Ptrace => (ptrace::FACTS, &ptrace::LIMITS),

@@ -1,5 +1,4 @@
-//! Waits for the events that end a recording: the end of COMMAND or of the `--pid` processes, and the
-//! deadline.
+//! Waits for the events that end a recording: the end of COMMAND or of the `--pid` processes, and the deadline.
 
 use std::os::fd::OwnedFd;
 use std::time::{Duration, Instant};

@@ -101,8 +101,7 @@ pub fn check_time_namespace() -> Result<(), Error> {
     }
 }
 
-/// Sleeps for this time. If the kernel refuses that, it returns at once, where `std::thread::sleep` would
-/// panic.
+/// Sleeps for this time. If the kernel refuses that, it returns at once, where `std::thread::sleep` would panic.
 pub fn pause(length: std::time::Duration) {
     let (clock, relative) = (ClockId::CLOCK_MONOTONIC, ClockNanosleepFlags::empty());
     let _ = clock_nanosleep(clock, relative, &length.into());
@@ -168,8 +167,7 @@ pub fn allowed_cpus(pids: impl IntoIterator<Item = u32>, online: &[CpuId]) -> Op
     (!allowed.is_empty() && allowed.len() < online().len()).then_some(allowed)
 }
 
-/// The CPUs of a task's affinity, from the text of `/proc/PID/status`. The affinity respects the task's
-/// cpuset.
+/// The CPUs of a task's affinity, from the text of `/proc/PID/status`. The affinity respects the task's cpuset.
 fn allowed_in(status: &[u8]) -> Option<Vec<u16>> {
     let mut lines = status.split(|byte| *byte == b'\n');
     let list = lines.find_map(|line| line.strip_prefix(b"Cpus_allowed_list:"))?;

@@ -1,5 +1,4 @@
-//! Samples the machine's counters of CPU time and memory, including the CPU time and memory that a build did
-//! not get.
+//! Samples the machine's counters of CPU time and memory, including the CPU time and memory that a build did not get.
 
 use std::fs::{self, File};
 use std::os::unix::fs::FileExt;

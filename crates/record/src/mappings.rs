@@ -76,8 +76,7 @@ pub struct Mappings {
 }
 
 impl Mappings {
-    /// Takes the mappings of a process, which replace its earlier ones. Returns the paths of the executable
-    /// files.
+    /// Takes the mappings of a process, which replace its earlier ones. Returns the paths of the executable files.
     pub fn take(&mut self, from: &Mapped) -> impl Iterator<Item = &PathBuf> {
         // Those of a process that is gone are still those that it had.
         if !from.maps.is_empty() {

@@ -349,8 +349,7 @@ pub struct Clocks {
     own: i128,
     /// The clocks of living processes in other time namespaces, by the pids of the processes.
     processes: HashMap<u32, ProgramClock>,
-    /// The ids of the processes that have ended, as the kernel names them. Their last marks are read after
-    /// their ends.
+    /// The ids of the processes that have ended, as the kernel names them. Their last marks are read after their ends.
     ended: Vec<u32>,
     /// The distinct offsets of the processes in other time namespaces, in ns.
     others: Vec<i128>,

@@ -45,8 +45,7 @@ pub struct Batch {
     pub own: Vec<LifeEvent>,
     /// The time before which all events have been drained.
     pub drained_until: Ktime,
-    /// Whether the batch is one of the regular ones. Other batches come between these when many events were
-    /// drained.
+    /// Whether the batch is one of the regular ones. Other batches come between these when many events were drained.
     pub due: bool,
     /// Whether to close the blocks of the file after this batch.
     pub flush: bool,
@@ -248,8 +247,7 @@ impl Output {
         }
     }
 
-    /// Sends events that come from no ring to the writer's thread, before any batch, when the thread still
-    /// has room.
+    /// Sends events that come from no ring to the writer's thread, before any batch, when the thread still has room.
     pub fn life(&self, stream: Stream, events: Vec<LifeEvent>) {
         let _ = self.sender.send(Message::Life(stream, events));
     }
@@ -338,8 +336,7 @@ struct State {
     writer: Writer<Queue>,
     redactor: Redactor,
     tally: Tally,
-    /// The living processes whose fork is recorded. Some of them have a snapshot as well, but they count
-    /// once.
+    /// The living processes whose fork is recorded. Some of them have a snapshot as well, but they count once.
     forked: HashSet<Tid>,
     /// The largest number of bytes of a program's arguments that are recorded.
     argv_limit: u32,
@@ -355,8 +352,7 @@ struct State {
     stacks: Stacks,
     quotas: Quotas,
     watcher: Option<Box<dyn Watcher>>,
-    /// Whether the kernel has killed a process for lack of memory since the last flush. The recorder may be
-    /// next.
+    /// Whether the kernel has killed a process for lack of memory since the last flush. The recorder may be next.
     killed: bool,
 }
 

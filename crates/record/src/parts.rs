@@ -17,8 +17,7 @@ const PATIENCE: Duration = Duration::from_secs(300);
 /// The interval between two checks of an output that has not taken the end of its part.
 const LOOK: Duration = Duration::from_millis(10);
 
-/// A part of a recording whose file lacks its end. It can be read like the file of a recorder that was
-/// killed.
+/// A part of a recording whose file lacks its end. It can be read like the file of a recorder that was killed.
 #[derive(Debug)]
 pub struct Cut {
     pub file: Target,

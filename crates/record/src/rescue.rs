@@ -1,9 +1,8 @@
 //! Handles a panic of the recorder: COMMAND runs on, and `tr` ends with the status of COMMAND.
 //!
-//! After a panic in any thread the recorder's state cannot be trusted. So nothing unwinds: `tr` executes
-//! itself again, as a waiter for COMMAND, which stays its child. By this exec the kernel ends all threads,
-//! releases tracees, detaches BPF programs and closes the file, which lacks its end like the file of a killed
-//! recorder.
+//! After a panic in any thread the recorder's state cannot be trusted. So nothing unwinds: `tr` executes itself again,
+//! as a waiter for COMMAND, which stays its child. By this exec the kernel ends all threads, releases tracees, detaches
+//! BPF programs and closes the file, which lacks its end like the file of a killed recorder.
 
 use std::ffi::{CString, OsString};
 use std::os::unix::ffi::OsStringExt;
@@ -88,8 +87,7 @@ pub fn note(stage: Option<Stage>) {
     *lock(&STAGE) = stage;
 }
 
-/// Handles a panic and ends this thread, because its tracees would stay stopped otherwise. It does not
-/// return.
+/// Handles a panic and ends this thread, because its tracees would stay stopped otherwise. It does not return.
 fn panicked(info: &PanicHookInfo<'_>) {
     let plan = lock(&PLAN).take();
     let Some(plan) = plan else {

@@ -5,8 +5,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 /// The divisor of [`Size::rate`]: a rate is the file's bytes for this many bytes of events in memory.
 const PARTS: u64 = 1 << 16;
-/// The rate that is assumed for a file whose rate is not known yet: 4 bytes in the file for each event of 16
-/// bytes.
+/// The rate that is assumed for a file whose rate is not known yet: 4 bytes in the file for each event of 16 bytes.
 const UNKNOWN: u64 = PARTS / 4;
 /// The number of bytes for the summary, the second copy of the metadata and the trailer at the file's end.
 const END: u64 = 16 << 10;
@@ -71,8 +70,7 @@ impl Size {
     }
 }
 
-/// The number of bytes in the file for [`PARTS`] bytes of events in memory; 0 if there were too few events to
-/// know it.
+/// The number of bytes in the file for [`PARTS`] bytes of events in memory; 0 if there were too few events to know it.
 fn rate(bytes: u64, memory: u64) -> u64 {
     const ENOUGH: u64 = 64 << 10;
     if memory < ENOUGH {

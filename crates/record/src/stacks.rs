@@ -14,8 +14,7 @@ use tr_symbols::Request;
 use crate::mappings::{Image, Mapped, Mapping, Mappings};
 use crate::symbols;
 
-/// A build id of a file as the kernel returns it, with `BUILD_ID_SIZE_MAX` bytes. A shorter id is followed by
-/// zeros.
+/// A build id of a file as the kernel returns it, with `BUILD_ID_SIZE_MAX` bytes. A shorter id is followed by zeros.
 pub type BuildId = [u8; 20];
 
 /// The place of an instruction as the kernel returns it.
@@ -44,8 +43,7 @@ pub struct Stacked {
     pub cut: bool,
     /// The program that the task ran, in its process.
     pub image: Image,
-    /// The frames of the stack, outermost first. The place of a caller is the last byte of its call
-    /// instruction.
+    /// The frames of the stack, outermost first. The place of a caller is the last byte of its call instruction.
     pub frames: Vec<At>,
 }
 

@@ -155,8 +155,7 @@ fn on_cpu(child: &Child) -> Duration {
     Duration::from_nanos(totals.map_or(0, |(run, ..)| run))
 }
 
-/// The events with the functions that a search has found. If a frame has several answers, the last one
-/// counts.
+/// The events with the functions that a search has found. If a frame has several answers, the last one counts.
 fn events(answers: Vec<Answer>, request: &Request) -> Vec<LifeKind> {
     let mut modules = Vec::new();
     let mut symbols = BTreeMap::new();

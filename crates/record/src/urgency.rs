@@ -1,5 +1,4 @@
-//! Sets the scheduling priority of the recorder's threads. COMMAND keeps its own priority: it was forked
-//! before.
+//! Sets the scheduling priority of the recorder's threads. COMMAND keeps its own priority: it was forked before.
 
 use std::cell::Cell;
 

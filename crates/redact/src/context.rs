@@ -69,8 +69,7 @@ fn is_secret(text: &[u8], read: &Read<'_>) -> bool {
     is_announced(text, read) || is_generated(text, read) || follows_user(text, read)
 }
 
-/// Whether the word before is a name or a command after which a secret comes, and this word looks like that
-/// secret.
+/// Whether the word before is a name or a command after which a secret comes, and this word looks like that secret.
 fn is_announced(text: &[u8], read: &Read<'_>) -> bool {
     let previous = read.previous;
     if words::is_content(previous) && read.stores_secret()
@@ -108,8 +107,7 @@ fn is_generated(text: &[u8], read: &Read<'_>) -> bool {
                 || read.changes_password && looks::may_be_password(text))
 }
 
-/// Whether the word is the password after a user's name or a port's number: `X` of `-u USER -p X` or `-P
-/// 25575 -p X`.
+/// Whether the word is the password after a user's name or a port's number: `X` of `-u USER -p X` or `-P 25575 -p X`.
 fn follows_user(text: &[u8], read: &Read<'_>) -> bool {
     let previous = read.previous;
     let takes = !words::is_parameter(text)
@@ -193,8 +191,7 @@ fn object(word: &Word<'_>, masks: &mut Masks) {
     }
 }
 
-/// Masks the secret `X` in `--set env[0].name=API_TOKEN --set env[0].value=X`, or in one word with both
-/// settings.
+/// Masks the secret `X` in `--set env[0].name=API_TOKEN --set env[0].value=X`, or in one word with both settings.
 fn entries(word: &Word<'_>, read: &Read<'_>, masks: &mut Masks) {
     if !word.text.contains(&b']') {
         return;

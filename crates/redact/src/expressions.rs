@@ -1,5 +1,4 @@
-//! Finds secrets in words of a command line that are written in a language: JSON, XML, SQL, calls of
-//! functions.
+//! Finds secrets in words of a command line that are written in a language: JSON, XML, SQL, calls of functions.
 
 use std::ops::Range;
 use std::sync::LazyLock;

@@ -7,8 +7,7 @@ use regex::bytes::Regex;
 use crate::looks;
 use crate::matching::compiled;
 
-/// Texts of which a word has one, in upper or lower case, if it holds a token of a known form or a private
-/// key.
+/// Texts of which a word has one, in upper or lower case, if it holds a token of a known form or a private key.
 #[rustfmt::skip]
 pub const HINTS: [&str; 195] = [
     "sctapi", "bearer ", "@tcp(", "@unix(", "@udp(", "@/", "nats://", "infura.io/", "alchemy.com/", "quiknode.pro/", "ankr.com/", "day.app/", "/trigger/",

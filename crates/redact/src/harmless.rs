@@ -47,8 +47,7 @@ const LIBRARIES: [&str; 8] = [
     ".rlib", ".rmeta", ".so", ".dll", ".dylib", ".jar", ".a", ".o",
 ];
 
-/// Whether the value is no secret, because it is a switch, a small number, a variable or a place. Takes
-/// bounded time.
+/// Whether the value is no secret, because it is a switch, a small number, a variable or a place. Takes bounded time.
 pub fn is_harmless(value: &[u8]) -> bool {
     if value.len() > 256 {
         return false;
@@ -83,8 +82,7 @@ pub fn is_harmless(value: &[u8]) -> bool {
         || is_placeholder(text)
 }
 
-/// Whether the text is the name of a digest, a key derivation or a signature: `SHA256`, `argon2id`,
-/// `hmac-sha1`.
+/// Whether the text is the name of a digest, a key derivation or a signature: `SHA256`, `argon2id`, `hmac-sha1`.
 fn is_algorithm(text: &str) -> bool {
     const NAMES: [&str; 19] = [
         "scram", "sha", "md5", "hmac", "argon2", "bcrypt", "scrypt", "pbkdf2", "crypt", "aes",
@@ -118,8 +116,7 @@ fn is_algorithm(text: &str) -> bool {
         && matches!(rest, "" | "id" | "i" | "b" | "s" | "gcm" | "cbc" | "ctr")
 }
 
-/// Whether the text is a path, such as `/src/token` or `path/to/key`, and no Base64, which has letters of
-/// both cases.
+/// Whether the text is a path, such as `/src/token` or `path/to/key`, and no Base64, which has letters of both cases.
 fn is_path(text: &str) -> bool {
     let plain = |b: u8| b.is_ascii_lowercase() || b"/._-".contains(&b);
     let begins = |part: &str| part.len() > 1 && part.starts_with(|c: char| c.is_ascii_lowercase());

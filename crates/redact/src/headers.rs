@@ -11,8 +11,7 @@ use crate::matching::compiled;
 use crate::names::{self, Sure};
 use crate::words::{How, Word};
 
-/// Matches `Name: value` at the start of an argument, a line, a quoted text or a value; with or without `-H`
-/// before it.
+/// Matches `Name: value` at the start of an argument, a line, a quoted text or a value; with or without `-H` before it.
 static COLON: LazyLock<Regex> = LazyLock::new(|| {
     compiled(r#"(?i-u)(?:^/?|[\s"'=]|\\n)(-H\s*)?([a-z0-9_-]+):([ \t]*)([^\s"'\\]+)"#)
 });

@@ -203,8 +203,7 @@ pub fn is_no_word(text: &[u8]) -> bool {
         && !has(u8::is_ascii_whitespace)
 }
 
-/// Words in passwords such as `P4ssword`, after digits and marks were replaced by the letters that they stand
-/// for.
+/// Words in passwords such as `P4ssword`, after digits and marks were replaced by the letters that they stand for.
 const CORES: [&[u8]; 5] = [b"password", b"passwd", b"secret", b"passphrase", b"hunter2"];
 
 /// Passwords that many people have, by lists of leaked ones, and passwords in documentation.

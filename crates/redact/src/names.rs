@@ -61,8 +61,7 @@ const HARMLESS_PASS: [&str; 10] = [
     "debug", "render", "first", "second", "multi", "two", "single", "opt", "dump", "lto",
 ];
 
-/// Words at the end of a name that say only which secret it is (`prod`, `old`), or how it is written (`pem`,
-/// `hex`).
+/// Words at the end of a name that say only which secret it is (`prod`, `old`), or how it is written (`pem`, `hex`).
 #[rustfmt::skip]
 const WHICH: [&str; 24] = [
     "prod", "production", "dev", "development", "staging", "stage", "test", "testing", "live", "ci",
@@ -90,8 +89,7 @@ const HARMLESS_LAST: [&str; 117] = [
     "hasher", "hashers", "hashing", "rounds", "iterations", "validator", "validators",
 ];
 
-/// An option that begins with one of these words is a switch, or takes the name of a secret and not the
-/// secret.
+/// An option that begins with one of these words is a switch, or takes the name of a secret and not the secret.
 #[rustfmt::skip]
 const SWITCH: [&str; 33] = [
     "load", "stdin", "insecure", "unmask", "full", "only", "try", "connect", "reveal",

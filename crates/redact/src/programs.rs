@@ -9,8 +9,7 @@ use crate::names::{self, Sure};
 use crate::words::{self, Word};
 use table::{base, Kind, Only, Place, Program, Rule, TABLE};
 
-/// Options whose value is the name of a user, a host or a container. That name may also be the name of a
-/// program.
+/// Options whose value is the name of a user, a host or a container. That name may also be the name of a program.
 #[rustfmt::skip]
 const NAMES: [&str; 9] = [
     "-u", "--user", "--username", "-U", "--name", "--host", "--hostname", "--network",
@@ -216,8 +215,7 @@ impl<'a> Options<'a> {
         self.subcommand
     }
 
-    /// Whether the word is the name of a program of the table. If so, the words that follow belong to that
-    /// program.
+    /// Whether the word is the name of a program of the table. If so, the words that follow belong to that program.
     fn starts(&mut self, word: &[u8]) -> bool {
         if word == b"--" {
             self.ready = self.kind != Kind::Text;

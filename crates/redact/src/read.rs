@@ -26,8 +26,7 @@ pub struct Read<'a> {
     pub changes_password: bool,
     /// Whether an option with the name of a user was read, so that the user's password may follow.
     pub user: bool,
-    /// Whether the command signs in or makes an account, or has no other words than options before its
-    /// password.
+    /// Whether the command signs in or makes an account, or has no other words than options before its password.
     pub signs_in: bool,
     /// The option `-p`, `-P` or `--port` that had a number as its value.
     port: &'a [u8],
@@ -146,8 +145,7 @@ impl<'a> Read<'a> {
         }
     }
 
-    /// Whether the next word stands where a command that signs in or makes an account has its password: after
-    /// a name.
+    /// Whether the next word stands where a command that signs in or makes an account has its password: after a name.
     pub fn follows_name(&self) -> bool {
         let apart = !self.previous.starts_with(b"-");
         apart && self.account.is_some_and(|count| count >= 2) && !self.options.is_plain()
@@ -198,8 +196,7 @@ impl<'a> Read<'a> {
     }
 }
 
-/// Whether the option is one letter and takes the name of a user. The option for its password is often one
-/// letter then.
+/// Whether the option is one letter and takes the name of a user. The option for its password is often one letter then.
 fn short_user(option: &[u8]) -> bool {
     matches!(option, b"-u" | b"/u")
 }

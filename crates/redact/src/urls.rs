@@ -42,8 +42,7 @@ pub fn credentials(text: &[u8]) -> impl Iterator<Item = Range<usize>> + '_ {
     found.filter_map(|found| of_url(&found))
 }
 
-/// Whether the word may be `user:X@host/path`, where the host has a domain, a port or a path. Takes bounded
-/// time.
+/// Whether the word may be `user:X@host/path`, where the host has a domain, a port or a path. Takes bounded time.
 pub fn may_have_password(word: &[u8]) -> bool {
     let word = word.get(..word.len().min(256)).unwrap_or_default();
     let mut parts = word.splitn(2, |b| *b == b'@');
@@ -101,8 +100,7 @@ pub fn hooks(text: &[u8]) -> impl Iterator<Item = Range<usize>> + '_ {
     })
 }
 
-/// The place of the last segment of a path such as `/hooks/…/X`, `/deploy/ID/X` or `/key/X`, if it looks like
-/// a secret.
+/// The place of the last segment of a path such as `/hooks/…/X`, `/deploy/ID/X` or `/key/X`, if it looks like a secret.
 fn of_path(path: &[u8]) -> Option<Range<usize>> {
     let path = path.strip_suffix(b"/").unwrap_or(path);
     let from = path.iter().rposition(|b| *b == b'/')? + 1;

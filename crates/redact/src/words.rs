@@ -44,8 +44,7 @@ pub fn is_assignment(word: &[u8]) -> bool {
     name.len() < word.len() && !name.is_empty() && name.iter().all(in_name)
 }
 
-/// Whether the word is a name in capitals and a plain word, as `-p` of Jenkins and `-P` of others take it:
-/// `ENV=prod`.
+/// Whether the word is a name in capitals and a plain word, as `-p` of Jenkins and `-P` of others take it: `ENV=prod`.
 pub fn is_parameter(word: &[u8]) -> bool {
     let Some(equals) = word.iter().position(|b| *b == b'=') else {
         return false;
@@ -110,8 +109,7 @@ pub fn changes_password(word: &[u8]) -> bool {
     word.len() <= 64 && !word.starts_with(b"-") && word.iter().all(plain) && ROOTS.iter().any(is)
 }
 
-/// Whether the word is an option for a key of any kind: `--worker-key`. The key is a secret if it looks like
-/// one.
+/// Whether the word is an option for a key of any kind: `--worker-key`. The key is a secret if it looks like one.
 pub fn is_key_option(word: &[u8]) -> bool {
     word.starts_with(b"-") && names::is_key(word)
 }
@@ -272,8 +270,7 @@ pub fn name_and_password(option: &[u8], word: &[u8]) -> Option<usize> {
     (marked || short && letters && second.is_none() && looks::is_strong(value)).then_some(at)
 }
 
-/// Whether the word is the name of a user after `-u` or another such option, or has it in itself, as
-/// `--username=me`.
+/// Whether the word is the name of a user after `-u` or another such option, or has it in itself, as `--username=me`.
 pub fn is_user(option: &[u8], word: &[u8]) -> bool {
     #[rustfmt::skip]
     const OPTIONS: [&[u8]; 12] = [
@@ -437,8 +434,7 @@ pub fn assignments(text: &[u8]) -> Vec<Range<usize>> {
     found
 }
 
-/// Whether the query of an address has a user `u`, as the addresses of InfluxDB have. The password is `p`
-/// then.
+/// Whether the query of an address has a user `u`, as the addresses of InfluxDB have. The password is `p` then.
 fn is_influx(text: &[u8]) -> bool {
     let query = || text.windows(3).any(|part| matches!(part, b"?u=" | b"&u="));
     text.contains(&b'?') && query()

@@ -107,8 +107,7 @@ impl<'r> HistRow<'r> {
     }
 }
 
-/// A table with a row for each histogram: the number of its durations, which `what` names, their sum and
-/// quantiles.
+/// A table with a row for each histogram: the number of its durations, which `what` names, their sum and quantiles.
 pub fn table<'a>(what: &str) -> Table<'a, HistRow<'a>> {
     let quantile =
         |permille| move |row: &HistRow<'_>| Cell::known(row.hist.quantile(permille), Cell::Time);

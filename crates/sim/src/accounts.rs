@@ -189,8 +189,7 @@ impl Machine {
         self.link()
     }
 
-    /// Sorts the processes and threads, and links each thread with its process and each process with its
-    /// parent.
+    /// Sorts the processes and threads, and links each thread with its process and each process with its parent.
     fn link(self) -> Truth {
         let accounts = self.accounts;
         let mut processes = accounts.processes;

@@ -1,5 +1,4 @@
-//! Keeps the time of each actor's next action, and finds the first of them. Actors are the CPUs and the
-//! recorder.
+//! Keeps the time of each actor's next action, and finds the first of them. Actors are the CPUs and the recorder.
 
 /// The number of bits for the actor in a key. The other bits are the time: 2⁵⁴ ns are 208 days.
 const ACTOR_BITS: u32 = 10;

@@ -33,8 +33,7 @@ pub enum Order {
     /// Blocks come in the order in which a recorder writes them: each block when it is full, and all blocks
     /// before each watermark.
     Written,
-    /// Blocks come in a random order. It is only for a recording with a summary, because the watermarks
-    /// become wrong.
+    /// Blocks come in a random order. It is only for a recording with a summary, because the watermarks become wrong.
     Any,
     /// All blocks of one stream come after those of the other. It is only for a recording with a summary.
     ByStream,

@@ -212,8 +212,7 @@ impl Machine {
         }
     }
 
-    /// Puts the time of CPU `c`'s next action into the agenda, unless `c` acts now: its action does so at its
-    /// end.
+    /// Puts the time of CPU `c`'s next action into the agenda, unless `c` acts now: its action does so at its end.
     #[inline]
     pub(crate) fn replan(&mut self, c: usize) {
         if c != self.acting {

@@ -59,8 +59,7 @@ pub enum Arg {
     Loop(u8),
 }
 
-/// One operation of a simulated task. An operation on another task draws that task; if no task fits, nothing
-/// happens.
+/// One operation of a simulated task. An operation on another task draws that task; if no task fits, nothing happens.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Op {
     /// The task runs for this time.
@@ -75,13 +74,11 @@ pub enum Op {
     Yield,
     /// The task forks a child that runs this program.
     Fork(u16, Arg),
-    /// The task makes a child that runs this program by `vfork`, and waits (state D) for the child's exec or
-    /// exit.
+    /// The task makes a child that runs this program by `vfork`, and waits (state D) for the child's exec or exit.
     Vfork(u16, Arg),
     /// The task makes a thread of its process that runs this program (`clone`).
     Thread(u16, Arg),
-    /// The task executes this image, which kills the process's other threads, and goes on with its next
-    /// operation.
+    /// The task executes this image, which kills the process's other threads, and goes on with its next operation.
     Exec(u16),
     /// The task waits for one child. Nothing happens if it has no children.
     Wait,
@@ -91,8 +88,7 @@ pub enum Op {
     Post(Chan),
     /// The task takes one post from a channel. It sleeps (state S) until there is one.
     Take(Chan),
-    /// The task takes one post from a channel. It sleeps (state S) until there is one, but gives up after
-    /// this time.
+    /// The task takes one post from a channel. It sleeps (state S) until there is one, but gives up after this time.
     TakeFor(Chan, Span),
     /// The task takes one post from a channel. If there is none, it goes to the operation with this number.
     Poll(Chan, u16),

@@ -215,8 +215,7 @@ fn losses() -> impl Strategy<Value = Vec<Loss>> {
     vec(loss, 1..5)
 }
 
-/// Draws the clocks of some CPUs below `cpus`, with an error of ±`size` ns and a drift of up to 50 µs a
-/// second.
+/// Draws the clocks of some CPUs below `cpus`, with an error of ±`size` ns and a drift of up to 50 µs a second.
 fn clocks(
     cpus: u16,
     size: impl Strategy<Value = i64>,
@@ -239,8 +238,7 @@ fn skews() -> impl Strategy<Value = Skew> {
     clocks(32, 50_000..=100_000_000i64, 1..4)
 }
 
-/// Draws the clocks of some of this many CPUs, which are wrong by ±50 µs to ±100 ms. At least one clock is
-/// right.
+/// Draws the clocks of some of this many CPUs, which are wrong by ±50 µs to ±100 ms. At least one clock is right.
 fn clocks_of(cpus: u16) -> impl Strategy<Value = Skew> {
     let size = prop_oneof![1 => 50_000..=100_000_000i64, 1 => 50_000..=1_000_000i64];
     clocks(cpus, size, 1..usize::from(cpus.clamp(2, 8)))

@@ -91,8 +91,7 @@ pub(crate) enum Step {
     WakeNew(Ref),
     /// The parent waits until this vfork child has exec'd or exited.
     VforkWait(Ref),
-    /// The task sends a fatal signal to a sibling or to another process's thread. The number is the raw
-    /// status.
+    /// The task sends a fatal signal to a sibling or to another process's thread. The number is the raw status.
     Kill(Ref, u32),
     /// The task stops a thread of another process.
     Stop(Ref),

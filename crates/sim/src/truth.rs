@@ -1,26 +1,25 @@
 //! The truth about a simulated run, from the machine's own changes of state.
 //!
 //! # Definitions
-//! All points in time are the machine's stamps (true time, rounded down to the grain), and all times are
-//! clipped to the span `[start, end]`.
+//! All points in time are the machine's stamps (true time, rounded down to the grain), and all times are clipped to the
+//! span `[start, end]`.
 //!
 //! - A task lives from its fork to its last switch-out. Tasks that live only outside the span are left out.
 //! - `on_cpu`: from switch-in to switch-out.
-//! - `run_queue`: from the fork to the first switch-in; from the waking to the switch-in; from a switch-out
-//!   by preemption or in state 0 to the switch-in. If the waking has an earlier stamp than the switch-out
-//!   that it ends, from the switch-out.
+//! - `run_queue`: from the fork to the first switch-in; from the waking to the switch-in; from a switch-out by
+//!   preemption or in state 0 to the switch-in. If the waking has an earlier stamp than the switch-out that it ends,
+//!   from the switch-out.
 //! - `sleep`: from a switch-out in state S, or stopped, to the waking.
 //! - `blocked`: the same for D.
-//! - `preempted`, of `run_queue`: after a switch-out with the preempt flag, or in state 0 without a recorded
-//!   waking since the switch-in (a yield). `io`, of `blocked`: in_iowait. `vfork`, of `blocked`: the wait for
-//!   the child's exec or exit, neither stamped before the switch-out, up to the waking. `stopped`, of
-//!   `sleep`: in state T. A cause that only an event before the attachment tells does not count.
-//! - Switches count if stamped in `[start, end)`: as involuntary with the preempt flag or in state 0, as the
-//!   kernel's nivcsw, otherwise as voluntary.
-//! - A process lives from its first thread's fork to its threads' latest last switch-out. Its parent is the
-//!   process that forked it.
-//! - A program lives from its exec to the next exec or the process's end, with the times of all threads of
-//!   the process.
+//! - `preempted`, of `run_queue`: after a switch-out with the preempt flag, or in state 0 without a recorded waking
+//!   since the switch-in (a yield). `io`, of `blocked`: in_iowait. `vfork`, of `blocked`: the wait for the child's exec
+//!   or exit, neither stamped before the switch-out, up to the waking. `stopped`, of `sleep`: in state T. A cause that
+//!   only an event before the attachment tells does not count.
+//! - Switches count if stamped in `[start, end)`: as involuntary with the preempt flag or in state 0, as the kernel's
+//!   nivcsw, otherwise as voluntary.
+//! - A process lives from its first thread's fork to its threads' latest last switch-out. Its parent is the process
+//!   that forked it.
+//! - A program lives from its exec to the next exec or the process's end, with the times of all threads of the process.
 
 use tr_format::event::{Argv, CgroupId, Comm, Ktime, Tgid, Tid};
 

@@ -5,8 +5,7 @@ use std::fmt::{self, Display, Formatter};
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-/// The second name of the program. The program called by it does the same, but passes nothing on to the
-/// system's `tr`.
+/// The second name of the program. The program called by it does the same, but passes nothing on to the system's `tr`.
 pub const SECOND: &str = "tr-trace";
 
 static BY_SECOND: AtomicBool = AtomicBool::new(false);

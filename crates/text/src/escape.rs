@@ -50,9 +50,8 @@ pub fn text(bytes: &[u8]) -> String {
     out
 }
 
-/// Whether a character is invisible or changes how other characters are shown: controls, format characters
-/// (zero-width, bidirectional, tags), fillers, variation selectors, line and paragraph separators, private
-/// and unassigned planes.
+/// Whether a character is invisible or changes how other characters are shown: controls, format characters (zero-width,
+/// bidirectional, tags), fillers, variation selectors, line and paragraph separators, private and unassigned planes.
 pub fn is_hidden(c: char) -> bool {
     c.is_control()
         || matches!(c,
@@ -137,9 +136,8 @@ pub fn commands(text: &str) -> Vec<usize> {
     all
 }
 
-/// Makes a text of this program safe for a terminal or a log. Its values are already escaped. Hidden
-/// characters that remain, other than line feeds and colours, and the beginnings of commands to a CI system
-/// are escaped.
+/// Makes a text of this program safe for a terminal or a log. Its values are already escaped. Hidden characters that
+/// remain, other than line feeds and colours, and the beginnings of commands to a CI system are escaped.
 pub fn page(whole: &str) -> Cow<'_, str> {
     let commands = commands(whole);
     let is_hidden = |c: char| c != '\n' && is_hidden(c);
@@ -172,9 +170,8 @@ fn colour(text: &str) -> Option<usize> {
     digits.get(end..)?.starts_with('m').then_some(end + 3)
 }
 
-/// The text of a cell of CSV, without quotes around it. A spreadsheet would take a text that begins with `=`,
-/// `+`, `-` or `@` for a formula, and a CI system a line that begins with `::` for a command: a `'` before it
-/// makes it text.
+/// The text of a cell of CSV, without quotes around it. A spreadsheet would take a text that begins with `=`, `+`, `-`
+/// or `@` for a formula, and a CI system a line that begins with `::` for a command: a `'` before it makes it text.
 pub fn cell(value: &str) -> String {
     let safe = text(value.as_bytes());
     let begins = |c: char| "=+-@\u{ff1d}\u{ff0b}\u{ff0d}\u{ff20}".contains(c);
@@ -200,8 +197,7 @@ pub fn markdown(value: &str) -> String {
     words.join(" ")
 }
 
-/// A text for Markdown as code. It becomes an element, because backticks in the text would end code between
-/// backticks.
+/// A text for Markdown as code. It becomes an element, because backticks in the text would end code between backticks.
 pub fn code(value: &str) -> String {
     if value.is_empty() {
         return String::new();

@@ -198,8 +198,7 @@ impl Page {
         }
     }
 
-    /// Adds a line with a name on its left and items on its right, or several lines if they have no room on
-    /// one.
+    /// Adds a line with a name on its left and items on its right, or several lines if they have no room on one.
     pub fn head(&mut self, name: Span, items: Vec<Span>) {
         self.blocks.push(Block::Head { name, items });
     }

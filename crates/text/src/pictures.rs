@@ -5,8 +5,7 @@ use std::fmt::Write;
 use crate::escape::html;
 use crate::units;
 
-/// The divisor of a picture's length: ticks in the last fortieth are left out, because their times would not
-/// fit.
+/// The divisor of a picture's length: ticks in the last fortieth are left out, because their times would not fit.
 const CLOSE: u64 = 40;
 
 const SECOND: u64 = 1_000_000_000;
@@ -55,8 +54,7 @@ pub fn card(out: &mut String, title: &str, table: &str) {
     );
 }
 
-/// The name beside a bar, in markup. If the name has no room, it ends in an ellipsis, which SVG's own text
-/// cannot have.
+/// The name beside a bar, in markup. If the name has no room, it ends in an ellipsis, which SVG's own text cannot have.
 pub fn name(name: &str, height: usize) -> String {
     let name = html(name);
     format!("<foreignObject width=\"100%\" height=\"{height}\"><p>{name}</p></foreignObject>")

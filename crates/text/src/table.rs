@@ -35,8 +35,7 @@ enum Media {
 struct Column<'a, R> {
     /// The title of the column in tables for people. A column without a title is left out if it is empty.
     title: String,
-    /// The key of the column in CSV and JSON, with its unit; `None` if only tables for people have the
-    /// column.
+    /// The key of the column in CSV and JSON, with its unit; `None` if only tables for people have the column.
     key: Option<String>,
     /// The key of the column in CSV, if it is another one than in JSON.
     csv_key: Option<&'static str>,

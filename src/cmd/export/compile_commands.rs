@@ -56,8 +56,7 @@ pub fn run(args: &Args) -> Done {
     Ok(code)
 }
 
-/// Prints on standard error how many entries there are, which ones are missing, and which ones have masked
-/// arguments.
+/// Prints on standard error how many entries there are, which ones are missing, and which ones have masked arguments.
 fn say(found: &CompileCommands) {
     let entries = units::plural(found.entries.len() as u64, "entry", "entries");
     let left_out: u64 = found.left_out.values().sum();

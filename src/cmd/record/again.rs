@@ -47,8 +47,7 @@ pub fn arguments(args: &Args, redactor: &Redactor) -> String {
     format!(" {words}")
 }
 
-/// The arguments of `tr` for the same recording, if another user runs it. `again` has those of this
-/// recording.
+/// The arguments of `tr` for the same recording, if another user runs it. `again` has those of this recording.
 pub fn record_again(args: &Args, again: &str) -> String {
     let user = if args.command.is_empty() {
         String::new()

@@ -52,8 +52,7 @@ fn warn_of_ptrace(of: (&Args, &Redactor), method: RecordedBy, refusals: &[Error]
     );
 }
 
-/// A sentence about how everything can be recorded after BPF was refused for this reason, with a command
-/// line.
+/// A sentence about how everything can be recorded after BPF was refused for this reason, with a command line.
 fn more(cause: &tr_bpf::Error, record: &str) -> String {
     let remedy = match cause {
         tr_bpf::Error::Refused(refusal) => {
@@ -129,8 +128,7 @@ pub fn say_panicked(what: &str, command: bool) {
     eprintln!("tr: the recorder failed by a defect of its own, and what it recorded ends here{command}: {what}");
 }
 
-/// Prints losses and limits, then the size of the trace. With `--quiet`, it only prints that the trace lacks
-/// its end.
+/// Prints losses and limits, then the size of the trace. With `--quiet`, it only prints that the trace lacks its end.
 pub fn tell(args: &Args, config: &Config, report: &Report) {
     let file = last_file(args, report);
     let file = file.map_or_else(|| "standard output".into(), errors::shown);

@@ -64,8 +64,7 @@ pub(crate) struct Disks {
     unknown: Vec<(Ktime, Ktime)>,
 }
 
-/// For all tasks, in the order of time: the time of an event, its task, and what the task waits for from then
-/// on.
+/// For all tasks, in the order of time: the time of an event, its task, and what the task waits for from then on.
 type TaskChanges<T> = Vec<(Ktime, TaskIx, Option<T>)>;
 
 fn by_thread<T>(all: TaskChanges<T>, thread: impl Fn(TaskIx) -> Option<ThreadIx>) -> Changes<T> {

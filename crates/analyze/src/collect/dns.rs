@@ -44,10 +44,9 @@ impl<T> Lookup<T> {
     }
 }
 
-/// The time in ns within which an equal query is the same packet: a packet that passes several devices
-/// (bridges, tunnels) is recorded at each. A resolver waits longer before it sends the query again. A guess
-/// between the microseconds of a bridge and the seconds of resolv.conf(5): a longer time would join two
-/// queries.
+/// The time in ns within which an equal query is the same packet: a packet that passes several devices (bridges,
+/// tunnels) is recorded at each. A resolver waits longer before it sends the query again. A guess between the
+/// microseconds of a bridge and the seconds of resolv.conf(5): a longer time would join two queries.
 const SAME_PACKET: u64 = 100_000_000;
 
 #[derive(Debug, Default)]

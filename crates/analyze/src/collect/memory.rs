@@ -17,8 +17,7 @@ pub struct MemoryEvent<T = ThreadIx> {
 /// The kinds of a [`MemoryEvent`], with the figures of each.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum MemoryKind {
-    /// The thread has reclaimed memory. The values are how often since its previous event, and how many ns
-    /// that took.
+    /// The thread has reclaimed memory. The values are how often since its previous event, and how many ns that took.
     Reclaimed(u64, u64),
     /// The thread has waited for pages from swap. The value is how many ns it waited until its exit.
     Swapped(u64),

@@ -27,8 +27,7 @@ pub struct Connection {
     pub closed: Option<Ktime>,
     /// How the connection ended; `None` if it was still open.
     pub ending: Option<Ending>,
-    /// The end of the connection on the side of the thread. It is not known before the connection is
-    /// established.
+    /// The end of the connection on the side of the thread. It is not known before the connection is established.
     pub local: Option<Endpoint>,
     pub remote: Endpoint,
     /// The numbers of bytes that the process sent and received, if the connection is closed.

@@ -1,9 +1,8 @@
-//! Collects the names of tasks that are not recorded but met recorded ones, and the times in which they had a
-//! CPU.
+//! Collects the names of tasks that are not recorded but met recorded ones, and the times in which they had a CPU.
 //!
-//! The BPF programs record the name of such a task when it meets a recorded one. While a recorded task waits
-//! in the run queue of a CPU, they sum the times of such tasks there by process and name (before format 3.10
-//! they recorded each switch instead). So while a recorded task waits, every task that has the CPU is known.
+//! The BPF programs record the name of such a task when it meets a recorded one. While a recorded task waits in the run
+//! queue of a CPU, they sum the times of such tasks there by process and name (before format 3.10 they recorded each
+//! switch instead). So while a recorded task waits, every task that has the CPU is known.
 
 use std::collections::{BTreeMap, HashMap};
 
@@ -37,8 +36,7 @@ pub struct Outside {
     /// The names of the unrecorded tasks that had each tid, in the order of time.
     names: HashMap<Tid, Vec<(Ktime, Outsider)>>,
     kept: usize,
-    /// For each CPU, the times in which unrecorded tasks had it, in order. They are kept if a timeline is
-    /// kept.
+    /// For each CPU, the times in which unrecorded tasks had it, in order. They are kept if a timeline is kept.
     pub slices: BTreeMap<CpuId, Vec<Slice>>,
     /// For each CPU, the sums over unrecorded tasks that had it, in the order of time. They are kept if a
     /// timeline is kept. The sums of a CPU do not overlap.

@@ -196,9 +196,8 @@ impl Collected {
     }
 }
 
-/// The time of a stack's sample in a span, and the time in ns that the sample stands for in the span; `None`
-/// if the sample is outside of it. The last moment is part of the span. A wait has a part in each span that
-/// it overlaps.
+/// The time of a stack's sample in a span, and the time in ns that the sample stands for in the span; `None` if the
+/// sample is outside of it. The last moment is part of the span. A wait has a part in each span that it overlaps.
 ///
 /// ```text
 ///       |  span  |

@@ -18,8 +18,7 @@ pub struct Call {
 
 #[derive(Debug, Default)]
 pub(crate) struct Calls {
-    /// The sums by process, by whether the call is in the table of 32-bit programs, and by the number of the
-    /// call.
+    /// The sums by process, by whether the call is in the table of 32-bit programs, and by the number of the call.
     sums: BTreeMap<(Option<ProcIx>, bool, u32), CallSum>,
     /// The number of sums that exceeded the limit and were left out.
     pub left_out: u64,

@@ -23,9 +23,8 @@ impl Parts {
         }
     }
 
-    /// A sample of the counters to which the totals of the earlier parts are added. The last sample of a part
-    /// can have the time of the next part's beginning, but only the first one of the next part has smaller
-    /// totals.
+    /// A sample of the counters to which the totals of the earlier parts are added. The last sample of a part can have
+    /// the time of the next part's beginning, but only the first one of the next part has smaller totals.
     pub fn continued(&mut self, time: Ktime, counters: &Counters) -> Counters {
         let begins = self.begins.front().is_some_and(|begin| *begin <= time);
         let totals = || {

@@ -57,8 +57,7 @@ reasons! {
     Child = "child", "child", "its child";
     /// The thread waits for the exec or the exit of a vfork child.
     Vfork = "vfork", "vfork child", "its vfork child";
-    /// The thread waits for a job slot of a build tool, which another client of the job server has given
-    /// back.
+    /// The thread waits for a job slot of a build tool, which another client of the job server has given back.
     Slot = "slot", "job slot", "a job slot";
     /// The thread waits for the other end of a pipe.
     Pipe = "pipe", "pipe", "a pipe";
@@ -262,8 +261,7 @@ impl Analysis {
         }
     }
 
-    /// Whether the process of a thread had a TCP connection or an open DNS query when a wait of the thread
-    /// began.
+    /// Whether the process of a thread had a TCP connection or an open DNS query when a wait of the thread began.
     pub(super) fn is_online(&self, thread: ThreadIx, wait: &Stretch) -> bool {
         let process = self.thread(thread).process;
         self.network.online.covers(process, wait.from)
@@ -287,8 +285,7 @@ impl Analysis {
         !self.has_exited(waker, stretch.to) && is_client(thread) && is_client(waker)
     }
 
-    /// Whether a thread has begun to exit at or before a time, so that its exit may have ended another
-    /// thread's wait.
+    /// Whether a thread has begun to exit at or before a time, so that its exit may have ended another thread's wait.
     pub(super) fn has_exited(&self, thread: ThreadIx, by: Ktime) -> bool {
         self.thread(thread).exited.is_some_and(|at| at <= by)
     }

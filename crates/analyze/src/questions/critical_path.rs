@@ -53,13 +53,11 @@ pub enum Then {
     /// By its exec or its exit, the thread of the segment released the memory of the next segment's thread,
     /// which is its vfork parent.
     Returned,
-    /// The thread of the segment woke the thread of the next one: it wrote to a pipe, released a lock or sent
-    /// a signal.
+    /// The thread of the segment woke the thread of the next one: it wrote to a pipe, released a lock or sent a signal.
     Woke,
     /// The thread of the segment gave a job slot back, for which the thread of the next one waited.
     Slot,
-    /// The thread of the segment went to sleep until the thread of the next one, which had been asleep
-    /// before, woke it.
+    /// The thread of the segment went to sleep until the thread of the next one, which had been asleep before, woke it.
     Waited,
     /// The thread of the segment was still running when the path ended, and the thread of the next one waited
     /// for its end.

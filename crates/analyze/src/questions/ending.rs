@@ -18,8 +18,7 @@ pub enum WaitEnd {
     },
     /// Something came from the network, in a softirq.
     Packet,
-    /// A child of the process ended the wait by its exit. The value is the thread of the child that has begun
-    /// to exit.
+    /// A child of the process ended the wait by its exit. The value is the thread of the child that has begun to exit.
     Child(ThreadIx),
     /// Another task ended the wait: it wrote something or freed a lock.
     Task(Actor),

@@ -25,8 +25,7 @@ pub struct Job {
     pub process: ProcessIx,
     /// The build tool that started the job.
     pub owner: ProcessIx,
-    /// The number of the pool of slots that the job takes its slot from. Tools that share slots have the same
-    /// number.
+    /// The number of the pool of slots that the job takes its slot from. Tools that share slots have the same number.
     pub pool: u32,
     /// Whether the job takes a slot. A make that hands its own slot to its first job takes none.
     pub slot: bool,
@@ -279,8 +278,7 @@ impl Lives {
         living.max().unwrap_or(0)
     }
 
-    /// The number of the tool's jobs that lived right before the end of the job that had ended last at a
-    /// time.
+    /// The number of the tool's jobs that lived right before the end of the job that had ended last at a time.
     fn beside_latest(&self, at: Ktime) -> u64 {
         let before = |(end, _): (Ktime, _)| Ktime(end.0.saturating_sub(1));
         self.latest(at)

@@ -52,8 +52,7 @@ impl<'a> Samples<'a> {
         (covered.0 < covered.1).then_some(covered)
     }
 
-    /// By how much a counter that is a total grew in a span. Between two samples it is assumed to grow
-    /// evenly.
+    /// By how much a counter that is a total grew in a span. Between two samples it is assumed to grow evenly.
     pub fn increase(&self, counter: Counter, (from, to): (Ktime, Ktime)) -> Option<u64> {
         let (from, to) = (self.at(counter, from)?, self.at(counter, to)?);
         Some(to.saturating_sub(from))

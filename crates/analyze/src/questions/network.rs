@@ -119,8 +119,7 @@ fn is_elsewhere(connection: &Connection) -> bool {
     is_public(remote) && !is_local(connection)
 }
 
-/// Whether an address is a public internet address, which is not limited to an interface, a network or a
-/// provider.
+/// Whether an address is a public internet address, which is not limited to an interface, a network or a provider.
 fn is_public(ip: IpAddr) -> bool {
     match ip {
         IpAddr::V4(ip) => {

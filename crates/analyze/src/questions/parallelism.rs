@@ -62,9 +62,8 @@ pub struct Parallelism {
     pub running: Vec<u64>,
     /// The times in which exactly n tasks were on a CPU or waiting for one: `demand[n]`.
     pub demand: Vec<u64>,
-    /// The time in ns in which the numbers of tasks are not known, because events are missing or a task whose
-    /// state is unknown may be on a CPU. Together with this time, `running` and `demand` each add up to the
-    /// span.
+    /// The time in ns in which the numbers of tasks are not known, because events are missing or a task whose state is
+    /// unknown may be on a CPU. Together with this time, `running` and `demand` each add up to the span.
     pub unknown: u64,
     /// The longest phases in which only one process ran or waited for a CPU, the longest first.
     pub alone: Vec<Alone>,
@@ -283,8 +282,7 @@ impl Sweep<'_> {
         }
     }
 
-    /// Extends the serial phase of a thread that is the only one to run or to wait for a CPU, or begins such
-    /// a phase.
+    /// Extends the serial phase of a thread that is the only one to run or to wait for a CPU, or begins such a phase.
     fn account_alone(&mut self, from: Ktime, to: Ktime, thread: ThreadIx, on_cpu: bool) {
         let process = self.graph.analysis.thread(thread).process;
         let groups = self.groups;

@@ -122,8 +122,7 @@ impl Groups {
 /// A program: the process that executed it, and its number among the execs of that process.
 pub type Program = (ProcessIx, u32);
 
-/// For every process, the program that it ran before its first exec, which is the parent's program at the
-/// fork.
+/// For every process, the program that it ran before its first exec, which is the parent's program at the fork.
 #[derive(Clone, Debug, Default)]
 pub struct Programs(Arena<ProcessIx, Option<Program>>);
 

@@ -1,19 +1,18 @@
-//! Simulates the recorded run on CPUs that it has for itself, and with assumed changes. It is a simulation of
-//! discrete events.
+//! Simulates the recorded run on CPUs that it has for itself, and with assumed changes. It is a simulation of discrete
+//! events.
 //!
-//! Each thread of the run is a list of operations (`build`): its work, the waits of its own with their
-//! lengths, the wakings that it waited for and those that it caused, its forks. The run does them in the
-//! order of each thread on as many CPUs as the recording had, with nothing else on them (`run`). So waits for
-//! a CPU are not taken from the recording, but follow from the run's own work: tasks that share the CPUs
-//! share them evenly.
+//! Each thread of the run is a list of operations (`build`): its work, the waits of its own with their lengths, the
+//! wakings that it waited for and those that it caused, its forks. The run does them in the order of each thread on as
+//! many CPUs as the recording had, with nothing else on them (`run`). So waits for a CPU are not taken from the
+//! recording, but follow from the run's own work: tasks that share the CPUs share them evenly.
 //!
-//! The simulation keeps what the recording has of these: the length of waits for timers, disks, the network
-//! and tasks that are not part of the run; the order in which a thread does what it did; which thread ended
-//! which wait. A parent goes on when as many of its children have ended as had then, whichever these are. Job
-//! limits are kept by that: a job starts when one has ended for it.
+//! The simulation keeps what the recording has of these: the length of waits for timers, disks, the network and tasks
+//! that are not part of the run; the order in which a thread does what it did; which thread ended which wait. A parent
+//! goes on when as many of its children have ended as had then, whichever these are. Job limits are kept by that: a job
+//! starts when one has ended for it.
 //!
-//! With no more tasks than CPUs at any time the run takes the recorded time, to the nanosecond. With more it
-//! may differ, by what time slices and the choice of a CPU cost.
+//! With no more tasks than CPUs at any time the run takes the recorded time, to the nanosecond. With more it may
+//! differ, by what time slices and the choice of a CPU cost.
 
 mod build;
 mod change;

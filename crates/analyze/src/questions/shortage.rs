@@ -1,5 +1,4 @@
-//! Finds waits for memory, kills for lack of memory, and the page faults that waited for memory and not for a
-//! file.
+//! Finds waits for memory, kills for lack of memory, and the page faults that waited for memory and not for a file.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 

@@ -1,8 +1,7 @@
-//! Finds the process that ended another one by a signal, and whether it did so because the other one took too
-//! long.
+//! Finds the process that ended another one by a signal, and whether it did so because the other one took too long.
 //!
-//! No event shows a signal's sender. But a signal wakes a process that waits, and the recording has the task
-//! that woke it. Of a process that ran when the signal came, the sender is not known.
+//! No event shows a signal's sender. But a signal wakes a process that waits, and the recording has the task that woke
+//! it. Of a process that ran when the signal came, the sender is not known.
 
 use tr_format::event::{Ktime, Reason};
 
@@ -20,9 +19,8 @@ const THREADS: usize = 64;
 /// guess: a longer time would blame a sender for the end of a process that ended itself.
 const PROMPT: u64 = 100_000;
 
-/// The time in ns after which a thread that has worked since it was woken counts as woken for its work, and
-/// not by a signal. A guess: with a longer time a worker's own kill would count as the passing-on of a
-/// signal.
+/// The time in ns after which a thread that has worked since it was woken counts as woken for its work, and not by a
+/// signal. A guess: with a longer time a worker's own kill would count as the passing-on of a signal.
 const WORKED: u64 = 20_000_000;
 
 /// The least number of short sleeps of a program that looks again and again whether a process has ended. The
@@ -35,8 +33,7 @@ const NAP: u64 = 100_000_000;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Sender {
     pub process: ProcessIx,
-    /// Whether the signal is the only reason for which this process can have woken the other one at that
-    /// moment.
+    /// Whether the signal is the only reason for which this process can have woken the other one at that moment.
     pub is_proven: bool,
     /// Whether the sender sent the signal because of a time-out.
     pub time_out: TimeOut,

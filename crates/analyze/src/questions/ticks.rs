@@ -1,6 +1,5 @@
-//! Finds ticks: time-outs after which a thread waits again for the same descriptors with the same time-out,
-//! until something else ends a wait, as in the loop of a server. Together the waits are one wait for that
-//! something.
+//! Finds ticks: time-outs after which a thread waits again for the same descriptors with the same time-out, until
+//! something else ends a wait, as in the loop of a server. Together the waits are one wait for that something.
 
 use std::collections::HashMap;
 
@@ -9,9 +8,8 @@ use tr_format::event::{Ktime, Reason, Timeout};
 use crate::ids::ThreadIx;
 use crate::timeline::{Actor, Bucket, Stretch, Timeline};
 
-/// The divisor of a wait: between two ticks a thread works for less than this part of the first wait, one
-/// tenth. A guess, verified by pytest-xdist's reader of a queue: a larger part would call work between two
-/// waits a tick.
+/// The divisor of a wait: between two ticks a thread works for less than this part of the first wait, one tenth. A
+/// guess, verified by pytest-xdist's reader of a queue: a larger part would call work between two waits a tick.
 const BETWEEN: u64 = 10;
 /// The largest number of stretches of a thread that are searched for what woke the thread. A guess: an answer
 /// takes a few.

@@ -81,8 +81,7 @@ pub(super) struct Change {
     pub(super) cpu: u16,
     /// The state, as a place in [`DOING`], and above it the low four bits of the number of a [`Timeout`].
     pub(super) doing: u8,
-    /// The number of the [`Reason`] for a sleep, and above it the high three bits of the number of a
-    /// [`Timeout`].
+    /// The number of the [`Reason`] for a sleep, and above it the high three bits of the number of a [`Timeout`].
     pub(super) reason: u8,
 }
 

@@ -17,8 +17,7 @@ pub(crate) struct Draft {
     pub(super) tasks: Vec<Packed>,
     /// The file that takes the packed bytes beyond [`KEPT`].
     pub(super) scratch: Option<&'static Scratch>,
-    /// The number of packed bytes in memory. The next field is the number at which some of them move to the
-    /// file.
+    /// The number of packed bytes in memory. The next field is the number at which some of them move to the file.
     pub(super) held: usize,
     pub(super) moves_at: usize,
     /// The number of packed bytes that stay in memory between two moves.

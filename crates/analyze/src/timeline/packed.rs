@@ -25,8 +25,7 @@ use tr_format::event::Ktime;
 /// memory. No result changes.
 pub(super) const LENGTH: usize = 64;
 
-/// The largest number of bytes of a packed change: a byte, eight of time, ten of an actor, five of other
-/// facts.
+/// The largest number of bytes of a packed change: a byte, eight of time, ten of an actor, five of other facts.
 const MOST: usize = 24;
 
 /// The numbers of bytes of a time, by the two bits that say which of them it is.

@@ -124,8 +124,7 @@ struct Living<'a> {
 }
 
 impl<'a> Changes<'a> {
-    /// Iterates over the changes of the threads that begin at these times. The first one is the last in the
-    /// list.
+    /// Iterates over the changes of the threads that begin at these times. The first one is the last in the list.
     pub(super) fn new(timeline: &'a Timeline, unborn: Vec<(Ktime, ThreadIx)>) -> Changes<'a> {
         Changes {
             timeline,

@@ -1,5 +1,4 @@
-//! Handles recordings without scheduling events, in which the times of a task are the differences of its
-//! totals.
+//! Handles recordings without scheduling events, in which the times of a task are the differences of its totals.
 //!
 //! ```text
 //! fork        account       account, end

@@ -57,8 +57,7 @@ impl Cpus {
     }
 }
 
-/// Whether a CPU has had no switch between its switch at `since` and `time`, as far as is known, and has lost
-/// none.
+/// Whether a CPU has had no switch between its switch at `since` and `time`, as far as is known, and has lost none.
 pub(super) fn goes_on(cpus: &Cpus, gaps: &Gaps, cpu: CpuId, since: Ktime, time: Ktime) -> bool {
     let lost = gaps.of(cpu).and_then(|spans| spans.first_in(since, time));
     cpus.last_switch(cpu) == Some(since) && lost.is_none()
@@ -91,8 +90,7 @@ impl CpuEntry {
         self.figures.migrations += u64::from(moved);
     }
 
-    /// Counts the idle time of the CPU up to a switch that the fast path takes. `start` is the start of the
-    /// span.
+    /// Counts the idle time of the CPU up to a switch that the fast path takes. `start` is the start of the span.
     #[inline(always)]
     pub(super) fn count_idle(&mut self, start: Ktime, time: Ktime, prev: Tid, next: Tid) {
         let idle = self.idle_since.filter(|_| prev == Tid::IDLE);

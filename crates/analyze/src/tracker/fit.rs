@@ -9,8 +9,7 @@ use super::Tracker;
 use crate::order::{Event, MISSING};
 use crate::state::State;
 
-/// The misfit of an event that fits the state of its task. The number is part of the layout of a key for
-/// sorting.
+/// The misfit of an event that fits the state of its task. The number is part of the layout of a key for sorting.
 const WELL: u8 = 0;
 /// The misfit of an event that is possible in the state of its task. The number is part of the layout of a
 /// key for sorting.

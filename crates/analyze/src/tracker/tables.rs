@@ -1,5 +1,4 @@
-//! Keeps the tables of tasks and processes: which of them hold which tids and pids, and how they appear and
-//! end.
+//! Keeps the tables of tasks and processes: which of them hold which tids and pids, and how they appear and end.
 
 use tr_format::event::{Argv, CgroupId, Ktime, Tgid, Tid};
 
@@ -69,8 +68,7 @@ impl Tracker {
         (self.keeps(ix, tid) || self.tasks[ix].end == Some(time)).then_some(ix)
     }
 
-    /// Whether a task still holds its tid: it lives, or its tid is the pid of its process and the process
-    /// lives.
+    /// Whether a task still holds its tid: it lives, or its tid is the pid of its process and the process lives.
     pub(super) fn keeps(&self, ix: TaskIx, tid: Tid) -> bool {
         let task = &self.tasks[ix];
         let process = &self.processes[task.process];

@@ -34,8 +34,7 @@ pub struct Exited {
 /// begins earlier has done other work, and its time-out does not explain this wait.
 const LATE: u64 = 16;
 
-/// A task that events have shown. The fields that most events change come first, so that they are in few
-/// cache lines.
+/// A task that events have shown. The fields that most events change come first, so that they are in few cache lines.
 #[derive(Clone, Debug)]
 #[repr(C, align(64))]
 pub struct Task {
@@ -95,8 +94,7 @@ pub struct Task {
     pub parent: Option<TaskIx>,
     /// The only CPU that the task may run on, if there is one.
     pub(super) pinned: Option<CpuId>,
-    /// The part of the task's run-queue time, in ns, that is only assumed because no waking from a sleep was
-    /// seen.
+    /// The part of the task's run-queue time, in ns, that is only assumed because no waking from a sleep was seen.
     pub(super) unwoken: u64,
 }
 

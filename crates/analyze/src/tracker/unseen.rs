@@ -9,8 +9,7 @@ use crate::timeline::ActorRef;
 
 /// The name of the anomaly that the kernel did not report a task's switch-in.
 const UNSEEN_IN: &str = "ran without having been switched in";
-/// The name of the anomaly that the kernel did not report a CPU's switch-out, or the switch-in of another
-/// task.
+/// The name of the anomaly that the kernel did not report a CPU's switch-out, or the switch-in of another task.
 const UNSEEN_OUT: &str = "switched out another task than was switched in";
 
 impl Tracker {

@@ -1,10 +1,8 @@
-//! Matches the processes of several runs with each other, by their arguments and their places in the tree of
-//! processes.
+//! Matches the processes of several runs with each other, by their arguments and their places in the tree of processes.
 //!
-//! Run by run, the match of each process is searched among the children of its parent's match: by the most
-//! specific of its [`Proc::keys`], then by the next one. Processes with equal keys are matched in the order
-//! of their start. If there is no match, it is searched everywhere, because the parent may have changed. A
-//! process without a match is new.
+//! Run by run, the match of each process is searched among the children of its parent's match: by the most specific of
+//! its [`Proc::keys`], then by the next one. Processes with equal keys are matched in the order of their start. If
+//! there is no match, it is searched everywhere, because the parent may have changed. A process without a match is new.
 
 use std::collections::{HashMap, VecDeque};
 
@@ -36,8 +34,7 @@ impl Slot {
     }
 }
 
-/// Matches the processes of all runs. Parents come before their children, unless a later run has another
-/// tree.
+/// Matches the processes of all runs. Parents come before their children, unless a later run has another tree.
 pub fn align(runs: &[&Run]) -> Vec<Slot> {
     let mut slots: Vec<Slot> = Vec::new();
     for (number, run) in runs.iter().enumerate() {
@@ -96,8 +93,7 @@ impl Search<'_> {
         }
     }
 
-    /// The slot of a process's parent: `Some(None)` if the process has no parent, `None` if the parent has no
-    /// match.
+    /// The slot of a process's parent: `Some(None)` if the process has no parent, `None` if the parent has no match.
     #[allow(clippy::option_option)] // a root differs from a child of a new process
     fn place_of_parent(&self, process: &Proc) -> Option<Option<usize>> {
         match process.parent {
@@ -194,9 +190,8 @@ fn only_one(search: &mut Search<'_>, slots: &[Slot]) {
     }
 }
 
-/// Matches the children of one parent that have the same program, in the order of their start, if none of
-/// them is matched and both sides have equally many. They have different arguments (`sleep 1` and `sleep 2`;
-/// COMMAND itself).
+/// Matches the children of one parent that have the same program, in the order of their start, if none of them is
+/// matched and both sides have equally many. They have different arguments (`sleep 1` and `sleep 2`; COMMAND itself).
 fn all_of_program(
     search: &mut Search<'_>,
     there: &HashMap<(Option<usize>, &str), Vec<usize>>,

@@ -75,8 +75,7 @@ impl Measured {
     }
 }
 
-/// The runs of one build as JSON for a service: the medians of their figures, with the smallest and the
-/// largest values.
+/// The runs of one build as JSON for a service: the medians of their figures, with the smallest and the largest values.
 pub fn json(runs: &[Run], service: Service) -> String {
     let mut figures: Vec<(String, Measure, Measured)> = Vec::new();
     type Value = fn(&Run) -> Option<u64>;

@@ -118,9 +118,8 @@ pub struct Causes {
 const OF_DIFFERENCE: u128 = 5;
 const OF_OWN: u128 = 20;
 const OF_WALL: u128 = 20;
-/// The largest ratio by which tasks that share cores and caches lengthen equal work: two fifths more CPU
-/// time. With this limit, a difference that `diff.py` plants beside two spinning tasks is never attributed to
-/// the build.
+/// The largest ratio by which tasks that share cores and caches lengthen equal work: two fifths more CPU time. With
+/// this limit, a difference that `diff.py` plants beside two spinning tasks is never attributed to the build.
 const SHARED: Ratio = Ratio {
     factor: 7,
     divisor: 5,

@@ -29,8 +29,7 @@ impl Run {
     }
 }
 
-/// The runs of the base that are compared, and the runs that are left out: the failed ones, if others ended
-/// well.
+/// The runs of the base that are compared, and the runs that are left out: the failed ones, if others ended well.
 pub(super) fn sorted_out(base: Vec<Run>) -> (Vec<Run>, Vec<Run>) {
     if base.iter().all(Run::failed) {
         return (base, Vec::new());

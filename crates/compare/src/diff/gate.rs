@@ -15,8 +15,7 @@ pub struct Gate {
     most: f64,
     pub(super) percent: f64,
     inside: bool,
-    /// The growth of the figure in percent without the part that is attributed to the runner, if there is
-    /// such a part.
+    /// The growth of the figure in percent without the part that is attributed to the runner, if there is such a part.
     pub(super) own: Option<f64>,
     /// Whether the whole growth of the figure is attributed to the runner.
     runner: bool,
@@ -79,12 +78,11 @@ impl Gate {
 
 /// The result of the gate; `None` if the user set no limit.
 ///
-/// The gate compares the medians; for the wall time those of the build's own time, where that is known and
-/// the gate is not strict. A difference inside a known spread passes, and so does one that is the runner's
-/// alone. The error names builds that failed; a figure that cannot be compared: of a truncated recording or
-/// of one that ended before COMMAND did, of recordings by different methods or of commands with nothing in
-/// common, unknown, or with more unknown time than it may grow; and a growth that may be the build's or
-/// somebody else's.
+/// The gate compares the medians; for the wall time those of the build's own time, where that is known and the gate is
+/// not strict. A difference inside a known spread passes, and so does one that is the runner's alone. The error names
+/// builds that failed; a figure that cannot be compared: of a truncated recording or of one that ended before COMMAND
+/// did, of recordings by different methods or of commands with nothing in common, unknown, or with more unknown time
+/// than it may grow; and a growth that may be the build's or somebody else's.
 pub fn judge(diff: &Diff) -> Option<Result<Gate, String>> {
     let (figure, most) = diff.ask.gate?;
     let judged = judge_gate(diff, figure, most);

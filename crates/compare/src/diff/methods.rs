@@ -24,9 +24,8 @@ fn sources<'a>(runs: impl Iterator<Item = &'a Run>) -> Vec<String> {
     names
 }
 
-/// Removes the facts that not all runs have. Where the methods of recording differ, these are the facts that
-/// one of them does not record; where a run has no critical path, they are those that are derived from the
-/// path.
+/// Removes the facts that not all runs have. Where the methods of recording differ, these are the facts that one of
+/// them does not record; where a run has no critical path, they are those that are derived from the path.
 pub(super) fn keep_common(base: &mut [Run], new: &mut [Run]) {
     let methods = sources(base.iter().chain(&*new)).len();
     let pathless = base.iter().chain(&*new).any(|run| run.no_path.is_some());

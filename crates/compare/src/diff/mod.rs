@@ -1,5 +1,4 @@
-//! Compares two recordings of the same build, or several recordings from before a change and several from
-//! after it.
+//! Compares two recordings of the same build, or several recordings from before a change and several from after it.
 
 mod align;
 mod ask;
@@ -68,13 +67,11 @@ pub struct Diff {
     demands: Vec<(Demand, Difference)>,
     /// The system calls that differ noticeably, with the largest difference of time first.
     calls: Vec<CallChange>,
-    /// The functions whose time on a CPU differs, with the largest difference first; `None` if a run has no
-    /// stacks.
+    /// The functions whose time on a CPU differs, with the largest difference first; `None` if a run has no stacks.
     functions: Option<Vec<FunctionChange>>,
     /// The parts that the difference of the wall time consists of.
     causes: Causes,
-    /// The number of processes that both sides have. The next field is that number without the commands
-    /// themselves.
+    /// The number of processes that both sides have. The next field is that number without the commands themselves.
     matched: usize,
     shared: usize,
 }

@@ -12,8 +12,7 @@ use tr_insight::frames::{Name, Names};
 use tr_insight::label;
 use tr_text::escape;
 
-/// The largest number of nodes of a run's tree; a node takes some 60 bytes. Samples of further stacks are
-/// left out.
+/// The largest number of nodes of a run's tree; a node takes some 60 bytes. Samples of further stacks are left out.
 const NODES: usize = 1 << 20;
 
 /// A tree of callers and callees. The number of a caller is lower than the numbers of its callees.

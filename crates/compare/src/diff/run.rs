@@ -163,8 +163,7 @@ impl RunSize {
     }
 }
 
-/// A process on the timeline, or the part of it on the critical path. Times are in ns since the start of the
-/// recording.
+/// A process on the timeline, or the part of it on the critical path. Times are in ns since the start of the recording.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Bar {
     pub from: u64,
@@ -259,8 +258,7 @@ impl Run {
     }
 }
 
-/// The run of a side whose wall time is nearest to the median of the side. It stands for the side in
-/// pictures.
+/// The run of a side whose wall time is nearest to the median of the side. It stands for the side in pictures.
 pub(super) fn middle(runs: &[Run]) -> Option<&Run> {
     let wall = |run: &Run| run.figures.get(Figure::Wall);
     let walls: Vec<u64> = runs.iter().filter_map(wall).collect();

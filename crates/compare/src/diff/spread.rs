@@ -50,20 +50,18 @@ impl Statistic {
     }
 }
 
-/// The least p that the rank test can have with these numbers of runs, which is the p of sides that do not
-/// overlap.
+/// The least p that the rank test can have with these numbers of runs, which is the p of sides that do not overlap.
 fn least_p(few: usize, many: usize) -> f64 {
     let ways = (1..=few).map(|k| (many + k) as f64 / k as f64);
     2.0 / ways.product::<f64>()
 }
 
-/// The factor by which the medians of this many runs must differ, as a multiple of the larger of the two
-/// sides' ranges.
+/// The factor by which the medians of this many runs must differ, as a multiple of the larger of the two sides' ranges.
 ///
-/// Of 100 pairs of equal builds at most five differ by more, if their times are normally distributed or
-/// log-normally with a σ of 0.5; up to eight if they are as skewed as waits are (exponential). By simulation,
-/// rounded up to a twentieth; a test repeats it. It is never less than 1, also where fewer than five would
-/// differ by so much: times that lie in two groups differ by nearly the range at every second run.
+/// Of 100 pairs of equal builds at most five differ by more, if their times are normally distributed or log-normally
+/// with a σ of 0.5; up to eight if they are as skewed as waits are (exponential). By simulation, rounded up to a
+/// twentieth; a test repeats it. It is never less than 1, also where fewer than five would differ by so much: times
+/// that lie in two groups differ by nearly the range at every second run.
 pub fn factor(base: usize, new: usize) -> f64 {
     match (base.min(new), base.max(new)) {
         (1, ..=3) => 3.2,

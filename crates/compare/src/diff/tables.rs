@@ -197,8 +197,7 @@ fn show_figures(diff: &Diff, to: &mut impl Medium) {
     );
 }
 
-/// Shows the parts of the wall time that differ, and the rest. The differences add up to that of the wall
-/// time.
+/// Shows the parts of the wall time that differ, and the rest. The differences add up to that of the wall time.
 pub(super) fn show_parts(diff: &Diff, to: &mut impl Medium) {
     type PartRow = (&'static str, Option<Difference>, i128);
     let Some(wall) = diff.whole(Figure::Wall) else {

@@ -81,8 +81,7 @@ impl Place {
 /// The greatest length in bytes of a partition's value, after it was escaped.
 const LONGEST: usize = 150;
 
-/// The value of a partition, escaped as Hive does it: without separators, and not a name that readers treat
-/// as hidden.
+/// The value of a partition, escaped as Hive does it: without separators, and not a name that readers treat as hidden.
 fn directory(value: &str) -> String {
     let mut out = String::new();
     for byte in value.bytes() {

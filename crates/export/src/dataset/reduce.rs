@@ -138,8 +138,7 @@ pub(super) fn is_incomplete(analysis: &Analysis) -> bool {
     analysis.summary.is_none() || quality.truncated.is_some() || !quality.lost.is_empty()
 }
 
-/// The time in ns that the job waited for a runner, from the moment at which the job's script says the wait
-/// began.
+/// The time in ns that the job waited for a runner, from the moment at which the job's script says the wait began.
 fn queued(meta: &Metadata) -> Option<u64> {
     let told = meta.ci.iter().find(|(name, _)| name == QUEUED_AT)?;
     let since: f64 = told.1.parse().ok()?;

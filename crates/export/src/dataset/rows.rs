@@ -15,8 +15,7 @@ rows! {
         method: String,
         /// The project of the run, from which the partition `repo` is made.
         project: String,
-        /// The identifiers of the run and its job in the CI system. The next columns are of this kind as
-        /// well.
+        /// The identifiers of the run and its job in the CI system. The next columns are of this kind as well.
         ci_run: Option<String>,
         attempt: Option<String>,
         job: Option<String>,
@@ -63,8 +62,7 @@ rows! {
         /// Whether events were lost or the trace is truncated.
         incomplete: bool,
         lost_events: Option<u64>,
-        /// The number of steps that the limit of the table left out. The next column has the number of
-        /// processes.
+        /// The number of steps that the limit of the table left out. The next column has the number of processes.
         steps_left_out: u64,
         processes_left_out: u64,
         /// The address of the run's page in the CI system. The next columns have the machine or agent, the

@@ -116,8 +116,7 @@ rows! {
         /// The thread that ended the wait, or preempted the thread. The next column has its process.
         by_thread: Option<u64>,
         by_process: Option<u64>,
-        /// The name of the thread that ended the wait or preempted the thread, even if that thread is not
-        /// recorded.
+        /// The name of the thread that ended the wait or preempted the thread, even if that thread is not recorded.
         by_name: Option<String>,
         /// The CPU on which a wait for a CPU ended.
         cpu: Option<u64>,
@@ -158,8 +157,7 @@ rows! {
         run_queue_ns: Option<u64>,
         path_ns: u64,
         processes: u64,
-        /// The largest error in ns of the place of a span from another tool's file; null if the place is not
-        /// proven.
+        /// The largest error in ns of the place of a span from another tool's file; null if the place is not proven.
         place_error_ns: Option<u64>,
         verdict: Option<String>,
         verdict_ns: Option<u64>,

@@ -1,5 +1,4 @@
-//! Makes attributes by the semantic conventions: those of the job in which a recording was made, and of the
-//! resource.
+//! Makes attributes by the semantic conventions: those of the job in which a recording was made, and of the resource.
 
 use tr_analyze::model::Analysis;
 use tr_format::meta::Metadata;

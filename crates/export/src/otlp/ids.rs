@@ -1,11 +1,10 @@
 //! Makes the ids of spans, by which parts of one trace find each other without coordination.
 //!
-//! A recording inside of a span has that span's context in TRACEPARENT (W3C Trace Context). A recording in a
-//! job of GitHub Actions takes the ids that the OpenTelemetry collector's githubreceiver derives from the
-//! events of the same run (trace_event_handling.go): parts of SHA-256 sums of the numbers of run, attempt and
-//! job. The collector's gitlabreceiver (traces_event_handling.go) hashes the number of the pipeline and the
-//! time at which it ended, which no job of the pipeline knows: that time is given once the pipeline has
-//! ended.
+//! A recording inside of a span has that span's context in TRACEPARENT (W3C Trace Context). A recording in a job of
+//! GitHub Actions takes the ids that the OpenTelemetry collector's githubreceiver derives from the events of the same
+//! run (trace_event_handling.go): parts of SHA-256 sums of the numbers of run, attempt and job. The collector's
+//! gitlabreceiver (traces_event_handling.go) hashes the number of the pipeline and the time at which it ended, which no
+//! job of the pipeline knows: that time is given once the pipeline has ended.
 
 use std::str::FromStr;
 

@@ -1,5 +1,4 @@
-//! The messages of OTLP metrics that the export writes. Names and numbers are those of
-//! opentelemetry/proto/metrics/v1.
+//! The messages of OTLP metrics that the export writes. Names and numbers are those of opentelemetry/proto/metrics/v1.
 
 use prost::Message;
 use serde::Serialize;

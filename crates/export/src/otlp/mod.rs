@@ -83,8 +83,7 @@ impl Signal {
     }
 }
 
-/// Writes the spans of a recording as a request of OTLP. The attributes `given` replace those of the
-/// recording.
+/// Writes the spans of a recording as a request of OTLP. The attributes `given` replace those of the recording.
 pub fn write(
     view: &View<'_>,
     encoding: Encoding,
@@ -169,8 +168,7 @@ struct Spans<'a> {
     executions: HashMap<ProcessIx, StepIx>,
     /// For each process, whether it has a span of its own.
     chosen: Arena<ProcessIx, bool>,
-    /// For each process, the innermost span around it, and the process that has this span: itself or an
-    /// ancestor.
+    /// For each process, the innermost span around it, and the process that has this span: itself or an ancestor.
     innermost: Arena<ProcessIx, Option<(ProcessIx, Thing)>>,
     /// For each step the innermost step with a span: the step itself or one around it.
     innermost_step: Vec<Option<StepIx>>,

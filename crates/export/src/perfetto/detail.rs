@@ -1,9 +1,8 @@
-//! Merges pieces of time that are shorter than a pixel: Perfetto opens some 200 MB in a browser, which is the
-//! exact export of some 2.5 million events.
+//! Merges pieces of time that are shorter than a pixel: Perfetto opens some 200 MB in a browser, which is the exact
+//! export of some 2.5 million events.
 //!
-//! Stays on a CPU and segments of the critical path that are shorter than the detail become pieces of at
-//! least its length. A merged piece is shown as the state that most of its time had. Longer ones stay as they
-//! are.
+//! Stays on a CPU and segments of the critical path that are shorter than the detail become pieces of at least its
+//! length. A merged piece is shown as the state that most of its time had. Longer ones stay as they are.
 
 use std::collections::BTreeMap;
 
@@ -23,8 +22,7 @@ const STAY: u64 = 30;
 const SLICE: u64 = 150;
 const PROCESS: u64 = 1_000;
 
-/// The detail in ns with which the export of a recording takes some [`MOST`] bytes; 0 for a recording with
-/// few events.
+/// The detail in ns with which the export of a recording takes some [`MOST`] bytes; 0 for a recording with few events.
 pub fn of(analysis: &Analysis, events: u64) -> u64 {
     if whole(analysis, events) <= MOST {
         return 0;

@@ -216,8 +216,7 @@ fn parts<'a>(body: &mut Cursor<'a>, lengths: Lengths) -> Result<[Iter<'a, u8>; P
     Ok(parts)
 }
 
-/// The next symbol of a part of a column. There is one, because the function `classes` has counted the
-/// symbols.
+/// The next symbol of a part of a column. There is one, because the function `classes` has counted the symbols.
 #[inline(always)]
 fn next(parts: &mut [Iter<u8>; PARTS], part: usize) -> u8 {
     parts
@@ -227,8 +226,7 @@ fn next(parts: &mut [Iter<u8>; PARTS], part: usize) -> u8 {
         .unwrap_or(0)
 }
 
-/// The column of event classes of a block, and the lengths of the columns after it that follow from the
-/// classes.
+/// The column of event classes of a block, and the lengths of the columns after it that follow from the classes.
 struct Classes<'a> {
     numbers: &'a [u8],
     /// The number of symbols in the column of reasons.

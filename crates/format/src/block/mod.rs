@@ -60,8 +60,7 @@ pub const COMMON: [Class; 34] = [
     (flag::PREEMPT, 0x0002),
     (0, 0x0004),
 ];
-/// The symbol of an event class that is stored in full where it first occurs. The class gets the next free
-/// number then.
+/// The symbol of an event class that is stored in full where it first occurs. The class gets the next free number then.
 const OTHER: u8 = COMMON.len() as u8;
 
 /// The symbol for a switch-out whose reason is the predicted one. Every other symbol is the number of the
@@ -72,8 +71,7 @@ const PREDICTED: u8 = 0;
 /// time-out plus 1.
 const SAME_TIMEOUT: u8 = 0;
 
-/// The bit that announces a column of time-outs. It is in the byte that has the number of low bits of tasks'
-/// indices.
+/// The bit that announces a column of time-outs. It is in the byte that has the number of low bits of tasks' indices.
 const TIMEOUTS: u8 = 0x20;
 
 /// Whether an event of these flags is a switch to the idle task. The next task is not stored then.
@@ -87,8 +85,7 @@ const NEW: u8 = 0;
 const EXPECTED: u8 = 1;
 /// The symbol for the most recent task. The symbols after it stand for the tasks that are the next recent.
 const RANK: u8 = 2;
-/// The first of the symbols for tasks that are not recent. Such a symbol has the high bits of the task's
-/// index.
+/// The first of the symbols for tasks that are not recent. Such a symbol has the high bits of the task's index.
 const FAR: u8 = RANK + tasks::RANKS as u8;
 
 /// The number of parts of the column of tasks, and of the column of steps between times.
@@ -102,8 +99,7 @@ fn part(before: &mut usize, flags: u8) -> usize {
     2 * waking + std::mem::replace(before, waking)
 }
 
-/// The number of low bits of a task's index that are stored outside of its symbol, in a block with this many
-/// tasks.
+/// The number of low bits of a task's index that are stored outside of its symbol, in a block with this many tasks.
 fn far_bits(tasks: usize) -> u32 {
     let symbols = usize::from(u8::MAX - FAR) + 1;
     (0..16)

@@ -14,8 +14,7 @@ pub const LONGEST: u64 = 1000 << 32;
 /// The longest distance in ns of a time from the beginning of its grid.
 const REACH: u64 = 1 << 31;
 
-/// The distance in ns of the time number `k` of a grid from the beginning of that grid. `phase` is in 2^-16
-/// ns.
+/// The distance in ns of the time number `k` of a grid from the beginning of that grid. `phase` is in 2^-16 ns.
 #[inline(always)]
 pub fn offset(k: u64, quantum: u64, phase: u16) -> u64 {
     ((u128::from(k) * u128::from(quantum) + (u128::from(phase) << 16)) >> 32) as u64

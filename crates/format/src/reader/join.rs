@@ -119,8 +119,7 @@ impl Trace {
         self.parts.iter().map(|part| part.begin)
     }
 
-    /// The part that an offset of the joined trace lies in: its bytes, its id, and the offset at which it
-    /// begins.
+    /// The part that an offset of the joined trace lies in: its bytes, its id, and the offset at which it begins.
     pub(super) fn part_at(&self, offset: u64) -> (&Source, u32, u64) {
         let after = self.parts.partition_point(|part| part.base <= offset);
         let part = after.checked_sub(1).and_then(|at| self.parts.get(at));

@@ -1,5 +1,4 @@
-//! Determines the cost of a test: its CPU time and its own waits, without the waits for a CPU that others
-//! caused.
+//! Determines the cost of a test: its CPU time and its own waits, without the waits for a CPU that others caused.
 
 use tr_analyze::critical_path::CriticalPath;
 use tr_analyze::kinds::Kind;

@@ -67,8 +67,7 @@ impl Nodes {
         )
     }
 
-    /// The name by which a runner can run this test alone: a node id for pytest, the test's own name for
-    /// other runners.
+    /// The name by which a runner can run this test alone: a node id for pytest, the test's own name for other runners.
     pub fn id(&self, suite: &Suite, case: &Case) -> String {
         let (class, name) = (&case.attributes.class, &case.attributes.name);
         let marked = self.0.get(&dotted(&format!("{class}.{name}")));

@@ -1,5 +1,4 @@
-//! Estimates the time that a runner itself takes for each test and for each file, which its report leaves
-//! between them.
+//! Estimates the time that a runner itself takes for each test and for each file, which its report leaves between them.
 
 use tr_insight::imports::junit::{Attributes, Report, Suite};
 

@@ -24,8 +24,7 @@ const NINJA: Tool = Tool {
     ..TOOL
 };
 
-/// The common part of the rows of build tools whose first word says what they do: `bazel build`, `gradle
-/// test`.
+/// The common part of the rows of build tools whose first word says what they do: `bazel build`, `gradle test`.
 const BUILDER: Tool = Tool {
     children: Children::Fail,
     step: Some(verb),

@@ -1,5 +1,4 @@
-//! Finds out whether any of COMMAND's processes is active, by CPU time, execs, ends and bytes that they read
-//! or write.
+//! Finds out whether any of COMMAND's processes is active, by CPU time, execs, ends and bytes that they read or write.
 
 use std::collections::HashMap;
 use std::time::{Duration, Instant};

@@ -156,8 +156,7 @@ fn legacy(_: Id, number: i64, _: [u64; 2], _: &[Id]) -> HangWait {
     HangWait::Call(number)
 }
 
-/// The wait for any of several descriptors. It is described as the wait for the first one that explains a
-/// hang.
+/// The wait for any of several descriptors. It is described as the wait for the first one that explains a hang.
 fn first_of(id: Id, descriptors: Vec<u64>, all: &[Id]) -> HangWait {
     if descriptors.is_empty() {
         return HangWait::Sleep;

@@ -186,8 +186,7 @@ pub struct Started {
     pub root: Option<u32>,
     /// How the facts of the recording are known; `None` if the kernel stamps all events.
     pub origin: Option<Origin>,
-    /// The numbers of the kinds of optional facts ([`Extra`](tr_format::meta::Extra)) that this source
-    /// records.
+    /// The numbers of the kinds of optional facts ([`Extra`](tr_format::meta::Extra)) that this source records.
     pub extras: Option<Vec<u8>>,
     /// The facts that this source does not record on this machine.
     pub missing: Vec<Missing>,
@@ -199,8 +198,7 @@ pub struct Started {
 }
 
 impl Started {
-    /// The started source of a method without BPF, which records COMMAND's process `root` and lacks these
-    /// facts.
+    /// The started source of a method without BPF, which records COMMAND's process `root` and lacks these facts.
     fn without_bpf(
         source: impl Source + 'static,
         root: Id,

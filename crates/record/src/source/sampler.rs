@@ -10,8 +10,7 @@ use crate::urgency;
 
 /// The shortest interval between two samples.
 const EVERY: Duration = Duration::from_millis(20);
-/// The divisor of a CPU's time for the part that the samples may take. With many tasks the samples become
-/// rarer.
+/// The divisor of a CPU's time for the part that the samples may take. With many tasks the samples become rarer.
 const SHARE: u32 = 100;
 
 /// The thread that takes samples, until [`Sampler::end`] is called.
@@ -22,8 +21,7 @@ pub struct Sampler {
 }
 
 impl Sampler {
-    /// Starts a thread that calls `sample` again and again. If no thread can be started, there are no
-    /// samples.
+    /// Starts a thread that calls `sample` again and again. If no thread can be started, there are no samples.
     pub fn start(mut sample: impl FnMut() + Send + 'static) -> Sampler {
         let over = Arc::new((Mutex::new(false), Condvar::new()));
         let thread = std::thread::Builder::new().name("tr-samples".into());

@@ -1,5 +1,4 @@
-//! Packs the data of the HTML page into one string: a JSON document and columns of numbers, compressed, in
-//! Base64.
+//! Packs the data of the HTML page into one string: a JSON document and columns of numbers, compressed, in Base64.
 //!
 //! Base64 has no character with a meaning in HTML. The browser's `DecompressionStream` unpacks it.
 

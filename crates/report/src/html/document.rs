@@ -714,9 +714,8 @@ struct PathPiece {
     inferred: bool,
 }
 
-/// The pieces of the critical path for the page. If there are too many, consecutive ones are merged until
-/// they are long enough; a merged piece has the thread, the share and the owner of its longest part. The
-/// shares' times stay exact.
+/// The pieces of the critical path for the page. If there are too many, consecutive ones are merged until they are long
+/// enough; a merged piece has the thread, the share and the owner of its longest part. The shares' times stay exact.
 fn merged(all: impl Iterator<Item = PathPiece>, count: usize, whole: u64) -> Vec<PathPiece> {
     if count <= PIECES {
         return all.collect();

@@ -36,8 +36,7 @@ struct StepRow<'a> {
     times: &'a StepTimes,
     /// The parts of the step's wall time, in the order of time.
     course: &'a [CoursePart],
-    /// The time in ns of the step's wall time in which no step inside it was running, if the step contains
-    /// others.
+    /// The time in ns of the step's wall time in which no step inside it was running, if the step contains others.
     unexplained: Option<u64>,
     /// The verdict on the step, if something stands out.
     verdict: Option<&'a Verdict>,

@@ -72,8 +72,7 @@ struct BeforeExec {
     waited: u64,
 }
 
-/// A sentence about the times around the path that are 2 % of the whole or more. All times are in
-/// nanoseconds.
+/// A sentence about the times around the path that are 2 % of the whole or more. All times are in nanoseconds.
 fn outside(whole: u64, before: BeforeExec, after: u64) -> Option<String> {
     let much = |ns: u64| ns >= AROUND && ns.saturating_mul(50) >= whole;
     let of_it = if much(before.waited) {

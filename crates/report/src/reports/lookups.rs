@@ -36,8 +36,7 @@ struct Name {
 }
 
 impl<'a> Lookups<'a> {
-    /// The DNS queries of the processes for which `is_chosen` is true. With `all`, those of unknown processes
-    /// as well.
+    /// The DNS queries of the processes for which `is_chosen` is true. With `all`, those of unknown processes as well.
     pub fn new(view: &View<'a>, all: bool, is_chosen: impl Fn(ProcessIx) -> bool) -> Lookups<'a> {
         let analysis = view.analysis;
         let mine = |lookup: &&Lookup| process(view, lookup).map_or(all, &is_chosen);

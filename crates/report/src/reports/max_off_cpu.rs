@@ -1,9 +1,8 @@
 //! The report on the longest time off CPU of each process in each interval.
 //!
-//! A time off CPU belongs to the CPU that the thread left, and with its whole length to the interval in which
-//! it ended. Without a known start (the thread was off CPU when the recording started) it has no CPU: it
-//! counts only without `--cpu`. Without a known end it belongs to the interval up to which it is known, and
-//! its length is a lower bound.
+//! A time off CPU belongs to the CPU that the thread left, and with its whole length to the interval in which it ended.
+//! Without a known start (the thread was off CPU when the recording started) it has no CPU: it counts only without
+//! `--cpu`. Without a known end it belongs to the interval up to which it is known, and its length is a lower bound.
 
 use std::cmp::Reverse;
 use std::collections::BTreeMap;

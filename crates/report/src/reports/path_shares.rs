@@ -34,8 +34,7 @@ impl PathShares {
         }
     }
 
-    /// The text for the length of the path. By step, the longest wait is added if both fit into `room`
-    /// columns.
+    /// The text for the length of the path. By step, the longest wait is added if both fit into `room` columns.
     pub fn length(&self, whole: u64, room: usize) -> String {
         let waited = match self {
             PathShares::Step(found) => found.waited(),

@@ -1,6 +1,5 @@
-//! The report on the time on a CPU of every process in every interval. The values of a process add up to its
-//! on-CPU time, to the nanosecond. Without scheduling events, the time between two totals of a thread is
-//! divided evenly.
+//! The report on the time on a CPU of every process in every interval. The values of a process add up to its on-CPU
+//! time, to the nanosecond. Without scheduling events, the time between two totals of a thread is divided evenly.
 
 use serde_json::{json, Value};
 use tr_analyze::model::{Basis, Process};

@@ -1,5 +1,4 @@
-//! The part of the report on waits for a CPU that has the number of tasks that wanted one, and the use of
-//! more CPUs.
+//! The part of the report on waits for a CPU that has the number of tasks that wanted one, and the use of more CPUs.
 
 use serde_json::{json, Value};
 

@@ -6,8 +6,7 @@ use super::injected::Injected;
 use crate::draw::Draw;
 use crate::recording::Recording;
 
-/// Leaves out some pairs of switches: the switch-out of one task and the switch-in of another. All wakings
-/// stay.
+/// Leaves out some pairs of switches: the switch-out of one task and the switch-in of another. All wakings stay.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Hidden {
     /// How many of 1000 switches are left out.

@@ -30,8 +30,7 @@ use crate::recording::Recording;
 pub enum Provable {
     /// Every number of the analysis must be equal to the truth.
     Exact,
-    /// Every true time must be at least the known time of the analysis, and at most that plus the unknown
-    /// time.
+    /// Every true time must be at least the known time of the analysis, and at most that plus the unknown time.
     Bounds,
     /// Only the sums of the analysis must be consistent with each other.
     Sums,

@@ -93,8 +93,7 @@ impl Cell {
         }
     }
 
-    /// The text of the cell in Markdown. Text of a trace becomes code, and figures are not escaped like
-    /// words.
+    /// The text of the cell in Markdown. Text of a trace becomes code, and figures are not escaped like words.
     pub(super) fn markdown(&self, right: bool) -> String {
         match self {
             Cell::Empty => String::new(),

@@ -16,8 +16,7 @@ pub struct Title {
 }
 
 impl Title {
-    /// The title of a table that shows some of its rows: the noun, the number of shown rows and the number of
-    /// all rows.
+    /// The title of a table that shows some of its rows: the noun, the number of shown rows and the number of all rows.
     pub fn top(noun: &str, shown: usize, all: usize) -> Title {
         let figures = format!("top {} of {}", shown.min(all), units::count(all as u64));
         Title {
@@ -77,8 +76,7 @@ pub struct Grid {
     pub(super) rows: Vec<GridRow>,
 }
 
-/// The least width in columns of the names of rows, unless all are shorter; and their width on a narrow
-/// terminal.
+/// The least width in columns of the names of rows, unless all are shorter; and their width on a narrow terminal.
 const NAMES: usize = 26;
 const LEAST: usize = 12;
 

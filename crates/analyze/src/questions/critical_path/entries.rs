@@ -1,11 +1,10 @@
-//! Remembers the waits by which the walk over the critical path came to a thread from other threads of its
-//! process. The thread has ended these waits.
+//! Remembers the waits by which the walk over the critical path came to a thread from other threads of its process. The
+//! thread has ended these waits.
 //!
-//! A thread of a process serves the others: it does what they wait for, and things of its own, periodically.
-//! What it did before one began to wait for it is a cause of that wait as far back as it is one piece of
-//! work. Where a timer had begun that piece before, nothing shows that it was for the waiter: the timer would
-//! have come without it. Then the waiter's own time before its wait is the path, as in the traversal of
-//! Giraldeau and Dagenais.
+//! A thread of a process serves the others: it does what they wait for, and things of its own, periodically. What it
+//! did before one began to wait for it is a cause of that wait as far back as it is one piece of work. Where a timer
+//! had begun that piece before, nothing shows that it was for the waiter: the timer would have come without it. Then
+//! the waiter's own time before its wait is the path, as in the traversal of Giraldeau and Dagenais.
 //!
 //! ```text
 //! main    =======|....wait....|===       the VM thread polls, and finds that main has stopped
@@ -31,8 +30,7 @@ pub(super) struct Waiter {
 pub(super) struct Entry {
     /// The thread that waited, and since when.
     pub waiter: Waiter,
-    /// The last thread on the path that was inside the subject of the path, if the waiting thread was outside
-    /// of it.
+    /// The last thread on the path that was inside the subject of the path, if the waiting thread was outside of it.
     pub away: Option<Waiter>,
     /// The number of steps of the walk before it came to the other thread.
     pub steps: u64,

@@ -1,5 +1,4 @@
-//! Chooses the likeliest step of the walk over the critical path where events are missing or where the
-//! recording ends.
+//! Chooses the likeliest step of the walk over the critical path where events are missing or where the recording ends.
 
 use std::cell::OnceCell;
 

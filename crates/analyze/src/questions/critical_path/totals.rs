@@ -20,8 +20,7 @@ use crate::model::{Analysis, ThreadIx};
 use crate::share;
 use crate::timeline::Sample;
 
-/// How much of the time between two totals of a thread is on the path, in ns, by the number of the later
-/// totals.
+/// How much of the time between two totals of a thread is on the path, in ns, by the number of the later totals.
 type Covered = HashMap<(ThreadIx, usize), u64>;
 
 /// Divides the segments in which it is only known that a thread lived, by the thread's totals.

@@ -78,11 +78,9 @@ enum Step {
         kind: Kind,
         inferred: bool,
     },
-    /// The walk goes through a wait back to a moment at which it goes on in the thread that had waited for
-    /// this one.
+    /// The walk goes through a wait back to a moment at which it goes on in the thread that had waited for this one.
     Waiter { begin: Ktime, kind: Kind },
-    /// The walk undoes some steps. It goes on in another thread at the moment at which that thread began to
-    /// wait.
+    /// The walk undoes some steps. It goes on in another thread at the moment at which that thread began to wait.
     Up(Entry),
 }
 
@@ -135,8 +133,7 @@ struct Walk<'a> {
     away: Option<Waiter>,
     /// The segments of the path so far, from the last to the first.
     segments: Vec<Segment>,
-    /// How the path leads from the segment that is added next, which is earlier, to the one that was added
-    /// last.
+    /// How the path leads from the segment that is added next, which is earlier, to the one that was added last.
     then: Then,
     /// Whether no event shows how the path leads there.
     then_inferred: bool,
@@ -361,8 +358,7 @@ impl Walk<'_> {
         Step::likely(waker, self.link(thread, waker, stretch))
     }
 
-    /// The step of the walk for a time whose end is not known. If a child ended in it, the thread waited for
-    /// the child.
+    /// The step of the walk for a time whose end is not known. If a child ended in it, the thread waited for the child.
     fn evidence_in(&self, thread: ThreadIx, now: Ktime, stretch: &Stretch) -> Step {
         match self.evidence.ended_child(thread, stretch.from, now) {
             Some((child, end)) if end == now => Step::likely(child, Then::Exited),
@@ -441,8 +437,7 @@ impl Walk<'_> {
         !alive && rest.all(|(n, it)| n < LAST && !matches!(it.doing, Bucket::Wait(_)))
     }
 
-    /// Adds a time of a thread to the path. It is divided where the thread's process executed another
-    /// program.
+    /// Adds a time of a thread to the path. It is divided where the thread's process executed another program.
     fn add(
         &mut self,
         thread: ThreadIx,

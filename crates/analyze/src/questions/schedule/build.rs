@@ -35,8 +35,7 @@ const REFILL: u64 = 4_000_000;
 pub(super) enum What {
     /// The thread runs on a CPU for this number of ns.
     Work,
-    /// The thread of a large process runs on a CPU for this number of ns. Other tasks on the CPU slow it
-    /// down.
+    /// The thread of a large process runs on a CPU for this number of ns. Other tasks on the CPU slow it down.
     Warm,
     /// The thread of a large process runs on a CPU for this number of ns. In the recording, another task had
     /// the CPU right before.
@@ -192,9 +191,8 @@ impl Builder<'_> {
         self.own.has_thread(self.graph.analysis, thread)
     }
 
-    /// Whether a wait was for a page, a disk or a lock of the kernel that another thread had by chance. If
-    /// events happen in another order, no thread has it, or a third one. A wait that a child ends is never of
-    /// this kind.
+    /// Whether a wait was for a page, a disk or a lock of the kernel that another thread had by chance. If events
+    /// happen in another order, no thread has it, or a third one. A wait that a child ends is never of this kind.
     fn is_chance(&self, thread: ThreadIx, by: ThreadIx, stretch: &Stretch) -> bool {
         let analysis = self.graph.analysis;
         let parent = analysis.process(analysis.thread(by).process).parent;
@@ -244,8 +242,7 @@ impl Builder<'_> {
             && awaited != Some(WaitReason::Vfork)
     }
 
-    /// Notes what threads did that other threads depend on. Returns the threads that no other thread of the
-    /// run starts.
+    /// Notes what threads did that other threads depend on. Returns the threads that no other thread of the run starts.
     fn mark(&mut self) -> Vec<ThreadIx> {
         let analysis = self.graph.analysis;
         let mut first = Vec::new();

@@ -52,14 +52,12 @@ const STOPPED: u64 = 2;
 pub(super) struct Clock {
     machine: Machine,
     pub now: u64,
-    /// The CPU time in ns that a task has got that wanted a CPU all the time, without the cost of shared
-    /// caches.
+    /// The CPU time in ns that a task has got that wanted a CPU all the time, without the cost of shared caches.
     pub served: u64,
     pub on_cpu: u64,
     /// Whether tasks have had to wait for a CPU so far.
     pub crowded: bool,
-    /// The end of the quota's present period, in ns. The next field is the CPU time that is still allowed in
-    /// it.
+    /// The end of the quota's present period, in ns. The next field is the CPU time that is still allowed in it.
     period: u64,
     budget: u64,
     /// Whether the quota stopped the tasks in this period or in the previous one.

@@ -149,8 +149,7 @@ pub(super) struct Gates<'a> {
     done: Arena<ProcessIx, bool>,
     /// The jobs that wait for the end of each process.
     dependents: HashMap<ProcessIx, Vec<usize>>,
-    /// For each tool, the number of its first jobs that have all ended, and the numbers of later jobs that
-    /// have ended.
+    /// For each tool, the number of its first jobs that have all ended, and the numbers of later jobs that have ended.
     ended: HashMap<ProcessIx, (u32, BTreeSet<u32>)>,
     /// The jobs that wait until a number of the first jobs of a tool have ended.
     behind: BTreeMap<(ProcessIx, u32), Vec<usize>>,

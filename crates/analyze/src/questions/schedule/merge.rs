@@ -12,8 +12,7 @@ use crate::model::ThreadIx;
 /// first screen of a simulated build of 10^7 events is the same with twice as many.
 pub(super) const MOST_OPS: usize = 2_000_000;
 
-/// The length in ns that merged pieces of time have at first. A guess; sums and dependencies are the same
-/// with any.
+/// The length in ns that merged pieces of time have at first. A guess; sums and dependencies are the same with any.
 const FIRST: u64 = 1_000_000;
 /// The largest length in ns that merged pieces of time may have.
 const LAST: u64 = FIRST << 20;

@@ -101,8 +101,7 @@ pub(crate) fn weight(event: &LifeEvent) -> usize {
     std::mem::size_of::<LifeEvent>() + event.kind.weight()
 }
 
-/// Appends the payload of a frame with these lifecycle events. The time of the first event is counted from
-/// `min`.
+/// Appends the payload of a frame with these lifecycle events. The time of the first event is counted from `min`.
 pub(crate) fn encode(
     events: &mut [LifeEvent],
     min: u64,

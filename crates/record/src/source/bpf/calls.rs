@@ -14,8 +14,7 @@ const EVERY: Duration = Duration::from_secs(1);
 /// The longest time for which the programs may still write to a table after they were given the other one.
 const SETTLED: Duration = Duration::from_millis(100);
 
-/// The largest number of sums in one event: a frame holds several events, and [`tr_format::limits::CALLS`]
-/// sums.
+/// The largest number of sums in one event: a frame holds several events, and [`tr_format::limits::CALLS`] sums.
 const SUMS: usize = 4096;
 
 /// Reads the programs' two tables of sums in turn.
@@ -28,8 +27,7 @@ pub struct Calls {
 }
 
 impl Calls {
-    /// Begins to read the sums for a recording that begins at `start`. Calls before that belong to no
-    /// interval.
+    /// Begins to read the sums for a recording that begins at `start`. Calls before that belong to no interval.
     pub fn new(tracer: &mut Tracer, start: Ktime) -> Calls {
         tracer.change_call_table();
         tracer.take_calls();

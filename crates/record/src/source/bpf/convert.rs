@@ -455,8 +455,7 @@ fn oom_kill(event: wire::OomKill, page: u64) -> LifeKind {
     })
 }
 
-/// Converts a change of a TCP connection, which the programs have numbered. `None` for an address of an
-/// unknown family.
+/// Converts a change of a TCP connection, which the programs have numbered. `None` for an address of an unknown family.
 fn connection(kind: wire::Kind, event: &wire::Connection) -> Option<LifeKind> {
     let id = ConnectionId(event.socket);
     let end = |address: &[u8; 16], port| {

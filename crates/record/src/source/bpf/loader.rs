@@ -54,8 +54,7 @@ pub enum Refused {
     Request(io::Error),
 }
 
-/// Serves the request that comes from standard input. `confine` restricts the loader to reading /proc and
-/// /sys.
+/// Serves the request that comes from standard input. `confine` restricts the loader to reading /proc and /sys.
 ///
 /// # Errors
 /// The reason why the loader has attached no programs.
@@ -95,8 +94,7 @@ pub fn serve(confine: impl FnOnce()) -> Result<(), Refused> {
     Ok(())
 }
 
-/// Waits for the end of this user's other loaders, and takes their place. The lock ends when the file is
-/// closed.
+/// Waits for the end of this user's other loaders, and takes their place. The lock ends when the file is closed.
 fn lock(user: Uid) -> Result<File, Errno> {
     let mut file = OpenOptions::new();
     file.read(true).write(true).create(true).mode(0o600);

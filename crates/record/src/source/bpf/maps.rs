@@ -15,8 +15,7 @@ use crate::stacks::BuildId;
 
 /// The largest number of build ids that are remembered.
 const IDS: usize = 1 << 14;
-/// The largest number of processes whose mappings are read in one drain. A read takes 35 µs (node, 100
-/// mappings).
+/// The largest number of processes whose mappings are read in one drain. A read takes 35 µs (node, 100 mappings).
 const PROCESSES: usize = 64;
 /// The largest number of bytes of a process's mappings that are read.
 const LONGEST: u64 = 1 << 20;

@@ -1,5 +1,4 @@
-//! Gets the events of a recording from BPF programs, which `tr` itself has attached, or the loader that sudo
-//! runs.
+//! Gets the events of a recording from BPF programs, which `tr` itself has attached, or the loader that sudo runs.
 
 mod calls;
 mod convert;

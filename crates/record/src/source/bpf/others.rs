@@ -1,8 +1,7 @@
-//! Joins the sums over the unrecorded tasks that have a CPU while recorded tasks wait for it, and the names
-//! of threads.
+//! Joins the sums over the unrecorded tasks that have a CPU while recorded tasks wait for it, and the names of threads.
 //!
-//! The BPF programs hand over sums for each wait. Sums of a CPU in sequence become one event as long as the
-//! tasks of each name have nearly the same share of each. Beside a steady load this is a tenth of the events.
+//! The BPF programs hand over sums for each wait. Sums of a CPU in sequence become one event as long as the tasks of
+//! each name have nearly the same share of each. Beside a steady load this is a tenth of the events.
 
 use std::collections::{BTreeMap, HashMap};
 
@@ -11,8 +10,7 @@ use tr_format::event::{
     Comm, CpuId, Ktime, LifeEvent, LifeKind, Others, Outsider, Share, Tgid, Threads,
 };
 
-/// The divisor by which shares count as nearly the same: they differ by at most the whole divided by this
-/// number.
+/// The divisor by which shares count as nearly the same: they differ by at most the whole divided by this number.
 const NEARLY: u128 = 32;
 /// The divisor for the smallest shares: they become part of the rest if all of them together are at most the
 /// whole divided by this number.

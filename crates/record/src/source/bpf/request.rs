@@ -6,8 +6,7 @@ use zerocopy::{FromBytes, FromZeros, Immutable, IntoBytes, KnownLayout};
 
 /// The bytes with which the messages of this version begin.
 const MAGIC: [u8; 8] = *b"trload06";
-/// The largest number of target processes in a request. The programs' map of targets has the same number of
-/// entries.
+/// The largest number of target processes in a request. The programs' map of targets has the same number of entries.
 const MOST_TARGETS: usize = 4096;
 /// The number of words that have a bit for each CPU.
 const CPU_WORDS: usize = wire::MAX_CPUS / 64;

@@ -164,9 +164,8 @@ impl Drained for Records {
     }
 }
 
-/// The last totals of dead tasks. The time at which the kernel dropped a task is of no use, and would take a
-/// third of the event's bytes. So many totals share one time, which is before a new task gets one of the
-/// tids.
+/// The last totals of dead tasks. The time at which the kernel dropped a task is of no use, and would take a third of
+/// the event's bytes. So many totals share one time, which is before a new task gets one of the tids.
 #[derive(Default)]
 struct Dropped {
     events: Vec<LifeEvent>,
@@ -290,8 +289,7 @@ pub struct Sink {
     root: RootWatch,
     reported: Reported,
     maps: Maps,
-    /// The records of working directories, by the CPU that wrote them. The next record of that CPU is that of
-    /// the exec.
+    /// The records of working directories, by the CPU that wrote them. The next record of that CPU is that of the exec.
     directories: HashMap<u32, Box<[u8]>>,
 }
 

@@ -15,15 +15,13 @@ use crate::proc::Id;
 pub enum About {
     /// The caller becomes a tracee by its call of ptrace(2).
     Caller,
-    /// Another task becomes a tracee by the call of ptrace(2). The id is the one in the caller's pid
-    /// namespace.
+    /// Another task becomes a tracee by the call of ptrace(2). The id is the one in the caller's pid namespace.
     Task(Id),
     /// The call of clone(2) makes a child that cannot be traced.
     Untraced,
 }
 
-/// An announced system call: it makes its caller or another task a tracee, or makes a child that cannot be
-/// one.
+/// An announced system call: it makes its caller or another task a tracee, or makes a child that cannot be one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Call {
     /// The number of the announcement, which the answer repeats.
@@ -155,8 +153,7 @@ pub fn answer(listener: &OwnedFd, call: &Call) {
 
 /// The flag of an answer that lets the call go on (`SECCOMP_USER_NOTIF_FLAG_CONTINUE`).
 const CONTINUE: u32 = 1;
-/// The ioctl(2) number for receiving an announcement (`SECCOMP_IOCTL_NOTIF_RECV`): _IOWR('!', 0, struct
-/// seccomp_notif).
+/// The ioctl(2) number for receiving an announcement (`SECCOMP_IOCTL_NOTIF_RECV`): _IOWR('!', 0, struct seccomp_notif).
 const RECEIVE: libc::c_ulong = request::<libc::seccomp_notif>(0);
 /// The ioctl(2) number for an answer (`SECCOMP_IOCTL_NOTIF_SEND`): _IOWR('!', 1, struct seccomp_notif_resp).
 const SEND: libc::c_ulong = request::<libc::seccomp_notif_resp>(1);

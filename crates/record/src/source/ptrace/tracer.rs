@@ -40,8 +40,7 @@ struct Task {
 /// A thread to be sampled: its id, and its [`Task::since`].
 pub type Thread = (Id, Ktime);
 
-/// The largest number of stops and ends that are handled in a row, while a child waits for the event of its
-/// fork.
+/// The largest number of stops and ends that are handled in a row, while a child waits for the event of its fork.
 const ROW: usize = 64;
 
 /// The tracees, and the events that wait to be taken into a batch.
@@ -63,8 +62,7 @@ pub struct State {
     pub tracer: Id,
     /// The tracees that the tracer lets go of at their next stop.
     leaving: HashSet<Id>,
-    /// The announced calls of ptrace(2) whose targets the tracer has to let go of. The next field is whether
-    /// it has.
+    /// The announced calls of ptrace(2) whose targets the tracer has to let go of. The next field is whether it has.
     pub requests: Vec<Call>,
     root: Id,
     pub reaped: Option<Reaped>,
@@ -142,8 +140,7 @@ impl State {
         self.tasks.contains_key(&self.root)
     }
 
-    /// Handles a stop or an end of a tracee, and those that follow while a child waits for the event of its
-    /// fork.
+    /// Handles a stop or an end of a tracee, and those that follow while a child waits for the event of its fork.
     pub fn take(&mut self, mut next: Option<Next>, waits: &mut Waits) {
         for _ in 0..ROW {
             match next {
@@ -367,8 +364,7 @@ impl State {
         }
     }
 
-    /// Whether a call of ptrace(2) has to wait, because the tracer has not yet let go of a task that it is
-    /// about.
+    /// Whether a call of ptrace(2) has to wait, because the tracer has not yet let go of a task that it is about.
     pub fn has_targets(&self, call: &Call) -> bool {
         !self.requests.is_empty() || !self.leaving.is_empty() || !self.targets(call).is_empty()
     }

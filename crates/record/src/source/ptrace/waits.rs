@@ -1,16 +1,15 @@
 //! Waits for the next stop or end of a tracee.
 //!
-//! A wait for any tracee makes the kernel examine all of them, twice: with 20,000 threads that takes 2 ms for
-//! each event. So from [`MANY`] tracees on, the tracer waits for the SIGCHLD that the kernel sends with the
-//! id of each, and asks the kernel about that tracee. The kernel keeps one such signal at a time. An event
-//! whose signal was left out is mostly the first stop of a new task, the next fork of a task that has just
-//! forked, or the end of the thread that was made after one that has ended, and the tracer asks about those
-//! first. The others are found by examining all tracees. That happens when nothing else comes for twenty
-//! times as long as it takes (a tracer that does so whenever others have the CPUs takes more of them), or
-//! after a hundred times as long while events come. Beside a load of 20 to 60 that saves 9 % of the CPU time
-//! of 20,000 threads and a third of their wall time, against four and twenty times (medians of five pairs).
-//! Where examining all tracees takes long although it finds an event, the tracer asks about every tracee by
-//! its id: a burst of ends leaves thousands without a signal.
+//! A wait for any tracee makes the kernel examine all of them, twice: with 20,000 threads that takes 2 ms for each
+//! event. So from [`MANY`] tracees on, the tracer waits for the SIGCHLD that the kernel sends with the id of each, and
+//! asks the kernel about that tracee. The kernel keeps one such signal at a time. An event whose signal was left out is
+//! mostly the first stop of a new task, the next fork of a task that has just forked, or the end of the thread that was
+//! made after one that has ended, and the tracer asks about those first. The others are found by examining all tracees.
+//! That happens when nothing else comes for twenty times as long as it takes (a tracer that does so whenever others
+//! have the CPUs takes more of them), or after a hundred times as long while events come. Beside a load of 20 to 60
+//! that saves 9 % of the CPU time of 20,000 threads and a third of their wall time, against four and twenty times
+//! (medians of five pairs). Where examining all tracees takes long although it finds an event, the tracer asks about
+//! every tracee by its id: a burst of ends leaves thousands without a signal.
 
 use std::collections::VecDeque;
 use std::time::{Duration, Instant};
