@@ -6,8 +6,8 @@
 use crate::table;
 use crate::tools::{Children, Label, Role, Script, Tool};
 use crate::words::{
-    base, command, contains, has, is_of_machine, is_temporary, of_package, source, test_of_cargo,
-    test_of_go, texts, unhashed, verb, XDIST,
+    base, command, contains, has, is_of_go_test, is_of_machine, is_temporary, is_test_main,
+    of_package, source, test_of_cargo, test_of_go, texts, unhashed, verb, TEST_MAIN, XDIST,
 };
 use tr_format::event::{Argv, Comm};
 
@@ -19,6 +19,9 @@ const HARNESSES: [&str; 2] = ["Test::Harness", "ExtUtils::Command::MM"];
 
 /// The largest number of interpreters, one inside the other, that are followed.
 const MOST_NESTED: u8 = 4;
+
+/// The word after the name of a test runner in the name of its workers.
+const WORKER: &str = "worker";
 
 /// The longest script text in a label, in columns.
 const TEXT: usize = 60;
@@ -73,11 +76,17 @@ fn read(args: &[&[u8]], nested: u8, ask: Ask) -> Said {
     // Go's compiler and linker: their names are common words.
     if path.contains('/') && path.contains("/pkg/tool/") {
         let what = ask.what(|| {
-            let what = value_of("-p").or_else(|| value_of("-o"));
+            let test_main = is_test_main(rest).then(|| TEST_MAIN.to_owned());
+            let what = test_main.or_else(|| value_of("-p"));
+            let what = what.or_else(|| value_of("-o"));
             what.map_or_else(|| texts(rest), |what| vec![what])
         });
         let program = format!("go {name}");
         return Said { program, what };
+    }
+    if test_of_go(path).is_some() {
+        let own = rest.iter().filter(|arg| !is_of_go_test(arg));
+        return said(ask.what(|| texts(own)));
     }
     let tool =
         table::by_name(&name).filter(|tool| nested < MOST_NESTED || tool.label == Label::Crate);
@@ -282,10 +291,7 @@ fn short(script: &[u8]) -> String {
         .split(|b| b.is_ascii_whitespace())
         .filter(|word| !word.is_empty())
         .collect();
-    format!(
-        "'{}'",
-        units::shorten(&escape::raw(&words.join(&b' ')), TEXT)
-    )
+    escape::in_quotes(&units::shorten(&escape::raw(&words.join(&b' ')), TEXT))
 }
 
 /// The name of the program that a command line runs.
@@ -340,6 +346,11 @@ pub fn tool_of(program: &str) -> Option<(&'static Tool, Option<&str>)> {
 pub fn role_of(program: &str) -> Option<Role> {
     let (tool, verb) = tool_of(program)?;
     tool.role(verb)
+}
+
+/// Whether the program is a worker of a test runner (`jest worker`). It ends with 0 whether its tests passed or failed.
+pub fn is_worker(program: &str) -> bool {
+    tool_of(program).is_some_and(|(_, verb)| verb == Some(WORKER))
 }
 
 /// Whether one call of the program can do for many files what several calls do.
@@ -428,11 +439,10 @@ const EDITS_OF_GIT: &str =
 /// The role of an execution of the program with these arguments. cmake configures, unless an option says what
 /// else it does.
 pub fn role(program: &str, argv: &Argv) -> Option<Role> {
-    let (tool, verb) = tool_of(program)?;
+    let (tool, _) = tool_of(program)?;
     let others = tool.configures_unless;
     let configures = || !others.is_empty() && !argv.args().any(|arg| has(others, arg));
-    tool.role(verb)
-        .or_else(|| configures().then_some(Role::Configure))
+    role_of(program).or_else(|| configures().then_some(Role::Configure))
 }
 
 /// The label of an execution. `forked` is whether the process is a child that has executed no program of its own.
@@ -461,6 +471,8 @@ mod tests {
     const OTHERS: &str = "
         /usr/lib/go/pkg/tool/linux_amd64/compile -o x.a -p net/http => go compile | http
         /tmp/go-build12/b001/http.test -test.v => test http | -test.v
+        /tmp/go-build12/b001/http.test -test.testlogfile=/tmp/x -test.paniconexit0 -test.timeout=10m0s -test.run=A => test http | -test.run=A
+        /usr/lib/go/pkg/tool/linux_amd64/compile -o x.a -p main /tmp/go-build12/b001/_testmain.go => go compile | test main
         /w/target/debug/deps/laws-0123456789abcdef --nocapture => test laws | --nocapture
         /w/target/debug/build/serde-0123456789abcdef/build-script-build => build-script-build | serde
         ctest -j4 => ctest | -j4
@@ -468,7 +480,23 @@ mod tests {
         sh -c test_harness(~0 => sh | -c 'test_harness( 0'
         python3 -c from~x~import~*;test_harness() => python3 | -c 'from x import *;test_harness()'
         /w/tests/test_harness -v => test_harness | -v
+        node /w/node_modules/jest-worker/build/workers/processChild.js => jest worker |
+        node /w/node_modules/playwright/lib/worker/workerProcessEntry.js => playwright worker |
+        sh -c 'jest'~-w~2 => sh | -c \"'jest' -w 2\"
+        sh -c echo~'$x' => sh | -c 'echo '\\''$x'\\'''
         make -C src all => make | -C src all";
+
+    #[test]
+    fn a_worker_is_none_of_the_runner_itself() {
+        for (program, want) in [
+            ("jest worker", true),
+            ("pytest worker", true),
+            ("jest", false),
+            ("worker", false),
+        ] {
+            assert_eq!(is_worker(program), want, "{program}");
+        }
+    }
 
     #[test]
     fn a_shim_is_known_by_its_place() {

@@ -37,6 +37,7 @@ const PATHS: &[(Read, &str)] = &[
         go_test,
         "/tmp/go-build12/b001/http.test -test.v => test | http
          /usr/lib/go/pkg/tool/linux_amd64/compile -o $WORK/b1/_pkg_.a -p net/http -std => unit | net/http
+         /usr/lib/go/pkg/tool/linux_amd64/compile -p main -pack /tmp/go-build1/b001/_testmain.go => unit | test main
          /usr/lib/go/pkg/tool/linux_amd64/link -o /tmp/go-build1/b001/exe/srv -buildmode=exe => unit | link srv
          /usr/lib/go/pkg/tool/linux_amd64/vet -V=full => -",
     ),
@@ -60,6 +61,13 @@ const PATHS: &[(Read, &str)] = &[
         xdist,
         "python3 -u -c import~sys;exec(eval(sys.stdin.readline())) => test | pytest worker
          python3 -c print(1) => -",
+    ),
+    (
+        worker,
+        "node /w/node_modules/jest-worker/build/workers/processChild.js => test | jest worker
+         node /w/processChild.js => -
+         node /w/node_modules/playwright/lib/worker/workerProcessEntry.js => test | playwright worker
+         node /w/workerProcessEntry.js => -",
     ),
     (
         gradle_worker,
@@ -186,6 +194,7 @@ fn cargo_test(line: &Line) -> Option<Found> {
 fn go_test(line: &Line) -> Option<Found> {
     if line.path.contains("/pkg/tool/") {
         return match line.name {
+            "compile" if words::is_test_main(line.args) => found(StepKind::Unit, words::TEST_MAIN),
             "compile" => found(StepKind::Unit, escape::raw(line.value("-p")?)),
             "link" => {
                 let output = escape::raw(line.value("-o")?);
@@ -219,6 +228,10 @@ fn node_test(line: &Line) -> Option<Found> {
 fn xdist(line: &Line) -> Option<Found> {
     let is = line.args.iter().any(|arg| arg.starts_with(words::XDIST));
     is.then(|| found(StepKind::Test, "pytest worker"))?
+}
+
+fn worker(line: &Line) -> Option<Found> {
+    found(StepKind::Test, words::worker(line.path)?)
 }
 
 fn gradle_worker(line: &Line) -> Option<Found> {

@@ -61,10 +61,26 @@ pub fn source(args: &[&[u8]]) -> Option<String> {
     sources(args).next()
 }
 
+/// The name of a process in which a test runner of Node.js runs its tests, if the file is a worker's program.
+pub(crate) fn worker(path: &str) -> Option<&'static str> {
+    const WORKERS: [(&str, &str, &str); 2] = [
+        ("jest-worker", "processChild.js", "jest worker"),
+        ("playwright", "workerProcessEntry.js", "playwright worker"),
+    ];
+    let (directories, file) = path.rsplit_once('/')?;
+    let is_in = |package: &str| directories.split('/').any(|part| part == package);
+    let mut workers = WORKERS.into_iter();
+    let found = workers.find(|(package, name, _)| file == *name && is_in(package));
+    found.map(|(_, _, worker)| worker)
+}
+
 /// The name of a program in a package of Node.js: that of its file or, if many files have that name, that of
 /// its package (`@playwright/test/cli.js`).
 pub(crate) fn of_package(path: &str) -> Option<&str> {
     const COMMON: [&str; 4] = ["bin", "cli", "index", "main"];
+    if let Some(worker) = worker(path) {
+        return Some(worker);
+    }
     let (_, inside) = path.rsplit_once("node_modules/").or_else(|| {
         let (_, inside) = path.split_once("/npm/bin/")?;
         Some(("", inside))
@@ -98,6 +114,25 @@ pub fn test_of_go(path: &str) -> Option<&str> {
     let package = base(path).strip_suffix(".test");
     package.filter(|_| path.contains("/go-build"))
 }
+
+/// Whether a call of go's compiler compiles the program that runs the tests of a package, which `go test` writes. Its
+/// package is called `main`, as that of every program.
+pub fn is_test_main(args: &[&[u8]]) -> bool {
+    args.iter().any(|arg| arg.ends_with(b"/_testmain.go"))
+}
+
+/// Whether `go test` gives an argument to every test binary by itself.
+pub fn is_of_go_test(arg: &[u8]) -> bool {
+    let all: [&[u8]; 3] = [
+        b"-test.testlogfile=",
+        b"-test.paniconexit0",
+        b"-test.timeout=",
+    ];
+    all.iter().any(|option| arg.starts_with(option))
+}
+
+/// The name of the program that runs the tests of a package of go.
+pub const TEST_MAIN: &str = "test main";
 
 /// A name without the suffix of 16 hexadecimal digits that cargo appends.
 pub fn unhashed(name: &str) -> &str {

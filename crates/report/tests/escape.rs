@@ -161,3 +161,28 @@ fn words_that_a_forge_links_become_code() {
     }
     assert_eq!(escape::markdown("&lt;"), "<code>&#38;lt;</code>");
 }
+
+/// A printed command line is the same one in a shell.
+#[test]
+fn a_shell_reads_what_is_quoted() {
+    for arg in [
+        "plain",
+        "'jest' -w 2",
+        "it's \"x\" $y",
+        "a  b",
+        "",
+        "`x` 'y'",
+        "'!'",
+        "a\\'b",
+        "*",
+        "~",
+    ] {
+        let line = escape::quoted([arg.as_bytes()]);
+        let mut shell = std::process::Command::new("sh");
+        let shell = shell.args(["-c", &format!("printf %s {line}")]).output();
+        let read = shell.expect("a shell").stdout;
+        assert_eq!(String::from_utf8_lossy(&read), arg, "{line}");
+    }
+    assert_eq!(escape::in_quotes("'jest' -w 2"), "\"'jest' -w 2\"");
+    assert_eq!(escape::in_quotes("sleep 1; exit"), "'sleep 1; exit'");
+}

@@ -106,14 +106,26 @@ pub fn command<'a>(args: impl IntoIterator<Item = &'a [u8]>) -> String {
 /// A command line as the text of a fact, which is escaped only where it is shown. Arguments with other than
 /// plain characters are quoted.
 pub fn quoted<'a>(args: impl IntoIterator<Item = &'a [u8]>) -> String {
+    args.into_iter().map(word).collect::<Vec<_>>().join(" ")
+}
+
+/// An argument as a word of a command line; one with other than plain characters is quoted.
+pub fn word(arg: &[u8]) -> String {
     let plain = |b: &u8| b.is_ascii_alphanumeric() || b"-_./=+:,@%^".contains(b) || *b >= 0x80;
-    let quoted = args.into_iter().map(|arg| {
-        if !arg.is_empty() && arg.iter().all(plain) {
-            return raw(arg);
-        }
-        format!("'{}'", raw(arg).replace('\'', "'\\''"))
-    });
-    quoted.collect::<Vec<_>>().join(" ")
+    if !arg.is_empty() && arg.iter().all(plain) {
+        return raw(arg);
+    }
+    in_quotes(&raw(arg))
+}
+
+/// A text in quotes, as POSIX shells and xargs read it. Double quotes are used for a text with single quotes, if
+/// nothing in the text has a meaning inside double quotes.
+pub fn in_quotes(text: &str) -> String {
+    let has_meaning = |c| matches!(c, '"' | '$' | '`' | '\\' | '!');
+    if text.contains('\'') && !text.contains(has_meaning) {
+        return format!("\"{text}\"");
+    }
+    format!("'{}'", text.replace('\'', "'\\''"))
 }
 
 /// The byte at which a command to a CI system begins that is recognized only at the beginning of a line (`::error::`).

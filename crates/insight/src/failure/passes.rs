@@ -105,8 +105,11 @@ pub(super) fn builds(process: &Process) -> bool {
 /// The long options by which make only prints what it would do, separated by spaces.
 pub(super) const ASKS: &str = "--dry-run --just-print --print-data-base --question --recon --touch";
 
+/// The role of what a process runs. A worker of a test runner has none: its status says nothing about its tests.
 pub(super) fn role(process: &Process) -> Option<Role> {
-    command_line::role(&label::program(process), &process.argv)
+    let program = label::program(process);
+    let role = command_line::role(&program, &process.argv);
+    role.filter(|_| !command_line::is_worker(&program))
 }
 
 fn tool(process: &Process) -> Option<&'static Tool> {

@@ -149,9 +149,5 @@ fn quoted(word: &str) -> Result<String, Unlisted> {
     if word.chars().any(char::is_control) {
         return Err(Unlisted::Control(tr_text::escape::text(word.as_bytes())));
     }
-    let is_plain = |c: char| c.is_ascii_alphanumeric() || "_-./:@%+,=".contains(c);
-    if !word.is_empty() && word.chars().all(is_plain) {
-        return Ok(word.to_owned());
-    }
-    Ok(format!("'{}'", word.replace('\'', "'\\''")))
+    Ok(tr_text::escape::word(word.as_bytes()))
 }

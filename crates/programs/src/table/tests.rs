@@ -168,20 +168,6 @@ pub(super) const ROWS: &[Tool] = &[
                  playwright --version => -",
         ..TOOL
     },
-    Tool {
-        names: "workerProcessEntry",
-        step: Some(playwright_worker),
-        steps: "node /w/node_modules/playwright/lib/worker/workerProcessEntry.js => test | playwright worker
-                 node /w/workerProcessEntry.js => -",
-        ..TOOL
-    },
-    Tool {
-        names: "processChild",
-        step: Some(jest_worker),
-        steps: "node /w/node_modules/jest-worker/build/workers/processChild.js => test | jest worker
-                 node /w/processChild.js => -",
-        ..TOOL
-    },
 ];
 
 fn ctest(line: &Line) -> Option<Found> {
@@ -249,14 +235,4 @@ fn bazel_test(line: &Line) -> Option<Found> {
 fn runner(line: &Line) -> Option<Found> {
     let name = line.name.split('.').next()?;
     found(StepKind::Test, name)
-}
-
-fn playwright_worker(line: &Line) -> Option<Found> {
-    let is = line.path.contains("/playwright/");
-    is.then(|| found(StepKind::Test, "playwright worker"))?
-}
-
-fn jest_worker(line: &Line) -> Option<Found> {
-    let is = line.path.contains("/jest-worker/");
-    is.then(|| found(StepKind::Test, "jest worker"))?
 }
