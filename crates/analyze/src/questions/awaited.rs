@@ -6,6 +6,7 @@ use tr_format::event::{Ktime, Reason};
 use super::ending::WaitEnd;
 use crate::kinds::Kind;
 use crate::model::{Analysis, Process, ProcessIx, ThreadIx};
+use crate::status::killed_by;
 use crate::timeline::{Actor, Bucket, Stretch, Wait};
 
 /// The least length in ns of a worker's wait that counts as a wait for work: programs hold their locks for
@@ -246,19 +247,37 @@ impl Analysis {
     /// The object that a thread waited for, by a wait for a futex that another thread ended.
     fn waited_for_thread(&self, thread: ThreadIx, by: ThreadIx, wait: &Stretch) -> WaitReason {
         let (waiter, waker) = (self.thread(thread), self.thread(by));
-        if waiter.process != waker.process {
-            return WaitReason::Lock;
-        }
         let inside = |ix: &ThreadIx| self.thread(*ix).process == waiter.process;
         let parent = |ix: &ThreadIx| self.thread(*ix).parent.filter(inside);
         // The first thread of a process is idle for nobody.
         let is_worker = parent(&thread).is_some();
         let mut starters = std::iter::successors(parent(&by), parent).take(DEEPEST);
-        if is_worker && wait.length() >= PARKED && !starters.any(|starter| starter == thread) {
+        let parked = is_worker && wait.length() >= PARKED;
+        if waiter.process != waker.process {
+            // Nobody gave this worker any work until another process ended its process.
+            let ends_idle = parked && self.was_woken_to_be_killed(thread, wait);
+            return if ends_idle {
+                WaitReason::Idle
+            } else {
+                WaitReason::Lock
+            };
+        }
+        if parked && !starters.any(|starter| starter == thread) {
             WaitReason::Idle
         } else {
             WaitReason::Thread
         }
+    }
+
+    /// Whether a wait is the last one of a thread whose process a signal killed.
+    fn was_woken_to_be_killed(&self, thread: ThreadIx, wait: &Stretch) -> bool {
+        let is_killed = killed_by(self.process(self.thread(thread).process).status).is_some();
+        let timeline = self.timeline.as_ref().filter(|_| is_killed);
+        timeline.is_some_and(|timeline| {
+            let mut later = timeline.since(thread, wait.to);
+            !later
+                .any(|stretch| matches!(stretch.doing, Bucket::Wait(_)) && stretch.from >= wait.to)
+        })
     }
 
     /// Whether the process of a thread had a TCP connection or an open DNS query when a wait of the thread began.

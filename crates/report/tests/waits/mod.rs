@@ -556,3 +556,27 @@ fn workers_without_work_are_idle() {
     assert_eq!(reasons(&analysis, 12), [("thread", 5)]);
     assert_eq!(reasons(&analysis, 20), [("lock", 90)]);
 }
+
+/// A signal of another process ends the wait of a parked worker as it kills the worker's process: nobody waited for a
+/// lock. Without the signal the same wait is one for a lock that the processes share.
+#[test]
+fn a_worker_that_is_killed_was_idle() {
+    for (status, reason) in [(15, "idle"), (EXIT_1, "lock")] {
+        let mut hand = command(1_100);
+        starts(&mut hand, 10, 100, 20, 1);
+        hand.fork(1, 110 * MS, 20, 21, 20)
+            .first_waking(1, 110 * MS + 1, 20, 21, false)
+            .switch(2, 110 * MS + 2, 0, RUNNING, 21);
+        sleeps(&mut hand, (20, 1), 200, (Reason::Lock, SLEEPS));
+        sleeps(&mut hand, (21, 2), 210, (Reason::Lock, SLEEPS));
+        wakes(&mut hand, 10, 600, (21, 2));
+        wakes(&mut hand, 10, 601, (20, 1));
+        hand.exit(2, 605 * MS, 21, 20, false)
+            .switch(2, 605 * MS + 1, 21, DEAD, 0)
+            .last(2, 605 * MS + 2, 21);
+        ends(&mut hand, (20, 1), 610, status);
+        let analysis = analyzed(&hand);
+        assert_eq!(reasons(&analysis, 21), [(reason, 390)], "{status}");
+        assert_eq!(reasons(&analysis, 20), [("lock", 401)], "{status}");
+    }
+}
