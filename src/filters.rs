@@ -90,10 +90,17 @@ impl Filters {
             let process = analysis.process(process);
             let (program, pid) = (label::program(process), process.pid.0);
             let (from, to) = (seconds(step.from), seconds(step.to));
-            eprintln!(
-                "tr: {name} is a part of {program} (pid {pid}), and the figures are those of the whole process; \
-                 its time alone: --from {from:.6}s --to {to:.6}s"
-            );
+            let whole = "the figures are those of the whole process";
+            if step.is_moment() {
+                eprintln!(
+                    "tr: {name} is a moment of {program} (pid {pid}) at {from:.6} s, and {whole}"
+                );
+            } else {
+                eprintln!(
+                    "tr: {name} is a part of {program} (pid {pid}), and {whole}; its time alone: \
+                     --from {from:.6}s --to {to:.6}s"
+                );
+            }
         }
         Ok(filter)
     }

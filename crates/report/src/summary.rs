@@ -382,9 +382,7 @@ fn parts(analysis: &Analysis, path: &CriticalPath) -> Path {
 }
 
 fn tests(steps: &Steps) -> (usize, usize) {
-    let tests = steps.list().iter();
-    let tests = tests.filter(|step| step.kind == StepKind::Test);
-    tests.fold((0, 0), |(all, failed), step| {
+    steps.tests().fold((0, 0), |(all, failed), (_, step)| {
         (all + 1, failed + usize::from(step.failed()))
     })
 }

@@ -5,7 +5,8 @@ use tr_analyze::critical_path::CriticalPath;
 use tr_analyze::kinds::{ByKind, Kind};
 use tr_analyze::memory::{MemoryEvent, MemoryKind};
 use tr_analyze::model::{
-    Analysis, ExecSpan, Process, ProcessIx, Resources, Thread, ThreadIx, Times,
+    Analysis, Doubt, ExecSpan, Imported, ImportedKind, Process, ProcessIx, Resources, Thread,
+    ThreadIx, Times,
 };
 use tr_analyze::{analyze, Options};
 use tr_format::counters::{Counter, Counters};
@@ -293,6 +294,84 @@ fn overlapping_spans_have_no_work_of_their_own() {
     ]);
     let want = "mark a 10-30 ?\nmark b 20-40 ?\nmark in 25-27\nmark c 40-50\n";
     assert_eq!(tree(&analysis), want);
+}
+
+/// The name of a mark finds its process, whether the mark has work of its own or not; the title of a step finds those
+/// of that step alone.
+#[test]
+fn the_processes_of_a_mark_are_found_by_its_name() {
+    let analysis = built(&[
+        (None, 0, 900, &[(0, "sh run.sh")]),
+        (Some(0), 10, 11, &[(10, "tr mark --begin a")]),
+        (Some(0), 20, 21, &[(20, "tr mark --begin b")]),
+        (Some(0), 30, 31, &[(30, "tr mark --end a")]),
+        (Some(0), 40, 41, &[(40, "tr mark --end b")]),
+        (Some(0), 60, 61, &[(60, "tr mark now")]),
+        (
+            Some(0),
+            100,
+            200,
+            &[(100, "tr mark one -- sh"), (101, "sh")],
+        ),
+        (Some(6), 110, 120, &[(110, "tr mark in -- x"), (111, "x")]),
+        (
+            Some(0),
+            300,
+            400,
+            &[(300, "tr mark two -- sh"), (301, "sh")],
+        ),
+        (Some(8), 310, 320, &[(310, "tr mark in -- x"), (311, "x")]),
+    ]);
+    let steps = Steps::new(&analysis, &[]);
+    let found = |name: &str| {
+        let name = steps.whole_name(name).expect(name);
+        let inside = steps.processes_in(&analysis, name);
+        let all = analysis.process_ids().filter(|ix| inside[*ix]);
+        all.map(|ix| ix.0).collect::<Vec<_>>()
+    };
+    assert_eq!(found("a"), [0]);
+    assert_eq!(found("b"), [0]);
+    assert_eq!(found("now"), [0]);
+    assert_eq!(found("in"), [7, 9]);
+    assert_eq!(found("one › in"), [7]);
+    assert!(steps.whole_name("three › in").is_none());
+}
+
+/// A test of a runner's report counts by its own result, however its worker ended; suites and workers are no tests.
+#[test]
+fn tests_count_as_their_report_has_them() {
+    const WORKER: &str = "node /w/node_modules/jest-worker/build/workers/processChild.js";
+    let mut analysis = built(&[
+        (None, 0, 900, &[(0, "node /w/node_modules/.bin/jest")]),
+        (Some(0), 10, 800, &[(10, WORKER)]),
+        (Some(0), 20, 700, &[(20, WORKER)]),
+    ]);
+    analysis.processes[0].status = Some(1 << 8);
+    analysis.processes[1].status = Some(15);
+    let span = |name: &str, result: Option<&'static str>, from: u64, to: u64| Imported {
+        from: Ktime(from),
+        to: Ktime(to),
+        kind: ImportedKind::Test,
+        name: name.as_bytes().into(),
+        result,
+        process: ProcessIx(1),
+        thread: None,
+        whole: false,
+        error: 5,
+        doubt: Some(Doubt::Runner),
+    };
+    let spans = [
+        span("suite", None, 100, 300),
+        span("suite adds", Some("passed"), 110, 150),
+        span("suite fails", Some("failed"), 160, 160),
+        span("suite breaks", Some("error"), 320, 400),
+        // By the error of its place it lies inside the one before.
+        span("suite subtracts", Some("passed"), 330, 340),
+    ];
+    let steps = Steps::new(&analysis, &spans);
+    let tests: Vec<_> = steps.tests().map(|(_, step)| step).collect();
+    let failed = tests.iter().filter(|step| step.failed()).count();
+    assert_eq!((tests.len(), failed), (4, 2), "{tests:?}");
 }
 
 #[test]

@@ -11,7 +11,7 @@ mod recipe;
 mod spans;
 pub mod times;
 
-use std::collections::{HashMap, HashSet};
+use std::collections::{BTreeSet, HashMap, HashSet};
 use std::sync::Arc;
 
 use tr_analyze::arena::Arena;
@@ -335,6 +335,21 @@ impl Steps {
         inside
     }
 
+    /// The tests without the steps that only run or group others: suites of a runner's file, and a runner's processes.
+    pub fn tests(&self) -> impl Iterator<Item = (StepIx, &Step)> {
+        let is_test = |step: &Step| step.kind == StepKind::Test;
+        let holds = self.with_any_inside(|_, step| is_test(step));
+        let all = || self.list.iter().enumerate();
+        let holders = all().filter(|(at, step)| is_test(step) && holds.get(*at) == Some(&true));
+        // A worker of a runner that has run no test is none, as the other workers are.
+        let runners: BTreeSet<&str> = holders.map(|(_, step)| step.name.as_str()).collect();
+        all().filter(move |(at, step)| {
+            let is_suite = step.place_error != Some(0);
+            let is_runner = holds.get(*at) == Some(&true) || runners.contains(step.name.as_str());
+            is_test(step) && (step.result.is_some() || !is_suite && !is_runner)
+        })
+    }
+
     /// Whether the step `inner` is `outer`, or lies inside `outer` at any depth.
     pub fn is_within(&self, inner: Option<StepIx>, outer: StepIx) -> bool {
         let place = |at: StepIx| self.places.get(at).copied();
@@ -350,14 +365,15 @@ impl Steps {
         self.is_within(self.at(thread, before), step)
     }
 
-    /// For each process, whether one of its threads was in a step of this name.
+    /// For each process, whether one of its threads was in a step of this name. The process of a step without work of
+    /// its own, such as the mark of a moment, is in that step.
     pub fn processes_in(&self, analysis: &Analysis, name: &str) -> Arena<ProcessIx, bool> {
         // Parents come first.
-        let mut inside = vec![false; self.list.len()];
+        let mut inside = self.are_named(name);
         for (at, step) in self.list.iter().enumerate() {
             let parent = step.parent.and_then(|parent| inside.get(parent).copied());
             if let Some(inside) = inside.get_mut(at) {
-                *inside = step.name == name || parent == Some(true);
+                *inside |= parent == Some(true);
             }
         }
         let is = |since: &Since| since.1.is_some_and(|step| inside.get(step) == Some(&true));
@@ -365,9 +381,15 @@ impl Steps {
             let steps = self.threads.get(thread.0 as usize);
             steps.is_some_and(|steps| steps.all_since().any(|since| is(&since)))
         };
-        let processes = analysis.processes.iter();
+        let named = self.list.iter().zip(&inside);
+        let without_work = named.filter(|(step, inside)| {
+            let is_without = !step.has_work || step.is_moment();
+            **inside && is_without
+        });
+        let own: HashSet<ProcessIx> = without_work.filter_map(|(step, _)| step.process).collect();
+        let processes = analysis.process_ids();
         processes
-            .map(|process| process.threads.iter().any(in_step))
+            .map(|ix| own.contains(&ix) || analysis.process(ix).threads.iter().any(in_step))
             .collect()
     }
 }

@@ -12,12 +12,12 @@ const CUT: char = '…';
 const SIMILAR: usize = 30;
 
 impl Steps {
-    /// The full name of the steps that a user's `name` means. It is the name of a step, or the only name that a
-    /// shortened name fits.
-    pub fn whole_name(&self, name: &str) -> Option<&str> {
+    /// The full name of the steps that a user's `name` means. It is the name or the title of a step, or the only name
+    /// that a shortened name fits.
+    pub fn whole_name<'a>(&'a self, name: &'a str) -> Option<&'a str> {
         let names: BTreeSet<&str> = self.list.iter().map(|step| step.name.as_str()).collect();
-        if let Some(own) = names.get(name) {
-            return Some(own);
+        if names.contains(name) || self.titles().iter().any(|title| title == name) {
+            return Some(name);
         }
         let (head, tail) = name.split_once(CUT)?;
         let is_long = |whole: &str| whole.len() >= head.len() + tail.len();
@@ -42,6 +42,13 @@ impl Steps {
         similar.into_iter().map(|(_, name)| name).collect()
     }
 
+    /// For each step, whether it has this name or this title.
+    pub fn are_named(&self, name: &str) -> Vec<bool> {
+        let all = self.list.iter().zip(self.titles());
+        all.map(|(step, title)| step.name == name || title == name)
+            .collect()
+    }
+
     /// The first step of this name that covers only a part of its process's time; `None` if a step of this name covers
     /// a whole process.
     pub fn part_of_process(&self, analysis: &Analysis, name: &str) -> Option<&Step> {
@@ -49,7 +56,8 @@ impl Steps {
             let process = step.process.map(|ix| analysis.process(ix));
             process.is_some_and(|process| process.start < step.from && step.to < process.end)
         };
-        let mut steps = self.list.iter().filter(|step| step.name == name);
+        let named = self.list.iter().zip(self.are_named(name));
+        let mut steps = named.filter(|(_, is)| *is).map(|(step, _)| step);
         let first = steps.next().filter(|step| is_part(step))?;
         steps.all(is_part).then_some(first)
     }

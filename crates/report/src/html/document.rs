@@ -518,7 +518,9 @@ pub fn document(
     differences(&mut processes.label);
     differences(processes.argv.iter_mut().flatten());
     // Before the failures: this finds the verdicts on the steps together with the steps' times.
-    let step_columns = steps.columns(analysis, path, &needs, &mut strings);
+    let mut step_columns = steps.columns(analysis, path, &needs, &mut strings);
+    let failures = Failures::new(recording, &everything, Some(&steps.judged));
+    steps.keep_failures_that_count(&mut step_columns, &failures);
     Document {
         version: 1,
         trace: Trace::new(analysis, &recording.imports, file),
@@ -528,7 +530,7 @@ pub fn document(
         warnings: warnings::warnings(recording),
         shares: CpuShares::of(analysis).words(analysis),
         cpu_time: Shares::new(&CpuShares::of(analysis)),
-        failures: FailureRows::new(&Failures::new(recording, &everything, Some(&steps.judged))),
+        failures: FailureRows::new(&failures),
         verdict: advised.verdict.as_ref().map(VerdictRow::new),
         advice: changes
             .map(|advice| Change::new(analysis, advice))

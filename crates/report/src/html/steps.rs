@@ -8,6 +8,7 @@ use tr_programs::steps::StepKind;
 use tr_programs::table;
 
 use crate::html::digits::Digits;
+use tr_insight::failure::Failures;
 use tr_insight::steps::times::{CoursePart, Fineness, StepTimes};
 use tr_insight::steps::Step;
 use tr_insight::verdicts::{StepVerdicts, Verdict};
@@ -268,6 +269,22 @@ impl<'a> Chosen<'a> {
         }
         columns
     }
+
+    /// Marks the steps as not failed whose processes failed without consequence, such as a probe of a build script. A
+    /// test has failed if its runner says so, however the process ended that ran it.
+    pub fn keep_failures_that_count(&self, columns: &mut Steps, failures: &Failures) {
+        let calm: BTreeSet<ProcessIx> = failures.calm.iter().copied().collect();
+        for (at, failed) in self.rows.iter().zip(&mut columns.failed) {
+            let step = self.judged.steps.list().get(*at);
+            *failed = step.is_some_and(|step| failure_counts(step, &calm)).into();
+        }
+    }
+}
+
+/// Whether a step failed and that counts. The processes in `calm` failed without consequence.
+fn failure_counts(step: &Step, calm: &BTreeSet<ProcessIx>) -> bool {
+    let is_calm = step.process.is_some_and(|process| calm.contains(&process));
+    step.failed() && (step.result.is_some() || !is_calm)
 }
 
 #[cfg(test)]
@@ -294,25 +311,49 @@ mod tests {
         assert!(course(&[]).is_empty());
     }
 
+    fn step(wall: u64) -> Step {
+        Step {
+            name: "test".into(),
+            kind: StepKind::Test,
+            parent: None,
+            depth: 0,
+            from: Ktime(1_000),
+            to: Ktime(1_000 + wall),
+            started_before: false,
+            ended: true,
+            process: None,
+            thread: None,
+            has_work: true,
+            place_error: None,
+            doubt: None,
+            status: None,
+            result: None,
+        }
+    }
+
+    /// A worker that its runner stopped failed without consequence, and its tests failed as the runner's report says.
+    #[test]
+    fn a_test_fails_by_its_own_result() {
+        let worker = ProcessIx(7);
+        let calm = BTreeSet::from([worker]);
+        let of_worker = |status: Option<u32>, result: Option<&str>| Step {
+            process: Some(worker),
+            status,
+            result: result.map(str::to_owned),
+            ..step(1_000)
+        };
+        assert!(failure_counts(&of_worker(None, Some("failed")), &calm));
+        assert!(!failure_counts(&of_worker(None, Some("passed")), &calm));
+        assert!(!failure_counts(&of_worker(Some(15), None), &calm));
+        assert!(failure_counts(&of_worker(Some(15), None), &BTreeSet::new()));
+    }
+
     #[test]
     fn a_place_has_an_error_where_that_is_a_part_of_the_step() {
         let error = |place_error: Option<u64>, wall: u64| {
             place_error_of(&Step {
-                name: "test".into(),
-                kind: StepKind::Test,
-                parent: None,
-                depth: 0,
-                from: Ktime(1_000),
-                to: Ktime(1_000 + wall),
-                started_before: false,
-                ended: true,
-                process: None,
-                thread: None,
-                has_work: true,
                 place_error,
-                doubt: None,
-                status: None,
-                result: None,
+                ..step(wall)
             })
         };
         assert_eq!(error(Some(544), 1_000), Some(544));

@@ -95,14 +95,14 @@ impl<'a> StepsReport<'a> {
         // A step without a process has no part in a choice of processes.
         let everything = self.view.has_all() || ask.step.is_some();
         let is_chosen = self.view.is_chosen();
-        let list = self.steps.list();
-        let is_named = |at: StepIx, name: &str| {
-            let mut around = self.steps.around(Some(at)).filter_map(|at| list.get(at));
-            around.any(|step| step.name == name)
+        let named = ask.step.as_ref().map(|name| self.steps.are_named(name));
+        let is_named = |at: StepIx, named: &[bool]| {
+            let mut around = self.steps.around(Some(at));
+            around.any(|at| named.get(at) == Some(&true))
         };
         let wanted = |at: StepIx, step: &Step| {
             (everything || step.process.is_some_and(|ix| is_chosen[ix]))
-                && ask.step.as_ref().is_none_or(|name| is_named(at, name))
+                && named.as_ref().is_none_or(|named| is_named(at, named))
                 && step.wall() >= ask.min
                 && (!ask.failed || step.failed())
         };
@@ -265,16 +265,10 @@ impl<'a> StepsReport<'a> {
 
     /// Prints a sentence for each of the slowest tests that contain no other tests.
     fn slowest(&self, out: &mut Page, style: &Style) {
-        let has_tests = |at: StepIx| {
-            let mut inside = self.inside(Some(at)).iter();
-            let test = |at: &StepIx| self.steps.list().get(*at).map(|step| step.kind);
-            inside.any(|at| test(at) == Some(StepKind::Test))
-        };
-        let tests = self.all().filter(|(at, step, times)| {
-            step.kind == StepKind::Test
-                && self.is_kept(*at)
-                && !has_tests(*at)
-                && (times.spent.is_some() || step.doubt.is_some())
+        let tests = self.steps.tests().filter_map(|(at, step)| {
+            let times = self.times.steps.get(at)?;
+            let is_known = times.spent.is_some() || step.doubt.is_some();
+            (self.is_kept(at) && is_known).then_some((at, step, times))
         });
         let mut tests: Vec<_> = tests.collect();
         tests.sort_by_key(|(at, step, _)| (Reverse(step.wall()), *at));
