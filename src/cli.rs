@@ -1,6 +1,7 @@
 //! Parses the command line with the defaults of files, and prints errors about it.
 
 use std::ffi::{OsStr, OsString};
+use std::path::Path;
 use std::process::ExitCode;
 
 use clap::error::{ContextKind, ContextValue, ErrorKind};
@@ -9,7 +10,7 @@ use clap::ArgMatches;
 use tr_programs::own;
 
 use crate::subcommand::{self, Call, KeyKind, Program, Row};
-use crate::{called, cmd, config, errors, inherited, layout, open, pager};
+use crate::{called, cmd, config, errors, inherited, layout, open, output, pager};
 
 /// The error for a second recording where only one is read.
 pub const COMPARED: &str = "two recordings are compared by: tr diff BASE NEW";
@@ -166,14 +167,21 @@ fn hint(error: &clap::Error, row: &Row, rows: &[Row]) -> Option<String> {
     })
 }
 
-/// Whether the command line requests a format other than text for people.
+/// Whether the output of the command line has a format other than text for people.
 fn writes_for_machines(matches: &ArgMatches) -> bool {
     let subcommand = matches.subcommand().map(|(_, matches)| matches);
-    let format = subcommand.and_then(|matches| matches.try_get_raw("format").ok()?);
-    let people = ["text", "markdown", "html"];
-    format.is_some_and(|mut formats| {
-        formats.any(|format| !people.iter().any(|known| format == *known))
-    })
+    let values = |option: &str| subcommand.and_then(|matches| matches.try_get_raw(option).ok()?);
+    let is_for_machines = |format: &OsStr| {
+        let mut people = ["text", "markdown", "html"].into_iter();
+        !people.any(|known| format == known)
+    };
+    match values("format") {
+        Some(mut formats) => formats.any(is_for_machines),
+        None => values("output").is_some_and(|mut files| {
+            let by_ending = files.find_map(|file| output::format_of(Path::new(file)));
+            by_ending.is_some_and(|format| is_for_machines(OsStr::new(format)))
+        }),
+    }
 }
 
 /// Whether an option of a subcommand is on the command line.

@@ -39,6 +39,34 @@ pub fn is_json(bytes: &[u8]) -> bool {
     matches!(bytes.trim_ascii_start().first(), Some(b'{' | b'['))
 }
 
+/// The endings of file names, each with the name of the format that `--format` gives it. The first match counts.
+const ENDINGS: [(&str, &str); 9] = [
+    ("compile_commands.json", "compile-commands"),
+    (".html", "html"),
+    (".htm", "html"),
+    (".json", "json"),
+    (".csv", "csv"),
+    (".md", "markdown"),
+    (".folded", "folded"),
+    (".pftrace", "perfetto"),
+    (".perfetto-trace", "perfetto"),
+];
+
+/// The name of the format that an output's file has by the ending of its name.
+pub fn format_of(output: &Path) -> Option<&'static str> {
+    let name = output.to_str()?;
+    let mut endings = ENDINGS.iter();
+    let known = endings.find(|(ending, _)| name.ends_with(ending));
+    known.map(|(_, format)| *format)
+}
+
+/// The format to write: the given one, or else the subcommand's format of the file's ending, or else `default`.
+#[cfg(feature = "texts")]
+pub fn format_for<F: clap::ValueEnum>(given: Option<F>, output: &Path, default: F) -> F {
+    let by_ending = || F::from_str(format_of(output)?, false).ok();
+    given.or_else(by_ending).unwrap_or(default)
+}
+
 /// The option of every subcommand that writes a file.
 #[derive(clap::Args, Clone, Copy, Debug, Default)]
 pub struct Force {

@@ -365,6 +365,36 @@ const FOREIGN: [(&str, &str); 3] = [
     ("index.html", "<!doctype html>\n<title>Home</title>\n"),
 ];
 
+/// The ending of the output's name is the format of every subcommand that has one, unless `--format` says another.
+#[test]
+fn the_format_of_an_output_is_that_of_its_name() {
+    let dir = tempfile::tempdir().unwrap();
+    demo(dir.path());
+    let build = Path::new(env!("CARGO_MANIFEST_DIR")).join("fixtures/traces/build.bin");
+    std::fs::copy(build, dir.path().join("build.bin")).unwrap();
+    for (command, name, format) in [
+        ("predict demo.bin", "x.html", "html"),
+        ("predict demo.bin", "x.json", "json"),
+        ("predict demo.bin", "x.csv", "csv"),
+        ("predict demo.bin", "x.txt", "text"),
+        ("pipeline demo.bin build.bin", "y.html", "html"),
+        ("pipeline demo.bin build.bin", "y.json", "json"),
+        ("diff demo.bin build.bin", "z.html", "html"),
+        ("diff demo.bin build.bin", "z.md", "markdown"),
+    ] {
+        let script = format!(
+            "$TR {command} -o {name}; $TR {command} --format {format} -o other-{name}; cmp other-{name} {name}"
+        );
+        let out = run(dir.path(), &script);
+        assert!(out.status.success(), "{name}: {out:?}");
+    }
+    let out = run(
+        dir.path(),
+        "$TR predict demo.bin --format text -o t.html; head -c 1 t.html",
+    );
+    assert!(out.stdout != b"<" && out.status.success(), "{out:?}");
+}
+
 #[test]
 fn the_format_of_an_export_is_that_of_its_name() {
     let dir = tempfile::tempdir().unwrap();

@@ -74,7 +74,7 @@ Examples:
   tr diff main.bin pr.bin
   tr diff main.bin pr.bin --fail-over 10%
   tr diff --base main-*.bin --new pr-*.bin --format markdown
-  tr diff main.bin pr.bin --format html -o diff.html --pages runs
+  tr diff main.bin pr.bin -o diff.html --pages runs
   tr diff main.bin pr.bin --format folded | flamegraph.pl > diff.svg")]
 pub struct Args {
     /// The recording before, and the one after
@@ -109,13 +109,13 @@ pub struct Args {
     output: PathBuf,
     #[command(flatten)]
     force: output::Force,
-    /// With --format html: write the page of each run into this directory, and link to it. Without
+    /// With a page as OUT: write the page of each run into this directory, and link to it. Without
     /// it each run is a link to the page beside its recording, or to the recording
     #[arg(long, value_name = "DIR")]
     pages: Option<PathBuf>,
-    /// Output format
-    #[arg(long, value_enum, default_value_t = FormatArg::Text)]
-    format: FormatArg,
+    /// Output format [default: by OUT's ending, or text]
+    #[arg(long, value_enum)]
+    format: Option<FormatArg>,
     #[command(flatten)]
     pub budget: Budget,
     #[command(flatten)]
@@ -146,6 +146,10 @@ impl Args {
         self.page().is_none() && self.pages.is_none()
     }
 
+    fn format(&self) -> FormatArg {
+        output::format_for(self.format, &self.output, FormatArg::Text)
+    }
+
     /// The file to write, if it is not standard output.
     fn page(&self) -> Option<&Path> {
         let output = self.output.as_path();
@@ -160,7 +164,7 @@ impl Args {
         recording: &Recording,
         pages: Option<&mut Pages<'_>>,
     ) -> Result<Option<String>, ExitCode> {
-        if !matches!(self.format, FormatArg::Html) {
+        if !matches!(self.format(), FormatArg::Html) {
             return Ok(None);
         }
         let place = match pages {
@@ -245,7 +249,7 @@ fn run(args: &Args) -> Done {
         };
     }
     let ask = Ask {
-        top: args.top.unwrap_or(match args.format {
+        top: args.top.unwrap_or(match args.format() {
             FormatArg::Html => 1000,
             _ => 10,
         }),
@@ -254,7 +258,7 @@ fn run(args: &Args) -> Done {
         strict: args.strict,
     };
     let diff = Diff::new(base, new, ask);
-    let text = match args.format {
+    let text = match args.format() {
         FormatArg::Text => {
             let style = args.layout.style();
             escape::page(&text::page(&diff, &style).text(&style)).into_owned()

@@ -76,7 +76,7 @@ pub struct Args {
     /// Further parts of the same recording, which --rotate has divided: tr export day/*.bin
     #[arg(value_name = "PART")]
     more: Vec<PathBuf>,
-    /// The format [default: by OUT's suffix: .pftrace, .folded, compile_commands.json]
+    /// The format [default: by OUT's ending: .pftrace, .folded, compile_commands.json]
     #[arg(long, value_parser = formats())]
     format: Option<To>,
     /// The export; - is standard output. An existing file is replaced once the export is
@@ -260,7 +260,7 @@ fn run(args: &Args) -> Done {
     };
     let signal = signal.unwrap_or(Signal::Traces);
     let endpoint = endpoint.or_else(|| send::endpoint(signal).filter(|_| !is_file));
-    let named = args.format.or_else(|| by_suffix(args.output.as_deref()?));
+    let named = args.format.or_else(|| by_ending(args.output.as_deref()?));
     let to = match (named, &endpoint) {
         (None, Some(_)) => Some(To::File(send::protocol().map_err(errors::refused)?)),
         (named, _) => named,
@@ -394,18 +394,13 @@ fn detail(args: &Args, format: Format, trace: &Trace, analysis: &Analysis) -> u6
 }
 
 /// The format that the suffix of a file's name stands for.
-fn by_suffix(output: &Path) -> Option<To> {
-    let name = output.to_str()?;
-    if name.ends_with("compile_commands.json") {
+fn by_ending(output: &Path) -> Option<To> {
+    let name = output::format_of(output)?;
+    if name == COMPILE_COMMANDS {
         return Some(To::CompileCommands);
     }
-    let known = [
-        (".pftrace", Format::Perfetto),
-        (".perfetto-trace", Format::Perfetto),
-        (".folded", Format::Folded),
-    ];
-    let known = known.iter().find(|(suffix, _)| name.ends_with(suffix));
-    known.map(|(_, format)| To::File(*format))
+    let mut formats = Format::ALL.into_iter();
+    formats.find(|format| format.name() == name).map(To::File)
 }
 
 /// The value of `--min` in ns, or `default` without it.

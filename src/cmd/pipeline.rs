@@ -41,7 +41,7 @@ graph has a cycle.
 
 Examples:
   tr pipeline build.bin test-*.bin
-  tr pipeline *.bin --graph graph.json --format html -o pipeline.html
+  tr pipeline *.bin --graph graph.json -o pipeline.html
   gh api repos/OWNER/REPO/actions/runs/ID/jobs > jobs.json
   tr pipeline *.bin --jobs jobs.json")]
 pub struct Args {
@@ -55,11 +55,11 @@ pub struct Args {
     /// JSON
     #[arg(long, value_name = "FILE")]
     jobs: Option<PathBuf>,
-    /// Output format
-    #[arg(long, value_enum, default_value_t = FormatArg::Text)]
-    format: FormatArg,
+    /// Output format [default: by OUT's ending, or text]
+    #[arg(long, value_enum)]
+    format: Option<FormatArg>,
     /// The file to write; - is standard output
-    #[arg(short, long, value_name = "FILE", default_value = "-")]
+    #[arg(short, long, value_name = "OUT", default_value = "-")]
     output: PathBuf,
     #[command(flatten)]
     force: output::Force,
@@ -79,6 +79,10 @@ impl Args {
     /// Whether the command writes to standard output alone.
     fn prints(&self) -> bool {
         self.output.as_os_str() == "-"
+    }
+
+    fn format(&self) -> FormatArg {
+        output::format_for(self.format, &self.output, FormatArg::Text)
     }
 
     /// The paths of the files that the command reads.
@@ -143,7 +147,7 @@ impl Subcommand for Args {
 
 fn run(args: &Args) -> Done {
     let pipeline = pipeline(args)?;
-    let text = match args.format {
+    let text = match args.format() {
         FormatArg::Text => escape::page(&pipeline.page().text(&Style::PLAIN)).into_owned(),
         FormatArg::Html => pipeline.html(),
         FormatArg::Json => tr_text::json::document(&pipeline.json(), true)

@@ -52,7 +52,7 @@ Examples:
   tr predict trace.bin --shards 4 --cpus 8
   tr predict trace.bin --shards 4 --with junit.xml --plan shards.json
   tr predict trace.bin --table --price 0.004
-  tr predict trace.bin --format html -o forecast.html")]
+  tr predict trace.bin -o forecast.html")]
 pub struct Args {
     /// The trace; - is standard input
     #[arg(value_name = "FILE", default_value = open::DEFAULT)]
@@ -108,9 +108,9 @@ pub struct Args {
     output: PathBuf,
     #[command(flatten)]
     force: Force,
-    /// Output format
-    #[arg(long, value_enum, default_value_t = FormatArg::Text)]
-    format: FormatArg,
+    /// Output format [default: by OUT's ending, or text]
+    #[arg(long, value_enum)]
+    format: Option<FormatArg>,
     #[command(flatten)]
     with: With,
     #[command(flatten)]
@@ -131,6 +131,10 @@ impl Args {
     /// Whether the command writes to standard output alone.
     fn prints(&self) -> bool {
         self.output.as_os_str() == "-"
+    }
+
+    fn format(&self) -> FormatArg {
+        output::format_for(self.format, &self.output, FormatArg::Text)
     }
 
     fn wanted(&self) -> Wanted {
@@ -286,7 +290,7 @@ fn run(args: &Args) -> Done {
     // Tests that share a process have a plan alone, which only the text shows.
     let alone = plan
         .as_ref()
-        .filter(|_| matches!(args.format, FormatArg::Text));
+        .filter(|_| matches!(args.format(), FormatArg::Text));
     let forecast = match Predictor::new(&recording, args.wanted()) {
         Err(NoForecast::NoTests) if alone.is_some() => None,
         Err(error) => return Err(errors::refused(error)),
@@ -306,7 +310,7 @@ fn run(args: &Args) -> Done {
             page.wrapped(Paint::Dim, "  ", NO_FORECAST);
             text(page)
         }
-        Some((forecast, predictor)) => match args.format {
+        Some((forecast, predictor)) => match args.format() {
             FormatArg::Text => {
                 let mut page = forecast.page();
                 if let Some(plan) = plan {
