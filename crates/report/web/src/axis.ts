@@ -38,9 +38,16 @@ function node(name: string, attributes: Record<string, string | number>): SVGEle
   return element;
 }
 
+/** Changes an attribute or a text only where it differs: each change costs a layout. */
+function change(element: SVGElement, key: string, value: string) {
+  if (element.getAttribute(key) !== value) element.setAttribute(key, value);
+}
+
 /** An axis between two places, below a plot or above it. */
 export class Axis {
   readonly element = node("svg", { class: "axis", "aria-hidden": "true" }) as SVGSVGElement;
+  /** The ticks with their labels, of which each frame moves those that it needs. */
+  private ticks: { tick: SVGElement; text: SVGElement }[] = [];
 
   constructor(
     private height: number,
@@ -49,21 +56,26 @@ export class Axis {
 
   draw([t0, t1]: [number, number], [left, right]: [number, number]) {
     const { element, height, above } = this;
-    element.setAttribute("width", String(right));
-    element.setAttribute("height", String(height));
+    change(element, "width", String(right));
+    change(element, "height", String(height));
     const { at, digits } = ticks(t0, t1, Math.max(2, Math.floor((right - left) / 110)));
     const line = above ? height - 1 : 0;
-    element.replaceChildren(
-      ...at.map((t) => {
-        const x = left + ((t - t0) / (t1 - t0)) * (right - left);
-        // Labels at the ends stand between them, where paper would cut them.
-        const anchor = x - left < 24 ? "start" : right - x < 24 ? "end" : "middle";
-        const text = node("text", { x, y: above ? line - 9 : line + 17, "text-anchor": anchor });
-        text.textContent = clock(t / 1e9, digits);
-        const tick = node("g", { class: "tick" });
-        tick.append(node("line", { x1: x, x2: x, y1: line, y2: above ? line - 6 : line + 6 }), text);
-        return tick;
-      }),
-    );
+    while (this.ticks.length < at.length) {
+      const text = node("text", { y: above ? line - 9 : line + 17 });
+      const tick = node("g", { class: "tick" });
+      tick.append(node("line", { y1: line, y2: above ? line - 6 : line + 6 }), text);
+      this.ticks.push({ tick, text });
+      element.append(tick);
+    }
+    for (const { tick } of this.ticks.splice(at.length)) tick.remove();
+    at.forEach((t, n) => {
+      const { tick, text } = this.ticks[n];
+      const x = left + ((t - t0) / (t1 - t0)) * (right - left);
+      change(tick, "transform", `translate(${x.toFixed(2)} 0)`);
+      // Labels at the ends stand between them, where paper would cut them.
+      change(text, "text-anchor", x - left < 24 ? "start" : right - x < 24 ? "end" : "middle");
+      const label = clock(t / 1e9, digits);
+      if (text.textContent !== label) text.textContent = label;
+    });
   }
 }

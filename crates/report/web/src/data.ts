@@ -145,10 +145,6 @@ export class Data {
     doc.steps.at_once = atOnce(doc.steps);
     this.calm = new Set(doc.failures.calm);
     this.stateOf = Uint8Array.from(doc.kinds, ([, state]) => state);
-    // Of steps only those that count: a build script's probe answers a question.
-    doc.steps.process.forEach((ix, row) => {
-      if (ix !== null && this.calm.has(ix)) doc.steps.failed[row] = 0;
-    });
     this.plant();
   }
 
@@ -399,10 +395,7 @@ function restore(file: Packed.Document): Doc {
   p.end = p.start.map((start, ix) => start + p.wall[ix]);
   p.tree_on_cpu = p.below_on_cpu.map((below, ix) => (below === null ? null : below + (p.on_cpu[ix] ?? 0))) as number[];
   let exec = 0;
-  const keys = Object.keys(t) as (keyof Doc["threads"])[];
-  const full = Object.fromEntries(keys.map((key) => [key, [] as number[]])) as Doc["threads"];
-  let thread = 0;
-  p.pid.forEach((pid, ix) => {
+  p.pid.forEach((_, ix) => {
     for (let n = 0; n < p.execs[ix]; n++, exec++) {
       x.start[exec] += p.start[ix];
       x.end[exec] = p.end[ix] - x.end[exec];
@@ -410,12 +403,22 @@ function restore(file: Packed.Document): Doc {
       const argv = x.argv[exec];
       if (argv !== null) x.argv[exec] = argv + (p.argv[ix] ?? 0);
     }
-    for (let n = 0; n < p.threads[ix]; n++) {
-      for (const key of keys) full[key].push(p.alone[ix] ? (key === "tid" ? pid : p[key][ix]) : t[key][thread]);
-      if (!p.alone[ix]) thread++;
-    }
   });
-  return { ...doc, threads: full };
+  // Column by column: one loop over all of them takes three times as long.
+  const threads = Object.fromEntries(
+    (Object.keys(t) as (keyof Doc["threads"])[]).map((key) => {
+      const own: (number | null)[] = key === "tid" ? p.pid : p[key];
+      const known: (number | null)[] = t[key];
+      const all: (number | null)[] = [];
+      let thread = 0;
+      for (let ix = 0; ix < own.length; ix++) {
+        if (p.alone[ix]) for (let n = 0; n < p.threads[ix]; n++) all.push(own[ix]);
+        else for (let n = 0; n < p.threads[ix]; n++) all.push(known[thread++]);
+      }
+      return [key, all];
+    }),
+  ) as Doc["threads"];
+  return { ...doc, threads };
 }
 
 /** Reads the data out of the page. */

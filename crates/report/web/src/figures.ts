@@ -2,6 +2,9 @@
 
 import { BLOCKED, ASLEEP, NOTHING, ON, UNKNOWN, WAIT, KINDS, runs, type Data, type PathShare } from "./data";
 
+/** So many pieces are summed up only when the shown time has come to rest. */
+export const LARGE = 50_000;
+
 /** The part of a recording that figures are of: what the store shows, or less. */
 export interface Part {
   readonly state: { t0: number; t1: number };
@@ -44,10 +47,14 @@ export function figures(data: Data, part: Part): Figures {
 
 function whole(data: Data): Figures {
   const p = data.doc.processes;
-  const known = (values: (number | null)[]) => Float64Array.from(values, (ns) => ns ?? NaN);
+  const known = (values: (number | null)[]) => {
+    const out = new Float64Array(values.length);
+    for (let ix = 0; ix < out.length; ix++) out[ix] = values[ix] ?? NaN;
+    return out;
+  };
   return {
     times: [p.on_cpu, p.run_queue, p.blocked, p.sleep, p.unknown].map(known),
-    wall: Float64Array.from(p.start, (start, ix) => p.end[ix] - start),
+    wall: known(p.end.map((end, ix) => end - p.start[ix])),
     exact: true,
   };
 }
@@ -181,21 +188,22 @@ export function isIdle(name: string): boolean {
 export function reasons(data: Data, part: Part): [string, number, number][] {
   const { t0, t1 } = part.state;
   const { first, start, end, kind } = data.pieces;
-  const by = new Map<string, [string, number, number]>();
+  // By kind: a look-up of each piece's name would take most of the time.
+  const sums = new Float64Array(KINDS.length);
   for (let ix = 0; ix < data.n; ix++) {
     if (!part.shown(ix)) continue;
-    for (let t = data.threadsFrom[ix]; t < data.threadsFrom[ix + 1]; t++) {
-      for (let at = first[t]; at < first[t + 1]; at++) {
-        const [name, state] = KINDS[kind[at]] ?? KINDS[0];
-        if (state === ON || state === UNKNOWN) continue;
-        const ns = Math.min(end[at], t1) - Math.max(start[at], t0);
-        if (ns <= 0) continue;
-        const row = by.get(name);
-        if (row) row[1] += ns;
-        else by.set(name, [name, ns, state]);
-      }
+    for (let at = first[data.threadsFrom[ix]]; at < first[data.threadsFrom[ix + 1]]; at++) {
+      const ns = Math.min(end[at], t1) - Math.max(start[at], t0);
+      if (ns > 0) sums[kind[at] < sums.length ? kind[at] : 0] += ns;
     }
   }
+  const by = new Map<string, [string, number, number]>();
+  KINDS.forEach(([name, state], at) => {
+    if (state === ON || state === UNKNOWN || sums[at] === 0) return;
+    const row = by.get(name);
+    if (row) row[1] += sums[at];
+    else by.set(name, [name, sums[at], state]);
+  });
   const last = ([name]: [string, number, number]) => Number(isIdle(name));
   return [...by.values()].sort((a, b) => last(a) - last(b) || b[1] - a[1]);
 }

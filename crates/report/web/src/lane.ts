@@ -81,7 +81,6 @@ export class Lane {
     const height = Math.max(1, until.length) * ROW;
     const ctx = sized(this.canvas, width, height);
     if (!ctx) return;
-    ctx.clearRect(0, 0, width, height);
     ctx.font = FONT;
     for (const { step, row, left, right } of this.boxes) {
       const [y, wide] = [row * ROW, right - left];

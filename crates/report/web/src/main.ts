@@ -2,6 +2,7 @@
 
 import { ranks } from "./colors";
 import { load, type Data } from "./data";
+import { LARGE } from "./figures";
 import { Details } from "./details";
 import { copyButton, h, Tip, wholeButton } from "./dom";
 import { Flame } from "./flame";
@@ -53,9 +54,6 @@ type Key = [string[], string, (key: string) => void];
 
 /** Names of keys for people. */
 const NAMES: Record<string, string> = { ArrowUp: "↑", ArrowDown: "↓", ArrowLeft: "←", ArrowRight: "→", Escape: "Esc" };
-
-/** So many pieces are summed up only when the shown time has come to rest. */
-const LARGE = 50_000;
 
 async function main() {
   const app = document.getElementById("app")!;
@@ -207,7 +205,8 @@ async function main() {
   }
 
   let later = 0;
-  function update(changed: Set<keyof State> | null) {
+  /** What does not depend on the shown time. */
+  function frame(changed: Set<keyof State> | null) {
     for (const [at, view] of all.entries()) {
       const active = view === state.view;
       panels[view].hidden = !active;
@@ -218,18 +217,6 @@ async function main() {
         tablist.scrollLeft = tabs[at].offsetLeft + tabs[at].offsetWidth / 2 - tablist.clientWidth / 2;
     }
     document.body.dataset.view = state.view;
-    tip.hide();
-    strip.update();
-    details.update();
-    range.update();
-    beside();
-    // Sums over a large recording wait for the end of a drag.
-    clearTimeout(later);
-    const moved = changed !== null && [...changed].every((key) => key === "t0" || key === "t1");
-    const sums =
-      state.view === "overview" || state.view === "tree" || state.view === "table" || state.view === "stacks";
-    if (moved && sums && data.pieces.kind.length > LARGE) later = setTimeout(() => views[state.view].update(), 120);
-    else views[state.view].update();
     cgroups?.update();
     showScope();
     if (document.activeElement !== search || changed?.has("q") === false) search.value = state.q;
@@ -239,6 +226,22 @@ async function main() {
       : store.matches
         ? `${count(store.matchCount)} found`
         : "";
+  }
+
+  function update(changed: Set<keyof State> | null) {
+    const moved = changed !== null && [...changed].every((key) => key === "t0" || key === "t1");
+    if (!moved) frame(changed);
+    tip.hide();
+    strip.update();
+    details.update();
+    range.update();
+    beside();
+    // Sums over a large recording wait for the end of a drag.
+    clearTimeout(later);
+    const sums =
+      state.view === "overview" || state.view === "tree" || state.view === "table" || state.view === "stacks";
+    if (moved && sums && data.pieces.kind.length > LARGE) later = setTimeout(() => views[state.view].update(), 120);
+    else views[state.view].update();
     if (changed?.has("sel")) say();
     if (changed?.has("at")) said.textContent = state.at < 0 ? "" : sentence(moment(data, store, state.at));
     if (!changed || changed.has("sel") || changed.has("view")) {
@@ -441,7 +444,6 @@ async function main() {
 
   store.listen((_, changed) => update(changed));
   update(null);
-  strip.draw(true);
   // The next frame shows it; a tracer of the browser finds the mark.
   requestAnimationFrame(() => requestAnimationFrame(() => performance.mark("first-view")));
   document.documentElement.dataset.ready = "1";

@@ -84,14 +84,27 @@ export function density(): number {
   return document.documentElement.classList.contains("paper") ? 2 : Math.min(2, devicePixelRatio || 1);
 }
 
-/** Gives a canvas its size in CSS pixels; the context, which draws in them. */
+/** How many canvases have got another size so far. */
+export let resizes = 0;
+
+/** Gives a canvas its size in CSS pixels; the context, which draws in them, with nothing drawn. */
 export function sized(canvas: HTMLCanvasElement, width: number, height: number): CanvasRenderingContext2D | null {
   const ratio = density();
-  canvas.width = Math.round(width * ratio);
-  canvas.height = Math.round(height * ratio);
-  canvas.style.width = `${width}px`;
-  canvas.style.height = `${height}px`;
+  const [w, hgt] = [Math.round(width * ratio), Math.round(height * ratio)];
   const ctx = canvas.getContext("2d");
+  // A new size costs a new bitmap and a layout of the page.
+  if (canvas.width !== w || canvas.height !== hgt || canvas.style.width !== `${width}px`) {
+    resizes++;
+    canvas.width = w;
+    canvas.height = hgt;
+    canvas.style.width = `${width}px`;
+    canvas.style.height = `${height}px`;
+  } else {
+    ctx?.restore();
+    ctx?.clearRect(0, 0, w, hgt);
+  }
+  // As it is in the beginning, for the next time.
+  ctx?.save();
   ctx?.setTransform(ratio, 0, 0, ratio, 0, 0);
   return ctx;
 }

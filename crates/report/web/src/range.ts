@@ -3,7 +3,7 @@
 
 import { STATES, type Data } from "./data";
 import { h } from "./dom";
-import { ownersInside, pathInside, programs, reasons, sums, type Part } from "./figures";
+import { LARGE, ownersInside, pathInside, programs, reasons, sums, type Part } from "./figures";
 import { inline } from "./grid";
 import { ruler } from "./marks";
 import { cutName } from "./names";
@@ -62,7 +62,7 @@ export class Range {
     const first = this.key === "";
     this.key = key;
     clearTimeout(this.later);
-    if (first) this.fill();
+    if (first && this.data.pieces.kind.length <= LARGE) this.fill();
     else this.later = setTimeout(() => this.fill(), REST);
   }
 

@@ -32,6 +32,8 @@ export class Strip {
   private scopeKey = "";
   private columns: Float64Array = new Float64Array(0);
   private width = 0;
+  /** The width of the plot as the browser last told it: to ask costs a layout of the page. */
+  private room = 0;
   /** The height of the plot, and that of the path below it; 0: it has none. */
   private height = HEIGHTS[0];
   private band = 0;
@@ -74,7 +76,10 @@ export class Strip {
       this.plot,
       this.axis.element,
     );
-    new ResizeObserver(() => this.draw(true)).observe(this.plot);
+    new ResizeObserver(() => {
+      this.room = this.plot.clientWidth;
+      this.draw(false);
+    }).observe(this.plot);
     context.pointed.listen(() => this.drawLine());
     this.listen();
   }
@@ -247,7 +252,7 @@ export class Strip {
   }
 
   draw(all = true) {
-    const width = this.plot.clientWidth;
+    const width = all || this.room === 0 ? this.plot.clientWidth : this.room;
     if (width === 0) return;
     const [from, to] = this.store.whole;
     const { t0, t1 } = this.store.state;

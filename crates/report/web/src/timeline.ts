@@ -35,8 +35,9 @@ export class Timeline extends TimeView {
   /** The processes and groups of each lane, by start. A group's number is its place behind the processes. */
   private lanes: number[][] = [];
   private groups: Bunch[] = [];
+  private ready = false;
   /** Each process's group; -1: none. */
-  private groupOf: Int32Array;
+  private groupOf = new Int32Array(0);
   private open = new Set<number>();
   private key = "";
   private hidden = [0, 0, 0];
@@ -48,10 +49,10 @@ export class Timeline extends TimeView {
   private sums = new Float64Array(0);
   private wakes: { key: number; list: Wake[] } = { key: -1, list: [] };
   private pitch = PITCH[0];
-  private path: Step[];
+  private path: Step[] = [];
   private refresh: () => void;
   /** 1: only waits for one child at a time; 2: the machine's, asleep nearly all the time. */
-  private quiet: Uint8Array;
+  private quiet: Uint8Array = new Uint8Array(0);
   private note = h("span", { class: "dim", id: "folded" });
 
   constructor(
@@ -138,10 +139,6 @@ export class Timeline extends TimeView {
       [Lane.of(context), PathLane.of(context), lanes, resources, new Pins(context)],
     );
     this.element.querySelector(".toolbar")!.append(this.note, key);
-    this.quiet = quiet(data);
-    this.path = stays(data);
-    this.groupOf = new Int32Array(data.n).fill(-1);
-    this.bunch();
     const programs = [...ranks.keys()].slice(0, HUES);
     this.refresh = () => {
       color.show(store.state.color);
@@ -161,6 +158,16 @@ export class Timeline extends TimeView {
     };
   }
 
+  /** What the first frame needs: the page opens with another view. */
+  private prepare() {
+    if (this.ready) return;
+    this.ready = true;
+    this.quiet = quiet(this.data);
+    this.path = stays(this.data);
+    this.groupOf = new Int32Array(this.data.n).fill(-1);
+    this.bunch();
+  }
+
   /** Finds the groups of short siblings. */
   private bunch() {
     const { data } = this;
@@ -175,6 +182,7 @@ export class Timeline extends TimeView {
         this.groups.push({
           ...group,
           shown: [],
+          failed: [],
           until: 0,
           wall: 0,
           cpu: group.members.reduce((sum, ix) => sum + (data.doc.processes.tree_on_cpu[ix] ?? 0), 0),
@@ -185,6 +193,7 @@ export class Timeline extends TimeView {
   }
 
   update() {
+    this.prepare();
     this.refresh();
     const { state } = this.store;
     const { sel } = state;
@@ -260,6 +269,7 @@ export class Timeline extends TimeView {
     for (let ix = 0; ix < n; ix++) until[ix] = end[ix];
     this.groups.forEach((group, g) => {
       group.shown = group.members.filter((ix) => store.scope[ix] === 1);
+      group.failed = group.shown.filter((ix) => data.failed(ix));
       group.wall = group.shown.reduce((sum, ix) => sum + data.wall(ix), 0);
       begin[n + g] = begin[group.shown[0]] ?? 0;
       until[n + g] = group.until = Math.max(0, ...group.shown.map((ix) => end[ix]));
@@ -354,6 +364,7 @@ export class Timeline extends TimeView {
   protected paint(frame: Frame) {
     const { pixels, theme, ratio, state, top } = frame;
     const { data, store, pitch, sums } = this.sized(frame);
+    const { start, end } = data.doc.processes;
     const n = pixels.width;
     const dt = (state.t1 - state.t0) / n;
     const first = Math.max(0, Math.floor((top - 8) / pitch) - 1);
@@ -376,8 +387,13 @@ export class Timeline extends TimeView {
           continue;
         }
         const { shown, peak } = this.groups[item - data.n];
-        const dims = shown.map((ix) => add(ix, peak));
-        seen.push([l, item, Math.max(...dims)]);
+        let dim = 0.18;
+        for (const ix of shown) {
+          // They stand by their beginnings.
+          if (start[ix] > state.t1) break;
+          if (end[ix] >= state.t0) dim = Math.max(dim, add(ix, peak));
+        }
+        seen.push([l, item, dim]);
       }
       pixels.stack(
         sums,
@@ -482,7 +498,7 @@ export class Timeline extends TimeView {
     const { shown, until } = this.groups[g];
     const { start, end } = data.doc.processes;
     const left = Math.max(0, x(start[shown[0]]));
-    const failed = shown.filter((ix) => data.bad(ix));
+    const failed = this.groups[g].failed.filter((ix) => data.bad(ix));
     const text = `${this.opened(g) ? "▾" : "▸"} ${this.name(g)}`;
     ctx.fillStyle = failed.length > 0 ? theme.css.bad : theme.css.ink;
     const wide = Math.min(width, x(until)) - left;
@@ -495,9 +511,9 @@ export class Timeline extends TimeView {
 
   /** A group as it is called: `5,000 × true, 3.8 s`. */
   private name(g: number): string {
-    const { program, shown, wall } = this.groups[g];
-    const failed = shown.filter((ix) => this.data.failed(ix)).length;
-    return `${count(shown.length)} × ${program}, ${time(wall)}${failed > 0 ? `, ${count(failed)} failed` : ""}`;
+    const { program, shown, failed, wall } = this.groups[g];
+    const bad = failed.length > 0 ? `, ${count(failed.length)} failed` : "";
+    return `${count(shown.length)} × ${program}, ${time(wall)}${bad}`;
   }
 
   private drawProcess(frame: Frame, ix: number, y: number) {
@@ -510,6 +526,8 @@ export class Timeline extends TimeView {
     const failed = data.failed(ix);
     // A question that was answered with no is no fault.
     const bad = data.bad(ix) ? theme.css.bad : theme.css.dim;
+    // One of thousands in a lane: there is no room for a name, nor for the line between two programs.
+    if (right - left <= 2 && !failed && ix !== state.sel) return;
     if (right - left > 3) {
       ctx.fillStyle = theme.css.panel;
       ctx.fillRect(x(start[ix]) - 0.5, y + NAME, 1, band);
@@ -556,6 +574,8 @@ export class Timeline extends TimeView {
     ctx.beginPath();
     let before = -1;
     let link = -9;
+    /** In each lane how far the line is drawn: shorter stretches than its thinnest part are one. */
+    const drawn = new Map<number, number>();
     for (const step of this.path) {
       if (step.from > state.t1) break;
       const lane = this.lane[step.process];
@@ -564,7 +584,11 @@ export class Timeline extends TimeView {
       if (step.to < state.t0 || lane < 0) continue;
       const y = this.top(lane) - top + NAME + this.band + 1;
       const [a, b] = [x(Math.max(step.from, state.t0)), x(Math.min(step.to, state.t1))];
-      ctx.fillRect(a, y, Math.max(0.6, b - a), 3);
+      const until = Math.max(a + 0.6, b);
+      if (until > (drawn.get(lane) ?? -1) + 0.1) {
+        ctx.fillRect(a, y, until - a, 3);
+        drawn.set(lane, until);
+      }
       // Those too close together cannot be told apart.
       if (from >= 0 && from !== lane && step.from >= state.t0 && a - link > 4) {
         link = a;
@@ -752,8 +776,9 @@ export class Timeline extends TimeView {
 
 /** Siblings of one program in a lane. */
 interface Bunch extends Group {
-  /** Those in the scope. */
+  /** Those in the scope, and those of them that failed. */
   shown: number[];
+  failed: number[];
   /** When the last of them ended. */
   until: number;
   /** The sum of their wall times, and of their CPU times. */

@@ -6,7 +6,7 @@ import { Cursor, type Pointed } from "./cursor";
 import type { Data } from "./data";
 import { h, Tip } from "./dom";
 import { Marks, measure } from "./marks";
-import { density, Pixels, theme, type Theme } from "./paint";
+import { density, Pixels, resizes, theme, type Theme } from "./paint";
 import type { State, Store } from "./state";
 
 /** A lane above the rows, over the same time axis. */
@@ -58,6 +58,8 @@ export abstract class TimeView {
   private empty = h("p", { class: "empty", hidden: true, role: "status" }, "No process matches here.");
   private pixels = new Pixels(1, 1);
   private pending = 0;
+  /** The size of the scrolled part and how far it is scrolled, as the browser last told them: to ask costs a layout. */
+  private room = { width: 0, height: 0, top: 0 };
   private drag: null | { x: number; y: number; t0: number; t1: number; top: number; range: boolean; moved: boolean } =
     null;
   private touches = new Map<number, { x: number; y: number }>();
@@ -100,8 +102,14 @@ export abstract class TimeView {
       this.cursor.text,
     );
     context.pointed.listen(() => this.drawLine());
-    this.scroll.addEventListener("scroll", () => this.draw());
-    new ResizeObserver(() => this.draw()).observe(this.scroll);
+    this.scroll.addEventListener("scroll", () => {
+      this.room.top = this.scroll.scrollTop;
+      this.draw();
+    });
+    new ResizeObserver(() => {
+      this.measure();
+      this.draw();
+    }).observe(this.scroll);
     this.listen();
   }
 
@@ -131,6 +139,7 @@ export abstract class TimeView {
   paper(on: boolean) {
     this.colors = null;
     this.scroll.style.height = on ? `${Math.min(PAGE, this.contentHeight())}px` : "";
+    this.measure();
     this.frame();
   }
 
@@ -141,18 +150,24 @@ export abstract class TimeView {
     if (y < top + height || y + height > top + room - height) this.scroll.scrollTop = Math.max(0, y - room / 3);
   }
 
+  private measure() {
+    const { clientWidth: width, clientHeight: height, scrollTop: top } = this.scroll;
+    this.room = { width, height, top };
+  }
+
   protected gutter(): number {
-    const width = this.scroll.clientWidth;
+    const { width } = this.room;
     return width < 640 ? 112 : Math.min(260, Math.round(width * 0.22));
   }
 
   /** Of the time axis, CSS pixels. */
   protected plotWidth(): number {
-    return Math.max(1, this.scroll.clientWidth - this.gutter());
+    return Math.max(1, this.room.width - this.gutter());
   }
 
   private sync() {
-    this.spacer.style.height = `${Math.max(0, this.contentHeight() - this.scroll.clientHeight)}px`;
+    const height = `${Math.max(0, this.contentHeight() - this.room.height)}px`;
+    if (this.spacer.style.height !== height) this.spacer.style.height = height;
   }
 
   draw() {
@@ -162,14 +177,16 @@ export abstract class TimeView {
   private frame() {
     cancelAnimationFrame(this.pending);
     this.pending = 0;
-    const width = this.scroll.clientWidth;
+    const { width } = this.room;
     if (width === 0) return;
     this.frames++;
     const gutter = this.gutter();
     this.colors ??= theme();
     // The lanes' heights decide what is left for the rows.
+    const before = resizes;
     for (const lane of this.above) lane?.draw(width, gutter, this.colors);
-    const height = this.scroll.clientHeight;
+    if (resizes !== before) this.measure();
+    const { height, top } = this.room;
     this.resized(height);
     this.empty.hidden = !this.isEmpty();
     this.sync();
@@ -198,7 +215,7 @@ export abstract class TimeView {
       gutter,
       width,
       height,
-      top: this.scroll.scrollTop,
+      top,
       state,
       x,
     });
@@ -210,7 +227,7 @@ export abstract class TimeView {
   private drawLine() {
     // To ask for a place costs a layout.
     if (!this.cursor.seen) return this.cursor.hide();
-    const width = this.scroll.clientWidth;
+    const { width } = this.room;
     if (width > 0) this.cursor.draw(width, this.gutter(), this.scroll.offsetTop - AXIS);
   }
 
