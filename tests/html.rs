@@ -334,6 +334,9 @@ fn prepare(directory: &Path) -> Result<(), Failed> {
     simulate("driver", &Recording::record(&config).0)?;
     let config = Config::new(keeps_going(), 2, 5_000_000_000);
     simulate("twice", &Recording::record(&config).0)?;
+    let failing = directory.join("twice.bin");
+    let forecast = run(&["predict", &failing.to_string_lossy(), "--format", "html"])?;
+    write(directory.join("predict-failing.html"), forecast)?;
 
     // A recording without events.
     let mut config = Config::new(scenario::pipe(), 1, 1_000_000);

@@ -36,8 +36,11 @@ pub fn page(
     let data = data.replace('<', "\\u003c");
     let title = format!("Forecast: {}", escape::html(&who::headline(&analysis.meta)));
     let warnings = forecast.warnings.iter();
-    let warnings = warnings.map(|text| format!("<p class=\"bad\">{}</p>\n", escape::html(text)));
-    let warnings: String = warnings.collect();
+    let warnings = warnings.map(|text| format!("<li><span>{}</span></li>", escape::html(text)));
+    let mut warnings: String = warnings.collect();
+    if !warnings.is_empty() {
+        warnings = format!("<ul class=\"warned\" role=\"alert\">{warnings}</ul>\n");
+    }
     Ok(html::forecast_page(
         &title,
         &[("warnings", warnings.as_str()), ("data", data.as_str())],

@@ -289,7 +289,7 @@ export class Overview {
       return h("a", { class: "row change", href }, h("span", { class: "num" }, time(gain)), h("span", {}, text));
     });
     if (combined) rows.push(h("p", { class: "aside", id: "combined" }, combined));
-    const card = this.card("What to change", "the most that it saves", ...rows);
+    const card = this.card("What to change", "the most of the wall time that it saves", ...rows);
     card.id = "advice";
     return card;
   }
@@ -311,7 +311,7 @@ export class Overview {
     const most = Math.max(...slow.map(own));
     const card = this.card(
       "Slowest steps and tests",
-      `${count(all.length)} in all${bad.length > 0 ? `, ${count(bad.length)} failed` : ""}`,
+      `by wall time · ${count(all.length)} in all${bad.length > 0 ? `, ${count(bad.length)} failed` : ""}`,
       ...rows.map((row) => {
         const name = data.stepTitle(row);
         const holds = unexplained[row] !== null;
@@ -349,7 +349,7 @@ export class Overview {
     const sorted = all.slice(0, 8);
     const card = this.card(
       "CPU time by program",
-      "",
+      `of ${time(whole)}`,
       ...sorted.map(([name, cpu, n]) => {
         const bar = this.bar(
           name,

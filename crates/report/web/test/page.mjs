@@ -2506,6 +2506,63 @@ const tests = {
     page.calm();
   },
 
+  // What makes a page's numbers doubtful stands in a box with room around it, on a forecast's page, too.
+  async warnings_stand_in_a_box() {
+    for (const name of ["cut", "predict-failing"]) {
+      const page = await open(name);
+      const box = await page.evaluate(() => {
+        const warned = document.querySelector(".warned");
+        const [outer, text] = [warned, warned.querySelector("span")].map((one) => one.getBoundingClientRect());
+        return {
+          left: outer.left,
+          inside: text.left - outer.left,
+          above: text.top - outer.top,
+          edge: innerWidth - outer.right,
+        };
+      });
+      assert.ok(box.left >= 8 && box.edge >= 8, `${name}: ${JSON.stringify(box)}`);
+      assert.ok(box.inside >= 8 && box.above >= 4, `${name}: ${JSON.stringify(box)}`);
+      page.calm();
+      await page.context().close();
+    }
+  },
+  // A canvas gets its size once, and the first view draws the strip once: a new bitmap a frame costs more than what is
+  // drawn on it.
+  async a_canvas_keeps_its_bitmap() {
+    const context = await newContext({ viewport: { width: 1280, height: 800 } });
+    const page = await context.newPage();
+    await page.addInitScript(() => {
+      window.sized = new Map();
+      const { set, get } = Object.getOwnPropertyDescriptor(HTMLCanvasElement.prototype, "width");
+      Object.defineProperty(HTMLCanvasElement.prototype, "width", {
+        get,
+        set(width) {
+          if (this.isConnected) window.sized.set(this, (window.sized.get(this) ?? 0) + 1);
+          set.call(this, width);
+        },
+      });
+    });
+    const sized = () => page.evaluate(() => [...window.sized.values()]);
+    await page.goto(url("demo"));
+    await page.waitForSelector("html[data-ready]");
+    await settle(page);
+    assert.deepEqual(await sized(), [1], "the strip alone, once");
+    await page.click("#tab-timeline");
+    await settle(page);
+    for (let times = 0; times < 3; times++) await page.keyboard.press("+");
+    await settle(page);
+    // The panel of sums has come: the plot keeps its width.
+    await page.waitForSelector(".range-sums h2");
+    await settle(page);
+    await page.evaluate(() => window.sized.clear());
+    for (const key of ["d", "a", "d", "a"]) {
+      await page.keyboard.press(key);
+      await settle(page);
+    }
+    // The lane of steps alone may need other rows.
+    const after = await sized();
+    assert.ok(after.length <= 1, `${after} in four frames`);
+  },
   // axe finds nothing in any view, light or dark, wide or narrow.
   async axe_is_clean() {
     const axe = readFileSync(new URL("../node_modules/axe-core/axe.min.js", import.meta.url), "utf8");
