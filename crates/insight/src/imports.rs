@@ -39,6 +39,24 @@ pub struct ToolFile {
     pub file: File,
 }
 
+/// A number of tests, and the number of those that failed.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct TestCount {
+    pub all: usize,
+    pub failed: usize,
+}
+
+impl TestCount {
+    /// The count with one more test.
+    #[must_use]
+    pub fn and(self, failed: bool) -> TestCount {
+        TestCount {
+            all: self.all + 1,
+            failed: self.failed + usize::from(failed),
+        }
+    }
+}
+
 /// The result of reading a file of another tool: the number of its spans, and how many of them have a place in the
 /// recording.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -51,6 +69,8 @@ pub struct Import {
     pub outside: u64,
     /// The number of spans that are left out because the files have too many.
     pub left_out: u64,
+    /// The tests of the file without a place in the recording.
+    pub unplaced: TestCount,
     /// The reason why the file or a part of it has no place in the recording, or an assumption that was made about the
     /// file's times.
     pub note: Option<String>,
@@ -86,18 +106,34 @@ impl Imports {
                 placed.spans.sort_by_key(length);
                 placed.spans.truncate(room);
             }
+            let unplaced = match &file.file {
+                File::Junit(report) => report.tests_beside(&placed.spans),
+                _ => TestCount::default(),
+            };
             imports.files.push(Import {
                 file: path.as_slice().into(),
                 spans: placed.all,
                 placed: (placed.spans.len() as u64).saturating_sub(placed.parts),
                 outside: placed.outside,
                 left_out: count.saturating_sub(room) as u64,
+                unplaced,
                 note: placed.note,
                 tool: placed.tool,
             });
             imports.spans.append(&mut placed.spans);
         }
         imports
+    }
+}
+
+impl Imports {
+    /// The tests of all files without a place in the recording.
+    pub fn unplaced(&self) -> TestCount {
+        let counts = self.files.iter().map(|file| file.unplaced);
+        counts.fold(TestCount::default(), |sum, count| TestCount {
+            all: sum.all.saturating_add(count.all),
+            failed: sum.failed.saturating_add(count.failed),
+        })
     }
 }
 

@@ -13,6 +13,7 @@ use tr_analyze::model::Analysis;
 
 use tr_insight::advice::{advise, Advice};
 use tr_insight::failure::{Failure, Failures};
+use tr_insight::imports::TestCount;
 use tr_insight::path;
 use tr_insight::servers;
 use tr_insight::shares::CpuShares;
@@ -20,6 +21,7 @@ use tr_insight::size::RunnerSize;
 use tr_insight::steps::{Step, Steps};
 use tr_insight::verdicts::StepVerdicts;
 use tr_insight::view::View;
+use tr_insight::Recording;
 use tr_insight::{exit, untraced, warnings, who};
 use tr_programs::steps::StepKind;
 use tr_text::called::TR;
@@ -63,8 +65,8 @@ pub struct Summary {
     slow: Vec<(String, String)>,
     path: Option<Path>,
     steps: Vec<TimedPart>,
-    /// The number of tests, and the number of failed tests.
-    tests: (usize, usize),
+    /// The tests, with those of runners' files that have no place in the recording.
+    tests: TestCount,
     /// The size of runner that the job needs, and the words for it.
     size: Option<RunnerSize>,
     size_words: Vec<String>,
@@ -146,7 +148,7 @@ impl Summary {
             slow: slow(&all),
             path: path.as_ref().map(|path| parts(analysis, path)),
             steps: longest(analysis.wall(), all.steps.list()),
-            tests: tests(&all.steps),
+            tests: tests(&all.steps, view.recording),
             size_words: size.map_or_else(Vec::new, |size| size::words(view, &size)),
             size,
             chart: None,
@@ -381,10 +383,10 @@ fn parts(analysis: &Analysis, path: &CriticalPath) -> Path {
     }
 }
 
-fn tests(steps: &Steps) -> (usize, usize) {
-    steps.tests().fold((0, 0), |(all, failed), (_, step)| {
-        (all + 1, failed + usize::from(step.failed()))
-    })
+fn tests(steps: &Steps, recording: &Recording) -> TestCount {
+    let unplaced = recording.imports.unplaced();
+    let tests = steps.tests().map(|(_, step)| step.failed());
+    tests.fold(unplaced, TestCount::and)
 }
 
 /// The longest tests that passed and were held back more than their neighbours.

@@ -17,6 +17,7 @@ use std::sync::Arc;
 use tr_analyze::arena::Arena;
 use tr_analyze::model::{Analysis, Doubt, Imported, ProcessIx, ThreadIx};
 use tr_format::event::Ktime;
+use tr_programs::command_line;
 use tr_programs::steps::StepKind;
 
 use crate::exit;
@@ -345,7 +346,9 @@ impl Steps {
         let runners: BTreeSet<&str> = holders.map(|(_, step)| step.name.as_str()).collect();
         all().filter(move |(at, step)| {
             let is_suite = step.place_error != Some(0);
-            let is_runner = holds.get(*at) == Some(&true) || runners.contains(step.name.as_str());
+            let is_runner = holds.get(*at) == Some(&true)
+                || runners.contains(step.name.as_str())
+                || command_line::is_worker(&step.name);
             is_test(step) && (step.result.is_some() || !is_suite && !is_runner)
         })
     }

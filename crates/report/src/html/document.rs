@@ -89,6 +89,8 @@ pub struct Document {
     steps: Steps,
     /// The name of a step that could show its tests but does not, if there is one.
     untold: Option<String>,
+    /// The number of failed tests of runners' files that have no place in the recording.
+    unplaced_failed: usize,
     /// The names of the columns for the uses of a step's wall time.
     uses: Vec<&'static str>,
     connections: Connections,
@@ -546,6 +548,7 @@ pub fn document(
         path_title: path::title(analysis),
         steps: step_columns,
         untold: steps.untold(),
+        unplaced_failed: recording.imports.unplaced().failed,
         uses: kinds::COLUMNS.iter().map(|column| column.title).collect(),
         connections: connections(analysis, &mut strings),
         connections_of: analysis.network.connections.len() + analysis.network.lookups.len(),

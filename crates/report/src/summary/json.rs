@@ -8,6 +8,7 @@ use super::{Summary, TimedPart};
 use crate::size;
 use tr_insight::exit::Exit;
 use tr_insight::failure::Failure;
+use tr_insight::imports::TestCount;
 use tr_insight::warnings;
 use tr_text::json::document;
 use tr_text::units;
@@ -67,7 +68,7 @@ impl Summary {
             .as_ref()
             .map(|path| json!({ "wall_ns": path.whole, "parts": timed(&path.parts) }));
         let status = analysis.summary.as_ref().and_then(|summary| summary.status);
-        let (tests, failed) = self.tests;
+        let TestCount { all: tests, failed } = self.tests;
         let mut document = json!({
             "schema": "tr.summary/1",
             "command": text(&self.command),

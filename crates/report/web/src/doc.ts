@@ -32,6 +32,8 @@ export interface Document {
   steps: Steps;
   /** The step that could tell its tests. */
   untold: string | null;
+  /** The number of failed tests of runners' files that have no place in the recording. */
+  unplaced_failed: number;
   /** The columns of what the wall time of a step went to. */
   uses: string[];
   connections: Connections;

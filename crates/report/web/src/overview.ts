@@ -307,11 +307,18 @@ export class Overview {
     const slow = [...all].sort(longest).slice(0, 5);
     // What failed because of a step inside it failed with that.
     const bad = all.filter((row) => failed[row] && !fails.has(row)).sort(longest);
+    const unplaced = store.narrowed ? 0 : data.doc.unplaced_failed;
     const rows = [...slow, ...bad.filter((row) => !slow.includes(row)).slice(0, 20)];
     const most = Math.max(...slow.map(own));
     const card = this.card(
       "Slowest steps and tests",
-      `by wall time · ${count(all.length)} in all${bad.length > 0 ? `, ${count(bad.length)} failed` : ""}`,
+      [
+        `by wall time · ${count(all.length)} in all`,
+        bad.length > 0 ? `${count(bad.length)} failed` : "",
+        unplaced > 0 ? `${count(unplaced)} failed without a place in time` : "",
+      ]
+        .filter((text) => text)
+        .join(", "),
       ...rows.map((row) => {
         const name = data.stepTitle(row);
         const holds = unexplained[row] !== null;

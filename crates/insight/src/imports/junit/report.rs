@@ -2,6 +2,10 @@
 
 use std::collections::HashMap;
 
+use tr_analyze::model::Imported;
+
+use crate::imports::TestCount;
+
 /// The largest number of slashes in a test's name before which the name of a surrounding test is searched.
 const SLASHES: usize = 100;
 
@@ -27,7 +31,29 @@ pub struct Case {
 
 impl Case {
     pub(super) fn has_failed(&self) -> bool {
-        matches!(self.result, "failed" | "error")
+        has_failed(self.result)
+    }
+}
+
+fn has_failed(result: &str) -> bool {
+    matches!(result, "failed" | "error")
+}
+
+impl Report {
+    /// The tests of the report without those that have a place in the recording.
+    pub(crate) fn tests_beside(&self, placed: &[Imported]) -> TestCount {
+        let cases = self.suites.iter().flat_map(|suite| &suite.cases);
+        let all = cases.fold(TestCount::default(), |count, case| {
+            count.and(case.has_failed())
+        });
+        let results = placed.iter().filter_map(|span| span.result);
+        let placed = results.fold(TestCount::default(), |count, result| {
+            count.and(has_failed(result))
+        });
+        TestCount {
+            all: all.all.saturating_sub(placed.all),
+            failed: all.failed.saturating_sub(placed.failed),
+        }
     }
 }
 
@@ -116,6 +142,9 @@ pub struct Date {
 
 #[cfg(test)]
 mod tests {
+    use tr_analyze::model::{ImportedKind, ProcessIx};
+    use tr_format::event::Ktime;
+
     use super::*;
 
     #[test]
@@ -136,5 +165,43 @@ mod tests {
         assert_eq!(title("", "test_a"), "test_a");
         // It is the beginning of another word.
         assert_eq!(title("api", "apis work"), "api apis work");
+    }
+
+    #[test]
+    fn tests_without_a_place_count() {
+        let case = |result| Case {
+            attributes: Attributes::default(),
+            result,
+        };
+        let report = Report {
+            suites: vec![Suite {
+                attributes: Attributes::default(),
+                cases: vec![
+                    case("passed"),
+                    case("failed"),
+                    case("error"),
+                    case("failed"),
+                ],
+                has_order: true,
+            }],
+        };
+        let none = report.tests_beside(&[]);
+        assert_eq!((none.all, none.failed), (4, 3));
+        let placed = |result| Imported {
+            from: Ktime(1),
+            to: Ktime(2),
+            kind: ImportedKind::Test,
+            name: b"x"[..].into(),
+            result,
+            process: ProcessIx(0),
+            thread: None,
+            whole: false,
+            error: 0,
+            doubt: None,
+        };
+        // A suite has no result.
+        let spans = [placed(None), placed(Some("passed")), placed(Some("error"))];
+        let rest = report.tests_beside(&spans);
+        assert_eq!((rest.all, rest.failed), (2, 2));
     }
 }
