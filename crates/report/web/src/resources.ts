@@ -47,16 +47,10 @@ export class Resources {
   });
   private boxes: Box[] = [];
   private scale = scale({ t0: 0, t1: 1 }, 1, 0);
-  private waits: Waits;
-  private series: Series[];
+  private found: { waits: Waits; series: Series[] } | null = null;
 
   constructor(private context: Context) {
-    const { data, store, tip } = context;
-    this.waits = storage(data);
-    const [from, to] = store.whole;
-    const waited = this.waits.piece.reduce((sum, p) => sum + data.pieces.end[p] - data.pieces.start[p], 0);
-    if (waited * SEEN < to - from) this.waits = { piece: new Uint32Array(0), thread: new Uint32Array(0) };
-    this.series = machine(data);
+    const { store, tip } = context;
     this.element = h("div", { class: "lane resources", hidden: true }, this.canvas);
     this.canvas.addEventListener("pointermove", (event) => {
       const [box, t] = this.find(event);
@@ -69,6 +63,23 @@ export class Resources {
       const [box] = this.find(event);
       if (box && box.process >= 0) store.set({ sel: box.process });
     });
+  }
+
+  /** What the recording has, which is looked for when the lanes are first shown. */
+  private get all(): { waits: Waits; series: Series[] } {
+    if (this.found) return this.found;
+    const { data, store } = this.context;
+    let waits = storage(data);
+    const [from, to] = store.whole;
+    const waited = waits.piece.reduce((sum, p) => sum + data.pieces.end[p] - data.pieces.start[p], 0);
+    if (waited * SEEN < to - from) waits = { piece: new Uint32Array(0), thread: new Uint32Array(0) };
+    return (this.found = { waits, series: machine(data) });
+  }
+  private get waits(): Waits {
+    return this.all.waits;
+  }
+  private get series(): Series[] {
+    return this.all.series;
   }
 
   /** Whether the recording has any of it. */

@@ -131,7 +131,7 @@ export class Timeline extends TimeView {
         color.element,
         fold,
         cpus,
-        resources.known ? toggle : null,
+        toggle,
         wakeups,
         zoomButtons(store),
         data.doc.path ? h("span", { class: "key" }, h("i", { class: "swatch path" }), data.pathName) : null,
@@ -151,6 +151,7 @@ export class Timeline extends TimeView {
           : []),
       );
       cpus.setAttribute("aria-pressed", String(store.state.cpus));
+      toggle.hidden = !resources.known;
       toggle.setAttribute("aria-pressed", String(store.state.resources));
       fold.setAttribute("aria-pressed", String(store.state.fold));
       wakeups.setAttribute("aria-pressed", String(store.state.wakeups));

@@ -2506,6 +2506,25 @@ const tests = {
     page.calm();
   },
 
+  // On a phone the buttons beside a long command keep their width, and a failed step is red without its column of ends.
+  async a_phone_shows_buttons_and_what_failed() {
+    const page = await open("demo", "#view=timeline", { viewport: { width: 390, height: 844 } });
+    const widths = await page.$$eval(".top .icon", (all) => all.map((icon) => icon.getBoundingClientRect().width));
+    assert.deepEqual(widths, [32, 32]);
+    page.calm();
+    await page.context().close();
+    const steps = await open("demo", "#view=steps&falling=0", { viewport: { width: 390, height: 844 } });
+    const { red, names } = await steps.evaluate(() => {
+      const probe = document.body.appendChild(document.createElement("i"));
+      probe.style.color = "var(--bad)";
+      const red = getComputedStyle(probe).color;
+      const links = [...document.querySelectorAll("#view-steps td.text a")];
+      return { red, names: links.map((link) => [link.textContent, getComputedStyle(link).color]) };
+    });
+    assert.ok(names.length > 5, names.join());
+    for (const [name, color] of names) assert.equal(color === red, name.includes("fails.sh"), name);
+    steps.calm();
+  },
   // What makes a page's numbers doubtful stands in a box with room around it, on a forecast's page, too.
   async warnings_stand_in_a_box() {
     for (const name of ["cut", "predict-failing"]) {
