@@ -787,6 +787,45 @@ fn waits_are_divided_by_who_had_the_cpu() {
     );
 }
 
+/// ```text
+/// cpu0  =10=|-90-|=10=|-90- ... (the recording was cut)
+///       the last wait of 10 has no end: its CPU is the one that it had, and nobody knows for how long 90 had it
+/// ```
+#[test]
+fn an_open_wait_counts() {
+    for (next, others) in [(90, 700), (0, 0)] {
+        let mut hand = Hand::new(Scope::Command, 1_000);
+        hand.snapshot(-10, 10, 10, 1, Some(0))
+            .lives(0, 90, outsider(90, b"rustc"))
+            .preempt(0, 100, 10, SLEEPS, 90)
+            .waking(0, 150, 90, 10)
+            .preempt(0, 200, 90, RUNNING, 10)
+            .preempt(0, 300, 10, RUNNING, next);
+        let options = Options {
+            timeline: true,
+            ..Options::default()
+        };
+        let analysis = analyze(&hand.trace(), &options);
+        let contention = Contention::new(&analysis).expect("names are told");
+        let mut ids = analysis.thread_ids();
+        let of_ten = ids.find(|ix| analysis.thread(*ix).tid == Tid(10));
+        let thread = of_ten.unwrap();
+        let mut waits: Vec<_> = Contention::waits(&analysis, thread).collect();
+        let waits = waits.split_off(1);
+        assert_eq!(waits, [(CpuId(0), at(300), at(1_000))]);
+        let within = Contention::within(&analysis, thread, at(300), at(1_000));
+        assert_eq!(within, Some(waits[0]));
+        let (sum, names) = contention.by_name(&analysis, waits.into_iter());
+        assert_eq!(
+            (sum.own, sum.others, sum.rest),
+            (0, others, 700 - others),
+            "{next}"
+        );
+        let names: Vec<_> = names.into_iter().map(|(of, _)| of).collect();
+        assert_eq!(names, vec![Occupant::Rest; usize::from(others > 0)]);
+    }
+}
+
 fn named(comm: &[u8]) -> Occupant {
     Occupant::Named(Comm::new(comm))
 }

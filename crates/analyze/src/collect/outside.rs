@@ -19,6 +19,8 @@ pub struct Slice {
     pub from: Ktime,
     pub to: Ktime,
     pub tid: Tid,
+    /// Whether the recording ends in it: `tid` had the CPU first.
+    pub is_open: bool,
 }
 
 /// The time in ns that unrecorded tasks had a CPU while recorded tasks waited for it, summed over one or more
@@ -82,12 +84,33 @@ impl Outside {
     /// Notes that a CPU switches away from an unrecorded task. `since` is the time of the CPU's previous
     /// switch.
     pub(crate) fn leaves(&mut self, cpu: CpuId, since: Ktime, to: Ktime, tid: Tid) {
-        if self.is_told() && tid != Tid::IDLE {
-            let slice = Slice {
+        self.put(
+            cpu,
+            Slice {
                 from: since,
                 to,
                 tid,
-            };
+                is_open: false,
+            },
+        );
+    }
+
+    /// Notes that unrecorded tasks have a CPU at the recording's end. `since` and `tid`: the CPU's last switch and the
+    /// task to which it went.
+    pub(crate) fn goes_on(&mut self, cpu: CpuId, since: Ktime, end: Ktime, tid: Tid) {
+        self.put(
+            cpu,
+            Slice {
+                from: since,
+                to: end,
+                tid,
+                is_open: true,
+            },
+        );
+    }
+
+    fn put(&mut self, cpu: CpuId, slice: Slice) {
+        if self.is_told() && slice.tid != Tid::IDLE {
             self.slices.entry(cpu).or_default().push(slice);
         }
     }

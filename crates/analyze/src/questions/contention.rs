@@ -158,7 +158,8 @@ fn divide_by_sums(
     }
     let next = lost.partition_point(|(_, until)| *until <= from);
     let is_lost = lost.get(next).is_some_and(|(since, _)| *since < slice.to);
-    let other = if is_lost {
+    // The sums of a recording that was cut are missing, and the first task may have left the CPU since.
+    let other = if is_lost || slice.is_open {
         Other::Unknown
     } else {
         Other::Outside(slice.tid)
@@ -182,23 +183,40 @@ fn add_shares(names: &mut HashMap<Occupant, u64>, sum: &Sum, ns: u64) {
     }
 }
 
-/// A wait in a run queue: the CPU on which the task runs after it, the beginning and the end.
+/// A wait in a run queue: the CPU on which the task runs after it, the beginning and the end. For a wait that has not
+/// ended, it is the CPU on which the task ran before.
 pub type Wait = (CpuId, Ktime, Ktime);
 
-/// The wait for a CPU in the stretch with this number of a thread; `None` if it is no wait in a run queue
-/// that ends on a known CPU.
+/// The wait in a stretch of a thread, if it is a wait in a run queue for a known CPU.
 fn wait(timeline: &Timeline, thread: ThreadIx, number: usize) -> Option<Wait> {
     let wait = timeline.get(thread, number)?;
-    wait_before(&wait, &timeline.get(thread, number + 1)?)
+    let cpu = match timeline.get(thread, number + 1) {
+        Some(next) => cpu(&next),
+        None => {
+            let before = (0..number).rev().take(BEFORE);
+            let mut before = before.filter_map(|number| timeline.get(thread, number));
+            before.find_map(|stretch| cpu(&stretch))
+        }
+    };
+    wait_on(&wait, cpu)
 }
 
-/// The wait for a CPU in the stretch `wait`, after which the thread goes on in the stretch `next`; `None` if
-/// it is no such wait.
-fn wait_before(wait: &Stretch, next: &Stretch) -> Option<Wait> {
-    match (wait.doing, next.doing) {
-        (Bucket::RunQueue { .. }, Bucket::OnCpu(Some(cpu))) => Some((cpu, wait.from, wait.to)),
+/// The number of stretches before a wait that has not ended among which the last one on a CPU is. A task that was woken
+/// has two; a guess that is a bound of the work.
+const BEFORE: usize = 8;
+
+/// The CPU of a stretch on a CPU.
+fn cpu(stretch: &Stretch) -> Option<CpuId> {
+    match stretch.doing {
+        Bucket::OnCpu(cpu) => cpu,
         _ => None,
     }
+}
+
+/// The wait in a stretch for a CPU.
+fn wait_on(wait: &Stretch, cpu: Option<CpuId>) -> Option<Wait> {
+    let waits = matches!(wait.doing, Bucket::RunQueue { .. });
+    Some((cpu.filter(|_| waits)?, wait.from, wait.to))
 }
 
 /// Times of each CPU.
@@ -365,20 +383,24 @@ impl Contention {
         Division { own, others, rest }
     }
 
-    /// The waits of a thread in run queues that end on a known CPU. Other waits cannot be divided.
+    /// The waits of a thread in run queues for a known CPU. Other waits cannot be divided.
     pub fn waits(analysis: &Analysis, thread: ThreadIx) -> impl Iterator<Item = Wait> + '_ {
         let timeline = analysis.timeline.iter();
         timeline.flat_map(move |timeline| {
-            let mut before = None;
-            timeline.of(thread).filter_map(move |next| {
-                let wait: Stretch = before.replace(next)?;
-                wait_before(&wait, &next)
+            let mut stretches = timeline.of(thread).peekable();
+            let mut last = None;
+            std::iter::from_fn(move || {
+                let stretch = stretches.next()?;
+                last = cpu(&stretch).or(last);
+                let next = stretches.peek().map_or(last, cpu);
+                Some(wait_on(&stretch, next))
             })
+            .flatten()
         })
     }
 
     /// The part of a thread's wait in a run queue that is within a time; `None` if the thread does not wait
-    /// there, or if the CPU on which the wait ends is not known.
+    /// there, or if the CPU of the wait is not known.
     pub fn within(analysis: &Analysis, thread: ThreadIx, from: Ktime, to: Ktime) -> Option<Wait> {
         let timeline = analysis.timeline.as_ref()?;
         let (cpu, _, end) = wait(timeline, thread, timeline.at(thread, from)?)?;

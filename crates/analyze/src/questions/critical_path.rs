@@ -121,6 +121,14 @@ pub struct CriticalPath {
 }
 
 impl CriticalPath {
+    /// The thread of the path's last moment. It is the path's own thread, or the one for which that thread waits at the
+    /// recording's end.
+    pub(crate) fn last_thread(&self, analysis: &Analysis) -> ThreadIx {
+        let last = self.segments.last().map(|segment| segment.thread);
+        let last = last.filter(|_| analysis.thread(self.thread).alive);
+        last.unwrap_or(self.thread)
+    }
+
     /// The length of the path in ns, which is the sum of all segments.
     pub fn length(&self) -> u64 {
         self.to.since(self.from)

@@ -162,14 +162,15 @@ pub fn limits(
     for link in &links {
         replay.advance(link.thread, link.time, 0);
     }
-    replay.advance(path.thread, path.to, 0);
+    let last = path.last_thread(analysis);
+    replay.advance(last, path.to, 0);
     let (work, needed) = needed(&graph, path, &links, groups);
     let cpus = analysis.cpus_of_build().max(1);
     // The clocks of the path's end.
     let ends = replay
         .scenarios
         .iter()
-        .map(|scenario| scenario.clocks[path.thread]);
+        .map(|scenario| scenario.clocks[last]);
     let free = ends.zip(free).map(|(clock, group)| {
         // The least time that the CPUs need for the rest of the work.
         let own = needed.get(*group as usize).copied().unwrap_or(0);
@@ -184,10 +185,10 @@ pub fn limits(
     });
     let slots = replay.scenarios.last();
     let slots = slots.filter(|_| replay.waited_for_slot);
-    let recorded = replay.recorded[path.thread];
+    let recorded = replay.recorded[last];
     Ok(Limits {
         recorded: recorded.same_waits,
-        more_slots: slots.map(|scenario| scenario.clocks[path.thread].same_waits),
+        more_slots: slots.map(|scenario| scenario.clocks[last].same_waits),
         span: recorded.no_waits,
         work,
         cpus,
@@ -237,7 +238,7 @@ fn needed(
 ) -> (u64, Vec<u64>) {
     let threads = || graph.analysis.thread_ids();
     let mut until: Arena<ThreadIx, Ktime> = threads().map(|_| Ktime(0)).collect();
-    until[path.thread] = path.to;
+    until[path.last_thread(graph.analysis)] = path.to;
     for link in links.iter().rev() {
         if until[link.thread] >= link.time {
             until[link.by] = until[link.by].max(link.time);

@@ -75,6 +75,8 @@ pub struct CpuEntry {
     /// The recorded task that runs on the CPU.
     pub(super) current: Option<TaskIx>,
     pub(super) last_switch: Option<Ktime>,
+    /// The task to which the last switch went.
+    pub(super) next: Tid,
 }
 
 impl CpuEntry {
@@ -144,6 +146,22 @@ impl Tracker {
         let idle = all.filter_map(|(cpu, entry)| Some((cpu, entry.idle_since?)));
         for (cpu, since) in idle.collect::<Vec<_>>() {
             self.was_idle(cpu, since, self.end);
+        }
+        self.finish_outside();
+    }
+
+    /// Notes the unrecorded tasks that have a CPU at the end. A recording that was cut has no switch away from them.
+    fn finish_outside(&mut self) {
+        if self.system_wide || self.timeline.is_none() {
+            return;
+        }
+        for (cpu, entry) in self.cpus.all() {
+            let since = entry.last_switch.filter(|_| entry.current.is_none());
+            if let Some(since) = since.filter(|since| *since < self.end) {
+                let since = since.max(self.start);
+                let outside = &mut self.collectors.outside;
+                outside.goes_on(cpu, since, self.end, entry.next);
+            }
         }
     }
 

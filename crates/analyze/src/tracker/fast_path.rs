@@ -147,6 +147,7 @@ impl Tracker {
             entry.count_idle(self.start, time, prev, next);
         }
         (entry.current, entry.last_switch) = (entering, Some(time));
+        entry.next = next;
         for ix in owing.into_iter().flatten() {
             self.owe(ix);
         }

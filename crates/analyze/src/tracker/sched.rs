@@ -132,7 +132,8 @@ impl Tracker {
         if next != Tid::IDLE {
             self.switch_in(cpu, time, next);
         }
-        self.cpus.entry(cpu).last_switch = Some(time);
+        let entry = self.cpus.entry(cpu);
+        (entry.last_switch, entry.next) = (Some(time), next);
     }
 
     /// Notes that an unrecorded task leaves a CPU.

@@ -181,7 +181,7 @@ pub(super) fn threads(
             .map(|process| analysis.process(process).parent)
             .collect(),
         first,
-        last: path.thread,
+        last: path.last_thread(analysis),
         wakings: builder.wakings.len(),
     }
 }
