@@ -12,11 +12,12 @@ use crate::awaited::WaitReason;
 use crate::containers::WaitedFor;
 use crate::critical_path::CriticalPath;
 use crate::kinds::Kind;
-use crate::model::{ProcessIx, ThreadIx};
+use crate::model::{Analysis, ProcessIx, ThreadIx};
 use crate::own::Own;
 use crate::programs::Groups;
 use crate::questions::graph::{Cause, Graph};
 use crate::share;
+use crate::status::killed_by;
 use crate::timeline::{Bucket, Stretch, Wait};
 
 /// The longest time in ns that a woken or forked task waits for an idle CPU. In a longer wait the CPU has other work.
@@ -133,6 +134,17 @@ pub(super) struct Builder<'a> {
     /// The numbers that stand for wakings. A thread that waits for one of several wakings with the same
     /// number goes on at the first one. A job slot may go to any other process.
     wakings: HashMap<(Option<ThreadIx>, Option<WaitReason>), u64>,
+    /// The processes in the background, such as a heartbeat: a signal or the recording's end ends them, nothing on the path
+    /// is theirs but that end, and no process that ends by itself waited for anything else of them.
+    background: Arena<ProcessIx, bool>,
+    /// Whether a process is a server of one that is not in the background, as far as it was asked.
+    serves: HashMap<ProcessIx, bool>,
+}
+
+/// Whether a process does not end by itself, such as a server.
+fn is_ended(analysis: &Analysis, process: ProcessIx) -> bool {
+    let process = analysis.process(process);
+    process.alive || killed_by(process.status).is_some()
 }
 
 /// The operations of the threads of the path's process and its descendants, from the path's beginning to
@@ -160,7 +172,10 @@ pub(super) fn threads(
         marks: analysis.thread_ids().map(|_| Vec::new()).collect(),
         answers: analysis.thread_ids().map(|_| Vec::new()).collect(),
         wakings: HashMap::new(),
+        background: analysis.process_ids().map(|_| false).collect(),
+        serves: HashMap::new(),
     };
+    builder.find_background(path);
     let first = builder.mark();
     let mut merger = Merger::new(MOST_OPS);
     let mut ops: Arena<ThreadIx, Vec<Op>> = Arena::default();
@@ -228,6 +243,81 @@ impl Builder<'_> {
         *self.wakings.entry((of, awaited)).or_insert(next)
     }
 
+    /// Finds the processes in the background.
+    fn find_background(&mut self, path: &CriticalPath) {
+        let analysis = self.graph.analysis;
+        let timeline = self.graph.timeline;
+        let process = |thread: ThreadIx| analysis.thread(thread).process;
+        let ended = |ix: &ProcessIx| *ix != path.process && is_ended(analysis, *ix);
+        let ended: Vec<ProcessIx> = analysis.process_ids().filter(ended).collect();
+        if ended.is_empty() {
+            return;
+        }
+        for ix in ended {
+            self.background[ix] = true;
+        }
+        for segment in &path.segments {
+            let ix = process(segment.thread);
+            let waits = |stretch: &Stretch| matches!(stretch.doing, Bucket::Wait(_));
+            let mut after = timeline.since(segment.thread, segment.from);
+            let mut is_last = || !after.any(|stretch| waits(&stretch));
+            if self.background[ix] && !is_last() {
+                self.background[ix] = false;
+            }
+        }
+        for thread in analysis.thread_ids() {
+            let own = process(thread);
+            if !self.is_own(thread) || is_ended(analysis, own) {
+                continue;
+            }
+            for stretch in self.graph.stretches_by_threads(thread) {
+                let by = self.waker(thread, &stretch);
+                let by = by.filter(|by| self.background[process(*by)]);
+                if let Some(by) = by {
+                    let awaited = analysis.awaited(thread, &stretch);
+                    if !self.awaits_child(thread, (by, stretch.to), awaited) {
+                        self.background[process(by)] = false;
+                    }
+                }
+            }
+        }
+    }
+
+    /// Whether a wait of a thread is a pause of a process in the background, which takes as many as there is time.
+    fn is_pause(&self, thread: ThreadIx, stretch: &Stretch) -> bool {
+        let process = self.graph.analysis.thread(thread).process;
+        self.background[process] && stretch.waker().is_timer()
+    }
+
+    /// Whether a thread of a server waits for a request of a process in the background, while the server has other
+    /// clients: it does not wait for a heartbeat before it answers another one.
+    fn is_beat(&mut self, thread: ThreadIx, by: ThreadIx) -> bool {
+        let analysis = self.graph.analysis;
+        let process = |thread| analysis.thread(thread).process;
+        let (own, other) = (process(thread), process(by));
+        own != other && self.background[other] && is_ended(analysis, own) && self.serves(own)
+    }
+
+    /// Whether a process that is not in the background ended a wait of this one.
+    fn serves(&mut self, server: ProcessIx) -> bool {
+        if let Some(serves) = self.serves.get(&server) {
+            return *serves;
+        }
+        let analysis = self.graph.analysis;
+        let is_client = |thread: ThreadIx, stretch: &Stretch| {
+            let by = self.waker(thread, stretch);
+            let by = by.map(|by| analysis.thread(by).process);
+            by.is_some_and(|by| by != server && !self.background[by])
+        };
+        let mut threads = analysis.process(server).threads.iter();
+        let serves = threads.any(|thread| {
+            let mut waits = self.graph.timeline.around_tasks(*thread);
+            waits.any(|stretch| is_client(*thread, &stretch))
+        });
+        self.serves.insert(server, serves);
+        serves
+    }
+
     /// Whether a thread waits for the end of a child of its process.
     fn awaits_child(
         &self,
@@ -264,6 +354,9 @@ impl Builder<'_> {
                 let Some(by) = self.waker(thread, &stretch) else {
                     continue;
                 };
+                if self.is_beat(thread, by) {
+                    continue;
+                }
                 let awaited = analysis.awaited(thread, &stretch);
                 if self.awaits_child(thread, (by, stretch.to), awaited) {
                     let child = analysis.thread(by).process;
@@ -351,12 +444,16 @@ impl Builder<'_> {
             match (stretch.doing, self.waker_of(thread, &stretch, cause)) {
                 (Bucket::Wait(_), Some(by)) => {
                     self.marks_until(&mut list, thread, stretch.from);
+                    if self.is_beat(thread, by) {
+                        continue;
+                    }
                     self.wait(&mut list, thread, by, &stretch);
                 }
                 (Bucket::Wait(_), None) => {
                     self.marks_until(&mut list, thread, stretch.from);
                     let has = self.containers.has(self.graph.analysis, thread, &stretch);
-                    if has || ticks.contains(&stretch.from) {
+                    let is_pause = self.is_pause(thread, &stretch);
+                    if has || is_pause || ticks.contains(&stretch.from) {
                         continue;
                     }
                     self.own_time(&mut list, thread, (&stretch, cause), false);
