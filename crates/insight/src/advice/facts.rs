@@ -286,6 +286,25 @@ impl<'a> Facts<'a> {
         values
     }
 
+    /// The CPU time in nanoseconds of each execution with that of all processes which it started, and of theirs.
+    pub fn up(&self) -> Vec<u64> {
+        let mut sums: Vec<u64> = self
+            .executions
+            .iter()
+            .map(|execution| execution.on_cpu)
+            .collect();
+        let processes = from_parents_to_children(self.analysis).into_iter().rev();
+        let groups = processes.filter_map(|ix| self.of.get(ix.0 as usize));
+        for group in groups.flatten() {
+            let own = sums.get(*group as usize).copied().unwrap_or(0);
+            let owner = self.owner(*group);
+            if let Some(sum) = owner.and_then(|owner| sums.get_mut(owner as usize)) {
+                *sum = sum.saturating_add(own);
+            }
+        }
+        sums
+    }
+
     /// The execution that forked a group's process.
     pub fn owner(&self, group: Group) -> Option<Group> {
         self.execution(group)?.owner

@@ -152,11 +152,7 @@ fn advised(facts: &Facts<'_>) -> Result<BuildAdvice, NoPath> {
     let limited = affinity.as_ref().map_or(own, |affinity| affinity.own);
     let mut withheld = WithheldTime::new(facts, limited);
     let (rated, silenced) = rated(facts, candidates, &schedule, own, &withheld)?;
-    let (mut kept, mut covered) = distinct(facts, rated);
-    // A loop that gains too little for a line is judged.
-    for (is_covered, polled) in covered.iter_mut().zip(&polled) {
-        *is_covered |= polled;
-    }
+    let (mut kept, covered) = distinct(facts, rated);
     withheld.add_polled(facts, &polled);
     kept.sort_by_key(|(advice, _)| {
         (
@@ -197,7 +193,7 @@ fn advised(facts: &Facts<'_>) -> Result<BuildAdvice, NoPath> {
     };
     let bound = nothing.map(|(_, bound)| bound);
     let saved = has_own.then_some(together);
-    let mut points = open::waits(facts, &covered);
+    let mut points = open::waits(facts, &covered, &polled);
     points.extend(open::limit(facts).filter(|_| affinity.is_none()));
     points.extend(silenced.map(|jobs| open::jobs(&jobs, &withheld)));
     // Advice about one task alone does not say how the others could run.

@@ -43,10 +43,14 @@ impl OpenKind {
     }
 }
 
-/// The waits on the path that no advice covers. `covered`: for each segment, whether some advice covers it.
-pub(super) fn waits(facts: &Facts<'_>, covered: &[bool]) -> Vec<OpenPoint> {
+/// The waits on the path that no advice covers. `covered`: for each segment, whether some advice covers it. `polled`: for
+/// each segment, whether it is a sleep of a loop that checks for other tasks. Such a loop may gain too little for a line;
+/// the work for which it checks is not judged.
+pub(super) fn waits(facts: &Facts<'_>, covered: &[bool], polled: &[bool]) -> Vec<OpenPoint> {
     let mut kinds: BTreeMap<OpenKind, BTreeMap<String, u64>> = BTreeMap::new();
-    for ((segment, group, _), covered) in facts.segments().zip(covered) {
+    let (mut checked, mut slept) = (0u64, 0u64);
+    let judged = covered.iter().zip(polled);
+    for ((segment, group, _), (covered, polled)) in facts.segments().zip(judged) {
         let Some(kind) = OpenKind::of(segment.kind).filter(|_| !covered) else {
             continue;
         };
@@ -68,6 +72,10 @@ pub(super) fn waits(facts: &Facts<'_>, covered: &[bool]) -> Vec<OpenPoint> {
         };
         let sum = kinds.entry(kind).or_default().entry(whose).or_default();
         *sum = sum.saturating_add(segment.length());
+        if kind == OpenKind::Sleep {
+            let sum = if *polled { &mut checked } else { &mut slept };
+            *sum = sum.saturating_add(segment.length());
+        }
     }
     let sum =
         |times: &BTreeMap<String, u64>| times.values().fold(0u64, |a, b| a.saturating_add(*b));
@@ -80,7 +88,7 @@ pub(super) fn waits(facts: &Facts<'_>, covered: &[bool]) -> Vec<OpenPoint> {
         .map(|(kind, times)| (*kind, sum(times), times))
         .filter(|(_, ns, _)| ns.saturating_mul(PART) >= all);
     named
-        .map(|(kind, ns, times)| wait(kind, ns, times))
+        .map(|(kind, ns, times)| wait(kind, ns, times, checked > slept))
         .collect()
 }
 
@@ -91,13 +99,17 @@ fn is_release(analysis: &Analysis, segment: &Segment) -> bool {
     is_command && segment.from == thread.start && segment.kind == Time::Outside
 }
 
-/// An open point about waits of one kind. `times` has the time of each task that slept or ended the waits.
-fn wait(kind: OpenKind, ns: u64, times: &BTreeMap<String, u64>) -> OpenPoint {
+/// An open point about waits of one kind. `times` has the time of each task that slept or ended the waits. `checks`:
+/// whether most of the sleeps are those of loops that check for other tasks.
+fn wait(kind: OpenKind, ns: u64, times: &BTreeMap<String, u64>, checks: bool) -> OpenPoint {
     let longest = times.iter().max_by_key(|(_, ns)| **ns);
     let longest = longest.filter(|(name, _)| !name.is_empty());
     let time = units::time(ns);
     let more = if times.len() > 1 { " and others" } else { "" };
     let what = match (kind, longest) {
+        (OpenKind::Sleep, Some((name, _))) if checks => {
+            format!("work for which {name}{more} checks and sleeps")
+        }
         (OpenKind::Sleep, Some((name, _))) => format!("sleep in {name}{more}"),
         (OpenKind::Outside, Some((name, _))) => format!("waits for {name}{more}, not recorded"),
         _ => kind.title().to_owned(),

@@ -22,6 +22,7 @@ const COMPILED: u64 = 10_000_000;
 
 pub(super) fn candidates(facts: &Facts<'_>) -> Vec<Candidate> {
     let mut all = starters(facts);
+    all.extend(launchers(facts));
     all.extend(scripts(facts));
     all.extend(shims(facts));
     all.extend(cold_cache(facts));
@@ -70,6 +71,172 @@ fn scripts(facts: &Facts<'_>) -> Option<Candidate> {
             format!("{calls} calls of npm itself take {time}")
         })
     })
+}
+
+/// The least number of calls of a launcher. A guess: what is started twice may be two steps of a build.
+const CALLS: usize = 3;
+/// The divisor of the CPU time of all calls of a launcher: of its own start-up, and of the tools that it starts, each has
+/// more than a fifth. A guess: a program that needs more than four fifths itself does the work, and one that needs less
+/// than a fifth costs little.
+const PART: u64 = 5;
+/// The largest number of arguments of a program that are compared. A bound of the work.
+const ARGS: usize = 64;
+
+/// One call of a program that starts another one and ends with it.
+struct Call {
+    launcher: Group,
+    /// The first execution of the program that it starts.
+    tool: Group,
+    /// Whether the program took the place of the launcher.
+    replaces: bool,
+    /// The number of last arguments that the launcher hands to the program.
+    handed: usize,
+}
+
+impl Call {
+    /// The call of an execution; `None` if it is not proven to be one. A launcher replaces itself by its tool, or hands
+    /// its last arguments to the last child, for which it waits.
+    fn of(facts: &Facts<'_>, launcher: Group) -> Option<Call> {
+        let execution = facts.execution(launcher)?;
+        let process = facts.process(launcher)?;
+        let next = process.execs.get(execution.exec? + 1);
+        let own = facts.args(launcher);
+        let (tool, replaces) = match next {
+            Some(next) => (facts.groups.at(execution.process, next.start)?, true),
+            None => {
+                let mut children = process.children.iter().rev();
+                let last = *children.find(|ix| !facts.analysis.process(**ix).execs.is_empty())?;
+                let child = facts.analysis.process(last);
+                let begins = child.execs.first()?.start;
+                // It waits for this child alone.
+                let before = process.children.iter().filter(|ix| **ix != last);
+                let mut before = before.map(|ix| facts.analysis.process(*ix));
+                if child.alive || before.any(|other| other.end > begins) {
+                    return None;
+                }
+                (facts.groups.at(last, begins)?, false)
+            }
+        };
+        let handed = handed(&own, &facts.args(tool));
+        (replaces || handed > 0).then_some(Call {
+            launcher,
+            tool,
+            replaces,
+            handed,
+        })
+    }
+}
+
+/// The number of last arguments that are also the last ones of a program which another one starts. A launcher may
+/// put them into a command line for a shell.
+fn handed(own: &[&[u8]], tool: &[&[u8]]) -> usize {
+    // Neither the launcher's name nor, of a script, the interpreter's.
+    let own = own.get(1..).unwrap_or_default();
+    let pairs = own.iter().rev().zip(tool.iter().rev());
+    let same = pairs.take(ARGS).take_while(|(a, b)| a == b).count();
+    match (same, own.last(), tool.last()) {
+        (0, Some(own), Some(line)) if line.contains(&b' ') && line.ends_with(own) => 1,
+        _ => same,
+    }
+}
+
+/// Advice on programs that are called for each of many tools and start nothing but the tool and some helpers, the same ones
+/// each time: what they need themselves is the price of each call. They are found by what they do, not by their names.
+fn launchers(facts: &Facts<'_>) -> Vec<Candidate> {
+    let mut by_program: BTreeMap<&str, Vec<Call>> = BTreeMap::new();
+    for (group, execution) in facts.all() {
+        let name = execution.program.split(' ').next().unwrap_or_default();
+        let is_known = command_line::bypass(name).is_some()
+            || command_line::bypass_of_scripts(&execution.program).is_some()
+            || shim(facts, group).is_some();
+        // Tools with a role are no launchers, such as a shell that runs a recipe.
+        if is_known || facts.role(group).is_some() {
+            continue;
+        }
+        if let Some(call) = Call::of(facts, group) {
+            by_program.entry(&execution.program).or_default().push(call);
+        }
+    }
+    by_program.retain(|_, calls| calls.len() >= CALLS);
+    if by_program.is_empty() {
+        return Vec::new();
+    }
+    let totals = facts.up();
+    let candidate = |(program, calls): (&str, Vec<Call>)| launcher(facts, program, &calls, &totals);
+    by_program.into_iter().filter_map(candidate).collect()
+}
+
+/// The advice on the calls of one launcher. `totals`: the CPU time of each execution with its descendants, in ns.
+fn launcher(facts: &Facts<'_>, program: &str, calls: &[Call], totals: &[u64]) -> Option<Candidate> {
+    let total = |group: Group| totals.get(group as usize).copied().unwrap_or(0);
+    let tools: BTreeSet<Group> = calls.iter().map(|call| call.tool).collect();
+    let by_launcher: BTreeMap<Group, &Call> =
+        calls.iter().map(|call| (call.launcher, call)).collect();
+    // The helpers of each call: the other programs that it starts.
+    let mut helpers: Vec<(Group, &Call)> = Vec::new();
+    let mut same: BTreeMap<Vec<&[u8]>, usize> = BTreeMap::new();
+    for (group, execution) in facts.all() {
+        let call = execution.owner.and_then(|owner| by_launcher.get(&owner));
+        if let Some(call) = call.filter(|_| !tools.contains(&group)) {
+            helpers.push((group, call));
+            *same.entry(facts.args(group)).or_default() += 1;
+        }
+    }
+    let own_arguments = |call: &Call| {
+        let args = facts.args(call.launcher);
+        args.get(args.len().saturating_sub(call.handed)..)
+            .unwrap_or_default()
+            .to_vec()
+    };
+    // What has the tool's own arguments prepares its work, and is none of the start-up.
+    let is_start_up = |group: Group, call: &Call| {
+        let args = facts.args(group);
+        let mut of_tool = own_arguments(call).into_iter();
+        let is_same = same.get(&args).is_some_and(|count| count * 2 > calls.len());
+        is_same || call.handed > 0 && !of_tool.any(|arg| args.contains(&arg))
+    };
+    let (helpers, tasks): (Vec<_>, Vec<_>) = helpers
+        .into_iter()
+        .partition(|(group, call)| is_start_up(*group, call));
+    let groups =
+        |all: &[(Group, &Call)]| -> Vec<Group> { all.iter().map(|(group, _)| *group).collect() };
+    let (helpers, mut works) = (groups(&helpers), groups(&tasks));
+    works.extend(&tools);
+    let launchers: Vec<Group> = calls.iter().map(|call| call.launcher).collect();
+    let own = |group: &Group| {
+        facts
+            .execution(*group)
+            .map_or(0, |execution| execution.on_cpu)
+    };
+    let sum = |groups: &[Group]| {
+        let totals = groups.iter().map(|group| total(*group));
+        totals.fold(0u64, u64::saturating_add)
+    };
+    let launched = launchers.iter().map(own).fold(0u64, u64::saturating_add);
+    let start_up = launched.saturating_add(sum(&helpers));
+    let work = sum(&works);
+    let least = start_up.saturating_add(work) / PART;
+    if start_up < least || work < least {
+        return None;
+    }
+    let replaced = calls.iter().filter(|call| call.replaces).count();
+    let (below, of_works) = (facts.below(&launchers), facts.below(&works));
+    let is_in = |set: &[bool], group: Group| set.get(group as usize) == Some(&true);
+    let parts = facts.all().map(|(group, _)| group);
+    let parts = parts.filter(|group| is_in(&below, *group) && !is_in(&of_works, *group));
+    let parts: Vec<Group> = parts.collect();
+    let started = units::count(calls.len() as u64);
+    let verb = if replaced * 2 > calls.len() {
+        "become"
+    } else {
+        "start"
+    };
+    Some(without(
+        facts,
+        "call these programs themselves, or let one call start several",
+        parts,
+        |time| format!("{program} itself takes {time} to {verb} {started} programs"),
+    ))
 }
 
 /// A scenario that leaves out the time on the critical path of executions of a wrapper. `finding` makes the words of
