@@ -4,9 +4,10 @@
 usage: benches/validation/waits.py [--tr TR] [--around idle,load,quota] [--rows FILE] [--csv FILE] [--screens DIR [--again]]
                            [--out PAGE] [PLANT...]
 
-The plants are those of plants/waits.py, plants/waits_blind.py and plants/waits_later.py. Each is run with and without its fault: the difference
+The plants are those of plants/waits.py, plants/waits_blind.py, plants/waits_later.py and plants/waits_fourth.py. Each is run with and without its fault: the difference
 is its gain, in the time of the build with its CPUs for itself. It is recorded once in each surrounding (see validate.py); the runs of the surrounding "idle" have a
-real-time priority, so that the machine's other tasks do not matter. The first screen is
+real-time priority, so that the machine's other tasks do not matter. "shared" is the machine as it is, beside what others run. Of a plant
+with known times on a quiet machine nothing is measured. The first screen is
 
     wrong   if a line promises more than the gain (by a quarter and 0.3 s at the low end of its interval), if a line about something
             else promises half of the gain, if it says that there is nothing to change although 0.3 s are, or if it advises a
@@ -39,12 +40,13 @@ sys.path.insert(0, os.path.join(HERE, "plants"))
 import section  # noqa: E402
 import waits as plants  # noqa: E402
 import waits_blind as blind  # noqa: E402
+import waits_fourth as fourth  # noqa: E402
 import waits_later as later  # noqa: E402
 
 NOTHING = re.compile(r"no change is known|nothing stands out|Verdict the machine:")
 MACHINE = ("others", "throttled", "stolen")
 ALONE = ("alone", "last")
-PLANTS = [*plants.PLANTS, *blind.PLANTS, *later.PLANTS]
+PLANTS = [*plants.PLANTS, *blind.PLANTS, *later.PLANTS, *fourth.PLANTS]
 HEADER = [
     "plant",
     "kind",
@@ -70,7 +72,8 @@ def build(plant, place):
         os.makedirs(os.path.dirname(path), exist_ok=True)
         with open(path, "w") as file:
             file.write(text)
-    subprocess.run(["sh", "-c", plant.prepare], cwd=place, check=True, **validate.QUIET)
+    prepare = "sh setup.sh" if "setup.sh" in plant.files else plant.prepare
+    subprocess.run(["sh", "-c", prepare], cwd=place, check=True, **validate.QUIET)
 
 
 def run(place, enter, fixed=False, before=()):
@@ -186,7 +189,7 @@ def page(rows):
         "| surrounding | first screens wrong (goal ≤ 2 %) | silent where something could be changed (≤ 10 %) | gains within their interval (≥ 85 %) |",
         "| --- | ---: | ---: | ---: |",
     ]
-    for around in ["idle", "load", "quota", "all"]:
+    for around in ["idle", "load", "shared", "quota", "all"]:
         some = [row for row in rows if around in ("all", row["around"])]
         if some:
             cells = [f"{part} of {whole} ({100 * part / max(whole, 1):.0f} %)" for part, whole in sums(some).values()]
@@ -236,6 +239,8 @@ def main():
             build(plant, place)
             if before:
                 walls = before["wall_s"], before["fixed_s"]
+            elif plant.quiet:
+                walls = plant.quiet
             else:
                 walls = run(place, validate.at_once), run(place, validate.at_once, fixed=True)
             for around in todo:

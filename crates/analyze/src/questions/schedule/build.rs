@@ -283,10 +283,15 @@ impl Builder<'_> {
         }
     }
 
-    /// Whether a wait of a thread is a pause of a process in the background, which takes as many as there is time.
-    fn is_pause(&self, thread: ThreadIx, stretch: &Stretch) -> bool {
+    /// The beginning of the last wait of a thread of a process in the background, which its end ends. Its other waits
+    /// take no time of a run: nothing waits for what comes after them.
+    fn last_pause(&self, thread: ThreadIx) -> Option<Ktime> {
         let process = self.graph.analysis.thread(thread).process;
-        self.background[process] && stretch.waker().is_timer()
+        let stretches = self.graph.timeline.of(thread);
+        let waits = stretches.filter(|stretch| matches!(stretch.doing, Bucket::Wait(_)));
+        let last = || waits.last();
+        let last = self.background[process].then(last)?;
+        Some(last.map_or(Ktime(0), |stretch| stretch.from))
     }
 
     /// Whether a thread of a server waits for a request of a process in the background, while the server has other
@@ -435,9 +440,15 @@ impl Builder<'_> {
         }
         let timeline = self.graph.timeline;
         let ticks = self.ticks(thread);
+        let last_pause = self.last_pause(thread);
         let mut cold = false;
         for stretch in timeline.of(thread) {
             if stretch.to <= self.from || stretch.from >= self.to {
+                continue;
+            }
+            let waits = matches!(stretch.doing, Bucket::Wait(_));
+            if waits && last_pause.is_some_and(|last| stretch.from < last) {
+                self.marks_until(&mut list, thread, stretch.from);
                 continue;
             }
             let cause = self.graph.cause(thread, &stretch);
@@ -452,8 +463,7 @@ impl Builder<'_> {
                 (Bucket::Wait(_), None) => {
                     self.marks_until(&mut list, thread, stretch.from);
                     let has = self.containers.has(self.graph.analysis, thread, &stretch);
-                    let is_pause = self.is_pause(thread, &stretch);
-                    if has || is_pause || ticks.contains(&stretch.from) {
+                    if has || ticks.contains(&stretch.from) {
                         continue;
                     }
                     self.own_time(&mut list, thread, (&stretch, cause), false);
