@@ -73,7 +73,7 @@ fn to_fail() -> Result<(), Failed> {
 
 /// Commands that fail, beside processes that fail without being the reason: the files, the command, and the name and the
 /// end of what comes first.
-const NOISE: [Noise; 14] = [
+const NOISE: [Noise; 21] = [
     // A make goes on with another job after a failure that it ignores, and then stops by itself.
     Noise {
         files: &[(
@@ -277,6 +277,121 @@ const NOISE: [Noise; 14] = [
             "sh -c 'cd . && uname -r && no-such-bundler --out x && uname -m'",
             "exit 127 (no such program: no-such-bundler)",
         ),
+        failures: 1,
+    },
+    // A supervisor stops its other services after one has failed. It looks again and again.
+    Noise {
+        files: &[
+            (
+                "all.py",
+                "import subprocess, sys, time\nnames = ['web', 'queue']\n\
+                 all = [subprocess.Popen([sys.executable, 'one.py', name]) for name in names]\n\
+                 while all[1].poll() is None:\n    time.sleep(0.05)\nall[0].terminate()\nall[0].wait()\nexit(1)\n",
+            ),
+            (
+                "one.py",
+                "import sys, time\nif sys.argv[1] == 'queue':\n    time.sleep(1)\n    exit(3)\ntime.sleep(60)\n",
+            ),
+        ],
+        command: &["python3", "all.py"],
+        first: ("one.py queue", "exit 3"),
+        failures: 1,
+    },
+    // A job in the background of a subshell should have made what another program waits for.
+    Noise {
+        files: &[
+            (
+                "run.sh",
+                "(python3 make.py && touch ready) &\npython3 use.py || exit 1\n",
+            ),
+            ("make.py", "import time\ntime.sleep(0.2)\nexit(4)\n"),
+            (
+                "use.py",
+                "import os, time\nfor i in range(40):\n    time.sleep(0.1)\nexit(not os.path.exists('ready'))\n",
+            ),
+        ],
+        command: &["bash", "run.sh"],
+        first: ("make.py", "exit 4"),
+        failures: 1,
+    },
+    // A trap undoes what the script has set up, and fails as well.
+    Noise {
+        files: &[
+            (
+                "run.sh",
+                "set -e\ntrap 'python3 env.py down' EXIT\npython3 env.py up\npython3 apply.py\n",
+            ),
+            ("env.py", "import sys\nexit(5 if sys.argv[1] == 'down' else 0)\n"),
+            ("apply.py", "import time\ntime.sleep(0.2)\nexit(3)\n"),
+        ],
+        command: &["bash", "run.sh"],
+        first: ("apply.py", "exit 3"),
+        failures: 2,
+    },
+    // A script counts the failures of many runs, and asks another question afterwards.
+    Noise {
+        files: &[
+            (
+                "run.sh",
+                "for name in a b c d; do python3 one.py $name || bad=1; done\ngrep -q no-such one.py || true\n\
+                 [ -z \"$bad\" ]\n",
+            ),
+            ("one.py", "import sys\nexit(sys.argv[1] == 'b')\n"),
+        ],
+        command: &["sh", "run.sh"],
+        first: ("one.py b", "exit 1"),
+        failures: 1,
+    },
+    // Nothing reports the status of the program that writes data into a pipe.
+    Noise {
+        files: &[
+            (
+                "run.sh",
+                "set -e\npython3 export.py | gzip > data.gz\nsleep 0.6\npython3 load.py data.gz\n",
+            ),
+            ("export.py", "import time\ntime.sleep(0.3)\nexit(3)\n"),
+            (
+                "load.py",
+                "import gzip, sys\nexit(not gzip.open(sys.argv[1]).read())\n",
+            ),
+        ],
+        command: &["sh", "run.sh"],
+        first: ("export.py", "exit 3"),
+        failures: 1,
+    },
+    // A script goes on after a build that failed, and the next step needs what was not built.
+    Noise {
+        files: &[
+            (
+                "run.sh",
+                "printf '1\\n2\\n3\\n' | xargs -n1 python3 build.py || true\npython3 pack.py || exit 1\n",
+            ),
+            (
+                "build.py",
+                "import sys, time\ntime.sleep(0.1)\nif sys.argv[1] == '2':\n    exit(1)\n\
+                 open('built' + sys.argv[1], 'w')\n",
+            ),
+            ("pack.py", "[open('built' + name) for name in '123']\n"),
+        ],
+        command: &["sh", "run.sh"],
+        first: ("build.py 2", "exit 1"),
+        failures: 1,
+    },
+    // A test wants a status twice, by the same command line. Another run failed with another status.
+    Noise {
+        files: &[
+            (
+                "test_tool.py",
+                "import subprocess, sys\ndone = [subprocess.run([sys.executable, 'tool.py', name]).returncode\n        \
+                 for name in ('usage', 'a', 'crash', 'usage', 'b')]\nexit(done != [2, 0, 0, 2, 0])\n",
+            ),
+            (
+                "tool.py",
+                "import sys, time\ntime.sleep(0.1)\nexit({'usage': 2, 'crash': 1}.get(sys.argv[1], 0))\n",
+            ),
+        ],
+        command: &["python3", "test_tool.py"],
+        first: ("tool.py crash", "exit 1"),
         failures: 1,
     },
 ];

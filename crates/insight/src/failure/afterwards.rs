@@ -8,7 +8,7 @@ use tr_programs::tools::Family;
 use super::finder::{Finder, NumbersByName};
 use super::passes::{
     code, fails, family, goes_on, is_often_ignored, is_optional, is_parallel, is_question,
-    is_report, is_step, is_tidying, passes, soon, Passes,
+    is_report, is_step, is_tidying, passes, soon, undoes, Passes,
 };
 use super::passes::{DEEP, NEAR};
 use crate::exit;
@@ -74,17 +74,28 @@ impl Finder<'_> {
         self.is_last_but(child, shell, |next| is_report(next) || is_question(next))
     }
 
-    /// Whether a child ended with the exit status of its shell, and the shell only cleaned up and reported afterwards.
-    /// In this case `set -e` ended the shell, and the later commands are its trap's.
+    /// Whether a shell only cleaned up and reported after a child, and ended with the exit status of the child, or with
+    /// that of its last child, which cleaned up and failed. In this case `set -e` ended the shell, and the later commands
+    /// are its trap's.
     pub(super) fn is_end_before_tidying(&self, child: &Process, above: ProcessIx) -> bool {
         let shell = self.analysis.process(above);
-        let is_tidy = |process: &Process| !process.execs.is_empty() && is_report(process);
+        let is_tidy = |process: &Process| !process.execs.is_empty() && tidies(process);
+        let last = shell.children.last().map(|ix| self.analysis.process(*ix));
+        let is_last_status = || last.is_some_and(|last| undoes(last) && code(last) == code(shell));
         passes(shell) == Passes::Status
-            && code(child) == code(shell)
+            && (code(child) == code(shell) || is_last_status())
             && !is_question(child)
             && !is_tidy(child)
             && !self.is_last(child, above)
-            && self.is_last_but(child, above, is_report)
+            && self.is_last_but(child, above, tidies)
+    }
+
+    /// Whether a child undoes what its shell had set up, and the step before it had failed. The child's failure is then
+    /// perhaps one of a trap.
+    pub(super) fn is_tidying_after_a_failure(&self, child: &Process, shell: ProcessIx) -> bool {
+        let mut before = self.before_start(child, shell).rev().take(TIDYING);
+        let step = before.find(|earlier| !tidies(earlier));
+        undoes(child) && step.is_some_and(|step| fails(step) && is_step(step))
     }
 
     fn is_last_but(
@@ -295,6 +306,11 @@ impl Finder<'_> {
         let is_read = |reader| self.analysis.timeline.is_none() || self.reads(reader, ix);
         reader.is_some_and(is_read) && self.is_last_but_reports(child, above)
     }
+}
+
+/// Whether a process cleans up, reports, or undoes what a script has set up.
+fn tidies(process: &Process) -> bool {
+    is_report(process) || undoes(process)
 }
 
 /// The first argument of a process's command line; empty if there is no argument.

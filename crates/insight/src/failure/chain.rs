@@ -10,7 +10,7 @@ use tr_format::event::Ktime;
 use super::ends::ProcessEnds;
 use super::failed_tests::Tests;
 use super::finder::{Explains, Finder};
-use super::passes::{code, fails, is_killed_itself, is_question, program};
+use super::passes::{code, fails, is_killed_itself, is_question, passes, program, Passes};
 use super::runners::SHORT;
 use crate::ancestors::down;
 use crate::exit;
@@ -115,30 +115,42 @@ impl<'a> Finder<'a> {
                 let by = match explains {
                     Explains::Maybe => {
                         let is_own = code(parent) != Some(1) && code(child) == code(parent);
-                        let is_end = if self.is_end_by_a_pipe(ix, at)
-                            || self.is_end_before_tidying(child, at)
-                        {
-                            3
-                        } else {
-                            // A status other than 1 is an error, and no answer.
-                            let is_error = !is_question(child) && code(child) != Some(1);
-                            let is_kept = is_error && self.may_have_been_kept(child, at);
-                            if is_kept && child.wall() >= SHORT {
-                                2
-                            } else {
-                                u8::from(is_kept || self.gave_up(child, at))
-                            }
-                        };
-                        (is_own, is_end, child.wall())
+                        let is_end =
+                            self.is_end_by_a_pipe(ix, at) || self.is_end_before_tidying(child, at);
+                        // An orderly stop is weaker than any failure.
+                        let is_stop = self.sure.on_purpose(ix, child)
+                            && !self.sure.by_a_neighbour(ix)
+                            && !self.sure.was_late(ix, child);
+                        (
+                            !is_stop,
+                            is_end,
+                            is_own,
+                            self.weight(child, at),
+                            child.wall(),
+                        )
                     }
                     // A test that hung stands before one that failed.
-                    _ => (self.was_too_late(ix), 0, child.end.0),
+                    _ => (self.was_too_late(ix), false, false, 0, child.end.0),
                 };
                 Some(((explains, is_test, by, ix), ix))
             });
             next = best.max_by_key(|(key, _)| *key).map(|(_, ix)| ix);
         }
         chain
+    }
+
+    /// The rank of one of several possible reasons: 2 for the error of a longer step that the parent may have kept, or for
+    /// the only failed one of many runs in a script, 1 for a shorter step or the end of the parent's work, 0 for others.
+    fn weight(&self, child: &Process, above: ProcessIx) -> u8 {
+        // A status other than 1 is an error, and no answer.
+        let is_error = !is_question(child) && code(child) != Some(1);
+        let is_kept = is_error && self.may_have_been_kept(child, above);
+        let is_script = passes(self.analysis.process(above)) == Passes::Status;
+        if is_kept && child.wall() >= SHORT || is_script && self.is_only_failed_run(child, above) {
+            2
+        } else {
+            u8::from(is_kept || self.gave_up(child, above))
+        }
     }
 
     pub(super) fn is_with(&self, ix: ProcessIx) -> bool {

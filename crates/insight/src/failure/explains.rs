@@ -91,7 +91,8 @@ impl Finder<'_> {
         }
         // A worker's child: it counts if the owner of the pool started nothing after it.
         if child.parent != Some(above) {
-            return self.is_last(child, above).then_some(Explains::Maybe);
+            let counts = self.is_last(child, above) && !is_question(child);
+            return counts.then_some(Explains::Maybe);
         }
         if is_probe(child, parent) {
             let is_last = match family(parent) {
@@ -220,7 +221,8 @@ impl Finder<'_> {
             TimeOut::Proven if stop.is_proven && gave_up => Some(Explains::Last),
             TimeOut::Proven => Some(Explains::Maybe),
             TimeOut::Perhaps => {
-                let is_end = gave_up && !self.waited_after(child, above);
+                let is_reaction = self.was_killed_for_another(ix, above);
+                let is_end = gave_up && !is_reaction && !self.waited_after(child, above);
                 is_end.then_some(Explains::Maybe)
             }
             TimeOut::No => None,
@@ -253,6 +255,9 @@ impl Finder<'_> {
             return None;
         }
         let is_distinct = is_same && code(child).is_some_and(|code| !OF_SHELLS.contains(&code));
+        if self.is_tidying_after_a_failure(child, above) {
+            return gave_up.then_some(Explains::Maybe);
+        }
         // A trap may clean up.
         if is_distinct && (gave_up || self.is_last_but_reports(child, above)) {
             return Some(Explains::Last);
@@ -266,7 +271,7 @@ impl Finder<'_> {
             return explains.map(|_| Explains::Maybe);
         }
         // A trap cleaned up, and failed as well.
-        if is_same && self.is_end_before_tidying(child, above) {
+        if self.is_end_before_tidying(child, above) {
             return Some(Explains::Maybe);
         }
         // `make || exit 1`, or a script that counts failures and goes on. A short one long before the end may be

@@ -84,7 +84,8 @@ impl Finder<'_> {
         found.next()
     }
 
-    fn outputs(&self, ix: ProcessIx) -> Vec<Output> {
+    /// The files that the command line of a process names as its outputs.
+    pub(super) fn outputs(&self, ix: ProcessIx) -> Vec<Output> {
         let process = self.analysis.process(ix);
         if process.execs.is_empty() {
             return Vec::new();

@@ -6,14 +6,16 @@ use std::collections::{BTreeMap, BTreeSet};
 use tr_analyze::model::{Process, ProcessIx};
 use tr_analyze::timeline::{Actor, Bucket, Wait};
 use tr_format::event::{Ktime, Reason};
+use tr_programs::table::utilities::UtilityUse;
 use tr_programs::tools::Role;
 use tr_programs::words;
 
 use super::explains::{is_nap, OF_SHELLS};
+use super::files::needs;
 use super::finder::Finder;
 use super::passes::{
-    builds, code, fails, is_often_ignored, is_probe, is_question, is_report, passes, program, role,
-    soon,
+    builds, code, fails, has_use, is_often_ignored, is_probe, is_question, is_report, passes,
+    program, role, soon,
 };
 use super::passes::{is_optional, is_step};
 use super::passes::{Passes, AT_ONCE, DEEP, NEAR};
@@ -58,6 +60,7 @@ impl Finder<'_> {
         let found = found.or_else(|| self.by_writer(first, &others));
         let found = found.or_else(|| self.by_time_out(first, &others));
         let found = found.or_else(|| self.by_step_before(first, &others));
+        let found = found.or_else(|| self.by_ignored_step(first, &others));
         found.or_else(|| self.by_elimination(first, failed))
     }
 
@@ -84,7 +87,11 @@ impl Finder<'_> {
             .flat_map(|thread| timeline.of(*thread));
         let waits = stretches.filter(|stretch| {
             let is_wait = stretch.doing == Bucket::Wait(Wait::Sleep);
-            is_wait && process.end.since(stretch.to.min(process.end)) <= soon(process)
+            // The end of a child is no answer.
+            let is_for_child = matches!(stretch.reason, Reason::Child | Reason::Signal);
+            is_wait
+                && !is_for_child
+                && process.end.since(stretch.to.min(process.end)) <= soon(process)
         });
         let answers = waits.filter_map(|stretch| match stretch.waker() {
             Actor::Thread(by) => Some((stretch.to, self.analysis.thread(by).process)),
@@ -134,12 +141,15 @@ impl Finder<'_> {
             // A `sleep` after the service can end right after it, too.
             let is_read = |reader| self.analysis.timeline.is_none() || self.reads(reader, *ix);
             let is_piped = || self.reader(service, script).is_some_and(is_read);
-            service.parent == Some(shell) && self.is_in_background(*ix) && !is_piped()
+            let top = self.top_of_subshells(*ix);
+            let is_of_shell = self.analysis.process(top).parent == Some(shell);
+            is_of_shell && self.is_in_background(top) && !is_piped()
         });
         let mut services = services.take(NEAR);
         services.find(|ix| {
             let service = self.analysis.process(*ix);
-            self.polls_fail_after(service, script, process) || self.is_client(last, *ix, shell)
+            let is_client = || self.is_client(last, *ix, shell);
+            self.polls_fail_after(service, script, process) || is_client()
         })
     }
 
@@ -154,12 +164,11 @@ impl Finder<'_> {
         let is_of_others = !ports.is_empty()
             && !asked.is_empty()
             && !asked.iter().any(|port| ports.contains(port));
-        let is_beside = client != shell
-            && !is_of_others
-            && process.start > ended.start
-            && process.end > ended.end;
+        let started = self.analysis.process(self.top_of_subshells(service)).start;
+        let is_beside =
+            client != shell && !is_of_others && process.start > started && process.end > ended.end;
         let children = &self.analysis.process(shell).children;
-        let next = children.partition_point(|ix| self.analysis.process(*ix).start <= ended.start);
+        let next = children.partition_point(|ix| self.analysis.process(*ix).start <= started);
         let next = children.get(next).map(|ix| self.analysis.process(*ix));
         let is_given_time = || next.is_some_and(|next| label::program(next) == "sleep");
         let has_waited = || timed_out(process) || self.polls_after(ended.end, client);
@@ -388,6 +397,37 @@ impl Finder<'_> {
         found.filter(|ix| {
             let is_awaited = step.end <= process.start && !self.is_in_background(*ix);
             is_awaited && self.took_its_part(step, script)
+        })
+    }
+
+    /// The last step that failed before another step of its script, which failed by itself, and whose status the script
+    /// hardly ignored on purpose: it wrote data into a pipe, or it is a build right before the other step.
+    fn by_ignored_step(&self, last: ProcessIx, others: &[ProcessIx]) -> Option<ProcessIx> {
+        let process = self.analysis.process(last);
+        let script = process.parent?;
+        let shell = self.analysis.process(script);
+        if passes(shell) != Passes::Status || builds(process) {
+            return None;
+        }
+        let mut before = self.before_start(process, script).rev().take(NEAR);
+        let build = before
+            .find(|step| is_step(step))
+            .filter(|step| builds(step));
+        others.iter().copied().rev().find(|ix| {
+            let step = self.analysis.process(*ix);
+            let top = self.analysis.process(self.top_of_subshells(*ix));
+            let is_before = top.parent == Some(script) && top.end <= process.start;
+            let is_build = build.is_some_and(|build| build.pid == top.pid);
+            let is_written = || {
+                let reader = self.reader(top, shell);
+                reader.is_some_and(|reader| {
+                    let is_log = has_use(self.analysis.process(reader), UtilityUse::Report);
+                    let files = self.outputs(reader);
+                    let is_needed = files.iter().any(|file| needs(&process.argv, file));
+                    (is_needed || !is_log) && self.reads(reader, *ix)
+                })
+            };
+            is_before && self.took_its_part(step, script) && (is_build || is_written())
         })
     }
 

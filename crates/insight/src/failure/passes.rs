@@ -182,6 +182,25 @@ pub(super) fn is_report(process: &Process) -> bool {
     has_use(process, UtilityUse::Tidying) || has_use(process, UtilityUse::Report)
 }
 
+/// The words in the names and arguments of programs that undo what a script has set up, separated by spaces. A trap runs
+/// such a program after the failure that ended its shell.
+const UNDOES: &str = "clean cleanup destroy down kill purge remove rollback shutdown stop teardown umount undeploy unmount";
+
+/// The number of arguments in which a word of [UNDOES] is searched: of an interpreter, a script and its command.
+const UNDOING: usize = 4;
+
+/// Whether a word in the command line of a process says that the process undoes what a script has set up.
+pub(super) fn undoes(process: &Process) -> bool {
+    let args = process.argv.args().take(UNDOING);
+    let names = args.filter(|arg| !arg.starts_with(b"-") && !arg.contains(&b' '));
+    let mut names = names.filter_map(|arg| arg.rsplit(|byte| *byte == b'/').next());
+    !process.execs.is_empty()
+        && names.any(|name| {
+            let mut words = name.split(|byte| !byte.is_ascii_alphabetic());
+            words.any(|word| !word.is_empty() && words::has(UNDOES, word))
+        })
+}
+
 /// The programs whose failures recipes and scripts often ignore (`-mkdir out`), separated by spaces, in addition to the
 /// programs that answer questions.
 const IGNORED: &str = "cat chmod df du killall ln mkdir pkill rm rmdir touch umount unlink which";

@@ -62,18 +62,8 @@ impl Finder<'_> {
         if !decides(process) || !self.sure.own.has(ix) || self.tests.is_asked.contains(&ix) {
             return false;
         }
-        // `(cd sub && make) | tee log`
-        let (mut top, mut above) = (process, process.parent);
-        for _ in 0..SUBSHELLS {
-            let parent = above.map(|ix| self.analysis.process(ix));
-            let Some(parent) =
-                parent.filter(|subshell| fails(subshell) && subshell.execs.is_empty())
-            else {
-                break;
-            };
-            (top, above) = (parent, parent.parent);
-        }
-        let Some(parent) = above.map(|ix| self.analysis.process(ix)) else {
+        let top = self.analysis.process(self.top_of_subshells(ix));
+        let Some(parent) = top.parent.map(|ix| self.analysis.process(ix)) else {
             return false;
         };
         let is_read = match passes(parent) {
@@ -81,6 +71,17 @@ impl Finder<'_> {
             _ => label::program(parent) == "script",
         };
         parent.status == Some(0) && is_read
+    }
+
+    /// The outermost of the subshells that failed around a process, as in `(cd sub && make) | tee log`; the process
+    /// itself if there is none.
+    pub(super) fn top_of_subshells(&self, ix: ProcessIx) -> ProcessIx {
+        let above = self.analysis.ancestors(ix).take(SUBSHELLS);
+        let subshells = above.take_while(|ix| {
+            let subshell = self.analysis.process(*ix);
+            fails(subshell) && subshell.execs.is_empty()
+        });
+        subshells.last().unwrap_or(ix)
     }
 
     /// The process that a shell started right after another one, and that ran at the same time and succeeded right

@@ -59,13 +59,20 @@ impl Finder<'_> {
         let is_asked = is_question(child);
         let is_own = code(child) == code(parent);
         let may_be_passed = is_own && !(is_asked && code(child) == Some(1));
-        if may_be_passed || builds(child) || is_of_own_kind(child, parent) {
+        let is_error = || code(child) == Some(1) && is_of_own_kind(child, parent);
+        if may_be_passed || builds(child) || is_error() {
             return false;
         }
         let name = label::program(child);
-        let before = self.before_start(child, above).rev().take(NEAR);
-        let mut failed = before.filter(|earlier| {
-            let is_other = earlier.argv != child.argv && !earlier.execs.is_empty();
+        let before = || self.before_start(child, above).rev().take(NEAR);
+        // Between two tries of one command line, nothing else runs.
+        let is_step_between = |earlier: &Process| {
+            let mut between = before().take_while(|other| other.start > earlier.start);
+            between.any(|other| is_step(other) && other.argv != child.argv)
+        };
+        let mut failed = before().filter(|earlier| {
+            let is_no_try = earlier.argv != child.argv || is_step_between(earlier);
+            let is_other = is_no_try && !earlier.execs.is_empty();
             let was_waited_for = earlier.end <= child.start && earlier.start >= program(parent);
             is_other && was_waited_for && fails(earlier)
         });
