@@ -11,6 +11,7 @@ from failing_ninth import NINTH
 from failing_seventh import SEVENTH
 from failing_sixth import SIXTH
 from failing_tenth import TENTH
+from failing_twelfth import TWELFTH
 from plant import Plant
 
 BAD_C = "int main(void) { return undeclared; }\n"
@@ -970,5 +971,5 @@ FOURTH = {
         "",
     ),
 }
-PARTS = [FIRST, SECOND, THIRD, FOURTH, FIFTH, SIXTH, SEVENTH, EIGHTH, NINTH, TENTH, ELEVENTH]
+PARTS = [FIRST, SECOND, THIRD, FOURTH, FIFTH, SIXTH, SEVENTH, EIGHTH, NINTH, TENTH, ELEVENTH, TWELFTH]
 ALL = {name: plant for part in PARTS for name, plant in part.items()}
