@@ -5,7 +5,7 @@
 use tr_insight::imports::junit::Date;
 use tr_text::units;
 
-/// The number of nanoseconds in a second.
+/// A second, in the unit ns.
 const SECOND: i64 = 1_000_000_000;
 
 /// The names of the months in RFC 1123.

@@ -267,7 +267,7 @@ fn with_length(mut list: XmlAttributes<'_>) -> Result<(Attributes, Option<Length
     Ok((read, known))
 }
 
-/// The number of zeros at the ends of all lengths that cannot be chance: Go rounds to 10 ms and writes `0.300000`.
+/// So many zeros at the ends of all lengths cannot be chance: Go rounds to 10 ms and writes `0.300000`.
 const ZEROS: u32 = 4;
 
 /// Gives each element the finest unit of a last digit that any of their lengths has. Zeros that end all

@@ -14,8 +14,8 @@ const COLORS: usize = 8;
 /// The divisor of the axis: a bar shorter than one five-hundredth of it is merged with its short neighbours
 /// in the lane. So narrow a bar is two pixels of a page.
 const SHORT: u64 = 500;
-/// The divisor of the axis: a bar shorter than one fortieth of it has no name, because the part of a name
-/// that fits says nothing.
+/// The divisor of the axis: a bar shorter than one fortieth of the axis of the page has no name, because the
+/// part of a name that fits says nothing.
 const NAMED: u64 = 40;
 /// The largest number of lanes of a run.
 const LANES: usize = 40;

@@ -186,7 +186,8 @@ pub(super) fn is_report(process: &Process) -> bool {
 /// such a program after the failure that ended its shell.
 const UNDOES: &str = "clean cleanup destroy down kill purge remove rollback shutdown stop teardown umount undeploy unmount";
 
-/// The number of arguments in which a word of [UNDOES] is searched: of an interpreter, a script and its command.
+/// The number of arguments in which a word of [UNDOES] is searched. A guess: an interpreter, a script, its command
+/// and one option.
 const UNDOING: usize = 4;
 
 /// Whether a word in the command line of a process says that the process undoes what a script has set up.
