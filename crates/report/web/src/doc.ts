@@ -2,27 +2,27 @@
 // `TR_UPDATE=1 cargo test --test page_data`: do not edit.
 
 export interface Document {
-  /** The layout's version; the same file has the page that reads it. */
+  /** The version of the layout of the data. The same file has the page that reads it. */
   version: number;
   trace: Trace;
   totals: Totals;
-  /** The time by the number of tasks on a CPU. */
+  /** The time in which exactly n tasks were on a CPU, by n. */
   concurrency: number[];
   concurrency_unknown: number;
-  /** The shares of the CPU time, in words. */
+  /** The shares of the machine's CPU time, as text. */
   shares: string[];
-  /** The shares of the CPU time, in nanoseconds. */
+  /** The shares of the machine's CPU time, in nanoseconds. */
   cpu_time: Shares;
   warnings: string[];
   failures: FailureRows;
-  /** `None`: no time is known. */
+  /** The verdict on the whole build; `None` if no time is known. */
   verdict: VerdictRow | null;
   advice: Change[];
   combined: string | null;
   anomalies: string[];
   clocks: string[];
   strings: string[];
-  /** Times of single processes have three digits. */
+  /** Whether times of single processes are rounded to three digits. */
   rounded: boolean;
   processes: Processes;
   threads: Threads;
@@ -30,21 +30,21 @@ export interface Document {
   path: Path | null;
   path_title: string;
   steps: Steps;
-  /** The step that could tell its tests. */
+  /** The name of a step that could show its tests but does not, if there is one. */
   untold: string | null;
   /** The number of failed tests of runners' files that have no place in the recording. */
   unplaced_failed: number;
-  /** The columns of what the wall time of a step went to. */
+  /** The names of the columns for the uses of a step's wall time. */
   uses: string[];
   connections: Connections;
-  /** The number of connections, if some are left out. */
+  /** The number of all connections, if some are left out. */
   connections_of: number;
   counters: Counters;
   /** The names of the states of a thread. */
   states: [string, string, string, string, string];
   kinds: [string, number, number | null][];
   segments: Sizes;
-  /** The sizes of the stacks, for a recording with stacks. */
+  /** The sizes of the data about stacks, for a recording with stacks. */
   stacks?: StackSizes;
 }
 
@@ -205,12 +205,12 @@ export interface Execs {
 
 export interface Path extends Pieces {
   from: number;
-  /** The name, the time, the number of stays, and the place in `states`. */
+  /** The kinds of use of the path's time, by program: the name, the time in nanoseconds, the number of stays on the path, and the place in `states` of each. */
   shares: [string, number, number, number][];
   owners: Owner[];
-  /** The path by step says more than the path by program. */
+  /** Whether the path is shown by step, because that says more than by program. */
   by_step: boolean;
-  /** The waits on the critical path, the longest first. */
+  /** The kinds of waits on the critical path, the longest first. */
   waits: Wait[];
 }
 
