@@ -1,4 +1,4 @@
-//! What a process has from its ancestors.
+//! Computes values for processes from the values of their ancestors.
 
 use tr_analyze::arena::Arena;
 use tr_analyze::model::{Analysis, ProcessIx};

@@ -1,11 +1,10 @@
-//! Our figures beside the kernel's: each task that ended has its run time and its
-//! context switches from the kernel, which the events must give as well.
+//! Compares the figures that tr computes from events with the kernel's own: for each task that ended, the kernel
+//! counted the run time and the context switches.
 //!
-//! The two run times differ by design. The kernel charges a switch from its run
-//! queue's clock on, so that the few µs in which it picks the next task count for
-//! that task (`set_next_entity`). The event's timestamp is later
-//! (`trace_sched_switch` in `__schedule`), so that they count for the previous
-//! task. And `rq_clock_task` leaves out interrupts and steal time.
+//! The two run times differ by design. The kernel charges a switch from its run queue's clock on, so that the few µs
+//! in which it picks the next task count for that task (`set_next_entity`). The event's timestamp is later
+//! (`trace_sched_switch` in `__schedule`), so that they count for the previous task. And `rq_clock_task` leaves out
+//! interrupts and steal time.
 
 use serde::Serialize;
 use tr_analyze::model::{Analysis, KernelFigures, Thread, Times};

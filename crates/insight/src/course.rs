@@ -26,8 +26,8 @@ pub(crate) fn parts(analysis: &Analysis) -> Vec<(Ktime, Ktime)> {
         .collect()
 }
 
-/// The largest memory of all processes together at the samples in and next to each part, in bytes; empty if a part
-/// has none.
+/// The largest memory of all processes together in each part of the recording, at the samples in the part and next to
+/// it, in bytes; empty if a part has none.
 pub fn memory(analysis: &Analysis) -> Vec<u64> {
     let samples = Samples::of(analysis);
     let parts = parts(analysis).into_iter();

@@ -6,8 +6,8 @@ use tr_analyze::share;
 /// The share of the time in which the job wants at most the stated number of CPUs, in percent. A guess: with all of
 /// the time, one short burst would size the machine. Seven real jobs ran on the proposed sizes (`size.py`).
 pub const MOST_OF_THE_TIME_PERCENT: u64 = 90;
-/// A number of CPUs would do if the build takes at most this share longer on them, in percent. A guess: less is
-/// within the noise of most builds. Seven real jobs ran on the proposed sizes (`size.py`).
+/// A smaller number of CPUs is enough if the build takes at most this share longer on them, in percent. A guess: less
+/// is within the noise of most builds. Seven real jobs ran on the proposed sizes (`size.py`).
 const LONGER_PERCENT: u64 = 5;
 
 /// The CPUs that a job used.
@@ -15,9 +15,11 @@ const LONGER_PERCENT: u64 = 5;
 pub struct CpuNeed {
     /// The number of CPUs that the job could use.
     pub available: u64,
-    /// The number of CPUs that the job wanted at most in [`MOST_OF_THE_TIME_PERCENT`] of its time without other tasks.
+    /// The number of CPUs that the job did not exceed in [`MOST_OF_THE_TIME_PERCENT`] of its time, if it had run
+    /// without other tasks.
     pub wanted: u64,
-    /// The smallest number of CPUs that would do, of powers of two, or the available ones.
+    /// The smallest number of CPUs on which the build would take hardly longer: a power of two, or the number of
+    /// available CPUs.
     pub enough: u64,
     /// The simulated time of the build on the available CPUs without other tasks, in ns.
     pub on_available: u64,
@@ -51,9 +53,9 @@ impl CpuNeed {
     }
 }
 
-/// The number of CPUs, of the available ones, that a job wanted at most in [`MOST_OF_THE_TIME_PERCENT`] of the time of
-/// a simulated run. Beside other tasks the recorded times are longer: tasks that work one after the other wait for
-/// their CPUs at once.
+/// The number of CPUs that a job did not exceed in [`MOST_OF_THE_TIME_PERCENT`] of the time of a simulated run, and at
+/// most the available ones. Beside other tasks the recorded times are longer: tasks that work one after the other wait
+/// for their CPUs at once.
 pub(crate) fn wanted(available: u64, run: &Done) -> Option<u64> {
     let demand = &run.demand;
     let known = demand

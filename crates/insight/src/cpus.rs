@@ -1,4 +1,4 @@
-//! The time of each CPU: this build's, others', idle.
+//! The time of each CPU: for this build's tasks, for other tasks, and idle.
 
 use std::collections::{BTreeMap, HashMap};
 
@@ -29,7 +29,7 @@ pub struct Cpu {
     pub switches: u64,
     /// The number of involuntary switches away from recorded threads.
     pub involuntary: u64,
-    /// The number of times that a recorded thread moved here from another CPU.
+    /// The number of times that a recorded thread moved to this CPU from another one.
     pub migrations: u64,
     /// The number of times that tasks outside of this build preempted a thread of this build.
     pub preempted: u64,

@@ -1,4 +1,5 @@
-//! The jobs that a job needs, by their command lines: one names a file that another one makes.
+//! Finds the jobs that a job needs by their command lines: a job needs another one if it names a file that the other
+//! one makes.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use tr_programs::changes;
@@ -73,10 +74,11 @@ pub fn follow(facts: &Facts<'_>) -> BTreeSet<String> {
 /// a part of all jobs above it. A bound of the work.
 const DEEP: usize = 64;
 
-/// The jobs that a job needs: certainly, probably, and in the worst case.
+/// The jobs that a job needs: those that it certainly needs, those that it probably needs, and those that it needs in
+/// the worst case.
 type After = [BTreeSet<ProcessIx>; 3];
 
-/// The jobs that name a file which other jobs make. Each is listed with these other jobs.
+/// The jobs that name files which other jobs make. Each is listed with the jobs that make its files.
 pub fn needs(facts: &Facts<'_>) -> Vec<(ProcessIx, Vec<ProcessIx>)> {
     let tools = tools(facts);
     let jobs = tools.jobs.iter().zip(after(facts, &tools));

@@ -104,7 +104,7 @@ pub fn full(meta: &Metadata, summary: &Summary, end: Ktime) -> Option<String> {
     Some(text)
 }
 
-/// The recording ended while COMMAND ran, so the figures are of a part of it.
+/// Whether the recording ended while COMMAND ran, so that the figures are of a part of COMMAND.
 ///
 /// An import may know that COMMAND ended without knowing its status.
 pub fn is_unfinished(analysis: &Analysis) -> bool {

@@ -97,11 +97,12 @@ pub struct Failure {
     pub above: Vec<Failure>,
     /// Whether the failure before this one in `above` is only one possible reason for this failure.
     pub perhaps: bool,
-    /// Whether this failure is COMMAND's, in `above`, although COMMAND's exit status shows no failure.
+    /// Whether this failure, in the list `above` of another one, is COMMAND's although COMMAND's exit status shows no
+    /// failure.
     pub is_hidden: bool,
-    /// Whether the kernel killed descendants of the process at once with it.
+    /// Whether the kernel killed descendants of the failed process together with it, for lack of memory.
     pub with_descendants: bool,
-    /// The time of the failure.
+    /// The time at which the process or step failed.
     at: Ktime,
     /// The failed step, if it is a step that failed.
     step: Option<StepIx>,
@@ -142,7 +143,7 @@ impl Failure {
         format!("{}{descendants}{hidden}", self.end)
     }
 
-    /// The reason that delayed the process or step, if it can be the reason of its failure, too.
+    /// The reason that delayed the process or step, if it can be the reason for its failure as well.
     pub fn held_by(&self) -> Option<String> {
         let held = self.held.as_ref().filter(|_| self.was_late);
         held.map(Held::to_string)
@@ -176,8 +177,8 @@ pub struct Failures {
     pub calm: Vec<ProcessIx>,
 }
 
-/// The largest number of failures that led to COMMAND's failure, beside the best explanation, that are reported with
-/// their consequences.
+/// The largest number of failures that are reported beside the best explanation of COMMAND's failure. Each also led to
+/// COMMAND's failure and is reported with its consequences.
 const BRANCHES: usize = 100;
 
 /// The largest number of failures without known consequences that are named. A guess: as many as a reader takes in at
@@ -248,7 +249,7 @@ impl Failures {
     }
 }
 
-/// The order and the words of a recording's failures.
+/// The search for a recording's failures that are reported, and their order.
 impl Finder<'_> {
     fn all(&self, failed: &[ProcessIx], judged: &StepVerdicts<'_>) -> Failures {
         let chosen: BTreeSet<ProcessIx> = failed.iter().copied().collect();
@@ -420,8 +421,8 @@ impl Finder<'_> {
         cause.map_or(Vec::new(), |cause| cause.above)
     }
 
-    /// The other failures that led to COMMAND's and are not in `told`, such as those of jobs that ran at
-    /// once. Each begins with the failure that explains it and ends with COMMAND.
+    /// Further chains of failures that led to COMMAND's failure and whose processes are not in `told`, such as those
+    /// of jobs that ran at once. Each begins with the failure that explains it and ends with COMMAND.
     fn branches(
         &self,
         chosen: &BTreeSet<ProcessIx>,

@@ -1,4 +1,4 @@
-//! Log2 histograms of durations in µs.
+//! Histograms of durations, whose slots double in length.
 
 use serde::Serialize;
 use tr_format::event::CpuId;
@@ -10,11 +10,11 @@ use crate::members::Collect;
 pub struct Hist {
     lengths: Vec<u64>,
     total: u64,
-    /// The durations without a known start or end: their number, and the sum of their lower bounds in nanoseconds.
+    /// The durations whose start or end is not known: their number, and the sum of their lower bounds in nanoseconds.
     cut: (u64, u64),
 }
 
-/// A slot of a histogram.
+/// A slot of a histogram of durations.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 pub struct Slot {
     /// The shortest duration of the slot, in whole µs.

@@ -45,7 +45,7 @@ pub fn state(kind: Kind) -> usize {
     }
 }
 
-/// A column of a table with times of the critical path.
+/// A column of a table that divides times of the critical path by kind.
 pub struct Column {
     /// The title of the column in text.
     pub title: &'static str,
@@ -54,8 +54,8 @@ pub struct Column {
     pub kinds: &'static [Kind],
 }
 
-/// The columns of a table with times of the critical path. Each kind is in one of them. The state is not known of time
-/// that totals do not divide.
+/// The columns of a table with times of the critical path. Each kind is in one of them. Time that a recording of
+/// totals does not divide has the column for an unknown state.
 pub const COLUMNS: [Column; 7] = [
     column("CPU", &[Kind::OnCpu], "on_cpu"),
     column(RUN_QUEUE, &[Kind::RunQueue], "run_queue"),
@@ -99,7 +99,7 @@ impl Column {
     }
 }
 
-/// Whether a recording whose times have this basis shows the time of a kind.
+/// Whether a recording whose times come from this source (events, totals or run times) shows the time of a kind.
 pub fn is_told(kind: Kind, basis: Basis) -> bool {
     match basis {
         Basis::Events => true,
@@ -108,7 +108,7 @@ pub fn is_told(kind: Kind, basis: Basis) -> bool {
     }
 }
 
-/// The kinds of a step's time: it is known, or it is not.
+/// The kinds of time that occur in a recording with events, which divide a step's time.
 pub fn of_steps() -> impl DoubleEndedIterator<Item = Kind> + Clone {
     let known = |kind: &Kind| !matches!(kind, Kind::SleepOrBlocked | Kind::Lived);
     Kind::ALL.into_iter().filter(known)

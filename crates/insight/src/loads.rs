@@ -26,7 +26,8 @@ named! {
     }
 }
 
-/// The facts that the machine withheld from a recording, and the system calls that were recorded.
+/// The CPU time and other resources that the machine withheld from a recorded build, and the system calls that were
+/// recorded.
 #[derive(Clone, Debug, Default)]
 pub struct Loads {
     /// The time of each load in nanoseconds.

@@ -45,7 +45,8 @@ pub fn path_of(view: &View<'_>) -> Result<CriticalPath, NoPath> {
     critical_path::critical_path(analysis, ProcessIx(at.ok_or(NoPath::NotThere)?))
 }
 
-/// A use of the critical path's time: a kind of time, divided by program where the program says more than the kind.
+/// A use of the critical path's time: a kind of time, and the program or the other end if these say more than the
+/// kind.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Part {
     pub kind: Kind,
@@ -130,7 +131,7 @@ pub struct Share {
     pub time: u64,
     /// The number of times that the path stays with a thread; for sleeps, their number.
     pub count: u64,
-    /// The program that ended the waits, if it is not recorded.
+    /// The name of the program that ended the waits, if that program is not recorded.
     pub by: Option<String>,
 }
 

@@ -1,4 +1,4 @@
-//! The CPUs' time, divided by who had them.
+//! Divides the time of the CPUs among those who had them.
 
 use tr_analyze::machine::Samples;
 use tr_analyze::model::Analysis;
@@ -65,7 +65,7 @@ impl CpuShares {
         }
     }
 
-    /// The shares if every task of the machine is recorded.
+    /// The shares in a recording of every task of the machine.
     fn of_all(self, analysis: &Analysis) -> CpuShares {
         let own = Own::of(analysis);
         let (mut build, mut others) = (0u64, 0u64);

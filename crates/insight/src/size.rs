@@ -39,7 +39,7 @@ pub struct RunnerSize {
     pub disk: Option<DiskNeed>,
 }
 
-/// The free space of the file system in which the command began, in bytes. Other tasks may use it, too.
+/// The free space of the file system in which the recorded command began, in bytes. Other tasks may use it, too.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct DiskNeed {
     /// The least free space that was read, in bytes.
@@ -51,13 +51,14 @@ pub struct DiskNeed {
 /// The memory that all processes of a job used together, in bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct MemoryNeed {
-    /// A lower bound of the peak: the largest reading, or the largest resident set of one process if that is larger.
+    /// A lower bound of the largest memory in bytes: the largest reading, or the largest resident set of one process
+    /// if that is larger.
     pub at_least: u64,
-    /// An upper bound of the peak; `None` if the largest resident set of a process is not known.
+    /// An upper bound of the largest memory in bytes; `None` if the largest resident set of a process is not known.
     pub at_most: Option<u64>,
-    /// The memory that the job could use: the limit of its cgroup, or the memory of the machine.
+    /// The memory in bytes that the job could use: the limit of its cgroup, or the memory of the machine.
     pub available: Option<u64>,
-    /// The largest memory of COMMAND's cgroup in the span. It includes the pages of files.
+    /// The largest memory in bytes that COMMAND's cgroup had in the recording. It includes the pages of files.
     pub with_files: Option<u64>,
     /// The smallest memory in bytes with which the job would have run; `None` without a bound, or if the job was killed
     /// or failed.
@@ -166,7 +167,7 @@ fn is_done(analysis: &Analysis) -> bool {
     status.is_some_and(|status| !exit::failed(Some(status)))
 }
 
-/// The smallest proposed size in bytes that has the margin above a need.
+/// The smallest proposed size in bytes that is larger than a need in bytes by the margin.
 fn enough(need: u64) -> Option<u64> {
     let wanted = need.checked_add(need / 100 * MARGIN_PERCENT)?;
     let sizes =
@@ -177,7 +178,7 @@ fn enough(need: u64) -> Option<u64> {
 /// A span in which a program holds an amount of memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct HeldMemory {
-    /// The beginning and the end of the span in nanoseconds.
+    /// The beginning (`from`) and the end (`to`) of the span in nanoseconds.
     pub from: u64,
     pub to: u64,
     pub bytes: u64,

@@ -1,4 +1,4 @@
-//! What reports are asked for, and of which processes.
+//! The options of a report, and the processes that it covers.
 
 use tr_analyze::arena::Arena;
 use tr_analyze::model::{Analysis, Process, ProcessIx, ThreadIx};
@@ -77,7 +77,7 @@ impl<'a> View<'a> {
             .flat_map(|process| process.threads.iter().copied())
     }
 
-    /// The first of these rows, as many as CSV and JSON have.
+    /// The first of these rows of a report, as many as `--top` asks for, otherwise all.
     pub fn asked<'r, T>(&self, rows: &'r [T]) -> impl Iterator<Item = &'r T> + use<'r, T> {
         rows.iter().take(self.ask.most())
     }

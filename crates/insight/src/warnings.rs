@@ -1,5 +1,5 @@
-//! What makes a recording's numbers incomplete, and how it was made: one list, which text,
-//! Markdown, the page and JSON have above the numbers.
+//! The reasons why a recording's numbers are incomplete, and how it was made. Text, Markdown, the page and JSON have
+//! this list above the numbers.
 
 use std::collections::BTreeSet;
 
@@ -52,7 +52,7 @@ pub fn warnings(recording: &Recording) -> Vec<String> {
     said
 }
 
-/// Containers whose client is not known.
+/// The line about processes of containers that are not recorded, because their client is not known.
 fn not_recorded(analysis: &Analysis) -> Option<String> {
     let count = analysis.containers.not_recorded;
     (count > 0).then(|| {
@@ -75,7 +75,7 @@ fn seconds(start: Ktime, time: Ktime) -> String {
 /// The possible reasons why a file ends before its recording did. The file does not show which one applies.
 pub const CUT: &str = "the disk was full, or the recorder was killed";
 
-/// The recording, or its analysis, ended early.
+/// The line that says that the recording, or its analysis, ended early.
 fn cut(analysis: &Analysis) -> Option<String> {
     let quality = &analysis.quality;
     if let Some(why) = &quality.stopped {

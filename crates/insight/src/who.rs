@@ -1,4 +1,4 @@
-//! Names of recordings, wakers and preempting tasks.
+//! The names of recordings and of tasks, also of tasks that woke or preempted others.
 
 use std::collections::BTreeSet;
 

@@ -1,4 +1,4 @@
-//! Fewer CPUs than the machine has, which the command has given itself.
+//! The case that the command has restricted itself to fewer CPUs than the machine has, for example by `taskset`.
 
 use std::collections::BTreeMap;
 
@@ -24,8 +24,8 @@ pub(super) struct Affinity {
 }
 
 impl Affinity {
-    /// The program, if its limit decides about all of the build's work. `own`: the time of the build on all CPUs of its
-    /// own, in nanoseconds.
+    /// The program, if its limit decides about all of the build's work. `own`: the time that the build takes if it has
+    /// all CPUs for itself, in nanoseconds.
     pub fn of(facts: &Facts<'_>, schedule: &Schedule, own: u64) -> Option<Affinity> {
         let mut all = facts.all();
         let (group, execution) =

@@ -51,10 +51,11 @@ pub struct Advice {
     /// The evidence for the advice, in words: the tasks and their time.
     pub finding: String,
     pub action: String,
-    /// The wall time in nanoseconds that the change saves: the least, as far as a least is known, and the most.
+    /// The least wall time in nanoseconds that the change saves; 0 if no least is known. `gain` is the most that it
+    /// saves.
     pub at_least: u64,
     pub gain: u64,
-    /// The span of the recording in which the evidence lies.
+    /// The beginning (`from`) and the end (`to`) of the span of the recording in which the evidence lies.
     pub from: Ktime,
     pub to: Ktime,
     /// The processes that are the evidence for the advice, in the order of their starts.
@@ -78,11 +79,11 @@ pub(crate) struct Candidate {
     pub(super) action: String,
     /// The time that a simulation leaves out to find how much the change can save.
     pub(super) without: Without,
-    /// A bound that follows from the rule.
+    /// The most that the change can save in nanoseconds, as the rule that proposes it says.
     pub(super) cap: u64,
-    /// Jobs that the change runs at once: their work remains.
+    /// The jobs that the change runs at once. The time that they take remains.
     pub(super) jobs: Vec<Jobs>,
-    /// Whether the change is another number of jobs.
+    /// Whether the change is to run another number of jobs at once.
     pub(super) number: bool,
     /// Whether the work remains to be done after the change, at other times or by several tasks.
     pub(super) stays: bool,
@@ -91,7 +92,7 @@ pub(crate) struct Candidate {
     /// Whether the change also removes time that is not on the critical path, while another candidate removes only the
     /// time on the path.
     pub(super) beside: bool,
-    /// The executions that are the evidence.
+    /// The executions that are the evidence for the change.
     pub(super) evidence: Vec<Group>,
 }
 
@@ -132,7 +133,8 @@ impl Candidate {
 }
 
 impl Kind {
-    /// The divisor of the build's time on CPUs of its own: a change that saves less than this part of it has no line.
+    /// The smallest part of the build's time that a change of this kind must save to be shown, as a divisor. It
+    /// divides the time that the build takes on CPUs that it has for itself.
     pub(super) fn least(self) -> u64 {
         match self {
             Kind::Sleep
@@ -148,8 +150,8 @@ impl Kind {
         }
     }
 
-    /// The part of the time that remains after the change, in thousandths: at best, and at worst as far as experience
-    /// shows. 1000 at worst means that the change may save nothing.
+    /// The part of the affected time that remains after a change of this kind, in thousandths: at best, and at worst
+    /// as far as experience shows. 1000 at worst means that the change may save nothing.
     pub(super) fn remains(self) -> (u64, u64) {
         let worst = match self {
             // A linker that is twice as fast.

@@ -5,14 +5,14 @@ use tr_analyze::schedule::{Changes, Effect, Schedule};
 use super::candidate::Advice;
 use tr_text::units;
 
-/// The forecast for several changes at once: their gains do not add up. Times in ns.
+/// The forecast for several changes at once: their gains do not add up. The times are in nanoseconds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Combined {
-    /// The number of the changes, the first ones of the list.
+    /// The number of changes that the forecast is for. These are the first ones of the list.
     pub changes: usize,
-    /// The simulated time in nanoseconds of the unchanged build on CPUs of its own.
+    /// The simulated time in nanoseconds of the unchanged build on CPUs that it has for itself.
     pub from: u64,
-    /// The time with the changes at best, and at worst, in nanoseconds.
+    /// The build's simulated time with the changes, at best and at worst, in nanoseconds.
     pub to: (u64, u64),
 }
 
@@ -37,9 +37,9 @@ impl Combined {
     }
 }
 
-/// The forecasts for the first two changes together, for the first three, and so on. The worst case leaves out a change
-/// that may save nothing. `own` is the simulated time without changes; `alone` is the time on CPUs of its own that the
-/// verdict shows.
+/// The forecasts for the first two changes together, for the first three, and so on. The worst case leaves out a
+/// change that may save nothing. `own` is the simulated time without changes; `alone` is the time that the build takes
+/// on CPUs that it has for itself, as the verdict shows it.
 pub(super) fn combined(
     schedule: &Schedule,
     own: u64,

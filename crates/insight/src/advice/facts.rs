@@ -1,4 +1,4 @@
-//! The facts that the rules share.
+//! The facts about a recorded build that all rules of advice use.
 
 use std::cell::OnceCell;
 use std::cmp::Reverse;
@@ -251,7 +251,7 @@ impl<'a> Facts<'a> {
         }
     }
 
-    /// The sum of the times of all groups, and the group with the longest time.
+    /// The sum of the times of all groups in nanoseconds, and the group that has the longest time.
     pub fn longest(&self, times: &BTreeMap<Group, u64>) -> Option<(u64, Group)> {
         let sum = times.values().copied().fold(0, u64::saturating_add);
         let longest = times
@@ -383,7 +383,7 @@ impl<'a> Facts<'a> {
             .fold(0, u64::saturating_add)
     }
 
-    /// The time in which an execution ran and no other task could, in ns.
+    /// The time in nanoseconds in which an execution ran while no other task of the build was able to run.
     pub fn alone(&self, group: Group) -> u64 {
         let sums = self.parallelism.alone_by_group.get(&group);
         sums.map_or(0, |sums| sums.serial)

@@ -152,7 +152,7 @@ pub(super) fn fetches(facts: &Facts<'_>) -> Vec<Candidate> {
     by_program.into_iter().filter_map(candidate).collect()
 }
 
-/// The words for the servers that did not answer, and the words for the change that is advised.
+/// The words that name the servers which did not answer, and the words for the change that is advised.
 fn silence(who: &BTreeSet<Silent>, remotes: &Remotes) -> (String, String) {
     let servers = who
         .iter()

@@ -40,7 +40,7 @@ struct Job {
     group: Group,
 }
 
-/// A job with the program that used most of its CPU time.
+/// A job, and the name of the program that used most of its CPU time.
 type NamedJob<'f> = (&'f str, Job);
 
 /// The children of each execution that could be jobs of their own, by the execution that started them.
@@ -133,8 +133,8 @@ fn is_independent(facts: &Facts<'_>, owner: Group, program: &str) -> bool {
     takes || is_runner(facts, owner) || command_line::role_of(program) == Some(Role::Compiler)
 }
 
-/// Whether the children of a script only handle files. One call for all files would do the work of all of them, and
-/// running them at once gains little.
+/// Whether the children of a script only handle files, such as `cp`. A single call for all files would do their work,
+/// so that running them at once gains little.
 fn is_cheap(facts: &Facts<'_>, owner: Group, program: &str) -> bool {
     facts.is_shell(owner) && command_line::handles_files(program)
 }
@@ -333,7 +333,8 @@ pub(super) struct Row {
     by_load: bool,
     /// Whether running more of the jobs at once may save nothing.
     unsure: bool,
-    /// The time in which at least one of the jobs ran, and the part of it that more jobs at once may save.
+    /// The time in nanoseconds in which at least one of the jobs ran. The next field is the part of it that more jobs
+    /// at once may save.
     length: u64,
     pub cap: u64,
     groups: Vec<Group>,
@@ -469,7 +470,8 @@ fn of_rows(facts: &Facts<'_>, program: &str, rows: &[Row]) -> Option<Candidate> 
     })
 }
 
-/// The largest number of jobs that ran at once. A job may overlap with the next one by a millisecond.
+/// The largest number of jobs that ran at once. Jobs that overlap by a millisecond or less count as one after the
+/// other.
 fn at_once(jobs: &[Job]) -> u64 {
     let mut steps: Vec<(Ktime, i64)> = Vec::new();
     for job in jobs {

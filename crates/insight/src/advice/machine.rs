@@ -1,4 +1,4 @@
-//! The machine: CPU time that the build did not get.
+//! The advice about the machine: the CPU time that the build wanted and did not get.
 
 use tr_analyze::critical_path::Kind as Time;
 use tr_analyze::machine::{samples_are_of_recorded_cpus, throttled_containers, withheld, Samples};
@@ -43,7 +43,7 @@ const CONTENDED: u64 = 20;
 const FOREIGN: u64 = 10;
 
 impl WithheldTime {
-    /// `own`: the time that the build takes on CPUs of its own.
+    /// `own`: the time in nanoseconds that the build takes on CPUs that it has for itself.
     pub fn new(facts: &Facts<'_>, own: u64) -> WithheldTime {
         let (starved, wanted, waiting) = starved(facts);
         let machine = withheld(facts.analysis);

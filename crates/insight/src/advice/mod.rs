@@ -62,12 +62,12 @@ pub struct BuildAdvice {
     pub changes: Vec<Advice>,
     /// The most that all changes save together, if that is less than their sum, in nanoseconds.
     pub together: Option<u64>,
-    /// The first two changes together, the first three, and so on.
+    /// The forecasts for the first two changes together, for the first three, and so on.
     combined: Vec<Combined>,
-    /// For a build without any change: its time, and the least time that these CPUs need for it, in
-    /// nanoseconds.
+    /// For a build without any change: the time that it takes, and the least time in which its CPUs can do its work,
+    /// in nanoseconds.
     pub nothing: Option<(u64, u64)>,
-    /// The CPUs that the build used, and how many would do.
+    /// The CPUs that the build used, and the number of CPUs that would be enough.
     pub cpus: Option<CpuNeed>,
     /// The mean number of CPUs that the build used in each of the [`course::PARTS`] of the time, in hundredths; empty
     /// for a short recording.
@@ -81,7 +81,8 @@ impl BuildAdvice {
         self.combined.iter().take_while(of).last().copied()
     }
 
-    /// The changes that can be made. The CPU time that other tasks took belongs to the verdict.
+    /// The changes that can be made. Advice about the CPU time that other tasks took is not among them, because the
+    /// verdict shows it.
     pub fn to_change(&self) -> impl Iterator<Item = &Advice> {
         self.changes
             .iter()

@@ -1,4 +1,4 @@
-//! Sleeps on the critical path.
+//! Advice on programs that sleep on the critical path.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -237,8 +237,8 @@ fn timed_wait(facts: &Facts<'_>, process: &Process, end: Ktime) -> Option<Stretc
     timed.max_by_key(Stretch::length)
 }
 
-/// Advice on the longest sleeps of one process if the path has none: beside other tasks the work on the path takes longer
-/// than these sleeps, and on CPUs of its own it does not.
+/// Advice on the longest sleeps of one process if no sleep is on the critical path. Beside other tasks the work on the
+/// path takes longer than these sleeps, but on CPUs that the build has for itself it does not.
 fn off_path(facts: &Facts<'_>) -> Option<Candidate> {
     let mut by_sleeper: BTreeMap<ProcessIx, Beside> = BTreeMap::new();
     let (from, to) = (facts.path.from, facts.path.to);
@@ -272,7 +272,7 @@ fn off_path(facts: &Facts<'_>) -> Option<Candidate> {
     })
 }
 
-/// The sleeps of one process beside the path.
+/// The sleeps of one process that are not on the critical path.
 struct Beside {
     /// The execution that decided on the longest of the sleeps.
     by: Group,
@@ -291,8 +291,8 @@ const LONGER: u64 = 4;
 /// threads.
 const BESIDE: (usize, usize) = (200, 10_000);
 
-/// Advice on sleeps together with those of another process at the same time: a client that tries again and again while
-/// its server still sleeps saves nothing without its own sleeps alone.
+/// Advice on the sleeps of one process together with the sleeps of another process at the same time. For example, a
+/// client that tries again and again while its server still sleeps saves nothing without its own sleeps alone.
 fn with_sleeps_beside(facts: &Facts<'_>, naps: &[Naps], alone: &Candidate) -> Option<Candidate> {
     if alone.kind != Kind::Sleep {
         return None;
@@ -349,7 +349,8 @@ fn with_sleeps_beside(facts: &Facts<'_>, naps: &[Naps], alone: &Candidate) -> Op
     })
 }
 
-/// Adds the sleeps of an execution in a time that a timer ended, to those of the process that decided about them.
+/// Adds the sleeps of an execution between two times, as far as a timer ended them, to the sleeps of the process that
+/// decided to sleep.
 fn add_sleeps(
     facts: &Facts<'_>,
     group: Group,
@@ -392,8 +393,8 @@ fn add_sleeps(
     }
 }
 
-/// The advice on the sleeps of some processes, all of which are in loops, or none. `of_others`: the
-/// executions on the path whose sleeps another line reports.
+/// The advice on the sleeps of some processes, if their sleeps are long enough. Either all of these sleeps are in
+/// loops or none. `of_others` tells whether another line of advice reports the sleeps of an execution.
 fn of_naps(
     facts: &Facts<'_>,
     naps: &[Naps],
@@ -456,11 +457,11 @@ fn of_naps(
     })
 }
 
-/// The divisor of the longest sleeps from which on other sleeps are reported beside them. A guess: with a larger
-/// part, a line would name a sleeper whose end changes nothing.
+/// The divisor of the longest sum of sleeps of a process. Another process's sleeps are reported beside it if their sum
+/// is at least this part of it. A guess: with a larger part, a line would name a sleeper whose end changes nothing.
 const SMALL: u64 = 20;
 
-/// The sum of some sleeps, in ns.
+/// The sum of the lengths of some sleeps, in nanoseconds.
 fn sum<'s>(slept: impl IntoIterator<Item = &'s Nap>) -> u64 {
     let lengths = slept.into_iter().map(Nap::length);
     lengths.fold(0, u64::saturating_add)

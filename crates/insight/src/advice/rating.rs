@@ -1,4 +1,5 @@
-//! The candidates that gain enough for a line, and of several for one part of the path the most specific one.
+//! Chooses the candidates for advice that gain enough for a line. Of several candidates for one part of the critical
+//! path, the most specific one is chosen.
 
 use std::collections::BTreeSet;
 
@@ -15,8 +16,8 @@ use super::machine::WithheldTime;
 /// The least gain that is worth a change, in ns. One of 52 recorded builds had a line of no use for 0.8 ms.
 pub(super) const WORTH: u64 = 20_000_000;
 
-/// The candidates that save enough, and the most of the numbers of jobs that are not advised here. `own`: the
-/// simulated time without changes.
+/// The candidates that save enough for a line of advice, and, of the candidates that are not shown because other tasks
+/// have the CPUs, the one that saves most. `own`: the simulated time of the build without changes, in nanoseconds.
 pub(super) fn rated(
     facts: &Facts<'_>,
     candidates: Vec<Candidate>,
@@ -82,10 +83,10 @@ pub(super) fn rated(
     Ok((rated, silenced))
 }
 
-/// A number of jobs that is not advised beside other tasks or under a quota.
+/// The change to another number of jobs that is not advised beside other tasks or under a quota.
 pub(super) struct Silenced {
     pub action: String,
-    /// The largest time in nanoseconds that the change saves on CPUs of its own.
+    /// The largest time in nanoseconds that the change saves if the build has its CPUs for itself.
     pub gain: u64,
 }
 

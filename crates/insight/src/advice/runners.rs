@@ -107,14 +107,14 @@ fn slowest_test(facts: &Facts<'_>) -> Option<Candidate> {
     })
 }
 
-/// The least time in ns that tests which take so long one after the other take on some CPUs. `each`: the time
-/// that a test costs whoever hands it out.
+/// The least time in nanoseconds that tests take on `cpus` CPUs, if they take `time` one after the other. `each`: the
+/// time in nanoseconds that the process which hands out the tests needs for one test.
 fn at_once_least(time: u64, cpus: u64, told: TestTimes, each: u64) -> u64 {
     let handed = told.count.saturating_mul(each);
     (time / cpus.max(1)).max(told.longest).max(handed).min(time)
 }
 
-/// A test runner that runs all tests itself, one after the other.
+/// Advice on test runners that run all their tests in one process, one after the other.
 fn in_one_process(facts: &Facts<'_>) -> Vec<Candidate> {
     let told = told(facts);
     let candidate = |(group, execution): (Group, &super::facts::Execution)| {

@@ -46,13 +46,13 @@ pub struct OpenPoint {
     pub(super) text: String,
 }
 
-/// The parts of the build's time. All times in ns.
+/// The parts of the build's time. All times are in nanoseconds.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Verdict {
     pub blame: Blame,
     /// The length of the critical path in nanoseconds.
     pub wall: u64,
-    /// The time in nanoseconds that the build takes on CPUs of its own.
+    /// The time in nanoseconds that the build takes on CPUs that it has for itself.
     pub alone: u64,
     pub alone_at_least: u64,
     pub alone_at_most: u64,
@@ -63,11 +63,11 @@ pub struct Verdict {
     pub nobody: u64,
     /// The programs outside of the build that had most of the CPU time: name and time in nanoseconds.
     pub names: Vec<(String, u64)>,
-    /// The time in nanoseconds in which a quota stopped the build.
+    /// The time in nanoseconds in which a CPU quota stopped the build.
     pub quota: u64,
-    /// The container that the quota belongs to; `None`: COMMAND's cgroup.
+    /// The container that the quota belongs to; `None` if it belongs to COMMAND's cgroup.
     pub quota_of: Option<String>,
-    /// The time that the hypervisor took, if that is much, in nanoseconds.
+    /// The CPU time that the hypervisor took, if that is much, in nanoseconds.
     pub stolen: u64,
     /// The most that all changes save together, in nanoseconds.
     pub changes: u64,
@@ -75,9 +75,9 @@ pub struct Verdict {
     pub bound: Option<u64>,
     /// For a build that mostly waits: the cause of the waiting.
     pub(super) mostly: Option<Mostly>,
-    /// The parts that no rule has judged.
+    /// The parts of the build that no rule has judged.
     pub open: Vec<OpenPoint>,
-    /// COMMAND failed. The verdict says nothing about the failure.
+    /// Whether COMMAND failed. The verdict says nothing about the failure.
     pub(super) failed: bool,
     pub(super) cpus: u64,
 }
@@ -118,7 +118,7 @@ impl Verdict {
         ]
     }
 
-    /// The build's own time, and the part of it that the changes save.
+    /// The words for the build's own time, and for the part of it that the changes save.
     fn main(&self) -> Vec<String> {
         if self.blame == Blame::Code {
             return vec![self.own()];
@@ -173,7 +173,7 @@ impl Verdict {
         parts
     }
 
-    /// Whether there are changes of the build itself.
+    /// Whether changes of the build itself are advised.
     fn has_changes(&self) -> bool {
         self.changes > 0
     }
@@ -189,7 +189,7 @@ impl Verdict {
         self.open.iter().any(|point| point.kind == kind)
     }
 
-    /// The build's own part, of a build that the machine did not hold back much.
+    /// The words for the build's own part of the time, if the machine did not hold the build back much.
     fn own(&self) -> String {
         let alone = units::time(self.alone);
         let nothing = |words| if self.open.is_empty() { words } else { "" };

@@ -1,4 +1,4 @@
-//! Waits for disks, memory and file locks on the critical path.
+//! Advice on waits for disks, memory and file locks on the critical path.
 
 use std::collections::BTreeMap;
 
@@ -93,7 +93,7 @@ fn is_file_lock(awaited: WaitReason, reason: Reason) -> bool {
     awaited == WaitReason::Lock && reason == Reason::FileLock
 }
 
-/// Waits for a file's lock that another process held.
+/// Advice on waits for a file's lock that another process held.
 fn locks(facts: &Facts<'_>) -> Option<Candidate> {
     let analysis = facts.analysis;
     let timeline = analysis.timeline.as_ref()?;

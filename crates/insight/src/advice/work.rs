@@ -1,4 +1,4 @@
-//! Work on the critical path.
+//! Advice on work on the critical path: programs that run alone, that are repeated, or that are many and short.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -20,12 +20,12 @@ use super::facts::{add, Facts};
 use crate::normal::{argument, Paths};
 use tr_text::units;
 
-/// The divisor of the path's time without waits for a CPU from which on one task alone matters: a tenth. Every build
-/// has shorter ones, such as a program's start. Measured by `validate.py`: an eighth left out the demo's serial link,
-/// 1.4 s of 12 s; with a tenth 40 of 41 lines were right.
+/// The divisor of the path's time without waits for a CPU from which on a single task that runs alone matters: a
+/// tenth. Every build has shorter ones, such as a program's start. Measured by `validate.py`: an eighth left out the
+/// demo's serial link, 1.4 s of 12 s; with a tenth 40 of 41 lines were right.
 const ALONE: u64 = 10;
-/// The shortest time alone, in ns. A guess: less is the start of a program or the end of a build, which nobody
-/// changes.
+/// The shortest time in nanoseconds in which a task runs alone and gets advice. A guess: less is the start of a
+/// program or the end of a build, which nobody changes.
 const BRIEF: u64 = 300_000_000;
 /// The least number of executions of a short program, and the longest mean of their wall times, in ns. A guess: fewer
 /// or longer executions are not what a batch call would save.
@@ -404,7 +404,7 @@ fn reads_a_pipe(facts: &Facts<'_>, group: Group) -> bool {
 struct Edit<'f> {
     from: Ktime,
     args: Vec<&'f [u8]>,
-    /// Whether it may change files that it does not name (`git checkout`).
+    /// Whether the execution may change files that it does not name (`git checkout`).
     any: bool,
 }
 

@@ -1,4 +1,4 @@
-//! The chain of failures that led to another one.
+//! Finds the chain of failures from a process, such as COMMAND, down to the failure that caused its own.
 
 use std::cell::RefCell;
 use std::collections::BTreeMap;

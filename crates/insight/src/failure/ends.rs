@@ -1,4 +1,4 @@
-//! The facts that the ends of processes show by themselves.
+//! How processes ended: the facts that their exit statuses and signals show by themselves.
 
 use std::collections::{BTreeMap, BTreeSet};
 use tr_programs::table::utilities::{self, UtilityUse};
@@ -299,7 +299,7 @@ pub(super) struct Stop {
     by: &'static str,
     /// Whether only that signal can have woken the process.
     pub(super) is_proven: bool,
-    /// Whether the owner of a pool stopped the process as a worker that was no longer needed.
+    /// Whether the owner of a pool of workers stopped the process because it was a worker that was no longer needed.
     pub(super) is_of_a_closed_pool: bool,
     pub(super) time_out: TimeOut,
 }

@@ -53,7 +53,8 @@ impl Finder<'_> {
         children.chain(inside.copied())
     }
 
-    /// Whether a process's failure is one of several possible reasons for the failure above it.
+    /// Whether a process's failure is one of several possible reasons for the failure of the process that it can
+    /// explain.
     pub(super) fn is_maybe(&self, ix: ProcessIx) -> bool {
         let above = self.above(ix);
         let explains = above.and_then(|above| self.explains(ix, above));
@@ -201,7 +202,7 @@ impl Finder<'_> {
         from_outside && !is_own && !self.sure.out_of_memory.contains_key(&ix)
     }
 
-    /// Whether a process was killed by a signal that its parent cannot have sent.
+    /// Whether a process was killed by a signal that the process `above` cannot have sent.
     fn was_killed_by_others(&self, ix: ProcessIx, above: ProcessIx) -> bool {
         let child = self.analysis.process(ix);
         let by_parent =

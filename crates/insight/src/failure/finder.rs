@@ -1,4 +1,4 @@
-//! The facts of a recording that every question about its failures shares.
+//! The search for a recording's failures, with the facts that all questions about them need.
 
 use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
@@ -44,7 +44,7 @@ pub(super) struct Finder<'a> {
     pub(super) scripts: RefCell<BTreeMap<ProcessIx, Scripts>>,
     /// For each process, whether its failure leads to the failure of the root process.
     pub(super) leads: Arena<ProcessIx, bool>,
-    /// For each process, whether the signal that killed it was sent to an ancestor, too.
+    /// For each process, whether the signal that killed it was also sent to an ancestor.
     pub(super) with: Arena<ProcessIx, bool>,
 }
 

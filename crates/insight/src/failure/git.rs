@@ -1,5 +1,5 @@
-//! The two sides of a push to a repository on the same machine: the server ends well after a hook has refused the push,
-//! and its client fails.
+//! Pushes by git to a repository on the same machine. If a hook refuses the push, the server of git ends well, and the
+//! client fails.
 
 use tr_analyze::model::{Process, ProcessIx};
 

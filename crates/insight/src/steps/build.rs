@@ -1,5 +1,5 @@
-//! Finds the steps: processes from parents to children, so that a process begins in the step
-//! of the thread that forked it.
+//! Finds the steps of a recording. It goes through the processes from parents to children, because a process begins in
+//! the step of the thread that forked it.
 
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
@@ -107,16 +107,16 @@ struct Build<'a> {
     containers: HashMap<ProcessIx, &'a Container>,
 }
 
-/// A change of the step that a thread is in. A span is named by its number.
+/// A change of the step that a thread is in. The numbers are those of spans between marks.
 enum Change<'a> {
     End(usize),
-    /// The steps around the process change.
+    /// The process is in other steps from now on.
     Around,
     Exec(usize, &'a ExecSpan),
     Begin(usize, &'a Span),
 }
 
-/// The steps that are open, each inside the one before it.
+/// The steps that have begun and not ended at a time, each inside the one before it.
 #[derive(Default)]
 struct Open {
     /// The open steps, the innermost one last. A step that was made from a span has the number of the span.
@@ -195,7 +195,7 @@ impl Build<'_> {
         last.map_or(Tests::None, |(_, tests)| *tests)
     }
 
-    /// The changes of the steps of a process by its spans and its programs.
+    /// The times at which a process enters and leaves steps, because of its spans and its programs.
     fn changes(
         &mut self,
         around: Vec<Since>,

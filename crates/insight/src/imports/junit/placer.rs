@@ -49,7 +49,7 @@ pub(super) struct Placer<'a> {
     pub decided: HashSet<ProcessIx>,
     /// The part of [`WORK`] that has not been used yet.
     pub work: Cell<u64>,
-    /// The difference from UTC of the times that have no zone, in ns.
+    /// The difference from UTC, in nanoseconds, of the report's times that have no time zone.
     pub ahead: i64,
     /// Whether no other time zone puts the times into the recording.
     pub zone: bool,
@@ -75,9 +75,10 @@ pub(super) struct Placer<'a> {
 pub(super) struct Times {
     pub from: i64,
     pub to: i64,
-    /// The largest time in nanoseconds by which the span may begin later.
+    /// The largest time in nanoseconds by which the span may begin later than shown, because of the digits of its
+    /// time.
     pub digit: i64,
-    /// The largest time in nanoseconds by which the span may begin and end earlier.
+    /// The largest time in nanoseconds by which the span may begin and end earlier than shown.
     pub early: i64,
     /// The largest error of the beginning or the end in nanoseconds, if the recording bounds it ([`super::serial`]).
     pub error: Option<i64>,
