@@ -432,9 +432,9 @@ pub fn edits(program: &str, args: &[&[u8]]) -> bool {
     }
 }
 
-/// The verbs of git that change files of the work tree.
+/// The verbs of git that change the repository or files of the work tree.
 const EDITS_OF_GIT: &str =
-    "am apply checkout cherry-pick merge pull rebase reset restore revert stash switch";
+    "add am apply checkout cherry-pick commit fetch merge mv pull push rebase reset restore revert rm stash switch tag";
 
 /// The role of an execution of the program with these arguments. cmake configures, unless an option says what
 /// else it does.
@@ -526,6 +526,7 @@ mod tests {
             ("perl -pi -e s/a/b/ x.c", true),
             ("perl x.pl", false),
             ("git checkout main", true),
+            ("git commit -q -m x", true),
             ("git log", false),
             ("cp a b", true),
             ("cc1 x.c", false),

@@ -355,11 +355,14 @@ impl Builder<'_> {
                 None if start <= self.to => first.push(thread),
                 None => {}
             }
+            let last_pause = self.last_pause(thread);
             for stretch in self.graph.stretches_by_threads(thread) {
                 let Some(by) = self.waker(thread, &stretch) else {
                     continue;
                 };
-                if self.is_beat(thread, by) {
+                // What wakes it earlier is no signal that ends it.
+                let is_pause = last_pause.is_some_and(|last| stretch.from < last);
+                if is_pause || self.is_beat(thread, by) {
                     continue;
                 }
                 let awaited = analysis.awaited(thread, &stretch);
