@@ -294,6 +294,48 @@ fn a_try_and_a_time_out_are_what_they_are() {
     );
 }
 
+/// Each of these has its cause from what the processes do, not from their names.
+#[test]
+fn waits_have_the_cause_that_the_recording_shows() {
+    let finding = |name: &str| of_build(name)[0]["finding"].as_str().unwrap().to_owned();
+    let gain = |name: &str| of_build(name)[0]["gain_at_most_ns"].as_u64().unwrap();
+    let launcher = finding("launcher");
+    assert!(
+        launcher.starts_with("launch itself takes ") && launcher.ends_with(" to become 5 programs"),
+        "{launcher}"
+    );
+    // The heartbeat beside them is none of it, and no run waits for it.
+    let heartbeat = finding("heartbeat");
+    assert!(
+        heartbeat.starts_with("ask.py 5 0.3 0 sleeps 1.50 s") && !heartbeat.contains("while"),
+        "{heartbeat}"
+    );
+    assert!(gain("heartbeat") > 1_450_000_000);
+    // Its sleeps are not those of a loop that could check more often, and it gains the child's work, not the stops.
+    let throttle = finding("throttle");
+    assert!(
+        throttle.starts_with("gentle.pl stops work.py 40 for "),
+        "{throttle}"
+    );
+    assert!((200_000_000..400_000_000).contains(&gain("throttle")));
+    let files = finding("files");
+    assert!(
+        files.starts_with("all.sh starts form.py 12 times, 20 ms of CPU time each"),
+        "{files}"
+    );
+    // It waits for another one's work, and gains one sleep at most.
+    let held = finding("held");
+    assert!(held.starts_with("try.py 20 checks every 50 ms, "), "{held}");
+    assert!(gain("held") <= 60_000_000);
+    let crowd = verdict("crowd");
+    assert_eq!(crowd["blame"], "perhaps-both", "{crowd}");
+    assert_eq!(crowd["not_judged"][0]["what"], "jobs", "{crowd}");
+    // The wait that the end of the recording cuts is none of the build's own time.
+    let cut = verdict("busy-cut");
+    let ns = |key: &str| cut[key].as_u64().unwrap();
+    assert!(ns("alone_ns") * 5 < ns("wall_ns"), "{cut}");
+}
+
 /// The words of the verdict on the first screen.
 fn verdict_text(name: &str) -> String {
     let text = analyze(&folder().join(format!("{name}.bin")), &[]);

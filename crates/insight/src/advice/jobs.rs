@@ -108,6 +108,7 @@ fn in_a_row(facts: &Facts<'_>) -> Vec<Candidate> {
                 || is_cheap(facts, owner, program)
                 || command_line::converges(program)
                 || is_one_command(facts, &jobs)
+                || is_ordered(facts, owner, program, &jobs)
             {
                 continue;
             }
@@ -151,6 +152,37 @@ fn command<'f>(facts: &'f Facts<'_>, job: &Job) -> Option<(&'f [u8], Vec<&'f [u8
 fn is_one_command(facts: &Facts<'_>, jobs: &[Job]) -> bool {
     let commands: Option<BTreeSet<_>> = jobs.iter().map(|job| command(facts, job)).collect();
     commands.is_some_and(|commands| commands.len() * 2 <= jobs.len())
+}
+
+/// Whether the jobs of a script change what the next one reads: a repository, or what a build tool made before, in the same
+/// directory, of all its targets.
+fn is_ordered(facts: &Facts<'_>, owner: Group, program: &str, jobs: &[Job]) -> bool {
+    if !facts.is_shell(owner) {
+        return false;
+    }
+    let builds_in = |job: &Job| -> Option<&[u8]> {
+        let exec = facts.exec(job.group)?;
+        let moves = |arg: &[u8]| arg.starts_with(b"-C") || arg.starts_with(b"--directory");
+        let is_here = facts.role(job.group) == Some(Role::Jobs) && !exec.argv.args().any(moves);
+        (is_here && !exec.directory.is_empty()).then_some(&*exec.directory)
+    };
+    let directories: Option<BTreeSet<&[u8]>> = jobs.iter().map(builds_in).collect();
+    let is_one_place = directories.is_some_and(|directories| directories.len() == 1);
+    // Without a target or a variable it makes what the others need.
+    let makes_all = |job: &Job| {
+        let args = facts.args(job.group);
+        let pairs = args.iter().zip(args.iter().skip(1));
+        let mut pairs = pairs.filter(|(before, _)| !matches!(**before, b"-f" | b"-j" | b"-l"));
+        !pairs.any(|(_, arg)| !arg.starts_with(b"-"))
+    };
+    let is_one_build = is_one_place && jobs.iter().any(makes_all);
+    let edits = |job: &Job| {
+        let program = facts
+            .execution(job.group)
+            .map_or(program, |execution| &execution.program);
+        command_line::edits(program, &facts.args(job.group))
+    };
+    is_one_build || jobs.iter().all(edits)
 }
 
 /// Commands of different programs that ran one after the other, although no fact of the recording says that

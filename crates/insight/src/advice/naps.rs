@@ -7,6 +7,7 @@ use tr_analyze::killed;
 use tr_analyze::model::{Process, ProcessIx};
 use tr_analyze::programs::{sleeper, Group};
 use tr_analyze::schedule::MOST;
+use tr_analyze::share;
 use tr_analyze::timeline::{Actor, Bucket, Stretch, Wait};
 use tr_analyze::what_if::Without;
 use tr_format::event::{Ktime, Reason};
@@ -91,8 +92,13 @@ pub(super) fn sleeps(facts: &Facts<'_>) -> Vec<Candidate> {
     let mut by_sleeper: BTreeMap<(Sleeper<'_>, bool), Vec<Naps>> = BTreeMap::new();
     let mut gives_up = false;
     let mut abandoned = Vec::new();
+    let mut stopping = Vec::new();
     for (process, slept) in by_process {
         if timed_out(facts.analysis.process(process)) {
+            continue;
+        }
+        if let Some(candidate) = stops(facts, process, &slept) {
+            stopping.push(candidate);
             continue;
         }
         if let Some(child) = given_up(facts, process, &slept) {
@@ -142,12 +148,64 @@ pub(super) fn sleeps(facts: &Facts<'_>) -> Vec<Candidate> {
         }
         candidates.extend(beside);
     }
+    candidates.extend(stopping);
     if candidates.is_empty() && !gives_up {
         candidates.extend(off_path(facts));
     }
     candidates.extend(abandoned);
     candidates.extend(given_up_at_once(facts));
     candidates
+}
+
+/// Advice on the sleeps of a process that stops a child meanwhile, such as a limit of the CPU time: the process itself
+/// continues the child after the sleeps.
+fn stops(facts: &Facts<'_>, process: ProcessIx, slept: &[Nap]) -> Option<Candidate> {
+    let timeline = facts.analysis.timeline.as_ref()?;
+    let of = |actor: Actor| match actor {
+        Actor::Thread(thread) => Some(facts.analysis.thread(thread).process),
+        _ => None,
+    };
+    let stopped = |child: &ProcessIx| -> u64 {
+        let thread = facts.analysis.process(*child).threads.first();
+        let stretches = thread.into_iter().flat_map(|thread| timeline.of(*thread));
+        let stops = stretches.filter(|stretch| {
+            stretch.doing == Bucket::Wait(Wait::Stopped) && of(stretch.waker()) == Some(process)
+        });
+        stops.map(|stop| stop.length()).fold(0, u64::saturating_add)
+    };
+    let children = facts.analysis.process(process).children.iter();
+    let children = children
+        .take(BESIDE.0)
+        .map(|child| (stopped(child), *child));
+    let (ns, child) = children.max_by_key(|(ns, child)| (*ns, std::cmp::Reverse(*child)))?;
+    // Less than a tenth of the sleeps explains nothing of them.
+    if ns == 0 || ns.saturating_mul(10) < sum(slept) {
+        return None;
+    }
+    let first = slept.first()?;
+    let of = facts.analysis.process(child);
+    // Beside other tasks it is stopped for longer, in proportion to its work.
+    let went = of.wall().saturating_sub(ns).max(1);
+    let cap = share(of.times.on_cpu, ns, went).min(ns);
+    let groups = facts.groups_of(&BTreeSet::from([child]));
+    let (name, label) = (facts.name(first.by), label::label(of));
+    let all = slept.iter().map(|nap| nap.group).chain(groups);
+    let all: BTreeSet<Group> = all.collect();
+    Some(Candidate {
+        finding: format!(
+            "{name} stops {label} for {}, and sleeps meanwhile",
+            units::time(ns)
+        ),
+        action: "let it run, or raise its limit".into(),
+        without: Without::own(
+            |kind, _| matches!(kind, Time::Sleep | Time::Stopped),
+            Some(facts.set(all.iter().copied())),
+        ),
+        cap,
+        unsure: true,
+        evidence: all.into_iter().collect(),
+        ..Candidate::of(Kind::Sleep)
+    })
 }
 
 /// Advice on the sleeps of a process that checked whether a child had ended, until it killed the child: a time-out, if
@@ -585,9 +643,9 @@ fn is_equal(shorter: u64, longer: u64) -> bool {
 fn interval(facts: &Facts<'_>, slept: &[Nap]) -> Option<(u64, u64)> {
     let mut lengths: Vec<u64> = slept.iter().map(Nap::length).collect();
     lengths.sort_unstable();
-    // A few sleeps of many are late, or cut short.
+    // A few sleeps of many are late, or cut short. Some loops begin with shorter sleeps.
     let odd = lengths.len() / 10;
-    let shortest = *lengths.get(odd)?;
+    let shortest = *lengths.get(lengths.len() / 5)?;
     let longest = *lengths.get(lengths.len().checked_sub(odd + 1)?)?;
     if slept.len() < LOOP || !is_equal(shortest, longest) {
         return None;

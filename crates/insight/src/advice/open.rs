@@ -108,7 +108,12 @@ fn wait(kind: OpenKind, ns: u64, times: &BTreeMap<String, u64>, checks: bool) ->
     let more = if times.len() > 1 { " and others" } else { "" };
     let what = match (kind, longest) {
         (OpenKind::Sleep, Some((name, _))) if checks => {
-            format!("work for which {name}{more} checks and sleeps")
+            let words = if more.is_empty() {
+                "checks and sleeps"
+            } else {
+                "check and sleep"
+            };
+            format!("work for which {name}{more} {words}")
         }
         (OpenKind::Sleep, Some((name, _))) => format!("sleep in {name}{more}"),
         (OpenKind::Outside, Some((name, _))) => format!("waits for {name}{more}, not recorded"),
@@ -149,6 +154,59 @@ pub(super) fn jobs(silenced: &Silenced, withheld: &WithheldTime) -> OpenPoint {
             "number of jobs: not judged {place} (up to {most} less on free CPUs: {action})"
         ),
     }
+}
+
+/// The divisor of the CPUs, and of the jobs: so many times more jobs than CPUs, and so unlike times of equal jobs, leave it
+/// open whether fewer jobs need less CPU time. A guess; a compiler's jobs are unlike by their sources.
+const CROWD: (usize, u64) = (4, 2);
+/// The least number of executions of one program that are compared. A guess: of fewer, one is by chance unlike.
+const ALIKE: usize = 8;
+
+/// The open point for many jobs at once of one program whose CPU times differ, as those of jobs do that wait for each other
+/// without sleeping.
+pub(super) fn crowd(facts: &Facts<'_>) -> Option<OpenPoint> {
+    let cpus = usize::try_from(facts.cpus).unwrap_or(usize::MAX);
+    let (times, unlike) = CROWD;
+    let (mut crowded, mut most) = (0u64, 0usize);
+    for (demand, ns) in facts.parallelism.demand.iter().enumerate() {
+        if demand >= cpus.saturating_mul(times) && *ns > 0 {
+            crowded = crowded.saturating_add(*ns);
+            most = demand;
+        }
+    }
+    if crowded.saturating_mul(2) < facts.wall {
+        return None;
+    }
+    let mut by_program: BTreeMap<&str, Vec<u64>> = BTreeMap::new();
+    let mut all = 0u64;
+    for (group, execution) in facts.all() {
+        all = all.saturating_add(execution.on_cpu);
+        if facts.role(group).is_none() {
+            let of = by_program.entry(&execution.program).or_default();
+            of.push(execution.on_cpu);
+        }
+    }
+    let is_unlike = |mut works: Vec<u64>| {
+        works.sort_unstable();
+        let (count, sum) = (
+            works.len(),
+            works.iter().fold(0u64, |a, b| a.saturating_add(*b)),
+        );
+        let low = works.get(count / 4).copied().unwrap_or(0);
+        let high = works.get(count - 1 - count / 4).copied().unwrap_or(0);
+        count >= ALIKE && sum.saturating_mul(2) >= all && high >= low.saturating_mul(unlike)
+    };
+    let (program, _) = by_program
+        .into_iter()
+        .find(|(_, works)| is_unlike(works.clone()))?;
+    Some(OpenPoint {
+        kind: OpenKind::Jobs,
+        ns: crowded,
+        text: format!(
+            "number of jobs: not judged ({most} at once on {}, and {program} takes unlike CPU times)",
+            units::plural(facts.cpus, "CPU", "CPUs")
+        ),
+    })
 }
 
 /// The open point for commands that ran one after the other, if they would save a tenth of the time when run at once.

@@ -39,7 +39,67 @@ pub(super) fn loops(facts: &Facts<'_>, slept: &[Nap], longest: u64) -> Option<u6
             loops += 1;
         }
     }
+    if sleeps * 2 <= slept.len() && awaits_work(facts, slept, longest) {
+        return Some(1);
+    }
     (sleeps * 2 > slept.len()).then_some(loops)
+}
+
+/// The largest number of other processes that are searched for the work that a loop waits for. A bound of the work.
+const OTHERS: usize = 200;
+/// The divisor of a loop's time by which another process may end after the loop. A guess: beside load the end of a program
+/// waits for a CPU.
+const LATE: u64 = 10;
+
+/// Whether another process of the build, neither above nor below those that sleep, works during most of the sleeps, and its
+/// end is also the end of the sleeps: they wait for a lock or a file of it.
+fn awaits_work(facts: &Facts<'_>, slept: &[Nap], longest: u64) -> bool {
+    let (Some(first), Some(last), Some(timeline)) =
+        (slept.first(), slept.last(), &facts.analysis.timeline)
+    else {
+        return false;
+    };
+    let process = |group| facts.execution(group).map(|execution| execution.process);
+    let own: BTreeSet<ProcessIx> = slept
+        .iter()
+        .flat_map(|nap| [process(nap.by), process(nap.group)])
+        .flatten()
+        .collect();
+    let whole = last.ran.since(first.from);
+    let soonest = Ktime(last.from.0.saturating_sub(longest));
+    let latest = Ktime(last.ran.0.saturating_add(whole / LATE));
+    let related = |ix: ProcessIx| {
+        let above = |of: ProcessIx, ix| facts.analysis.lineage(of).any(|other| other == ix);
+        own.iter()
+            .any(|sleeper| above(*sleeper, ix) || above(ix, *sleeper))
+    };
+    let ends = |ix: &ProcessIx| {
+        let process = facts.analysis.process(*ix);
+        let is_beside = process.start < last.from && !process.alive;
+        is_beside && (soonest..=latest).contains(&process.end)
+    };
+    let all = facts.all().map(|(_, execution)| execution.process);
+    let all: BTreeSet<ProcessIx> = all.filter(ends).take(OTHERS).collect();
+    all.into_iter().filter(|ix| !related(*ix)).any(|ix| {
+        let process = facts.analysis.process(ix);
+        let lived = process
+            .end
+            .min(last.ran)
+            .since(process.start.max(first.from));
+        let (mut worked, mut waited) = (0u64, 0u64);
+        for thread in process.threads.iter().take(OTHERS) {
+            let parts = timeline.since(*thread, first.from).take(PARTS);
+            for part in parts.take_while(|part| part.from < last.ran) {
+                let sum = match part.doing {
+                    Bucket::OnCpu(_) => &mut worked,
+                    Bucket::Wait(_) => &mut waited,
+                    _ => continue,
+                };
+                *sum = sum.saturating_add(part.length());
+            }
+        }
+        worked > waited && lived.saturating_mul(2) > whole
+    })
 }
 
 /// The time of the path without its waits for a CPU and what is unknown, up to the end of each segment. Beside load a loop waits for a

@@ -16,6 +16,10 @@ use super::machine::WithheldTime;
 /// The least gain that is worth a change, in ns. One of 52 recorded builds had a line of no use for 0.8 ms.
 pub(super) const WORTH: u64 = 20_000_000;
 
+/// The divisor of the build's own time from which on a gain always has a line: a fifth of it is no wait that the machine's
+/// other tasks made longer. A guess.
+const FIFTH: u64 = 5;
+
 /// The candidates that save enough for a line of advice, and, of the candidates that are not shown because other tasks
 /// have the CPUs, the one that saves most. `own`: the simulated time of the build without changes, in nanoseconds.
 pub(super) fn rated(
@@ -39,8 +43,10 @@ pub(super) fn rated(
             Kind::Disk | Kind::Memory | Kind::Lock => facts.wall,
             _ => own,
         };
-        let enough =
-            |gain: u64| gain >= WORTH && gain.saturating_mul(candidate.kind.least()) >= whole;
+        let least = candidate.kind.least();
+        let is_part =
+            |gain: u64| gain.saturating_mul(least) >= whole || gain.saturating_mul(FIFTH) >= own;
+        let enough = |gain: u64| gain >= WORTH && is_part(gain);
         let jobs = matches!(candidate.kind, Kind::FewJobs | Kind::Tests);
         if !enough(candidate.cap) {
             continue;

@@ -30,6 +30,9 @@ const BRIEF: u64 = 300_000_000;
 /// The least number of executions of a short program, and the longest mean of their wall times, in ns. A guess: fewer
 /// or longer executions are not what a batch call would save.
 const SHORT: (u64, u64) = (100, 20_000_000);
+/// The least number of executions of a program that takes the same CPU time for each of its files, and the longest such
+/// time in ns: it is the program's start. A guess: the start of a runtime takes 20 to 100 ms.
+const START_UP: (usize, u64) = (10, 120_000_000);
 /// The most programs between two equal executions that are looked at: a forged file has thousands.
 const EDITS: usize = 1000;
 /// The least CPU time of a repeated execution, in ns. A guess: less costs as much to avoid as to repeat.
@@ -42,6 +45,7 @@ pub(super) fn candidates(facts: &Facts<'_>) -> Vec<Candidate> {
     all.extend(alone(facts));
     all.extend(repeated(facts));
     all.extend(short(facts));
+    all.extend(start_ups(facts));
     all
 }
 
@@ -532,6 +536,61 @@ fn short(facts: &Facts<'_>) -> Vec<Candidate> {
             action: "do it in one program".into(),
             without: Without::own(|kind, _| kind != Time::Sleep, Some(set)),
             cap: time,
+            evidence: groups,
+            ..Candidate::of(Kind::Short)
+        })
+    };
+    by_owner.into_iter().filter_map(candidate).collect()
+}
+
+/// Advice on a program that a script starts for each of many files, and that takes the same CPU time for each of them.
+fn start_ups(facts: &Facts<'_>) -> Vec<Candidate> {
+    let mut by_owner: BTreeMap<(Group, &str), BTreeMap<ProcessIx, Group>> = BTreeMap::new();
+    for (group, execution) in facts.all() {
+        let starts = |owner: &Group| facts.is_shell(*owner);
+        if let Some(owner) = execution.owner.filter(starts) {
+            if execution.exec.is_some() && facts.role(group).is_none() {
+                let all = by_owner.entry((owner, &execution.program)).or_default();
+                all.insert(execution.process, group);
+            }
+        }
+    }
+    let candidate = |((owner, program), processes): ((Group, &str), BTreeMap<ProcessIx, Group>)| {
+        let (least, longest) = START_UP;
+        let groups: Vec<Group> = processes.into_values().collect();
+        let lines: BTreeSet<Vec<&[u8]>> = groups.iter().map(|group| facts.args(*group)).collect();
+        let has_children = |group: &Group| {
+            let process = facts.process(*group);
+            process.is_some_and(|process| !process.children.is_empty())
+        };
+        let works = groups.iter().filter_map(|group| facts.execution(*group));
+        let mut works: Vec<u64> = works.map(|execution| execution.on_cpu).collect();
+        works.sort_unstable();
+        let count = works.len();
+        let (low, high) = (works.get(count / 4)?, works.get(count - 1 - count / 4)?);
+        let is_short = (SHORT.1 / 2..longest).contains(high);
+        let is_equal = low.saturating_mul(4) >= high.saturating_mul(3);
+        // Equal command lines are repeated work.
+        let differ = lines.len() * 2 > count;
+        if count < least || !is_short || !is_equal || !differ || groups.iter().any(has_children) {
+            return None;
+        }
+        let set = facts.set(groups.iter().copied());
+        let time = facts.on_path(&set, |kind, _| {
+            !matches!(kind, Time::Sleep | Time::RunQueue)
+        });
+        let each = works.iter().copied().fold(0, u64::saturating_add) / count as u64;
+        let name = facts.name(owner);
+        Some(Candidate {
+            finding: format!(
+                "{name} starts {program} {} times, {} of CPU time each whatever its arguments are",
+                units::count(count as u64),
+                units::time(each)
+            ),
+            action: "start it once for all, if it takes several".into(),
+            without: Without::own(|kind, _| kind != Time::Sleep, Some(set)),
+            cap: time.saturating_sub(time / count as u64),
+            unsure: true,
             evidence: groups,
             ..Candidate::of(Kind::Short)
         })
