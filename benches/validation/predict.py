@@ -640,7 +640,7 @@ def spread(values):
 
 def summary(all_rows):
     covered = sum(row["covered"] for row in all_rows)
-    worst = sorted(all_rows, key=lambda row: -abs(row["error"]))[:5]
+    worst = sorted(all_rows, key=lambda row: -abs(row["error"]))[:2]
     low, high = (100 * statistics.median(row[end] / row["likely"] - 1 for row in all_rows) for end in ("low", "high"))
     yield (
         "%d forecasts of %d builds: median error %.1f %%, 90th percentile %.1f %%; %d of %d real times (%.0f %%) are in the interval, whose median is %+.0f to %+.0f %%."
@@ -664,7 +664,7 @@ def summary(all_rows):
             % spread(row["same_work"] for row in all_rows)
         )
     yield (
-        "The five worst: "
+        "The worst: "
         + "; ".join("%s, %s (%+.0f %%)" % (row["build"], row["what"], 100 * row["error"]) for row in worst)
         + "."
     )
