@@ -73,7 +73,7 @@ fn to_fail() -> Result<(), Failed> {
 
 /// Commands that fail, beside processes that fail without being the reason: the files, the command, and the name and the
 /// end of what comes first.
-const NOISE: [Noise; 21] = [
+const NOISE: [Noise; 28] = [
     // A make goes on with another job after a failure that it ignores, and then stops by itself.
     Noise {
         files: &[(
@@ -312,7 +312,7 @@ const NOISE: [Noise; 21] = [
         ],
         command: &["bash", "run.sh"],
         first: ("make.py", "exit 4"),
-        failures: 1,
+        failures: 2,
     },
     // A trap undoes what the script has set up, and fails as well.
     Noise {
@@ -392,6 +392,102 @@ const NOISE: [Noise; 21] = [
         ],
         command: &["python3", "test_tool.py"],
         first: ("tool.py crash", "exit 1"),
+        failures: 1,
+    },
+    // A program asks for a state again and again that a failed step should have set.
+    Noise {
+        files: &[
+            (
+                "run.py",
+                "import subprocess, sys, time\nsubprocess.run(['sh', 'join.sh'])\n\
+                 for i in range(3):\n    if subprocess.call(['grep', '-qx', 'ready', 'state']) == 0:\n        exit(0)\n    \
+                 time.sleep(0.3)\nexit(2)\n",
+            ),
+            (
+                "join.sh",
+                "python3 cert.py && echo ready > state || echo bad > state\n",
+            ),
+            ("cert.py", "import time\ntime.sleep(0.2)\nexit(4)\n"),
+        ],
+        command: &["python3", "run.py"],
+        first: ("cert.py", "exit 4"),
+        failures: 1,
+    },
+    // Nothing made the file that another step packs from another directory.
+    Noise {
+        files: &[
+            (
+                "run.sh",
+                "mkdir -p site\npython3 feed.py posts site/feed.xml\nfind . -type f | sort > list\n\
+                 tar -cf site.tar -C site feed.xml\n",
+            ),
+            ("feed.py", "exit(5)\n"),
+        ],
+        command: &["sh", "run.sh"],
+        first: ("feed.py posts site/feed.xml", "exit 5"),
+        failures: 1,
+    },
+    // The commands of a trap fail one after the other.
+    Noise {
+        files: &[
+            (
+                "run.sh",
+                "set -e\ntrap 'set +e; umount full; (cat no-such); cmp -s apply.sh run.sh' EXIT\nmkdir full\ntouch full/x\n\
+                 sh apply.sh\n",
+            ),
+            ("apply.sh", "exit 1\n"),
+        ],
+        command: &["bash", "run.sh"],
+        first: ("apply.sh", "exit 1"),
+        failures: 1,
+    },
+    // A make goes on without the rules that a job should have written.
+    Noise {
+        files: &[
+            (
+                "Makefile",
+                "all: a.out b.out\n\t@cat $^ > all\na.out:\n\t@echo > $@\n-include rules.mk\nrules.mk:\n\t@python3 rules.py > $@.new\n",
+            ),
+            ("rules.py", "exit(3)\n"),
+        ],
+        command: &["make"],
+        first: ("rules.py", "exit 3"),
+        failures: 1,
+    },
+    // A worker of a pool crashes in a test. The pool then stops the other worker.
+    Noise {
+        files: &[(
+            "test_pool.py",
+            "import concurrent.futures, os, time, unittest\ndef work(number):\n    time.sleep(0.2)\n    \
+             if number == 1:\n        os.kill(os.getpid(), 11)\n    time.sleep(2)\n\
+             class T(unittest.TestCase):\n    def test_pool(self):\n        \
+             with concurrent.futures.ProcessPoolExecutor(2) as pool:\n            list(pool.map(work, range(2)))\n",
+        )],
+        command: &["python3", "-m", "unittest", "-q", "test_pool"],
+        first: ("unittest -q test_pool (forked)", "killed by SIGSEGV"),
+        failures: 1,
+    },
+    // A function of a shell runs a program in a subshell, and the shell reports the failure at its end.
+    Noise {
+        files: &[
+            (
+                "run.sh",
+                "got=$(sh tool.sh 1 2; exit $?); code=$?\nsleep 1\n[ $code = 0 ] || exit 1\n",
+            ),
+            ("tool.sh", "exit 127\n"),
+        ],
+        command: &["bash", "run.sh"],
+        first: ("tool.sh 1 2", "exit 127"),
+        failures: 1,
+    },
+    // A program asks a question in a shell, and fails for another reason.
+    Noise {
+        files: &[(
+            "ask.py",
+            "import subprocess\nsubprocess.call('ls /no-such-* 2>&1', shell=True)\nopen('no-such-file')\n",
+        )],
+        command: &["python3", "ask.py"],
+        first: ("ask.py", "exit 1"),
         failures: 1,
     },
 ];

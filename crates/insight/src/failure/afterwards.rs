@@ -63,9 +63,11 @@ impl Finder<'_> {
     }
 
     /// Whether a parent started nothing after a child's end, except the programs with which a configure script cleans
-    /// up.
+    /// up, and questions such as the grep that filters the errors of a compiler.
     pub(super) fn is_last_but_tidying(&self, child: &Process, parent: ProcessIx) -> bool {
-        self.is_last_but(child, parent, is_tidying)
+        self.is_last_but(child, parent, |next| {
+            is_tidying(next) || is_question(next) && next.status == Some(0)
+        })
     }
 
     /// Whether a shell started nothing after a child's end, except programs that clean up, print reports, or answer a
@@ -87,7 +89,14 @@ impl Finder<'_> {
             && !is_question(child)
             && !is_tidy(child)
             && !self.is_last(child, above)
-            && self.is_last_but(child, above, tidies)
+            && (self.is_last_but(child, above, tidies) || self.is_before_undoing(child, above))
+    }
+
+    /// Whether a shell first undid something after a child, and then only cleaned up, reported and asked.
+    fn is_before_undoing(&self, child: &Process, above: ProcessIx) -> bool {
+        let first = self.after(child, above).next();
+        let is_idle = |next: &Process| tidies(next) || is_question(next) || next.execs.is_empty();
+        first.is_some_and(undoes) && self.is_last_but(child, above, is_idle)
     }
 
     /// Whether a child undoes what its shell had set up, and the step before it had failed. The child's failure is then
@@ -258,7 +267,12 @@ impl Finder<'_> {
         let counts = |process: &Process| {
             is_step(process) && !is_often_ignored(process) && !is_optional(process)
         };
-        if !counts(child) {
+        let inside = || {
+            let last = child.children.last().filter(|_| child.execs.is_empty());
+            let last = last.map(|ix| self.analysis.process(*ix));
+            last.is_some_and(|last| counts(last) && code(last) == code(child))
+        };
+        if !counts(child) && !inside() {
             return false;
         }
         let shell = self.analysis.process(above);

@@ -12,9 +12,9 @@ use super::afterwards::until_the_end;
 use super::ends::Stop;
 use super::finder::{Explains, Finder};
 use super::passes::{
-    children, code, fails, family, goes_on, ignores_failures, is_killed_itself, is_named_job,
-    is_probe, is_question, is_unstarted, passes, passes_status, program, role, runs_jobs, Passes,
-    AT_ONCE, LONG, NEAR,
+    asks_for_packages, children, code, fails, family, goes_on, ignores_failures, is_killed_itself,
+    is_named_job, is_probe, is_question, is_unstarted, passes, passes_status, program, role,
+    runs_jobs, Passes, AT_ONCE, LONG, NEAR,
 };
 use super::reactions::is_test_program;
 use super::scripts;
@@ -101,7 +101,9 @@ impl Finder<'_> {
                 _ => self.is_last(child, above),
             };
             let gave_up = is_last && self.soon_ended(child, above);
-            return gave_up.then_some(Explains::Maybe);
+            // A configuration needs packages. It goes on without other answers, such as the version of `git describe`.
+            let is_needed = asks_for_packages(child) || !is_question(child);
+            return (gave_up && is_needed).then_some(Explains::Maybe);
         }
         let (last, gave_up) = (self.is_last(child, above), self.gave_up(child, above));
         let of_children = children(parent);
@@ -154,7 +156,10 @@ impl Finder<'_> {
                 Some(Role::Tests) if self.tests.has_failed.contains(&ix) => Some(Explains::One),
                 Some(Role::Compiler | Role::Linker) => Some(Explains::One),
                 Some(Role::Jobs) if gave_up => Some(Explains::Last),
-                _ if self.is_only_failed_run(child, above) || self.stands_out(ix, above) => {
+                _ if self.is_only_failed_run(child, above)
+                    || self.stands_out(ix, above)
+                    || self.broke_a_pool(ix, above) =>
+                {
                     Some(Explains::Maybe)
                 }
                 _ => None,
@@ -166,6 +171,8 @@ impl Finder<'_> {
             Passes::Last if has_panicked_in_go(parent) => None,
             // A test that asks is content with either answer.
             Passes::Last if is_test_program(parent) && is_question(child) => None,
+            // A question inside of a shell has a status of its own, which the program did not pass on.
+            Passes::Last if self.asks_only(child) && code(child) != code(parent) => None,
             // It may have stopped the child, and went on.
             Passes::Last
                 if self.sure.on_purpose(ix, child)

@@ -22,6 +22,11 @@ pub(super) struct Output {
 const INCLUDED: [&[u8]; 6] = [b".h", b".hh", b".hpp", b".hxx", b".inc", b".def"];
 
 impl Output {
+    /// Whether the file has rules for make. A make that includes it goes on if it cannot be made.
+    pub(super) fn has_rules(&self) -> bool {
+        words::contains(&self.name, b".mk")
+    }
+
     /// Whether a source file may include the file.
     pub(super) fn is_included(&self) -> bool {
         is_header(&self.name)
@@ -65,6 +70,20 @@ pub(super) fn outputs(argv: &Argv, program: &str) -> Vec<Output> {
         is_guess,
     })
     .collect()
+}
+
+/// The file that the last of several arguments of a script names: programs mostly read the first ones and write the last
+/// one.
+pub(super) fn product(argv: &Argv) -> Option<Output> {
+    let args: Vec<&[u8]> = argv.args().skip(2).collect();
+    let last = operands(&args).skip(1).last()?;
+    if !is_name(last) || !base(last).contains(&b'.') {
+        return None;
+    }
+    Some(Output {
+        name: plain(last).to_vec(),
+        is_guess: false,
+    })
 }
 
 /// The output files that are named by options.
@@ -157,6 +176,13 @@ pub(super) fn needs(argv: &Argv, output: &Output) -> bool {
             || ends_with(name, &output.name)
             || ends_with(&output.name, name)
     })
+}
+
+/// Whether an argument of a command names a file with the name of an output, perhaps in another directory, because the
+/// command may change its directory.
+pub(super) fn has_name_of(argv: &Argv, output: &Output) -> bool {
+    let mut names = argv.args().skip(1).filter(|word| is_name(word));
+    names.any(|name| base(plain(name)) == base(&output.name))
 }
 
 /// Whether two outputs are one file.

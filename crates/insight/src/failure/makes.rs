@@ -35,7 +35,8 @@ impl Finder<'_> {
             return self.gave_up(job, make).then_some(Explains::Maybe);
         }
         if !is_last && !goes_on {
-            return (!self.was_ignored(job, make)).then_some(Explains::Maybe);
+            let counts = || !self.was_ignored(job, make) || self.lacks_rules(job, make);
+            return counts().then_some(Explains::Maybe);
         }
         let certain = if is_last {
             Explains::Last
@@ -59,6 +60,13 @@ impl Finder<'_> {
         } else {
             Explains::Maybe
         })
+    }
+
+    /// Whether a make goes on without the rules that its only failed job should have written (`-include rules.mk`).
+    fn lacks_rules(&self, job: &Process, make: ProcessIx) -> bool {
+        let failed = self.failed_jobs(make);
+        let outputs = outputs(&job.argv, &label::program(job));
+        outputs.iter().any(Output::has_rules) && failed.builds + failed.others <= 1
     }
 
     /// Whether every failed job of a make that went on is an equally likely reason for the make's failure, so that no

@@ -11,7 +11,7 @@ use tr_programs::tools::Role;
 use tr_programs::words;
 
 use super::explains::{is_nap, OF_SHELLS};
-use super::files::needs;
+use super::files::{has_name_of, needs, product};
 use super::finder::Finder;
 use super::passes::{
     builds, code, fails, has_use, is_often_ignored, is_probe, is_question, is_report, passes,
@@ -61,7 +61,8 @@ impl Finder<'_> {
         let found = found.or_else(|| self.by_time_out(first, &others));
         let found = found.or_else(|| self.by_step_before(first, &others));
         let found = found.or_else(|| self.by_ignored_step(first, &others));
-        found.or_else(|| self.by_elimination(first, failed))
+        let found = found.or_else(|| self.by_elimination(first, failed));
+        found.or_else(|| self.by_polled_state(first, *chain.last()?, failed))
     }
 
     /// Whether a process that failed runs a program that does work, and no ancestor stopped it.
@@ -246,6 +247,37 @@ impl Finder<'_> {
         if !is_test_runner && !is_script {
             return None;
         }
+        self.only_hidden(last, is_test_runner, failed.iter().copied())
+    }
+
+    /// The only failure inside the whole build that no ancestor shows, if the last failure was a question that had been asked
+    /// before in vain. That failure ended before the first of these polls.
+    fn by_polled_state(
+        &self,
+        poll: ProcessIx,
+        top: ProcessIx,
+        failed: &BTreeSet<ProcessIx>,
+    ) -> Option<ProcessIx> {
+        let process = self.analysis.process(poll);
+        if !is_question(process) || process.execs.is_empty() {
+            return None;
+        }
+        let polls = failed.iter().map(|ix| self.analysis.process(*ix));
+        let polls = polls.filter(|other| other.argv == process.argv);
+        let starts: Vec<Ktime> = polls.map(|other| other.start).collect();
+        let first = starts.iter().min().filter(|_| starts.len() >= POLLS)?;
+        let before = |ix: &ProcessIx| self.analysis.process(*ix).end <= *first;
+        self.only_hidden(top, false, failed.iter().copied().filter(before))
+    }
+
+    /// The only failure inside a process whose own ancestors do not show it. Inside a test runner, it has to take a part of the
+    /// runner's time.
+    fn only_hidden(
+        &self,
+        last: ProcessIx,
+        is_test_runner: bool,
+        failed: impl Iterator<Item = ProcessIx>,
+    ) -> Option<ProcessIx> {
         let counts = |ix: &ProcessIx| {
             let mut above = self.analysis.ancestors(*ix).take(DEEP);
             let inside: Vec<ProcessIx> = above.by_ref().take_while(|ix| *ix != last).collect();
@@ -257,7 +289,7 @@ impl Finder<'_> {
             let is_long = !is_test_runner || self.took_its_part(self.analysis.process(*ix), last);
             is_below && is_work && !is_asked && is_hidden && !in_a_tool && is_long
         };
-        let hidden: BTreeSet<ProcessIx> = failed.iter().copied().filter(counts).collect();
+        let hidden: BTreeSet<ProcessIx> = failed.filter(counts).collect();
         let uppermost = hidden.iter().rev().copied().filter(|ix| {
             let mut above = self.analysis.ancestors(*ix).take(DEEP);
             !above.any(|ix| hidden.contains(&ix))
@@ -401,7 +433,8 @@ impl Finder<'_> {
     }
 
     /// The last step that failed before another step of its script, which failed by itself, and whose status the script
-    /// hardly ignored on purpose: it wrote data into a pipe, or it is a build right before the other step.
+    /// hardly ignored on purpose: it wrote data into a pipe, it is a build right before the
+    /// other step, or its last argument is a file that the other step names.
     fn by_ignored_step(&self, last: ProcessIx, others: &[ProcessIx]) -> Option<ProcessIx> {
         let process = self.analysis.process(last);
         let script = process.parent?;
@@ -417,6 +450,13 @@ impl Finder<'_> {
             let step = self.analysis.process(*ix);
             let top = self.analysis.process(self.top_of_subshells(*ix));
             let is_before = top.parent == Some(script) && top.end <= process.start;
+            let is_needed = || {
+                let product = product(&step.argv);
+                product.is_some_and(|file| is_before && has_name_of(&process.argv, &file))
+            };
+            if is_needed() {
+                return true;
+            }
             let is_build = build.is_some_and(|build| build.pid == top.pid);
             let is_written = || {
                 let reader = self.reader(top, shell);

@@ -140,6 +140,11 @@ pub(super) fn has_use(process: &Process, which: UtilityUse) -> bool {
 const GIT_ANSWERS: &str =
     "config describe merge-base name-rev remote rev-parse show-ref symbolic-ref";
 
+/// Whether a process asks whether a package is there (`pkg-config --exists`).
+pub(super) fn asks_for_packages(process: &Process) -> bool {
+    tool(process).is_some_and(|tool| tool.answers)
+}
+
 /// Whether scripts run the program of a process to ask a question. The failure of such a program is a reason only if
 /// the script ends right after it with its status.
 pub(super) fn is_question(process: &Process) -> bool {
@@ -148,9 +153,7 @@ pub(super) fn is_question(process: &Process) -> bool {
         let verb = program.strip_prefix("git ");
         verb.is_some_and(|verb| words::has(GIT_ANSWERS, verb.as_bytes()))
     };
-    tool(process).is_some_and(|tool| tool.answers)
-        || has_use(process, UtilityUse::Question)
-        || asks_git()
+    asks_for_packages(process) || has_use(process, UtilityUse::Question) || asks_git()
 }
 
 /// Whether a child is a probe of its parent, that is, a check of a configuration. A probe mostly fails because
@@ -184,10 +187,9 @@ pub(super) fn is_report(process: &Process) -> bool {
 
 /// The words in the names and arguments of programs that undo what a script has set up, separated by spaces. A trap runs
 /// such a program after the failure that ended its shell.
-const UNDOES: &str = "clean cleanup destroy down kill purge remove rollback shutdown stop teardown umount undeploy unmount";
+const UNDOES: &str = "clean cleanup destroy down kill purge remove rm rmdir rollback shutdown stop teardown umount undeploy unmount";
 
-/// The number of arguments in which a word of [UNDOES] is searched. A guess: an interpreter, a script, its command
-/// and one option.
+/// The number of arguments in which a word of [UNDOES] is searched. A guess: an interpreter, a script, its command and one more.
 const UNDOING: usize = 4;
 
 /// Whether a word in the command line of a process says that the process undoes what a script has set up.

@@ -5,6 +5,7 @@ use tr_analyze::stopped::{may_have_sent, woken_before_exit, TimeOut};
 use tr_format::event::{Ktime, Reason};
 use tr_programs::table::utilities::UtilityUse;
 
+use super::ends::ProcessEnds;
 use super::finder::Finder;
 use super::passes::NEAR;
 use super::passes::{fails, has_use, passes, soon, Passes, AT_ONCE};
@@ -26,6 +27,22 @@ impl Finder<'_> {
                 let is_owner = fails(owner) && passes(owner) == Passes::Last;
                 is_owner && (process.status == Some(0) || is_stopped(parent))
             })
+    }
+
+    /// Whether a process is a fork that crashed, after which its parent stopped another fork at once. A pool of workers ends
+    /// in this way; a test that expects a crash stops nothing.
+    pub(super) fn broke_a_pool(&self, ix: ProcessIx, above: ProcessIx) -> bool {
+        let worker = self.analysis.process(ix);
+        let children = self.analysis.process(above).children.iter().rev();
+        let mut others = children.take(NEAR).filter(|other| **other != ix);
+        let is_stopped = |ix: ProcessIx, other: &Process| {
+            let is_fork = other.execs.is_empty() && self.sure.on_purpose(ix, other);
+            let is_after = other.start <= worker.end && other.end >= worker.end;
+            is_fork && is_after && other.end.since(worker.end) <= AT_ONCE
+        };
+        worker.execs.is_empty()
+            && ProcessEnds::is_crash(worker)
+            && others.any(|other| is_stopped(*other, self.analysis.process(*other)))
     }
 
     /// Whether a process is a test that its runner stopped because its time limit was exceeded, and not because another
