@@ -2509,8 +2509,10 @@ const tests = {
   // On a phone the buttons beside a long command keep their width, and a failed step is red without its column of ends.
   async a_phone_shows_buttons_and_what_failed() {
     const page = await open("demo", "#view=timeline", { viewport: { width: 390, height: 844 } });
-    const widths = await page.$$eval(".top .icon", (all) => all.map((icon) => icon.getBoundingClientRect().width));
-    assert.deepEqual(widths, [32, 32]);
+    const widths = await page.$$eval(".top .icon:not([hidden])", (all) =>
+      all.map((icon) => icon.getBoundingClientRect().width),
+    );
+    assert.ok(widths.length >= 2 && widths.every((width) => width >= 32), widths.join());
     page.calm();
     await page.context().close();
     const steps = await open("demo", "#view=steps&falling=0", { viewport: { width: 390, height: 844 } });
