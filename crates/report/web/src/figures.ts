@@ -88,6 +88,20 @@ export function living(data: Data, part: Part): number[] {
   return all;
 }
 
+/** The `n` items with the largest values, the largest first, of equal ones the first: to sort all takes longer. */
+export function largest(items: number[], value: (item: number) => number, n: number): number[] {
+  const top: { item: number; value: number }[] = [];
+  for (const item of items) {
+    const own = value(item);
+    let at = top.length;
+    while (at > 0 && top[at - 1].value < own) at--;
+    if (at >= n) continue;
+    top.splice(at, 0, { item, value: own });
+    if (top.length > n) top.pop();
+  }
+  return top.map(({ item }) => item);
+}
+
 /** The sums over the shown processes. */
 export function sums(data: Data, part: Part): Sums {
   const { times } = figures(data, part);

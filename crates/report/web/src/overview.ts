@@ -5,7 +5,7 @@ import { HUES } from "./colors";
 import { ON, STATES, type Data, type Doc, type Failure } from "./data";
 import { h } from "./dom";
 import { inline } from "./grid";
-import { busy, figures, isIdle, living, ownersInside, pathInside, programs, reasons, sums } from "./figures";
+import { busy, figures, isIdle, largest, living, ownersInside, pathInside, programs, reasons, sums } from "./figures";
 import { stayWith, steps } from "./path";
 import { cutName } from "./names";
 import { hottest, weigh } from "./stacks";
@@ -611,9 +611,7 @@ export class Overview {
     const { data, store } = this;
     const p = data.doc.processes;
     const [cpu] = figures(data, store).times;
-    const order = living(data, store)
-      .sort((a, b) => (cpu[b] || 0) - (cpu[a] || 0) || a - b)
-      .slice(0, 8);
+    const order = largest(living(data, store), (ix) => cpu[ix] || 0, 8);
     return this.card(
       "Processes with the most CPU time",
       "",

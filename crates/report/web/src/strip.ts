@@ -202,19 +202,6 @@ export class Strip {
     const path = this.data.doc.path!;
     const [from, to] = this.store.whole;
     const dt = (to - from) / width;
-    const columns: Map<string, number>[] = Array.from({ length: width }, () => new Map());
-    let t = path.from;
-    path.thread.forEach((thread, at) => {
-      const end = t + path.length[at];
-      const rank = this.programRanks.get(this.data.program(this.data.processOf[thread])) ?? 99;
-      const color = segmentColor(rank, path.shares[path.share[at]][3], colors);
-      const last = Math.min(width - 1, Math.floor((end - from) / dt));
-      for (let c = Math.max(0, Math.floor((t - from) / dt)); c <= last; c++) {
-        const share = (Math.min(end, from + (c + 1) * dt) - Math.max(t, from + c * dt)) / dt;
-        if (share > 0) columns[c].set(color, (columns[c].get(color) ?? 0) + share);
-      }
-      t = end;
-    });
     const order = [
       ...colors.programs,
       colors.css.dim,
@@ -223,17 +210,32 @@ export class Strip {
       colors.css.asleep,
       colors.css.unknown,
     ];
+    const columns = new Float64Array(width * order.length);
+    let t = path.from;
+    path.thread.forEach((thread, at) => {
+      const end = t + path.length[at];
+      const rank = this.programRanks.get(this.data.program(this.data.processOf[thread])) ?? 99;
+      // Of work the program's colour, of waits that of the state.
+      const state = path.shares[path.share[at]][3];
+      const color = state === ON ? Math.min(HUES, rank) : HUES + state;
+      const last = Math.min(width - 1, Math.floor((end - from) / dt));
+      for (let c = Math.max(0, Math.floor((t - from) / dt)); c <= last; c++) {
+        const share = (Math.min(end, from + (c + 1) * dt) - Math.max(t, from + c * dt)) / dt;
+        if (share > 0) columns[c * order.length + color] += share;
+      }
+      t = end;
+    });
     const y0 = this.height + 3;
-    columns.forEach((column, c) => {
+    for (let c = 0; c < width; c++) {
       let y = y0 + PATH;
-      for (const color of order) {
-        const share = column.get(color);
-        if (!share) continue;
-        ctx.fillStyle = color;
+      for (let color = 0; color < order.length; color++) {
+        const share = columns[c * order.length + color];
+        if (share === 0) continue;
+        ctx.fillStyle = order[color];
         ctx.fillRect(c, y - share * PATH, 1, share * PATH);
         y -= share * PATH;
       }
-    });
+    }
     // The names of what fills a stretch.
     ctx.font = FONT.replace("12px", "11px");
     ctx.textBaseline = "middle";
@@ -327,11 +329,6 @@ export class Strip {
     if (path) this.drawPath(ctx, colors, width);
     this.axis.draw([from, to], [0, width]);
   }
-}
-
-/** The colour of a segment of the path: its program's, or that of how it waited. */
-function segmentColor(rank: number, state: number, { css, programs }: Theme): string {
-  return [rank < HUES ? programs[rank] : css.dim, css.wait, css.blocked, css.asleep, css.unknown][state];
 }
 
 /** Who the critical path is with at a time; -1: nobody. */
