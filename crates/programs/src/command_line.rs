@@ -143,7 +143,8 @@ fn read(args: &[&[u8]], nested: u8, ask: Ask) -> Said {
 /// The name of the program that is the file at this path.
 fn program_name(path: &str) -> String {
     if let Some(name) = of_package(path) {
-        return name.to_owned();
+        let worker = table::by_name(name).and_then(|tool| tool.worker_in(path));
+        return worker.unwrap_or(name).to_owned();
     }
     match test_of_cargo(path).or_else(|| test_of_go(path)) {
         Some(test) => format!("test {test}"),
@@ -480,8 +481,6 @@ mod tests {
         sh -c test_harness(~0 => sh | -c 'test_harness( 0'
         python3 -c from~x~import~*;test_harness() => python3 | -c 'from x import *;test_harness()'
         /w/tests/test_harness -v => test_harness | -v
-        node /w/node_modules/jest-worker/build/workers/processChild.js => jest worker |
-        node /w/node_modules/playwright/lib/worker/workerProcessEntry.js => playwright worker |
         sh -c 'jest'~-w~2 => sh | -c \"'jest' -w 2\"
         sh -c echo~'$x' => sh | -c 'echo '\\''$x'\\'''
         make -C src all => make | -C src all";

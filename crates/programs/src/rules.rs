@@ -63,13 +63,6 @@ const PATHS: &[(Read, &str)] = &[
          python3 -c print(1) => -",
     ),
     (
-        worker,
-        "node /w/node_modules/jest-worker/build/workers/processChild.js => test | jest worker
-         node /w/processChild.js => -
-         node /w/node_modules/playwright/lib/worker/workerProcessEntry.js => test | playwright worker
-         node /w/workerProcessEntry.js => -",
-    ),
-    (
         gradle_worker,
         "java -cp w.jar worker.org.gradle.process.internal.worker.GradleWorkerMain Gradle~Test~Executor~1 => test | Gradle Test Executor 1
          java -jar x.jar => -",
@@ -228,10 +221,6 @@ fn node_test(line: &Line) -> Option<Found> {
 fn xdist(line: &Line) -> Option<Found> {
     let is = line.args.iter().any(|arg| arg.starts_with(words::XDIST));
     is.then(|| found(StepKind::Test, "pytest worker"))?
-}
-
-fn worker(line: &Line) -> Option<Found> {
-    found(StepKind::Test, words::worker(line.path)?)
 }
 
 fn gradle_worker(line: &Line) -> Option<Found> {

@@ -162,6 +162,8 @@ pub struct Tool {
     pub(crate) label: Label,
     /// The function that finds the step that a call of the tool is.
     pub(crate) step: Option<Read>,
+    /// The worker of a test runner that the program is.
+    pub(crate) worker: Option<Worker>,
     /// How the tool runs jobs: the option for their number, and their order.
     pub jobs: Option<JobTool>,
     pub(crate) change: Option<Change>,
@@ -202,6 +204,15 @@ pub struct Tool {
     pub(crate) steps: &'static str,
 }
 
+/// A process in which a test runner of Node.js runs its tests.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Worker {
+    /// The directory of the package that the program's file lies in.
+    pub(crate) package: &'static str,
+    /// The name of the process in reports, and of its step.
+    pub(crate) name: &'static str,
+}
+
 /// A program of which only the name is known. Rows add what else is known.
 pub(crate) const TOOL: Tool = Tool {
     names: "",
@@ -211,6 +222,7 @@ pub(crate) const TOOL: Tool = Tool {
     configures_unless: "",
     label: Label::All,
     step: None,
+    worker: None,
     jobs: None,
     change: None,
     version: None,
@@ -231,6 +243,13 @@ pub(crate) const TOOL: Tool = Tool {
 };
 
 impl Tool {
+    /// The name of the worker that the program in this file is.
+    pub(crate) fn worker_in(&self, path: &str) -> Option<&'static str> {
+        let worker = self.worker?;
+        let is = path.split('/').any(|part| part == worker.package);
+        is.then_some(worker.name)
+    }
+
     /// The name of the program in reports, which is the first of its names.
     pub fn name(&self) -> &'static str {
         self.names.split(' ').next().unwrap_or(self.names)

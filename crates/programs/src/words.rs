@@ -61,26 +61,10 @@ pub fn source(args: &[&[u8]]) -> Option<String> {
     sources(args).next()
 }
 
-/// The name of a process in which a test runner of Node.js runs its tests, if the file is a worker's program.
-pub(crate) fn worker(path: &str) -> Option<&'static str> {
-    const WORKERS: [(&str, &str, &str); 2] = [
-        ("jest-worker", "processChild.js", "jest worker"),
-        ("playwright", "workerProcessEntry.js", "playwright worker"),
-    ];
-    let (directories, file) = path.rsplit_once('/')?;
-    let is_in = |package: &str| directories.split('/').any(|part| part == package);
-    let mut workers = WORKERS.into_iter();
-    let found = workers.find(|(package, name, _)| file == *name && is_in(package));
-    found.map(|(_, _, worker)| worker)
-}
-
 /// The name of a program in a package of Node.js: that of its file or, if many files have that name, that of
 /// its package (`@playwright/test/cli.js`).
 pub(crate) fn of_package(path: &str) -> Option<&str> {
     const COMMON: [&str; 4] = ["bin", "cli", "index", "main"];
-    if let Some(worker) = worker(path) {
-        return Some(worker);
-    }
     let (_, inside) = path.rsplit_once("node_modules/").or_else(|| {
         let (_, inside) = path.split_once("/npm/bin/")?;
         Some(("", inside))

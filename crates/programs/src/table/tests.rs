@@ -2,7 +2,7 @@
 
 use crate::job_tools::{JobTool, Starts, Untold, JOBS};
 use crate::steps::{call, found, in_directory, test_runner, Found, Line, StepKind};
-use crate::tools::{version, Change, Family, Label, Role, Tool, TOOL};
+use crate::tools::{version, Change, Family, Label, Role, Tool, Worker, TOOL};
 use tr_text::escape;
 
 /// A test runner whose name is that of its step.
@@ -168,6 +168,30 @@ pub(super) const ROWS: &[Tool] = &[
                  playwright --version => -",
         ..TOOL
     },
+    Tool {
+        names: "workerProcessEntry",
+        step: Some(worker),
+        worker: Some(Worker {
+            package: "playwright",
+            name: "playwright worker",
+        }),
+        labels: "node /w/node_modules/playwright/lib/worker/workerProcessEntry.js => playwright worker |",
+        steps: "node /w/node_modules/playwright/lib/worker/workerProcessEntry.js => test | playwright worker
+                 node /w/workerProcessEntry.js => -",
+        ..TOOL
+    },
+    Tool {
+        names: "processChild",
+        step: Some(worker),
+        worker: Some(Worker {
+            package: "jest-worker",
+            name: "jest worker",
+        }),
+        labels: "node /w/node_modules/jest-worker/build/workers/processChild.js => jest worker |",
+        steps: "node /w/node_modules/jest-worker/build/workers/processChild.js => test | jest worker
+                 node /w/processChild.js => -",
+        ..TOOL
+    },
 ];
 
 fn ctest(line: &Line) -> Option<Found> {
@@ -235,4 +259,8 @@ fn bazel_test(line: &Line) -> Option<Found> {
 fn runner(line: &Line) -> Option<Found> {
     let name = line.name.split('.').next()?;
     found(StepKind::Test, name)
+}
+
+fn worker(line: &Line) -> Option<Found> {
+    found(StepKind::Test, line.tool.worker_in(line.path)?)
 }
