@@ -101,8 +101,11 @@ impl Finder<'_> {
                 _ => self.is_last(child, above),
             };
             let gave_up = is_last && self.soon_ended(child, above);
-            // A configuration needs packages. It goes on without other answers, such as the version of `git describe`.
-            let is_needed = asks_for_packages(child) || !is_question(child);
+            // A configuration needs packages. If it went on after another probe that failed, it also does so without other
+            // answers, such as the version of `git describe`.
+            let mut before = self.before_start(child, above).rev().take(NEAR);
+            let is_other_answer = is_question(child) && !asks_for_packages(child);
+            let is_needed = !(is_other_answer && before.any(fails));
             return (gave_up && is_needed).then_some(Explains::Maybe);
         }
         let (last, gave_up) = (self.is_last(child, above), self.gave_up(child, above));
