@@ -198,7 +198,7 @@ impl StateTimes {
         self.unknown = self.unknown.saturating_add(part.listed());
     }
 
-    /// The time in the states that a task's totals show: on CPU, run queue and sleep.
+    /// The time in nanoseconds in the states that a task's totals show: on CPU, run queue and sleep.
     fn listed(&self) -> u64 {
         let listed = [self.on_cpu, self.run_queue, self.sleep];
         listed.into_iter().fold(0, u64::saturating_add)

@@ -28,17 +28,19 @@ impl Basis {
 /// analyzed span; the times of a process add up to the lifetimes of its threads.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Times {
-    /// The time on a CPU.
+    /// The time on a CPU in nanoseconds.
     pub on_cpu: u64,
-    /// The time of waiting for a CPU.
+    /// The time in nanoseconds of waiting for a CPU.
     pub run_queue: u64,
-    /// The time asleep, waiting for a timer, a pipe, a child or input. The time of stopped threads counts as sleep.
+    /// The time asleep in nanoseconds, waiting for a timer, a pipe, a child or input. The time of stopped threads
+    /// counts as sleep.
     pub sleep: u64,
-    /// The time in uninterruptible waits: storage, vfork, kernel locks.
+    /// The time in nanoseconds in uninterruptible waits: storage, vfork, kernel locks.
     pub blocked: u64,
-    /// The time asleep or blocked, where totals do not show which of the two.
+    /// The time asleep in nanoseconds or blocked, where totals do not show which of the two.
     pub asleep_or_blocked: u64,
-    /// The time that is not known, because events are missing and the kernel's totals do not show it either.
+    /// The time in nanoseconds that is not known, because events are missing and the kernel's totals do not show it
+    /// either.
     pub unknown: u64,
     /// The source of these times.
     pub basis: Basis,
@@ -120,13 +122,14 @@ impl Times {
 /// The parts of [`Times`] by cause, in ns.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Causes {
-    /// The part of the time in run queues after the thread was preempted. The rest is after a wake-up.
+    /// The part of the time in run queues in nanoseconds after the thread was preempted. The rest is after a wake-up.
     pub preempted: u64,
-    /// The part of the blocked time that the thread waited for block I/O (`in_iowait`).
+    /// The part of the blocked time in nanoseconds that the thread waited for block I/O (`in_iowait`).
     pub io: u64,
-    /// The part of the blocked time in which a vfork parent waited for the exec or the exit of its child.
+    /// The part of the blocked time in nanoseconds in which a vfork parent waited for the exec or the exit of its
+    /// child.
     pub vfork: u64,
-    /// The part of the time asleep in which the thread was stopped or traced.
+    /// The part of the time asleep in nanoseconds in which the thread was stopped or traced.
     pub stopped: u64,
 }
 

@@ -72,7 +72,7 @@ pub struct Tracker {
     pub basis: Basis,
     /// The last totals of each living task, in a recording without scheduling events.
     accounts: HashMap<TaskIx, LastAccount>,
-    /// The samples of each task's totals, which add to the timeline.
+    /// The samples of each task's total times, from which times are added to the timeline.
     pub samples: HashMap<TaskIx, Vec<Sample>>,
     /// Whether the recording has begun. Every task that existed before is in a snapshot then.
     begun: bool,

@@ -79,7 +79,7 @@ fn lineage(analysis: &Analysis, process: ProcessIx) -> Vec<String> {
     line
 }
 
-/// The wall time of a process without the wall time of its children.
+/// The wall time in nanoseconds of a process without the wall time of its children.
 fn own_wall(analysis: &Analysis, process: &Process) -> u64 {
     let mut covered = 0;
     let mut until = process.start;

@@ -42,7 +42,8 @@ pub fn argv<S: Serializer>(argv: &Argv, to: S) -> Shown<S> {
     map.end()
 }
 
-/// Serializes a stream as a number: the CPU's number, or one of the two largest numbers.
+/// Serializes a stream as a number: the CPU's number, or, for a stream that belongs to no CPU, one of the two largest
+/// numbers.
 pub fn stream<S: Serializer>(stream: &Stream, to: S) -> Shown<S> {
     to.serialize_u16(match stream {
         Stream::Cpu(cpu) => cpu.0,

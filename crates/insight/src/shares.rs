@@ -14,13 +14,13 @@ use tr_text::units;
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct CpuShares {
     whole: u64,
-    /// The CPU time of the recorded tasks; in a recording of the whole machine, of COMMAND's tasks.
+    /// The CPU time in nanoseconds of the recorded tasks; in a recording of the whole machine, of COMMAND's tasks.
     pub build: Option<u64>,
-    /// The CPU time of other tasks.
+    /// The CPU time in nanoseconds of other tasks.
     pub others: Option<u64>,
-    /// The CPU time that the hypervisor gave to other guests.
+    /// The CPU time in nanoseconds that the hypervisor gave to other guests.
     pub stolen: Option<u64>,
-    /// The time in which no task wanted a CPU.
+    /// The time in nanoseconds in which no task wanted a CPU.
     pub idle: Option<u64>,
     /// Whether the build may have used more CPU time than `build`.
     least: bool,

@@ -20,7 +20,7 @@ pub struct StepSum {
     pub count: u64,
     pub failed: u64,
     pub wall: u64,
-    /// The wall time of the longest of the steps.
+    /// The wall time in nanoseconds of the longest of the steps.
     pub longest: u64,
     /// The CPU time of all threads of the steps, in nanoseconds.
     pub on_cpu: Option<u64>,
@@ -28,7 +28,7 @@ pub struct StepSum {
     pub run_queue: Option<u64>,
     /// The wall time of the steps by kind.
     pub spent: Option<ByKind>,
-    /// The wall time that was spent in run queues.
+    /// The wall time in nanoseconds that was spent in run queues.
     pub starved: Option<u64>,
     pub path: Option<u64>,
     /// The wall time of the steps by part; `None` if it is not known for one of them.
@@ -60,8 +60,8 @@ impl StepSum {
         }
     }
 
-    /// The time of a part. For `Work` it includes only the time on a CPU, and the time in run queues is in the other
-    /// parts.
+    /// The time in nanoseconds of a part. For `Work` it includes only the time on a CPU, and the time in run queues is
+    /// in the other parts.
     pub fn part(&self, part: Part) -> Option<u64> {
         let mut parts = self.parts.clone()?;
         parts.take(Part::Work, self.queued, Part::Own);

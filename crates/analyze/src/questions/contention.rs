@@ -20,12 +20,12 @@ use crate::timeline::{Bucket, Stretch, Timeline};
 /// The time that tasks waited for a CPU, divided by the tasks that had the CPU then, in ns.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Division {
-    /// The time in which recorded tasks had the CPU. In a recording of the whole machine only the tasks of
-    /// COMMAND count.
+    /// The time in nanoseconds in which recorded tasks had the CPU. In a recording of the whole machine only the tasks
+    /// of COMMAND count.
     pub own: u64,
-    /// The time in which other tasks had the CPU.
+    /// The time in nanoseconds in which other tasks had the CPU.
     pub others: u64,
-    /// The time in which no task that the recording knows had the CPU.
+    /// The time in nanoseconds in which no task that the recording knows had the CPU.
     pub rest: u64,
 }
 

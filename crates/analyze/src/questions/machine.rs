@@ -11,7 +11,7 @@ use crate::share;
 /// The CPU time of all CPUs that was used in a span, in ns.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Used {
-    /// The time that tasks or the hypervisor used.
+    /// The time in nanoseconds that tasks or the hypervisor used.
     pub all: u64,
     /// The time that neither the build nor the recorder used. The time of the hypervisor is part of it.
     pub others: u64,

@@ -38,9 +38,10 @@ impl Alone {
 /// How long a group was alone, in ns.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct AloneSum {
-    /// The time in which a task of the group was the only task that ran.
+    /// The time in nanoseconds in which a task of the group was the only task that ran.
     pub ran: u64,
-    /// The time in which a task of the group was the only task that ran, and no other task waited for a CPU.
+    /// The time in nanoseconds in which a task of the group was the only task that ran, and no other task waited for a
+    /// CPU.
     pub serial: u64,
 }
 

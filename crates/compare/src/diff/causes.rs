@@ -112,9 +112,10 @@ pub struct Causes {
     pub cpus: Option<Doubt>,
 }
 
-/// The divisors of the least share of a cause: a fifth of the difference of the wall time, a twentieth of the time on
-/// CPUs of its own, and a twentieth of a wall time that does not differ. A guess; `diff.py` judges the rule that uses
-/// it on planted differences. Smaller shares would name causes that no reader acts on.
+/// The divisors of the least share of a cause: a fifth of the difference of the wall time, a twentieth of the time
+/// that the build takes on CPUs that it has for itself, and a twentieth of a wall time that does not differ. A guess;
+/// `diff.py` judges the rule that uses it on planted differences. Smaller shares would name causes that no reader acts
+/// on.
 const OF_DIFFERENCE: u128 = 5;
 const OF_OWN: u128 = 20;
 const OF_WALL: u128 = 20;
@@ -303,8 +304,9 @@ impl Causes {
             .map(|ns| share(Cause::Order, ns))
     }
 
-    /// Whether the difference `alone`, of the time on CPUs of its own, is not one of CPU time: the build's CPU time is
-    /// known, and it differs by less than `alone`, by less than a twentieth, or in the other direction.
+    /// Whether the difference `alone`, of the times that the builds take on CPUs that they have for themselves, is not
+    /// one of CPU time: the build's CPU time is known, and it differs by less than `alone`, by less than a twentieth,
+    /// or in the other direction.
     fn is_equal_work(&self, alone: i128) -> bool {
         self.work.as_ref().is_some_and(|work| {
             let more = work.difference();

@@ -180,16 +180,16 @@ struct Foreign {
 
 /// The use of the CPUs in a span. All times are in nanoseconds.
 struct CpuUse {
-    /// The CPU time of other tasks, by the machine's counters.
+    /// The CPU time in nanoseconds of other tasks, by the machine's counters.
     others: u64,
-    /// The CPU time of the build.
+    /// The CPU time in nanoseconds of the build.
     own: u64,
     /// The number of CPUs that the build may use.
     cpus: u64,
     /// The number of CPUs that the counters cover. Other tasks may have run on those that the build was not
     /// allowed to use.
     online: u64,
-    /// The length of the span.
+    /// The length in nanoseconds of the span.
     length: u64,
 }
 

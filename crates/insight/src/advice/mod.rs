@@ -1,11 +1,10 @@
-//! What to change in the build: findings with their evidence, a bound of the gain, and one
-//! thing to do.
+//! What to change in the build: findings with their evidence, a bound of the gain, and one thing to do.
 //!
-//! Each rule proposes candidates: a part of the recorded time that a change may save. The
-//! simulation ([`tr_analyze::schedule`]) tells the gain: the run on CPUs of its own, less the same
-//! with that change. So what other tasks took is no line's gain but its own line's, and a second
-//! path that is almost as long limits it. Of candidates that explain the same part of the critical
-//! path, the most specific one stays.
+//! Each rule proposes candidates: a part of the recorded time that a change may save. The simulation
+//! ([`tr_analyze::schedule`]) tells the gain: the time of the run on CPUs that it has for itself, less the time of
+//! that run with the change. So the time that other tasks took has a line of its own and is no part of another line's
+//! gain, and a second path that is almost as long as the critical one limits the gain. Of candidates that explain the
+//! same part of the critical path, the most specific one stays.
 
 mod affinity;
 mod candidate;

@@ -210,7 +210,8 @@ pub(super) fn crowd(facts: &Facts<'_>) -> Option<OpenPoint> {
 }
 
 /// The open point for commands that ran one after the other, if they would save a tenth of the time when run at once.
-/// `most` is the most that they save together, and `own` is the build's time on CPUs of its own, both in nanoseconds.
+/// `most` is the most that they save together, and `own` is the build's time on CPUs that it has for itself, both in
+/// nanoseconds.
 pub(super) fn order(facts: &Facts<'_>, orders: &[Order], most: u64, own: u64) -> Option<OpenPoint> {
     let longest = orders.iter().max_by_key(|order| order.row.cap)?;
     let most = most.min(

@@ -262,7 +262,7 @@ pub(super) fn error(lost: u64, alone: u64) -> u64 {
 /// The CPU time of the tasks that ran while the path waited for a CPU, in nanoseconds.
 pub(super) struct CpuOwners {
     pub others: u64,
-    /// The CPU time that no known task had.
+    /// The CPU time in nanoseconds that no known task had.
     pub nobody: u64,
     /// The programs that had most of the CPU time: name and time in nanoseconds.
     pub names: Vec<(String, u64)>,

@@ -30,7 +30,7 @@ pub enum Source {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Cost {
     pub ns: u64,
-    /// The CPU time of all tasks of the test or the file, if the recording proves it.
+    /// The CPU time in nanoseconds of all tasks of the test or the file, if the recording proves it.
     pub on_cpu: Option<u64>,
     pub wall: u64,
     pub source: Source,

@@ -25,7 +25,7 @@ pub struct Bounds {
     begin: (i64, i64),
     end: (i64, i64),
     length: i64,
-    /// The largest error of the test's length.
+    /// The largest error of the test's length in nanoseconds.
     error: i64,
 }
 

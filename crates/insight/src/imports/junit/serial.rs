@@ -16,7 +16,7 @@ pub struct Test {
     /// The range of times in which the test ends, if the file gives its end.
     pub end: Option<RangeInclusive<i64>>,
     pub length: i64,
-    /// The largest error of the test's length.
+    /// The largest error of the test's length in nanoseconds.
     pub error: i64,
 }
 
