@@ -132,7 +132,7 @@ pub fn write(
     waits.cpu.flush(CpuId(0), packets)
 }
 
-/// Like [`write`], but uses the events themselves, for recordings without a timeline: waits are as the events
+/// Like [`write()`], but uses the events themselves, for recordings without a timeline: waits are as the events
 /// have them, and the end of a loss begins with a CPU whose task is not known.
 pub fn by_events(
     view: &View<'_>,
