@@ -118,7 +118,7 @@ impl CutArguments {
 pub struct Tally {
     pub written: Written,
     pub processes: u64,
-    /// The first [`LOSSES`] losses of events.
+    /// The first `LOSSES` losses of events.
     pub lost: Vec<LifeEvent>,
     /// The number of all losses of events.
     pub losses: u64,

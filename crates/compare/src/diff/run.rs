@@ -83,8 +83,8 @@ impl Figures {
     }
 }
 
-/// The number of keys of a process, which is the layout of its list of keys. The first key is the most specific one: the arguments with whole paths,
-/// then with two parts of each path, then with the names only, then the label.
+/// The number of keys of a process, which is the layout of its list of keys. The first key is the most specific one:
+/// the arguments with whole paths, then with two parts of each path, then with the names only, then the label.
 pub const WAYS: usize = 4;
 
 #[derive(Clone, Debug)]
