@@ -99,6 +99,10 @@ impl Imports {
                 File::Cargo(timings) => timings.place(&lookup),
                 File::Junit(report) => report.place(path, file.written, &lookup),
             };
+            let unplaced = match &file.file {
+                File::Junit(report) => report.tests_beside(&placed),
+                _ => TestCount::default(),
+            };
             let room = SPANS.saturating_sub(imports.spans.len());
             let count = placed.spans.len();
             if count > room {
@@ -106,10 +110,6 @@ impl Imports {
                 placed.spans.sort_by_key(length);
                 placed.spans.truncate(room);
             }
-            let unplaced = match &file.file {
-                File::Junit(report) => report.tests_beside(&placed.spans),
-                _ => TestCount::default(),
-            };
             imports.files.push(Import {
                 file: path.as_slice().into(),
                 spans: placed.all,

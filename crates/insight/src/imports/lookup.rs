@@ -7,6 +7,8 @@ use tr_format::event::Ktime;
 use tr_programs::table;
 use tr_programs::tools::Family;
 
+use super::TestCount;
+
 /// The largest difference between a tool's clock and the recording's in nanoseconds. Times of the day are adjusted
 /// while a recording runs, and a tool reads its clock after its start. A guess: the kernel slews a clock by 500 ppm at
 /// most, which is 20 ms in 40 s (adjtimex(2)).
@@ -169,6 +171,9 @@ pub struct Placed {
     pub all: u64,
     /// The number of spans that lie outside of the analyzed time.
     pub outside: u64,
+    /// The tests of the file that are counted elsewhere, or nowhere: the recording has them as marks, or they lie outside
+    /// of the analyzed time.
+    pub elsewhere: TestCount,
     pub note: Option<String>,
     /// The name of the tool with its version.
     pub tool: Option<String>,

@@ -246,7 +246,10 @@ impl Placer<'_> {
                 continue;
             }
             match times {
-                _ if has_marks => self.placed.add_note("the recording has its tests as marks"),
+                _ if has_marks => {
+                    self.placed.elsewhere = self.placed.elsewhere.and(case.has_failed());
+                    self.placed.add_note("the recording has its tests as marks");
+                }
                 None if around.is_some() && is_nested => {
                     self.placed
                         .add_note("tests that hold other tests have no times of their own");
@@ -258,6 +261,7 @@ impl Placer<'_> {
                 None => self.placed.add_note("tests without a time of the day"),
                 Some(times) if self.lookup.is_outside(times.from, times.to) => {
                     self.placed.outside += 1;
+                    self.placed.elsewhere = self.placed.elsewhere.and(case.has_failed());
                 }
                 Some(times) => {
                     let runner = match &scheduled {

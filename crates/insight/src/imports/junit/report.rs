@@ -2,8 +2,7 @@
 
 use std::collections::HashMap;
 
-use tr_analyze::model::Imported;
-
+use crate::imports::lookup::Placed;
 use crate::imports::TestCount;
 
 /// The largest number of slashes in a test's name before which the name of a surrounding test is searched.
@@ -40,14 +39,14 @@ fn has_failed(result: &str) -> bool {
 }
 
 impl Report {
-    /// The tests of the report without those that have a place in the recording.
-    pub(crate) fn tests_beside(&self, placed: &[Imported]) -> TestCount {
+    /// The tests of the report that have no place in the recording and are counted nowhere else.
+    pub(crate) fn tests_beside(&self, placed: &Placed) -> TestCount {
         let cases = self.suites.iter().flat_map(|suite| &suite.cases);
         let all = cases.fold(TestCount::default(), |count, case| {
             count.and(case.has_failed())
         });
-        let results = placed.iter().filter_map(|span| span.result);
-        let placed = results.fold(TestCount::default(), |count, result| {
+        let results = placed.spans.iter().filter_map(|span| span.result);
+        let placed = results.fold(placed.elsewhere, |count, result| {
             count.and(has_failed(result))
         });
         TestCount {
@@ -185,7 +184,7 @@ mod tests {
                 has_order: true,
             }],
         };
-        let none = report.tests_beside(&[]);
+        let none = report.tests_beside(&Placed::default());
         assert_eq!((none.all, none.failed), (4, 3));
         let placed = |result| Imported {
             from: Ktime(1),
@@ -200,8 +199,16 @@ mod tests {
             doubt: None,
         };
         // A suite has no result.
-        let spans = [placed(None), placed(Some("passed")), placed(Some("error"))];
-        let rest = report.tests_beside(&spans);
+        let spans = vec![placed(None), placed(Some("passed")), placed(Some("error"))];
+        let mut placed = Placed {
+            spans,
+            ..Placed::default()
+        };
+        let rest = report.tests_beside(&placed);
         assert_eq!((rest.all, rest.failed), (2, 2));
+        // A mark of the recording is the test already.
+        placed.elsewhere = TestCount { all: 1, failed: 1 };
+        let rest = report.tests_beside(&placed);
+        assert_eq!((rest.all, rest.failed), (1, 1));
     }
 }
