@@ -256,12 +256,19 @@ impl Builder<'_> {
         for ix in ended {
             self.background[ix] = true;
         }
+        // A thread with many segments on the path is read once.
+        let mut last_waits: HashMap<ThreadIx, Option<Ktime>> = HashMap::new();
         for segment in &path.segments {
             let ix = process(segment.thread);
-            let waits = |stretch: &Stretch| matches!(stretch.doing, Bucket::Wait(_));
-            let mut after = timeline.since(segment.thread, segment.from);
-            let mut is_last = || !after.any(|stretch| waits(&stretch));
-            if self.background[ix] && !is_last() {
+            if !self.background[ix] {
+                continue;
+            }
+            let last = last_waits.entry(segment.thread).or_insert_with(|| {
+                let stretches = timeline.of(segment.thread);
+                let waits = stretches.filter(|stretch| matches!(stretch.doing, Bucket::Wait(_)));
+                waits.last().map(|stretch| stretch.to)
+            });
+            if last.is_some_and(|to| to > segment.from) {
                 self.background[ix] = false;
             }
         }
