@@ -192,12 +192,14 @@ const UNDOES: &str = "clean cleanup destroy down kill purge remove rm rmdir roll
 /// The number of arguments in which a word of [UNDOES] is searched. A guess: an interpreter, a script, its command and one more.
 const UNDOING: usize = 4;
 
-/// Whether a word in the command line of a process says that the process undoes what a script has set up.
+/// Whether a word in the command line of a process says that the process undoes what a script has set up. A tool with a
+/// role is none, such as a runner of tests whose file is called `test_cleanup.py`.
 pub(super) fn undoes(process: &Process) -> bool {
     let args = process.argv.args().take(UNDOING);
     let names = args.filter(|arg| !arg.starts_with(b"-") && !arg.contains(&b' '));
     let mut names = names.filter_map(|arg| arg.rsplit(|byte| *byte == b'/').next());
     !process.execs.is_empty()
+        && (role(process).is_none() || role(process) == Some(Role::Shell))
         && names.any(|name| {
             let mut words = name.split(|byte| !byte.is_ascii_alphabetic());
             words.any(|word| !word.is_empty() && words::has(UNDOES, word))
