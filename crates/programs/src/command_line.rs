@@ -433,9 +433,18 @@ pub fn edits(program: &str, args: &[&[u8]]) -> bool {
     }
 }
 
-/// The verbs of git that change the repository or files of the work tree.
+/// The verbs of git that change files of the work tree.
 const EDITS_OF_GIT: &str =
-    "add am apply checkout cherry-pick commit fetch merge mv pull push rebase reset restore revert rm stash switch tag";
+    "am apply checkout cherry-pick merge mv pull rebase reset restore revert rm stash switch";
+
+/// The verbs of git that change the repository alone.
+const CHANGES_OF_GIT: &str = "add commit fetch push tag";
+
+/// Whether the program changes a repository of git, which the next call of git reads.
+pub fn changes_repository(program: &str) -> bool {
+    let verb = program.strip_prefix("git ").unwrap_or("").as_bytes();
+    has(EDITS_OF_GIT, verb) || has(CHANGES_OF_GIT, verb)
+}
 
 /// The role of an execution of the program with these arguments. cmake configures, unless an option says what
 /// else it does.
@@ -518,6 +527,15 @@ mod tests {
     }
 
     #[test]
+    fn some_verbs_of_git_change_the_repository() {
+        let verbs = ["git commit", "git tag", "git checkout", "git rm"];
+        assert!(verbs.into_iter().all(changes_repository));
+        assert!(!["git log", "git", "commit"]
+            .into_iter()
+            .any(changes_repository));
+    }
+
+    #[test]
     fn some_programs_change_files() {
         for (line, want) in [
             ("sed -i s/a/b/ x.c", true),
@@ -525,7 +543,7 @@ mod tests {
             ("perl -pi -e s/a/b/ x.c", true),
             ("perl x.pl", false),
             ("git checkout main", true),
-            ("git commit -q -m x", true),
+            ("git commit -q -m x", false),
             ("git log", false),
             ("cp a b", true),
             ("cc1 x.c", false),

@@ -180,7 +180,7 @@ fn is_ordered(facts: &Facts<'_>, owner: Group, program: &str, jobs: &[Job]) -> b
         let program = facts
             .execution(job.group)
             .map_or(program, |execution| &execution.program);
-        command_line::edits(program, &facts.args(job.group))
+        command_line::changes_repository(program)
     };
     is_one_build || jobs.iter().all(edits)
 }
