@@ -196,7 +196,9 @@ fn advised(facts: &Facts<'_>) -> Result<BuildAdvice, NoPath> {
     let mut points = open::waits(facts, &covered, &polled);
     points.extend(open::limit(facts).filter(|_| affinity.is_none()));
     points.extend(silenced.map(|jobs| open::jobs(&jobs, &withheld)));
-    points.extend(open::crowd(facts));
+    if !points.iter().any(|point| point.kind == OpenKind::Jobs) {
+        points.extend(open::crowd(facts));
+    }
     // Advice about one task alone does not say how the others could run.
     let is_about_all = |advice: &Advice| !advice.kind.is_machine() && !advice.kind.is_generic();
     let all = changes.iter().any(is_about_all);

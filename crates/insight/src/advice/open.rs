@@ -48,7 +48,8 @@ impl OpenKind {
 /// the work for which it checks is not judged.
 pub(super) fn waits(facts: &Facts<'_>, covered: &[bool], polled: &[bool]) -> Vec<OpenPoint> {
     let mut kinds: BTreeMap<OpenKind, BTreeMap<String, u64>> = BTreeMap::new();
-    let (mut checked, mut slept) = (0u64, 0u64);
+    // The part of the sleeps of each task that loops have that check for other tasks.
+    let mut checked: BTreeMap<String, u64> = BTreeMap::new();
     let judged = covered.iter().zip(polled);
     for ((segment, group, _), (covered, polled)) in facts.segments().zip(judged) {
         let Some(kind) = OpenKind::of(segment.kind).filter(|_| !covered) else {
@@ -70,10 +71,14 @@ pub(super) fn waits(facts: &Facts<'_>, covered: &[bool], polled: &[bool]) -> Vec
             }
             _ => String::new(),
         };
-        let sum = kinds.entry(kind).or_default().entry(whose).or_default();
+        let sum = kinds
+            .entry(kind)
+            .or_default()
+            .entry(whose.clone())
+            .or_default();
         *sum = sum.saturating_add(segment.length());
-        if kind == OpenKind::Sleep {
-            let sum = if *polled { &mut checked } else { &mut slept };
+        if kind == OpenKind::Sleep && *polled {
+            let sum = checked.entry(whose).or_default();
             *sum = sum.saturating_add(segment.length());
         }
     }
@@ -88,7 +93,7 @@ pub(super) fn waits(facts: &Facts<'_>, covered: &[bool], polled: &[bool]) -> Vec
         .map(|(kind, times)| (*kind, sum(times), times))
         .filter(|(_, ns, _)| ns.saturating_mul(PART) >= all);
     named
-        .map(|(kind, ns, times)| wait(kind, ns, times, checked > slept))
+        .map(|(kind, ns, times)| wait(kind, ns, times, &checked))
         .collect()
 }
 
@@ -99,15 +104,24 @@ fn is_release(analysis: &Analysis, segment: &Segment) -> bool {
     is_command && segment.from == thread.start && segment.kind == Time::Outside
 }
 
-/// An open point about waits of one kind. `times` has the time of each task that slept or ended the waits. `checks`:
-/// whether most of the sleeps are those of loops that check for other tasks.
-fn wait(kind: OpenKind, ns: u64, times: &BTreeMap<String, u64>, checks: bool) -> OpenPoint {
+/// An open point about waits of one kind. `times` has the time of each task that slept or ended the waits, in ns, and
+/// `checked` the part of it in which the task was in a loop that checks for other tasks.
+fn wait(
+    kind: OpenKind,
+    ns: u64,
+    times: &BTreeMap<String, u64>,
+    checked: &BTreeMap<String, u64>,
+) -> OpenPoint {
     let longest = times.iter().max_by_key(|(_, ns)| **ns);
     let longest = longest.filter(|(name, _)| !name.is_empty());
+    let checks = |name: &String, slept: u64| {
+        let checked = checked.get(name).copied().unwrap_or(0);
+        checked > slept.saturating_sub(checked)
+    };
     let time = units::time(ns);
     let more = if times.len() > 1 { " and others" } else { "" };
     let what = match (kind, longest) {
-        (OpenKind::Sleep, Some((name, _))) if checks => {
+        (OpenKind::Sleep, Some((name, slept))) if checks(name, *slept) => {
             let words = if more.is_empty() {
                 "checks and sleeps"
             } else {
@@ -203,7 +217,7 @@ pub(super) fn crowd(facts: &Facts<'_>) -> Option<OpenPoint> {
         kind: OpenKind::Jobs,
         ns: crowded,
         text: format!(
-            "number of jobs: not judged ({most} at once on {}, and {program} takes unlike CPU times)",
+            "number of jobs: not judged (up to {most} at once on {}, and {program} takes unlike CPU times)",
             units::plural(facts.cpus, "CPU", "CPUs")
         ),
     })

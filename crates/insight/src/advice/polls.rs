@@ -68,10 +68,10 @@ fn awaits_work(facts: &Facts<'_>, slept: &[Nap], longest: u64) -> bool {
     let whole = last.ran.since(first.from);
     let soonest = Ktime(last.from.0.saturating_sub(longest));
     let latest = Ktime(last.ran.0.saturating_add(whole / LATE));
-    let related = |ix: ProcessIx| {
-        let above = |of: ProcessIx, ix| facts.analysis.lineage(of).any(|other| other == ix);
-        own.iter()
-            .any(|sleeper| above(*sleeper, ix) || above(ix, *sleeper))
+    let lineages = own.iter().map(|sleeper| facts.analysis.lineage(*sleeper));
+    let above: BTreeSet<ProcessIx> = lineages.flatten().collect();
+    let is_related = |ix: ProcessIx| {
+        above.contains(&ix) || facts.analysis.lineage(ix).any(|other| own.contains(&other))
     };
     let ends = |ix: &ProcessIx| {
         let process = facts.analysis.process(*ix);
@@ -79,8 +79,9 @@ fn awaits_work(facts: &Facts<'_>, slept: &[Nap], longest: u64) -> bool {
         is_beside && (soonest..=latest).contains(&process.end)
     };
     let all = facts.all().map(|(_, execution)| execution.process);
-    let all: BTreeSet<ProcessIx> = all.filter(ends).take(OTHERS).collect();
-    all.into_iter().filter(|ix| !related(*ix)).any(|ix| {
+    let all: BTreeSet<ProcessIx> = all.filter(ends).collect();
+    let mut others = all.into_iter().filter(|ix| !is_related(*ix)).take(OTHERS);
+    others.any(|ix| {
         let process = facts.analysis.process(ix);
         let lived = process
             .end

@@ -1,5 +1,6 @@
 //! Advice on work on the critical path: programs that run alone, that are repeated, or that are many and short.
 
+use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use tr_programs::changes;
@@ -555,9 +556,20 @@ fn start_ups(facts: &Facts<'_>) -> Vec<Candidate> {
             }
         }
     }
-    let candidate = |((owner, program), processes): ((Group, &str), BTreeMap<ProcessIx, Group>)| {
+    let on_cpu = |group: &Group| {
+        facts
+            .execution(*group)
+            .map_or(0, |execution| execution.on_cpu)
+    };
+    // Each has a set of all groups: a forged file has thousands of scripts.
+    let mut all: Vec<((Group, &str), Vec<Group>)> = by_owner
+        .into_iter()
+        .map(|(key, processes)| (key, processes.into_values().collect()))
+        .collect();
+    all.sort_by_key(|(_, groups)| Reverse(groups.iter().map(on_cpu).fold(0, u64::saturating_add)));
+    all.truncate(MOST);
+    let candidate = |((owner, program), groups): ((Group, &str), Vec<Group>)| {
         let (least, longest) = START_UP;
-        let groups: Vec<Group> = processes.into_values().collect();
         let lines: BTreeSet<Vec<&[u8]>> = groups.iter().map(|group| facts.args(*group)).collect();
         let has_children = |group: &Group| {
             let process = facts.process(*group);
@@ -595,5 +607,5 @@ fn start_ups(facts: &Facts<'_>) -> Vec<Candidate> {
             ..Candidate::of(Kind::Short)
         })
     };
-    by_owner.into_iter().filter_map(candidate).collect()
+    all.into_iter().filter_map(candidate).collect()
 }

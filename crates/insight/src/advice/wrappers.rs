@@ -1,10 +1,12 @@
 //! Programs that stand between the build and its work: they find and start other programs, or keep their results.
 
+use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
 
 use tr_analyze::critical_path::Kind as Time;
 use tr_analyze::model::ProcessIx;
 use tr_analyze::programs::Group;
+use tr_analyze::schedule::MOST;
 use tr_analyze::what_if::Without;
 use tr_programs::command_line;
 use tr_programs::tools::Role;
@@ -162,24 +164,47 @@ fn launchers(facts: &Facts<'_>) -> Vec<Candidate> {
         return Vec::new();
     }
     let totals = facts.up();
-    let candidate = |(program, calls): (&str, Vec<Call>)| launcher(facts, program, &calls, &totals);
-    by_program.into_iter().filter_map(candidate).collect()
+    let total = |group: Group| totals.get(group as usize).copied().unwrap_or(0);
+    // Each has sets of all groups: a forged file has thousands of launchers.
+    let mut all: Vec<(&str, Vec<Call>)> = by_program.into_iter().collect();
+    all.sort_by_key(|(_, calls)| {
+        let totals = calls.iter().map(|call| total(call.launcher));
+        Reverse(totals.fold(0u64, u64::saturating_add))
+    });
+    all.truncate(MOST);
+    let launchers = all.iter().flat_map(|(_, calls)| calls);
+    let mut started: BTreeMap<Group, Vec<Group>> =
+        launchers.map(|call| (call.launcher, Vec::new())).collect();
+    for (group, execution) in facts.all() {
+        let owner = execution.owner.and_then(|owner| started.get_mut(&owner));
+        if let Some(programs) = owner {
+            programs.push(group);
+        }
+    }
+    let candidate =
+        |(program, calls): &(&str, Vec<Call>)| launcher(facts, program, calls, &started, &totals);
+    all.iter().filter_map(candidate).collect()
 }
 
-/// The advice on the calls of one launcher. `totals`: the CPU time of each execution with its descendants, in ns.
-fn launcher(facts: &Facts<'_>, program: &str, calls: &[Call], totals: &[u64]) -> Option<Candidate> {
+/// The advice on the calls of one launcher. `started` has the programs that each launcher starts, and `totals` the CPU time of
+/// each execution with its descendants, in ns.
+fn launcher(
+    facts: &Facts<'_>,
+    program: &str,
+    calls: &[Call],
+    started: &BTreeMap<Group, Vec<Group>>,
+    totals: &[u64],
+) -> Option<Candidate> {
     let total = |group: Group| totals.get(group as usize).copied().unwrap_or(0);
     let tools: BTreeSet<Group> = calls.iter().map(|call| call.tool).collect();
-    let by_launcher: BTreeMap<Group, &Call> =
-        calls.iter().map(|call| (call.launcher, call)).collect();
     // The helpers of each call: the other programs that it starts.
     let mut helpers: Vec<(Group, &Call)> = Vec::new();
     let mut same: BTreeMap<Vec<&[u8]>, usize> = BTreeMap::new();
-    for (group, execution) in facts.all() {
-        let call = execution.owner.and_then(|owner| by_launcher.get(&owner));
-        if let Some(call) = call.filter(|_| !tools.contains(&group)) {
-            helpers.push((group, call));
-            *same.entry(facts.args(group)).or_default() += 1;
+    for call in calls {
+        let programs = started.get(&call.launcher).into_iter().flatten();
+        for group in programs.filter(|group| !tools.contains(group)) {
+            helpers.push((*group, call));
+            *same.entry(facts.args(*group)).or_default() += 1;
         }
     }
     let own_arguments = |call: &Call| {
