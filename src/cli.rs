@@ -178,8 +178,10 @@ fn writes_for_machines(matches: &ArgMatches) -> bool {
     match values("format") {
         Some(mut formats) => formats.any(is_for_machines),
         None => values("output").is_some_and(|mut files| {
-            let by_ending = files.find_map(|file| output::format_of(Path::new(file)));
-            by_ending.is_some_and(|format| is_for_machines(OsStr::new(format)))
+            let has_formats =
+                subcommand.is_some_and(|matches| matches.try_contains_id("format").is_ok());
+            let by_ending = files.find_map(|file| output::formats_of(Path::new(file)).next());
+            has_formats && by_ending.is_some_and(|format| is_for_machines(OsStr::new(format)))
         }),
     }
 }

@@ -39,7 +39,8 @@ pub fn is_json(bytes: &[u8]) -> bool {
     matches!(bytes.trim_ascii_start().first(), Some(b'{' | b'['))
 }
 
-/// The endings of file names, each with the name of the format that `--format` gives it. The first match counts.
+/// The endings of file names, each with the name of the format that `--format` gives it. The first one counts whose format
+/// the subcommand has.
 const ENDINGS: [(&str, &str); 9] = [
     ("compile_commands.json", "compile-commands"),
     (".html", "html"),
@@ -52,18 +53,17 @@ const ENDINGS: [(&str, &str); 9] = [
     (".perfetto-trace", "perfetto"),
 ];
 
-/// The name of the format that an output's file has by the ending of its name.
-pub fn format_of(output: &Path) -> Option<&'static str> {
-    let name = output.to_str()?;
-    let mut endings = ENDINGS.iter();
-    let known = endings.find(|(ending, _)| name.ends_with(ending));
+/// The names of the formats that an output's file can have by the ending of its name, the longest ending first.
+pub fn formats_of(output: &Path) -> impl Iterator<Item = &'static str> + '_ {
+    let name = output.to_str().unwrap_or_default();
+    let known = ENDINGS.iter().filter(|(ending, _)| name.ends_with(ending));
     known.map(|(_, format)| *format)
 }
 
 /// The format to write: the given one, or else the subcommand's format of the file's ending, or else `default`.
 #[cfg(feature = "texts")]
 pub fn format_for<F: clap::ValueEnum>(given: Option<F>, output: &Path, default: F) -> F {
-    let by_ending = || F::from_str(format_of(output)?, false).ok();
+    let by_ending = || formats_of(output).find_map(|format| F::from_str(format, false).ok());
     given.or_else(by_ending).unwrap_or(default)
 }
 

@@ -393,9 +393,9 @@ fn detail(args: &Args, format: Format, trace: &Trace, analysis: &Analysis) -> u6
     detail
 }
 
-/// The format that the suffix of a file's name stands for.
+/// The format that the ending of a file's name stands for.
 fn by_ending(output: &Path) -> Option<To> {
-    let name = output::format_of(output)?;
+    let name = output::formats_of(output).next()?;
     if name == COMPILE_COMMANDS {
         return Some(To::CompileCommands);
     }
