@@ -4,13 +4,12 @@ by somebody who had not read the rules. Each was run under strace, from which it
 from plant import Plant
 
 TWELFTH = {
-
     # ----------------------------------------------------------------- make
-
     "phrasebook-generated-rules": Plant(
         "make",
         "sh ./command",
-        {"setup.sh": r'''set -e
+        {
+            "setup.sh": r"""set -e
 mkdir -p po tools src
 cat > Makefile <<'EOF'
 # the rules for the catalogues are written by tools/mkrules.pl
@@ -39,17 +38,19 @@ echo 'hello=hallo' > po/de.po
 echo 'hello=bonjour' > po/fr.po
 echo 'hello=ola' > po/pt.po
 echo 'int main(void) { return 0; }' > src/main.c
-''', "command": "make -j2\n"},
+""",
+            "command": "make -j2\n",
+        },
         r"mkrules|po\.mk",
         r"make",
         "sh setup.sh",
         needs="gcc",
     ),
-
     "release-notes-shebang": Plant(
         "make",
         "sh ./command",
-        {"setup.sh": r'''set -e
+        {
+            "setup.sh": r"""set -e
 mkdir -p tools changes
 cat > Makefile <<'EOF'
 HAVE_PANDOC := $(shell command -v pandoc)
@@ -67,18 +68,19 @@ echo '1.0 first release (ann)' > changes/1.0.txt
 echo '1.1 faster (bob)' > changes/1.1.txt
 printf '#!/usr/local/bin/regina\nsay "index of" arg(1)\n' > tools/index.rexx
 chmod +x tools/index.rexx
-''', "command": "make\n"},
+""",
+            "command": "make\n",
+        },
         r"index\.(rexx|txt)",
         r"make",
         "sh setup.sh",
     ),
-
     # ---------------------------------------------------------------- cmake
-
     "sensorhub-find-package": Plant(
         "cmake",
         "sh ./command",
-        {"setup.sh": r'''set -e
+        {
+            "setup.sh": r"""set -e
 cat > CMakeLists.txt <<'EOF'
 cmake_minimum_required(VERSION 3.16)
 project(sensorhub C)
@@ -92,17 +94,19 @@ add_executable(sensorhub main.c)
 target_link_libraries(sensorhub Mosquittopp::client)
 EOF
 echo 'int main(void) { return 0; }' > main.c
-''', "command": "set -e\ncmake -S . -B build\ncmake --build build\n"},
+""",
+            "command": "set -e\ncmake -S . -B build\ncmake --build build\n",
+        },
         r"\bcmake\b(?!.*(CMakeScratch|--build|cmTC_))",
         r"cmake -S",
         "sh setup.sh",
         needs="cmake",
     ),
-
     "stockroom-fixture": Plant(
         "cmake",
         "sh ./command",
-        {"setup.sh": r'''set -e
+        {
+            "setup.sh": r"""set -e
 mkdir -p sql t
 cat > CMakeLists.txt <<'EOF'
 cmake_minimum_required(VERSION 3.16)
@@ -129,19 +133,20 @@ echo 'command -v man-db-viewer > /dev/null || exit 77' > t/help.sh
 echo 'create table item (id integer primary key, price integer not null);' > sql/1-schema.sql
 printf 'insert into item values (1, 3);\ninsert into item values (1, 4);\n' > sql/2-items.sql
 cmake -S . -B build > configure.log
-''', "command": "cd build\nctest\n"},
+""",
+            "command": "cd build\nctest\n",
+        },
         r"sqlite3|prepare",
         r"ctest",
         "sh setup.sh",
         needs="sqlite3",
     ),
-
     # --------------------------------------------------------- meson, ninja
-
     "tarball-listing": Plant(
         "meson",
         "sh ./command",
-        {"setup.sh": r'''set -e
+        {
+            "setup.sh": r"""set -e
 mkdir -p src tools
 cat > meson.build <<'EOF'
 project('fontview', 'c', version: '0.8')
@@ -161,17 +166,19 @@ git ls-files -- 'src/*.c' > .sources
 sort .sources
 EOF
 echo 'int main(void) { return 0; }' > src/main.c
-''', "command": "set -e\nexport GIT_CEILING_DIRECTORIES=\"$(dirname \"$PWD\")\"\nmeson setup build\nmeson compile -C build\n"},
+""",
+            "command": 'set -e\nexport GIT_CEILING_DIRECTORIES="$(dirname "$PWD")"\nmeson setup build\nmeson compile -C build\n',
+        },
         r"ls-files|sources\.sh",
         r"meson",
         "sh setup.sh",
         needs="meson",
     ),
-
     "handbook-pages": Plant(
         "ninja",
         "sh ./command",
-        {"setup.sh": r'''set -e
+        {
+            "setup.sh": r"""set -e
 mkdir -p pages macros
 cat > build.ninja <<'EOF'
 rule m4
@@ -190,19 +197,20 @@ echo 'define(`TITLE'"'"', `<h1>$1</h1>'"'"')dnl' > macros/base.m4
 printf 'include(`base.m4'"'"')TITLE(Introduction)\n' > pages/intro.m4
 printf 'include(`base.m4'"'"')include(`notice.m4'"'"')TITLE(Install)\n' > pages/install.m4
 printf 'include(`base.m4'"'"')TITLE(Questions)\n' > pages/faq.m4
-''', "command": "ninja -j2\n"},
+""",
+            "command": "ninja -j2\n",
+        },
         r"\bm4\b.*install|install\.(html|m4)",
         r"ninja",
         "sh setup.sh",
         needs="ninja",
     ),
-
     # ------------------------------------------------------------ cargo, go
-
     "unitparse-doc-example": Plant(
         "cargo",
         "sh ./command",
-        {"setup.sh": r'''set -e
+        {
+            "setup.sh": r"""set -e
 mkdir -p src
 printf '[package]\nname = "unitparse"\nversion = "0.1.0"\nedition = "2021"\n' > Cargo.toml
 cat > src/lib.rs <<'EOF'
@@ -235,17 +243,19 @@ mod tests {
 }
 EOF
 cargo test --offline --lib --no-run 2> build.log
-''', "command": "cargo test --offline\n"},
+""",
+            "command": "cargo test --offline\n",
+        },
         r"rustdoc|rust_out|doctest|--doc",
         r"cargo",
         "sh setup.sh",
         needs="cargo",
     ),
-
     "lockstep-go-test-limit": Plant(
         "go",
         "sh ./command",
-        {"setup.sh": r'''set -e
+        {
+            "setup.sh": r"""set -e
 mkdir -p pairs names
 printf 'module example.com/lockstep\n\ngo 1.19\n' > go.mod
 cat > pairs/pairs.go <<'EOF'
@@ -313,19 +323,20 @@ func TestShort(t *testing.T) {
 EOF
 export GOFLAGS=-mod=mod GOPROXY=off GOCACHE="$PWD/.gocache"
 go test -vet=off -run NONE ./... > warm.log
-''', "command": "export GOFLAGS=-mod=mod GOPROXY=off GOCACHE=\"$PWD/.gocache\"\ngo test -vet=off -timeout 2s ./...\n"},
+""",
+            "command": 'export GOFLAGS=-mod=mod GOPROXY=off GOCACHE="$PWD/.gocache"\ngo test -vet=off -timeout 2s ./...\n',
+        },
         r"\bpairs\b",
         r"\bgo\b",
         "sh setup.sh",
         needs="go",
     ),
-
     # ------------------------------------------------------------------ npm
-
     "catalogue-node-heap": Plant(
         "npm",
         "sh ./command",
-        {"setup.sh": r'''set -e
+        {
+            "setup.sh": r"""set -e
 mkdir -p scripts
 cat > package.json <<'EOF'
 {
@@ -355,19 +366,20 @@ fs.writeFileSync(process.argv[3], JSON.stringify(index));
 EOF
 echo 'console.log(Object.keys(require("../index.json")).length)' > scripts/pages.js
 printf '{"id": "a", "copies": 3, "title": "lamp"}\n{"id": "b", "copies": 3000000, "title": "chair"}\n' > items.ndjson
-''', "command": "ulimit -c 0\nexport npm_config_update_notifier=false\nnpm run all\n"},
+""",
+            "command": "ulimit -c 0\nexport npm_config_update_notifier=false\nnpm run all\n",
+        },
         r"index\.js",
         r"npm",
         "sh setup.sh",
         needs="npm",
     ),
-
     # ---------------------------------------- pytest, unittest, prove, bats
-
     "slugger-wrong-output": Plant(
         "pytest",
         "sh ./command",
-        {"setup.sh": r'''set -e
+        {
+            "setup.sh": r"""set -e
 mkdir -p tests
 cat > slugger.py <<'EOF'
 import sys
@@ -402,17 +414,19 @@ def test_many_spaces():
 def test_usage():
     assert slugger().returncode == 1
 EOF
-''', "command": "/usr/bin/python3 -m pytest -q -p no:cacheprovider tests\n"},
+""",
+            "command": "/usr/bin/python3 -m pytest -q -p no:cacheprovider tests\n",
+        },
         r"pytest|many[-_ ]*spaces",
         r"pytest",
         "sh setup.sh",
         needs="pytest",
     ),
-
     "faces-pool-worker-crash": Plant(
         "unittest",
         "sh ./command",
-        {"setup.sh": r'''set -e
+        {
+            "setup.sh": r'''set -e
 mkdir -p tests
 cat > faces.py <<'EOF'
 import ctypes
@@ -448,16 +462,18 @@ class Faces(unittest.TestCase):
     def test_no_tool(self):
         self.assertEqual(subprocess.run(["sh", "-c", "command -v face-detect-gpu"]).returncode, 127)
 EOF
-''', "command": "ulimit -c 0\n/usr/bin/python3 -m unittest discover -s tests\n"},
+''',
+            "command": "ulimit -c 0\n/usr/bin/python3 -m unittest discover -s tests\n",
+        },
         r"SIGSEGV",
         r"unittest",
         "sh setup.sh",
     ),
-
     "mailbox-prove-child": Plant(
         "prove",
         "sh ./command",
-        {"setup.sh": r'''set -e
+        {
+            "setup.sh": r"""set -e
 mkdir -p t bin boxes
 cat > bin/mboxcount <<'EOF'
 #!/usr/bin/perl
@@ -495,17 +511,19 @@ use Test::More tests => 2;
 ok 1;
 TODO: { local $TODO = 'folders'; is system('bin/mboxcount boxes'), 0, 'a folder'; }
 EOF
-''', "command": "prove t\n"},
+""",
+            "command": "prove t\n",
+        },
         r"bare",
         r"prove",
         "sh setup.sh",
         needs="prove",
     ),
-
     "geohash-bats-shared-library": Plant(
         "bats",
         "sh ./command",
-        {"setup.sh": r'''set -e
+        {
+            "setup.sh": r"""set -e
 mkdir -p src test
 echo 'int grid(int x, int y) { return x * 8 + y; }' > src/grid.c
 cat > src/geo.c <<'EOF'
@@ -538,19 +556,20 @@ cat > test/geo.bats <<'EOF'
     [ "$output" = 10 ]
 }
 EOF
-''', "command": "make test\n"},
+""",
+            "command": "make test\n",
+        },
         r"bin/geo\b|\bgeo 1 2",
         r"make|bats",
         "sh setup.sh",
         needs="bats",
     ),
-
     # --------------------------------------------------------------- limits
-
     "shard-merge-open-files": Plant(
         "limit",
         "sh ./command",
-        {"setup.sh": r'''set -e
+        {
+            "setup.sh": r"""set -e
 mkdir -p shards tests tools
 for n in $(seq 100 160); do printf '%s alpha\n' $n > shards/part-$n.txt; done
 cat > tools/merge.py <<'EOF'
@@ -574,16 +593,18 @@ merged.txt: $(wildcard shards/*.txt)
 count.txt: merged.txt
 	/usr/bin/python3 tools/count.py $< > $@
 EOF
-''', "command": "ulimit -n 48\nmake -k\n"},
+""",
+            "command": "ulimit -n 48\nmake -k\n",
+        },
         r"merge\.py|merged\.txt",
         r"make",
         "sh setup.sh",
     ),
-
     "ledger-export-file-size": Plant(
         "limit",
         "sh ./command",
-        {"setup.sh": r'''set -e
+        {
+            "setup.sh": r"""set -e
 mkdir -p jobs
 seq 1 9000 | awk '{ print $1 * 7919 % 9001 "\taccount-" $1 % 37 "\tbooking of the day" }' > ledger.tsv
 cat > jobs/nightly.sh <<'EOF'
@@ -600,17 +621,19 @@ step closed sh -c 'grep -c CLOSED ledger.tsv > closed.txt || true'
 step newest sh -c 'tail -n 3 ledger.tsv > newest.txt'
 exit $fail
 EOF
-''', "command": "bash jobs/nightly.sh\n"},
+""",
+            "command": "bash jobs/nightly.sh\n",
+        },
         r"\bsort\b.*ledger|ledger\.sorted",
         r"nightly\.sh",
         "sh setup.sh",
         needs="bash",
     ),
-
     "payroll-heap": Plant(
         "limit",
         "sh ./command",
-        {"setup.sh": r'''set -e
+        {
+            "setup.sh": r"""set -e
 mkdir -p src classes
 cat > src/Payroll.java <<'EOF'
 public class Payroll {
@@ -630,17 +653,19 @@ test -n "$JAVA_OPTS" || JAVA_OPTS="-Xms1g -Xmx1g"
 )
 cat paid.txt
 EOF
-''', "command": "sh run.sh\n"},
+""",
+            "command": "sh run.sh\n",
+        },
         r"\bPayroll\b",
         r"run\.sh",
         "sh setup.sh",
         needs="java",
     ),
-
     "thumbnail-cache-full": Plant(
         "limit",
         "sh ./command",
-        {"setup.sh": r'''set -e
+        {
+            "setup.sh": r"""set -e
 mkdir -p cache raw bin
 for n in 1 2 3 4 5; do head -c 40000 /dev/urandom > raw/img$n.raw; done
 cat > bin/scale.sh <<'EOF'
@@ -656,19 +681,20 @@ for f in raw/*.raw; do
 done
 find cache -name '*.thumb' | sort > cache.lst
 EOF
-''', "command": "unshare -m sh bin/fill.sh\n"},
+""",
+            "command": "unshare -m sh bin/fill.sh\n",
+        },
         r"\bdd\b|scale\.sh",
         r"fill\.sh|unshare",
         "sh setup.sh",
         needs="unshare",
     ),
-
     # -------------------------------------------------------------- ansible
-
     "wiki-rescue": Plant(
         "ansible",
         "sh ./command",
-        {"setup.sh": r'''set -e
+        {
+            "setup.sh": r"""set -e
 mkdir -p files
 printf '[defaults]\nretry_files_enabled = False\nlocalhost_warning = False\n\n[connection]\npipelining = True\n' > ansible.cfg
 cat > wiki.yml <<'EOF'
@@ -694,17 +720,19 @@ cat > wiki.yml <<'EOF'
           command: tar -xf backup/last-good.tar
 EOF
 echo start > files/start.txt
-''', "command": "export LC_ALL=C.UTF-8 ANSIBLE_HOME=\"$PWD/.ansible\" ANSIBLE_NOCOWS=1\nansible-playbook -i localhost, wiki.yml\n"},
+""",
+            "command": 'export LC_ALL=C.UTF-8 ANSIBLE_HOME="$PWD/.ansible" ANSIBLE_NOCOWS=1\nansible-playbook -i localhost, wiki.yml\n',
+        },
         r"\binstall\b",
         r"ansible",
         "sh setup.sh",
         needs="ansible-playbook",
     ),
-
     "cluster-join-hidden-status": Plant(
         "ansible",
         "sh ./command",
-        {"setup.sh": r'''set -e
+        {
+            "setup.sh": r"""set -e
 mkdir -p files state
 printf '[defaults]\nretry_files_enabled = False\nlocalhost_warning = False\n\n[connection]\npipelining = True\n' > ansible.cfg
 cat > join.yml <<'EOF'
@@ -734,19 +762,20 @@ if [ "$rc" = 0 ]; then echo ready > "$1/node"; else echo joining > "$1/node"; fi
 exit 0
 EOF
 printf -- '-----BEGIN CERTIFICATE-----\nMIIBszCCAVmgAwIBAgIUQ2\n-----END CERTIFICATE-----\n' > files/node.pem
-''', "command": "export LC_ALL=C.UTF-8 ANSIBLE_HOME=\"$PWD/.ansible\" ANSIBLE_NOCOWS=1\nansible-playbook -i localhost, join.yml\n"},
+""",
+            "command": 'export LC_ALL=C.UTF-8 ANSIBLE_HOME="$PWD/.ansible" ANSIBLE_NOCOWS=1\nansible-playbook -i localhost, join.yml\n',
+        },
         r"openssl|join\.sh",
         r"ansible",
         "sh setup.sh",
         needs="ansible-playbook",
     ),
-
     # ---------------------------------------------------------------- shell
-
     "feeds-wait-n": Plant(
         "shell",
         "sh ./command",
-        {"setup.sh": r'''set -e
+        {
+            "setup.sh": r"""set -e
 mkdir -p feeds out
 cat > feeds/convert.tcl <<'EOF'
 lassign $argv in out delay
@@ -776,17 +805,19 @@ for _ in 1 2 3; do
     fi
 done
 EOF
-''', "command": "bash feeds/all.sh\n"},
+""",
+            "command": "bash feeds/all.sh\n",
+        },
         r"south",
         r"all\.sh",
         "sh setup.sh",
         needs="tclsh",
     ),
-
     "blog-publish-unset-e": Plant(
         "shell",
         "sh ./command",
-        {"setup.sh": r'''set -e
+        {
+            "setup.sh": r"""set -e
 mkdir -p posts tools
 printf 'title: First\n\nhello\n' > posts/first.txt
 printf 'title: Second\n\n<?= strtoupper("hi") ?>\n' > posts/second.txt
@@ -819,17 +850,19 @@ fi
 tar -czf site.tar.gz -C site posts feed.xml
 echo "published"
 EOF
-''', "command": "sh publish.sh\n"},
+""",
+            "command": "sh publish.sh\n",
+        },
         r"feed\.php",
         r"publish\.sh",
         "sh setup.sh",
         needs="php",
     ),
-
     "queue-cleanup-trap": Plant(
         "shell",
         "sh ./command",
-        {"setup.sh": r'''set -e
+        {
+            "setup.sh": r"""set -e
 mkdir -p upstream patches
 seq 1 30 | sed 's/^/line /' > upstream/daemon.c
 cat > patches/01-name.diff <<'EOF'
@@ -871,17 +904,19 @@ for p in patches/*.diff; do
 done
 tar -cf package.tar $work
 EOF
-''', "command": "bash package.sh\n"},
+""",
+            "command": "bash package.sh\n",
+        },
         r"\bpatch\b",
         r"package\.sh",
         "sh setup.sh",
         needs="patch",
     ),
-
     "mirror-clone-gives-up": Plant(
         "shell",
         "sh ./command",
-        {"setup.sh": r'''set -e
+        {
+            "setup.sh": r"""set -e
 mkdir -p mirrors deps
 export GIT_AUTHOR_NAME=a GIT_AUTHOR_EMAIL=a@example.com GIT_COMMITTER_NAME=a GIT_COMMITTER_EMAIL=a@example.com GIT_CONFIG_GLOBAL=/dev/null
 for n in libutf libargs; do
@@ -906,17 +941,19 @@ while read -r name tag; do
     git -C deps/$name diff --quiet HEAD^ 2> /dev/null || echo "$name: nothing to compare with"
 done < deps/pins.txt
 EOF
-''', "command": "export GIT_CONFIG_GLOBAL=/dev/null\nsh deps/get.sh\n"},
+""",
+            "command": "export GIT_CONFIG_GLOBAL=/dev/null\nsh deps/get.sh\n",
+        },
         r"\bclone\b.*libutf",
         r"get\.sh",
         "sh setup.sh",
         needs="git",
     ),
-
     "stage-hooks-not-executable": Plant(
         "shell",
         "sh ./command",
-        {"setup.sh": r'''set -e
+        {
+            "setup.sh": r"""set -e
 mkdir -p hooks.d stage
 printf '#!/bin/sh\nmkdir -p stage/etc\n' > hooks.d/10-tree
 printf '#!/bin/sh\ngrep -q debug=1 settings.conf && echo debug > stage/etc/mode\nexit 0\n' > hooks.d/20-mode
@@ -932,18 +969,19 @@ for hook in hooks.d/*; do
 done
 test -s stage/etc/settings.conf
 EOF
-''', "command": "sh stage.sh\n"},
+""",
+            "command": "sh stage.sh\n",
+        },
         r"30-origin",
         r"stage\.sh",
         "sh setup.sh",
     ),
-
     # ------------------------------------------------------ lint, configure
-
     "pre-commit-scripts": Plant(
         "lint",
         "sh ./command",
-        {"setup.sh": r'''set -e
+        {
+            "setup.sh": r"""set -e
 mkdir -p repo
 cd repo
 export GIT_CONFIG_GLOBAL=/dev/null
@@ -964,17 +1002,19 @@ EOF
 chmod +x .git/hooks/pre-commit
 printf '#!/bin/sh\nset -e\nrm -rf "$1"/*.tmp\n' > scripts/clean.sh
 printf '#!/bin/sh\nset -e\ncd $1\nlocal=$(ls)\nread answer\nif [ $answer == yes ]; then rm -rf $local; fi\n' > scripts/start.sh
-''', "command": "cd repo\nexport GIT_CONFIG_GLOBAL=/dev/null\ngit add -A\ngit commit -m 'ask before start'\n"},
+""",
+            "command": "cd repo\nexport GIT_CONFIG_GLOBAL=/dev/null\ngit add -A\ngit commit -m 'ask before start'\n",
+        },
         r"shellcheck",
         r"commit",
         "sh setup.sh",
         needs="shellcheck",
     ),
-
     "player-configure-libmad": Plant(
         "configure",
         "sh ./command",
-        {"setup.sh": r'''set -e
+        {
+            "setup.sh": r"""set -e
 mkdir -p src
 cat > configure.ac <<'EOF'
 AC_INIT([miniplay], [0.2])
@@ -990,19 +1030,20 @@ echo 'int main(void) { return 0; }' > src/main.c
 printf 'all: miniplay\nminiplay: src/main.c\n\t@CC@ -o $@ src/main.c @LIBS@\n' > Makefile.in
 autoconf 2> autoconf.log
 rm -rf autom4te.cache
-''', "command": "set -e\n./configure --quiet\nmake\n"},
+""",
+            "command": "set -e\n./configure --quiet\nmake\n",
+        },
         r"tinymad9|^ld conftest",
         r"configure",
         "sh setup.sh",
         needs="autoconf",
     ),
-
     # ------------------------------------------ pipe, pool, server, timeout
-
     "nightly-head-sigpipe": Plant(
         "pipe",
         "sh ./command",
-        {"setup.sh": r'''set -e
+        {
+            "setup.sh": r"""set -e
 mkdir -p logs
 seq 1 90000 | awk '{ print "req=" $1 " ms=" $1 * 7919 % 9973 " path=/item/" $1 % 101 }' > logs/access.log
 cat > slowest.sh <<'EOF'
@@ -1014,17 +1055,19 @@ echo "$slow" > slowest.txt
 count=$(wc -l < logs/access.log)
 echo "$count requests"
 EOF
-''', "command": "bash slowest.sh\n"},
+""",
+            "command": "bash slowest.sh\n",
+        },
         r"\bsort\b",
         r"slowest\.sh",
         "sh setup.sh",
         needs="bash",
     ),
-
     "templates-parallel-halt": Plant(
         "pool",
         "sh ./command",
-        {"setup.sh": r'''set -e
+        {
+            "setup.sh": r"""set -e
 mkdir -p helpers
 for n in cart list mail menu search user; do
     printf 'module %s\n  def self.name = "%s"\nend\n' "$(echo $n | sed 's/./\U&/')" $n > helpers/$n.rb
@@ -1035,17 +1078,19 @@ ruby -c "$1" > /dev/null 2> "$1.log" || { cat "$1.log"; exit 5; }
 grep -q TODO "$1" && echo "$1: something is open"
 sleep 0.8
 EOF
-''', "command": "export PARALLEL_HOME=\"$PWD/.parallel\"\nls helpers/*.rb | parallel --will-cite -j2 --halt now,fail=1 sh check_one.sh {}\n"},
+""",
+            "command": 'export PARALLEL_HOME="$PWD/.parallel"\nls helpers/*.rb | parallel --will-cite -j2 --halt now,fail=1 sh check_one.sh {}\n',
+        },
         r"mail\.rb",
         r"parallel",
         "sh setup.sh",
         needs="parallel",
     ),
-
     "line-server-sigpipe": Plant(
         "server",
         "sh ./command",
-        {"setup.sh": r'''set -e
+        {
+            "setup.sh": r"""set -e
 cat > lineserver.c <<'EOF'
 /* answers a line with two lines, one client after the other */
 #include <arpa/inet.h>
@@ -1093,17 +1138,19 @@ sleep 0.6
 /usr/bin/python3 client.py 3
 echo ok
 EOF
-''', "command": "bash check.sh\n"},
+""",
+            "command": "bash check.sh\n",
+        },
         r"lineserver",
         r"check\.sh",
         "sh setup.sh",
         needs="gcc",
     ),
-
     "migration-asks-back": Plant(
         "timeout",
         "sh ./command",
-        {"setup.sh": r'''set -e
+        {
+            "setup.sh": r"""set -e
 mkdir -p db tools
 echo '1 create' > db/done.txt
 printf '1 create\n2 add owner\n3 drop notes\n' > db/plan.txt
@@ -1128,7 +1175,9 @@ if ! git rev-parse HEAD > /dev/null 2>&1; then echo "no revision"; fi
 timeout -k 1 2 /usr/bin/python3 tools/migrate.py
 /usr/bin/python3 tools/seed.py
 EOF
-''', "command": "mkfifo console\nexport GIT_CEILING_DIRECTORIES=\"$(dirname \"$PWD\")\"\nexec 3<> console\nsh ci.sh <&3\n"},
+""",
+            "command": 'mkfifo console\nexport GIT_CEILING_DIRECTORIES="$(dirname "$PWD")"\nexec 3<> console\nsh ci.sh <&3\n',
+        },
         r"migrate\.py",
         r"ci\.sh",
         "sh setup.sh",

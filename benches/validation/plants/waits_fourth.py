@@ -56,7 +56,7 @@ def c_source(name, functions):
 def c_main(names):
     declare = "".join(f"long {n}(const unsigned char *, long, long *);\n" for n in names)
     calls = " + ".join(f'{n}((const unsigned char *)"abcdefghij", 10, t)' for n in names)
-    return f"#include <stdio.h>\n{declare}int main(void) {{ long t[16] = {{1, 2, 3}}; printf(\"%ld\\n\", {calls}); return 0; }}\n"
+    return f'#include <stdio.h>\n{declare}int main(void) {{ long t[16] = {{1, 2, 3}}; printf("%ld\\n", {calls}); return 0; }}\n'
 
 
 MODULES = ("lexer", "parser", "types", "inliner", "alloc", "emit")
@@ -70,7 +70,7 @@ PLANTS = [
         r"build\.tcl|tclsh",
         {
             "cpu.py": CPU,
-            "compile.sh": f"{PYTHON} cpu.py 0.4 \"$1\" > \"$1.log\"\nmv \"$1.log\" \"$1.o\"\n",
+            "compile.sh": f'{PYTHON} cpu.py 0.4 "$1" > "$1.log"\nmv "$1.log" "$1.o"\n',
             "build.tcl": """set every [lindex $argv 0]
 
 proc check {name} {
@@ -472,7 +472,11 @@ fi
         "one of 120 tests under prove, t/058_session.t, sleeps 2.6 s until a session has expired; all others take milliseconds",
         r"058_session",
         {
-            **{f"t/{i:03}_{('parse', 'print', 'quote', 'merge')[i % 4]}.t": f'print "1..1\\n"; print {i} * 2 == {2 * i} ? "ok 1\\n" : "not ok 1\\n";\n' for i in range(1, 121) if i != 58},
+            **{
+                f"t/{i:03}_{('parse', 'print', 'quote', 'merge')[i % 4]}.t": f'print "1..1\\n"; print {i} * 2 == {2 * i} ? "ok 1\\n" : "not ok 1\\n";\n'
+                for i in range(1, 121)
+                if i != 58
+            },
             "t/058_session.t": """use strict;
 use warnings;
 my $ttl = $ENV{SESSION_TTL} // 2.5;
@@ -496,7 +500,7 @@ prove -Q t
         r"watch\.pl|perl",
         {
             "cpu.py": CPU,
-            "changes.sh": "for f in a b c d; do echo \"$1/$f\"; sleep 0.03; done > events.fifo\n",
+            "changes.sh": 'for f in a b c d; do echo "$1/$f"; sleep 0.03; done > events.fifo\n',
             "watch.pl": f"""use strict;
 use warnings;
 use IO::Select;
@@ -859,7 +863,9 @@ expect answer.exp "$PROMPT"
 beat
 vwait forever
 """,
-            "Makefile": "OBJ = main.o " + " ".join(f"{n}.o" for n in (*MODULES, "link", "debug")) + "\napp: $(OBJ)\n\tgcc -o $@ $(OBJ)\n%.o: %.c\n\tgcc -O2 -c $<\n",
+            "Makefile": "OBJ = main.o "
+            + " ".join(f"{n}.o" for n in (*MODULES, "link", "debug"))
+            + "\napp: $(OBJ)\n\tgcc -o $@ $(OBJ)\n%.o: %.c\n\tgcc -O2 -c $<\n",
             "run.sh": """rm -f app *.o
 tclsh alive.tcl 2> alive.log & T=$!
 make -s -j2
@@ -925,7 +931,7 @@ java -cp . Solve 2> alive.log
     printf "%d peaks after %d steps\\n", peaks, steps
 }
 """,
-            "watchdog.sh": "while kill -0 \"$1\" 2>/dev/null; do date +%s > beat; sleep 0.5; done\n",
+            "watchdog.sh": 'while kill -0 "$1" 2>/dev/null; do date +%s > beat; sleep 0.5; done\n',
             "run.sh": """rm -f beat
 timeout 60 flock orbit.lock awk -v steps=40000000 -f orbit.awk & A=$!
 sh watchdog.sh $A & W=$!
