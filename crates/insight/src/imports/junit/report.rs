@@ -141,7 +141,7 @@ pub struct Date {
 
 #[cfg(test)]
 mod tests {
-    use tr_analyze::model::{ImportedKind, ProcessIx};
+    use tr_analyze::model::{Imported, ImportedKind, ProcessIx};
     use tr_format::event::Ktime;
 
     use super::*;
