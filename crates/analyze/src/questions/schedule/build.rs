@@ -246,7 +246,6 @@ impl Builder<'_> {
     /// Finds the processes in the background.
     fn find_background(&mut self, path: &CriticalPath) {
         let analysis = self.graph.analysis;
-        let timeline = self.graph.timeline;
         let process = |thread: ThreadIx| analysis.thread(thread).process;
         let ended = |ix: &ProcessIx| *ix != path.process && is_ended(analysis, *ix);
         let ended: Vec<ProcessIx> = analysis.process_ids().filter(ended).collect();
@@ -264,9 +263,8 @@ impl Builder<'_> {
                 continue;
             }
             let last = last_waits.entry(segment.thread).or_insert_with(|| {
-                let stretches = timeline.of(segment.thread);
-                let waits = stretches.filter(|stretch| matches!(stretch.doing, Bucket::Wait(_)));
-                waits.last().map(|stretch| stretch.to)
+                let last = self.last_wait(segment.thread);
+                last.map(|stretch| stretch.to)
             });
             if last.is_some_and(|to| to > segment.from) {
                 self.background[ix] = false;
@@ -294,11 +292,18 @@ impl Builder<'_> {
     /// take no time of a run: nothing waits for what comes after them.
     fn last_pause(&self, thread: ThreadIx) -> Option<Ktime> {
         let process = self.graph.analysis.thread(thread).process;
-        let stretches = self.graph.timeline.of(thread);
-        let waits = stretches.filter(|stretch| matches!(stretch.doing, Bucket::Wait(_)));
-        let last = || waits.last();
+        let last = || self.last_wait(thread);
         let last = self.background[process].then(last)?;
         Some(last.map_or(Ktime(0), |stretch| stretch.from))
+    }
+
+    /// The last wait of a thread before it exits. While a thread exits, it may wait until the kernel has closed its files.
+    fn last_wait(&self, thread: ThreadIx) -> Option<Stretch> {
+        let exited = self.graph.analysis.thread(thread).exited;
+        let stretches = self.graph.timeline.of(thread);
+        let waits = stretches.filter(|stretch| matches!(stretch.doing, Bucket::Wait(_)));
+        let before = waits.filter(|stretch| exited.is_none_or(|exited| stretch.from < exited));
+        before.last()
     }
 
     /// Whether a thread of a server waits for a request of a process in the background, while the server has other
