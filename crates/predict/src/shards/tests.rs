@@ -65,7 +65,7 @@ fn lines_are_words_of_a_shell() {
     let text = plan(tests, Format::Pytest).unwrap();
     assert_eq!(
         text,
-        "1 'a.py::t[a b]'\n2 'a.py::t[it'\\''s]'\n2 'a.py::plain[1-2]'\n"
+        "1 'a.py::t[a b]'\n2 \"a.py::t[it's]\"\n2 'a.py::plain[1-2]'\n"
     );
     let nameless = vec![test("t", "", None, 1), test("a.py::u", "", None, 1)];
     assert!(matches!(
