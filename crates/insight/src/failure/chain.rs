@@ -15,6 +15,23 @@ use super::runners::SHORT;
 use crate::ancestors::down;
 use crate::exit;
 
+/// The order of several children that explain a failure equally well. The first field in which they differ
+/// decides; the larger value stands before the smaller one.
+#[derive(Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord)]
+struct Rank {
+    /// The child was too late, or, where the explanation is a possible one, it was no orderly stop, which is weaker than
+    /// any failure.
+    is_first: bool,
+    /// The child is a member of the parent's last pipe, or nothing but cleaning up came after it.
+    is_end: bool,
+    /// The child has the parent's own status, and this status is none of any failure.
+    is_own: bool,
+    /// [`Finder::weight`] of the child.
+    weight: u8,
+    /// The wall time of the child in ns, or the time of its end where the explanation is sure.
+    ns: u64,
+}
+
 impl<'a> Finder<'a> {
     pub(super) fn new(
         analysis: &'a Analysis,
@@ -110,29 +127,30 @@ impl<'a> Finder<'a> {
                 let child = self.analysis.process(ix);
                 let explains = self.explains(ix, at)?;
                 let is_test = self.tests.is_failed.contains(&ix);
-                // The cause may be any child: one with the shell's own status that is none of any failure, a member of
-                // the last pipe, the last one, or the one that took the longest, which is no mere question.
-                let by = match explains {
+                let rank = match explains {
                     Explains::Maybe => {
                         let is_own = code(parent) != Some(1) && code(child) == code(parent);
                         let is_end =
                             self.is_end_by_a_pipe(ix, at) || self.is_end_before_tidying(child, at);
-                        // An orderly stop is weaker than any failure.
                         let is_stop = self.sure.on_purpose(ix, child)
                             && !self.sure.by_a_neighbour(ix)
                             && !self.sure.was_late(ix, child);
-                        (
-                            !is_stop,
+                        Rank {
+                            is_first: !is_stop,
                             is_end,
                             is_own,
-                            self.weight(child, at),
-                            child.wall(),
-                        )
+                            weight: self.weight(child, at),
+                            ns: child.wall(),
+                        }
                     }
                     // A test that hung stands before one that failed.
-                    _ => (self.was_too_late(ix), false, false, 0, child.end.0),
+                    _ => Rank {
+                        is_first: self.was_too_late(ix),
+                        ns: child.end.0,
+                        ..Rank::default()
+                    },
                 };
-                Some(((explains, is_test, by, ix), ix))
+                Some(((explains, is_test, rank, ix), ix))
             });
             next = best.max_by_key(|(key, _)| *key).map(|(_, ix)| ix);
         }
