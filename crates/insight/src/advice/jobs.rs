@@ -14,6 +14,7 @@ use tr_programs::tools::{Family, Role};
 use super::candidate::{Candidate, Kind};
 use super::facts::Facts;
 use super::job_limit::{limit, told_makes, waits_for_slots, Limit};
+use super::work::names_directory;
 use tr_text::units;
 
 /// The least number of jobs in a row, and the least length of one in ns. A guess: two jobs may need each other, and
@@ -162,8 +163,8 @@ fn is_ordered(facts: &Facts<'_>, owner: Group, program: &str, jobs: &[Job]) -> b
     }
     let builds_in = |job: &Job| -> Option<&[u8]> {
         let exec = facts.exec(job.group)?;
-        let moves = |arg: &[u8]| arg.starts_with(b"-C") || arg.starts_with(b"--directory");
-        let is_here = facts.role(job.group) == Some(Role::Jobs) && !exec.argv.args().any(moves);
+        let is_here =
+            facts.role(job.group) == Some(Role::Jobs) && !exec.argv.args().any(names_directory);
         (is_here && !exec.directory.is_empty()).then_some(&*exec.directory)
     };
     let directories: Option<BTreeSet<&[u8]>> = jobs.iter().map(builds_in).collect();

@@ -463,6 +463,11 @@ fn is_edited(facts: &Facts<'_>, edits: &[Edit<'_>], first: Group, again: Group) 
     })
 }
 
+/// Whether an argument of a tool that runs jobs names the directory in which the tool works.
+pub(super) fn names_directory(arg: &[u8]) -> bool {
+    arg.starts_with(b"-C") || arg.starts_with(b"--directory")
+}
+
 /// For each execution, a number that identifies what its command line and those of its ancestors say about its
 /// directory, for example `make -C` or a shell's `cd`, because the directory is not recorded.
 fn directories(facts: &Facts<'_>) -> Vec<Option<usize>> {
@@ -472,7 +477,7 @@ fn directories(facts: &Facts<'_>) -> Vec<Option<usize>> {
             .map(|execution| execution.program.as_str());
         let role = program.and_then(command_line::role_of)?;
         let tells = |arg: &&[u8]| match role {
-            Role::Jobs => arg.starts_with(b"-C") || arg.starts_with(b"--directory"),
+            Role::Jobs => names_directory(arg),
             Role::Shell => words::contains(arg, b"cd "),
             _ => false,
         };
