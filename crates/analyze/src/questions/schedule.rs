@@ -135,7 +135,7 @@ impl Schedule {
     }
 
     /// Like [`Schedule::run`], but also returns the chain of threads that decides about the end of the run.
-    /// It takes 40 bytes for each end of a wait.
+    /// The chain takes 40 bytes of memory for each end of a wait.
     pub fn trace(&self, machine: Machine, changes: Changes, effect: Effect) -> Done {
         self.simulate(machine, (changes, effect), true)
     }

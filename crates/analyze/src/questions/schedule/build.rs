@@ -372,7 +372,7 @@ impl Builder<'_> {
                 let Some(by) = self.waker(thread, &stretch) else {
                     continue;
                 };
-                // What wakes it earlier is no signal that ends it.
+                // A signal that ends the process ends its last wait.
                 let is_pause = last_pause.is_some_and(|last| stretch.from < last);
                 if is_pause || self.is_beat(thread, by) {
                     continue;
