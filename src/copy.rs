@@ -98,7 +98,7 @@ fn copy<W: Write>(
         writer.life(Stream::Recorder, copying.event(gap)?)?;
     }
     let (out, written) = match (trace.summary(), trace.end()) {
-        (Some(summary), _) => writer.finish(summary)?,
+        (Some(summary), _) => writer.finish(&copying.masked(summary.clone())?)?,
         (None, End::Truncated { frame, offset, why }) => {
             writer.finish_cut(*frame, *offset, copying.masked(why.clone())?)?
         }

@@ -143,7 +143,7 @@ fn hostile(fixture: &str, first: usize, end: &End) -> Vec<u8> {
     });
     let done = match end {
         End::Cut => writer.finish_cut(7, 77, Masked::trusted(texts.string())),
-        _ => writer.finish(trace.summary().unwrap()),
+        _ => writer.finish(&Masked::trusted(trace.summary().unwrap().clone())),
     };
     done.unwrap().0
 }

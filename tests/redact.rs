@@ -93,7 +93,9 @@ fn old_trace(dir: &Path) -> PathBuf {
         }
         vec![event]
     });
-    let (bytes, _) = writer.finish(trace.summary().unwrap()).unwrap();
+    let (bytes, _) = writer
+        .finish(&Masked::trusted(trace.summary().unwrap().clone()))
+        .unwrap();
     let path = dir.join("old.bin");
     std::fs::write(&path, bytes).unwrap();
     path
@@ -422,7 +424,9 @@ fn addresses_are_masked_on_demand() {
         vec![event]
     });
     assert!(ends > 0 && queries > 0, "{ends} {queries}");
-    let (bytes, _) = writer.finish(trace.summary().unwrap()).unwrap();
+    let (bytes, _) = writer
+        .finish(&Masked::trusted(trace.summary().unwrap().clone()))
+        .unwrap();
     let (old, new) = (dir.path().join("old.bin"), dir.path().join("new.bin"));
     std::fs::write(&old, bytes).unwrap();
     let before = stdout(&["dump", text(&old)]);

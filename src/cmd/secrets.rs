@@ -28,7 +28,7 @@ struct CommandLine {
 
 /// A text other than a command line that contains secrets.
 struct Text {
-    /// The kind of the event that has the text, or `metadata`, or `end`.
+    /// The kind of the event that has the text, or `metadata`, `summary`, or `end`.
     of: &'static str,
     /// The time of the event in ns since the start of the recording.
     time: Option<u64>,
@@ -66,16 +66,14 @@ impl Mask for Finder {
     fn text(&mut self, text: &[u8]) -> Option<Vec<u8>> {
         self.number += 1;
         let places = self.redactor.find_in_text(text);
-        if !places.is_empty() {
-            self.texts.push(Text {
-                of: self.of,
-                time: self.time,
-                field: self.field.clone(),
-                number: self.number,
-                places,
-            });
-        }
+        self.add_text(places);
         None
+    }
+
+    fn script(&mut self, script: &mut Vec<u8>) {
+        self.number += 1;
+        let places = self.redactor.find_in_script(script);
+        self.add_text(places);
     }
 
     fn argv(&mut self, argv: &mut Argv) {
@@ -102,6 +100,18 @@ impl Finder {
             number: 0,
             command_lines: Vec::new(),
             texts: Vec::new(),
+        }
+    }
+
+    fn add_text(&mut self, places: Vec<Range<usize>>) {
+        if !places.is_empty() {
+            self.texts.push(Text {
+                of: self.of,
+                time: self.time,
+                field: self.field.clone(),
+                number: self.number,
+                places,
+            });
         }
     }
 
@@ -149,6 +159,10 @@ impl Finder {
                 self.begin(&event);
                 Masked::new(event, self)?;
             }
+        }
+        if let Some(summary) = trace.summary() {
+            (self.of, self.time, self.field, self.number) = ("summary", None, None, 0);
+            Masked::new(summary.clone(), self)?;
         }
         if let End::Truncated { why, .. } = trace.end() {
             (self.of, self.time, self.field, self.number) = ("end", None, None, 0);

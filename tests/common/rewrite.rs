@@ -15,7 +15,10 @@ pub fn later(file: &[u8]) -> Vec<u8> {
     meta.start_clock.real += 1_000_000_000;
     let mut writer = Writer::new(Vec::new(), &Masked::trusted(meta.clone())).unwrap();
     copy(&trace, &mut writer, |_, event| vec![event]);
-    writer.finish(trace.summary().unwrap()).unwrap().0
+    writer
+        .finish(&Masked::trusted(trace.summary().unwrap().clone()))
+        .unwrap()
+        .0
 }
 
 /// Writes every frame's events; each lifecycle and recorder's event as `change` gives it.

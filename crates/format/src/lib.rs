@@ -70,6 +70,7 @@ pub mod reader;
 mod reason;
 mod recorder;
 pub mod sched;
+pub mod scripts;
 mod section;
 mod show;
 pub mod source;

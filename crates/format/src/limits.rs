@@ -24,6 +24,12 @@ pub const SECTION_FIELDS: u64 = 1 << 10;
 pub const ARGV: usize = 8 << 20;
 /// The longest path or name of an event in bytes. The writer cuts a longer one.
 pub const NAME: usize = 64 << 10;
+/// The largest number of scripts in a summary.
+pub const SCRIPTS: u64 = 256;
+/// The longest text of a script in bytes. A longer one is left out as a whole.
+pub const SCRIPT: u64 = 64 << 10;
+/// The largest number of bytes of the texts of all scripts together.
+pub const SCRIPT_BYTES: u64 = 1 << 20;
 /// The largest number of bytes of all strings of one lifecycle frame's events together.
 pub const STRINGS: u64 = 24 << 20;
 /// The largest number of sums of system calls in one lifecycle frame.

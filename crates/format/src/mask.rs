@@ -9,6 +9,7 @@ use std::ops::Deref;
 use crate::event::{Clock, CpuId, Ktime, Tgid};
 use crate::ids::Argv;
 use crate::meta::{EndReason, Full, Machine, Metadata, Missing, Origin, Scope, StateName, Usage};
+use crate::scripts::RecordedScript;
 use crate::tally::Suspend;
 use crate::{Error, Fault};
 
@@ -28,6 +29,13 @@ pub trait Mask {
 
     /// Replaces the secrets in a command and its arguments.
     fn command(&mut self, command: &mut Vec<Vec<u8>>);
+
+    /// Replaces the secrets in the text of a shell script, as in the argument of `sh -c`.
+    fn script(&mut self, script: &mut Vec<u8>) {
+        let mut command = [&b"sh"[..], b"-c", script].map(<[u8]>::to_vec).into();
+        self.command(&mut command);
+        *script = command.pop().unwrap_or_default();
+    }
 }
 
 /// A value whose texts a mask has seen, or whose texts need no mask.
@@ -74,24 +82,6 @@ impl<T> Deref for Masked<T> {
 
     fn deref(&self) -> &T {
         &self.0
-    }
-}
-
-/// A mask that removes every text. It is for values that have no texts. If a later version adds a text to
-/// such a value, the text is lost until the writer passes a mask.
-pub(crate) struct NoText;
-
-impl Mask for NoText {
-    fn text(&mut self, _: &[u8]) -> Option<Vec<u8>> {
-        Some(Vec::new())
-    }
-
-    fn argv(&mut self, argv: &mut Argv) {
-        *argv = Argv::default();
-    }
-
-    fn command(&mut self, command: &mut Vec<Vec<u8>>) {
-        command.clear();
     }
 }
 
@@ -156,6 +146,17 @@ impl Texts for Scope {
             Scope::Cgroup(path) => path.pass(mask),
             Scope::Command | Scope::All | Scope::Pids(_) => Ok(()),
         }
+    }
+}
+
+impl Texts for RecordedScript {
+    fn pass(&mut self, mask: &mut impl Mask) -> Step {
+        let RecordedScript { path, text } = self;
+        path.pass(mask)?;
+        if let Some(text) = text {
+            mask.script(text);
+        }
+        Ok(())
     }
 }
 

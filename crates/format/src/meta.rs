@@ -3,6 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use crate::event::{Clock, CpuId, Ktime, Tgid};
+use crate::scripts::{self, RecordedScript};
 use crate::tally::Tally;
 
 /// Everything needed to interpret a trace, written before the first event.
@@ -361,6 +362,24 @@ pub struct Summary {
     pub machine: Option<Machine>,
     /// The limit of the file's size that ended the recording; `None` if another reason did.
     pub full: Option<Full>,
+    /// The shell scripts that recorded processes ran from files, each path once.
+    pub scripts: Vec<RecordedScript>,
+    /// The number of scripts that are beyond a limit of the format, and so are not in `scripts`.
+    pub scripts_left_out: u64,
+}
+
+impl Summary {
+    /// The script that a shell ran from the file `word`, if the shell was executed in this directory.
+    pub fn script(&self, directory: &[u8], word: &[u8]) -> Option<&RecordedScript> {
+        let path = scripts::path_of(directory, word)?;
+        self.scripts.iter().find(|script| script.path == path)
+    }
+
+    /// Leaves out the scripts that are beyond a limit of the format.
+    pub(crate) fn bound_scripts(&mut self) {
+        let left_out = scripts::bound(&mut self.scripts);
+        self.scripts_left_out = self.scripts_left_out.saturating_add(left_out);
+    }
 }
 
 /// The facts about a recording that ended because its file reached a limit of size.

@@ -13,6 +13,7 @@ use crate::event::Stream;
 use crate::limits;
 use crate::mask::{Mask, Masked, Texts};
 use crate::meta::{Metadata, Summary};
+use crate::scripts;
 use crate::tally::Events;
 use crate::varint::{put, Cursor};
 use crate::zip::unpacking;
@@ -63,6 +64,11 @@ pub trait Section: Default {
 
     /// Handles all fields, in their order. FORMAT.md lists their tags.
     fn fields(&mut self, fields: &mut impl Fields) -> Step;
+
+    /// Verifies the limits of the values that were read.
+    fn check(&self) -> Step {
+        Ok(())
+    }
 }
 
 impl Section for Metadata {
@@ -135,7 +141,20 @@ impl Section for Summary {
         self.tally = Some(tally).filter(|_| !events.is_empty());
         fields.rare((14, "usage"), &mut self.usage)?;
         fields.rare((15, "machine"), &mut self.machine)?;
-        fields.rare((16, "full"), &mut self.full)
+        fields.rare((16, "full"), &mut self.full)?;
+        self.bound_scripts();
+        let scripts = std::mem::take(&mut self.scripts);
+        let mut scripts = Some(scripts).filter(|scripts| !scripts.is_empty());
+        let mut left_out = Some(self.scripts_left_out).filter(|count| *count > 0);
+        fields.rare((17, "scripts"), &mut scripts)?;
+        fields.rare((18, "scripts_left_out"), &mut left_out)?;
+        self.scripts = scripts.unwrap_or_default();
+        self.scripts_left_out = left_out.unwrap_or(0);
+        Ok(())
+    }
+
+    fn check(&self) -> Step {
+        scripts::check(&self.scripts)
     }
 }
 
@@ -281,10 +300,11 @@ pub fn unpack<T: Section>(payload: &[u8]) -> Result<(T, u64), Fault> {
 }
 
 /// Reads the metadata or the summary from bytes. Also returns the number of unknown fields.
-fn take_section<T: Section>(body: &[u8]) -> Result<(T, u64), Fault> {
+pub(crate) fn take_section<T: Section>(body: &[u8]) -> Result<(T, u64), Fault> {
     let mut fields = Take::new(body)?;
     let mut value = T::default();
     value.fields(&mut fields)?;
+    value.check()?;
     Ok((value, fields.0.len() as u64))
 }
 

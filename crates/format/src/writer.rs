@@ -8,7 +8,7 @@ use crate::block::life;
 use crate::event::{CpuId, LifeEvent, LifeKind, SchedEvent, Stream};
 use crate::frame::{self, address, kind, Header};
 use crate::index::{Index, Row};
-use crate::mask::{Masked, NoText};
+use crate::mask::Masked;
 use crate::meta::{Metadata, Summary};
 use crate::sched::Open;
 use crate::tally::Counting;
@@ -292,7 +292,7 @@ impl<W: Write> Writer<W> {
     ///
     /// # Errors
     /// If writing fails.
-    pub fn finish(mut self, summary: &Summary) -> Result<(W, Written), Error> {
+    pub fn finish(mut self, summary: &Masked<Summary>) -> Result<(W, Written), Error> {
         self.flush()?;
         let none = Counting::new(summary.end, summary.end_clock);
         let counting = std::mem::replace(&mut self.counting, none);
@@ -300,9 +300,10 @@ impl<W: Write> Writer<W> {
         let tally = counting.finish(events, summary.end, summary.end_clock);
         let stored = Summary {
             tally: Some(tally),
-            ..summary.clone()
+            ..Summary::clone(summary)
         };
-        let body = section::put_section(Masked::new(stored, &mut NoText)?);
+        // A tally has no texts.
+        let body = section::put_section(Masked::trusted(stored));
         self.put_last(kind::SUMMARY, summary.end.0, body)?;
         self.close()
     }

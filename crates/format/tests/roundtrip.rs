@@ -185,7 +185,7 @@ fn a_long_argv_is_kept_and_an_endless_one_is_cut() {
             .life(Stream::Lifecycle, Masked::trusted(exec(len)))
             .unwrap();
     }
-    let (bytes, _) = writer.finish(&summary()).unwrap();
+    let (bytes, _) = writer.finish(&Masked::trusted(summary())).unwrap();
     let trace = Trace::open(Source::bytes(bytes)).unwrap();
     let events = read(&trace, Stream::Lifecycle);
     assert_eq!(events[0], Event::Life(exec(2 << 20)));
@@ -233,7 +233,7 @@ fn functions_of_thousands_of_frames_are_one_block() {
             .life(Stream::Lifecycle, Masked::trusted(event(frame)))
             .unwrap();
     }
-    let (bytes, _) = writer.finish(&summary()).unwrap();
+    let (bytes, _) = writer.finish(&Masked::trusted(summary())).unwrap();
     let trace = Trace::open(Source::bytes(bytes)).unwrap();
     assert_eq!(trace.frames().len(), 1);
     let events: Vec<_> = frames.map(|frame| Event::Life(event(frame))).collect();

@@ -322,16 +322,54 @@ pub fn portable_label(args: &[&[u8]]) -> String {
 
 /// The script on a shell's command line: `sh -c TEXT`, `bash -euo pipefail -c TEXT`.
 pub fn shell_text<'a>(args: &[&'a [u8]]) -> Option<&'a [u8]> {
-    let (first, rest) = args.split_first()?;
-    let first = first.strip_prefix(b"-").unwrap_or(first);
-    let shell = table::by_path(first).filter(|tool| tool.children == Children::Script)?;
-    let Label::Interpreter(script) = shell.label else {
-        return None;
-    };
+    let (script, rest) = shell(args)?;
     match runs(rest, &script) {
         Runs::Text(at) => rest.get(at + 1).copied(),
         _ => None,
     }
+}
+
+/// The file of the script that a shell runs, as its command line names it: `x.sh` in `bash -eo pipefail x.sh`. `None`
+/// for other programs, for a shell that only checks the script (`-n`), for standard input (`-s`), and for files of
+/// `/dev` and `/proc`, whose contents may be read only once (`bash <(…)`).
+pub fn shell_script(argv: &Argv) -> Option<&[u8]> {
+    let mut args: Vec<&[u8]> = argv.args().collect();
+    if argv.truncated() {
+        args.pop();
+    }
+    let args = match args.split_first() {
+        Some((first, rest)) if base_of(first) == b"busybox" => rest,
+        _ => args.as_slice(),
+    };
+    let (script, rest) = shell(args)?;
+    let Runs::Script(at) = runs(rest, &script) else {
+        return None;
+    };
+    let is_stdin = |arg: &&[u8]| {
+        arg.strip_prefix(b"-")
+            .is_some_and(|letters| !letters.starts_with(b"-") && letters.contains(&b's'))
+    };
+    if rest.get(..at)?.iter().any(is_stdin) {
+        return None;
+    }
+    let of_system = |word: &&[u8]| word.starts_with(b"/dev/") || word.starts_with(b"/proc/");
+    rest.get(at).copied().filter(|word| !of_system(word))
+}
+
+/// The options of the shell that a command line starts, and its other arguments; `None` for other programs.
+fn shell<'a, 'b>(args: &'b [&'a [u8]]) -> Option<(Script, &'b [&'a [u8]])> {
+    let (first, rest) = args.split_first()?;
+    let first = first.strip_prefix(b"-").unwrap_or(first);
+    let shell = table::by_path(first).filter(|tool| tool.children == Children::Script)?;
+    match shell.label {
+        Label::Interpreter(script) => Some((script, rest)),
+        _ => None,
+    }
+}
+
+/// The last part of a path.
+fn base_of(path: &[u8]) -> &[u8] {
+    path.rsplit(|byte| *byte == b'/').next().unwrap_or(path)
 }
 
 /// The build tool that a program with this name is, and its verb.
@@ -524,6 +562,49 @@ mod tests {
         }
         assert!(bypass("npx eslint").is_some() && bypass("npm ci").is_none());
         assert!(bypass_of_scripts("npm run").is_some() && bypass_of_scripts("npm ci").is_none());
+    }
+
+    #[test]
+    fn a_shell_names_the_file_of_its_script() {
+        for (line, want) in [
+            ("sh ./x", Some("./x")),
+            ("/bin/sh -x ./x a b", Some("./x")),
+            ("bash --norc x", Some("x")),
+            ("bash -eo pipefail x.sh a", Some("x.sh")),
+            (
+                "/usr/bin/bash --noprofile --norc -e -o pipefail /_temp/x.sh",
+                Some("/_temp/x.sh"),
+            ),
+            ("bash +e -O extglob -- /w/x", Some("/w/x")),
+            ("-bash /w/x", Some("/w/x")),
+            ("dash x", Some("x")),
+            ("ash x", Some("x")),
+            ("zsh -f x", Some("x")),
+            ("ksh x", Some("x")),
+            ("busybox sh -e x", Some("x")),
+            ("/bin/busybox ash x", Some("x")),
+            ("sh", None),
+            ("sh -", None),
+            ("sh -c x", None),
+            ("sh -ec x y", None),
+            ("bash -o pipefail -euxc x y", None),
+            ("sh -s x", None),
+            ("bash -es x", None),
+            ("bash -n x", None),
+            ("bash /dev/fd/63", None),
+            ("bash /proc/self/fd/3", None),
+            ("busybox cat x", None),
+            ("python3 x.py", None),
+            ("make x", None),
+            ("", None),
+        ] {
+            let argv = Argv::from_args(line.split(' ').filter(|arg| !arg.is_empty()));
+            let file = shell_script(&argv);
+            assert_eq!(file, want.map(str::as_bytes), "{line}");
+        }
+        let mut cut = Argv::from_args(["sh", "-e", "./x"]);
+        cut.full_len = Some(100);
+        assert_eq!(shell_script(&cut), None);
     }
 
     #[test]

@@ -360,20 +360,19 @@ impl State {
     fn run(mut self, messages: &Receiver<Message>) -> Outcome {
         let summary = self.write_all(messages);
         self.tally.written = self.writer.written().clone();
-        self.tally.masked = self.redactor.masked();
         self.tally.marks = self.marks.count;
         let result = match summary {
             // The session was dropped without a summary.
             Ok(None) => self.writer.flush(),
-            Ok(Some(summary)) => self
-                .writer
-                .finish(&summary)
+            Ok(Some(summary)) => Masked::new(*summary, &mut self.redactor)
+                .and_then(|summary| self.writer.finish(&summary))
                 .and_then(|(mut queue, written)| {
                     self.tally.written = written;
                     Ok(queue.drain()?)
                 }),
             Err(error) => Err(error),
         };
+        self.tally.masked = self.redactor.masked();
         (self.tally, result)
     }
 

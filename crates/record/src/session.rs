@@ -545,6 +545,8 @@ impl Session {
             usage: None,
             machine: Some(machine),
             full: None,
+            scripts: Vec::new(),
+            scripts_left_out: 0,
         };
         let mut events = {
             let waiting = Waiting {

@@ -131,6 +131,14 @@ impl Redactor {
         found.into_iter().map(|(_, part)| part).collect()
     }
 
+    /// Like [`Redactor::find`], but for the text of a shell script.
+    pub fn find_in_script(&self, script: &[u8]) -> Vec<Range<usize>> {
+        let args = [b"sh", b"-c", script];
+        let found = self.found(&args.join(&0), &args, false);
+        let in_script = found.into_iter().filter(|(arg, _)| *arg == 2);
+        in_script.map(|(_, part)| part).collect()
+    }
+
     /// The masked arguments of a command.
     pub fn masked_command(&mut self, command: &[Vec<u8>]) -> Vec<Vec<u8>> {
         let args: Vec<&[u8]> = command.iter().map(Vec::as_slice).collect();

@@ -374,6 +374,8 @@ impl Machine {
             usage: None,
             machine: None,
             full: None,
+            scripts: Vec::new(),
+            scripts_left_out: 0,
         }
     }
 

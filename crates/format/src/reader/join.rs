@@ -4,6 +4,7 @@ use std::fmt;
 
 use crate::event::{Ktime, Stream};
 use crate::meta::{Cost, Machine, Metadata, Summary};
+use crate::scripts;
 use crate::source::Source;
 use crate::walk;
 
@@ -173,12 +174,17 @@ fn joined(before: Summary, last: Summary) -> Summary {
         bpf_ns: sum(one.bpf_ns, other.bpf_ns),
         setup_ns: one.setup_ns.saturating_add(other.setup_ns),
     };
-    Summary {
+    let left_out = before.scripts_left_out;
+    let mut both = Summary {
         tally,
         cost,
         machine,
+        scripts: scripts::joined(before.scripts, last.scripts),
+        scripts_left_out: left_out.saturating_add(last.scripts_left_out),
         ..last
-    }
+    };
+    both.bound_scripts();
+    both
 }
 
 /// The sum of two times, if both are known.

@@ -6,6 +6,7 @@ use std::collections::BTreeMap;
 use super::*;
 use crate::block::life::columns::common;
 use crate::event::{LifeKind, KINDS};
+use crate::meta::Summary;
 
 /// Replaces every text.
 #[derive(Default)]
@@ -137,4 +138,21 @@ fn a_mask_sees_every_text_of_the_metadata() {
     assert_eq!(masked.cwd, b"*");
     // The variable's name is masked before it is told.
     assert!(mask.fields.contains(&"*".to_owned()), "{:?}", mask.fields);
+}
+
+#[test]
+fn a_mask_sees_the_scripts_of_the_summary() {
+    let script = |path: &str, text: Option<&str>| RecordedScript {
+        path: path.into(),
+        text: text.map(Into::into),
+    };
+    let summary = Summary {
+        scripts: vec![script("/a", Some("export TOKEN=x")), script("/b", None)],
+        ..Summary::default()
+    };
+    let mut mask = Everything::default();
+    let masked = Masked::new(summary, &mut mask).unwrap();
+    assert_eq!(mask.seen, [&b"/a"[..], b"sh-cexport TOKEN=x", b"/b"]);
+    assert_eq!(masked.scripts, [script("*", Some("*")), script("*", None)]);
+    assert!(mask.fields.contains(&"scripts".to_owned()));
 }

@@ -6,6 +6,7 @@ use crate::meta::{
     CommandEnd, Cost, EndReason, Extra, Facts, Full, Known, Machine, Method, Missing, Options,
     Origin, Scope, StateName, Usage,
 };
+use crate::scripts::RecordedScript;
 use crate::tally::{Suspend, Tally};
 
 fn full() -> Metadata {
@@ -108,6 +109,11 @@ fn everything_comes_back() {
                 },
             }),
         }),
+        scripts: vec![RecordedScript {
+            path: b"/w/x\xff".to_vec(),
+            text: Some(b"exit 41\xff".to_vec()),
+        }],
+        scripts_left_out: 42,
     };
     let body = put_section(Masked::trusted(value.clone())).unwrap();
     assert_eq!(take_section::<Summary>(&body).unwrap(), (value, 0));

@@ -850,7 +850,7 @@ pub fn write(items: &[Option<Item>]) -> Vec<u8> {
             Some(_) => unreachable!(),
         }
     }
-    let (bytes, written) = writer.finish(&summary()).unwrap();
+    let (bytes, written) = writer.finish(&Masked::trusted(summary())).unwrap();
     assert_eq!(written.bytes, bytes.len() as u64);
     assert_eq!(written.events(), items.iter().flatten().count() as u64);
     bytes
