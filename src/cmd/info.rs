@@ -8,6 +8,7 @@ use tr_analyze::model::Quality;
 use tr_format::event::Ktime;
 use tr_format::meta::{Hardware, Known, Metadata};
 use tr_format::reader::{End, Unknown};
+use tr_format::scripts::RecordedScript;
 use tr_insight::exit::Exit;
 use tr_insight::warnings;
 use tr_insight::warnings::CUT;
@@ -183,6 +184,8 @@ fn document(contents: &Contents) -> Value {
             "events": contents.unknown.events,
             "fields": contents.unknown.fields,
         },
+        "scripts": scripts_json(contents),
+        "scripts_left_out": contents.summary.as_ref().map(|summary| summary.scripts_left_out),
         "missing": meta.missing,
         "ci": meta.ci.iter().cloned().collect::<BTreeMap<_, _>>(),
     })
@@ -213,6 +216,7 @@ fn text(contents: &Contents) -> String {
     file(&mut lines, contents);
     if contents.meta.not_traced.is_none() {
         method(&mut lines, contents);
+        scripts(&mut lines, contents);
         completeness(&mut lines, contents);
         trust(&mut lines, contents);
         cost(&mut lines, contents);
@@ -310,6 +314,48 @@ fn full_json(contents: &Contents) -> Value {
             "usage": untraced::usage_json(Some(command.usage)),
         })),
     })
+}
+
+/// The recorded scripts, in JSON; null if the recording has no summary.
+fn scripts_json(contents: &Contents) -> Value {
+    let Some(summary) = &contents.summary else {
+        return Value::Null;
+    };
+    let script = |script: &RecordedScript| {
+        let text = script.text.as_ref();
+        json!({
+            "path": String::from_utf8_lossy(&script.path),
+            "text": text.map(|text| String::from_utf8_lossy(text)),
+        })
+    };
+    summary.scripts.iter().map(script).collect()
+}
+
+/// Adds the line about the recorded scripts, if there are any.
+fn scripts(lines: &mut Lines, contents: &Contents) {
+    let Some(summary) = &contents.summary else {
+        return;
+    };
+    let changed = summary
+        .scripts
+        .iter()
+        .filter(|script| script.text.is_none())
+        .count();
+    let counts = [
+        (summary.scripts.len() - changed, "texts"),
+        (changed, "changed meanwhile"),
+        (
+            usize::try_from(summary.scripts_left_out).unwrap_or(usize::MAX),
+            "left out",
+        ),
+    ];
+    let counts = counts.into_iter().filter(|(count, _)| *count > 0);
+    let counts: Vec<String> = counts
+        .map(|(count, what)| format!("{} {what}", units::count(count as u64)))
+        .collect();
+    if !counts.is_empty() {
+        lines.say("scripts", counts.join(", "));
+    }
 }
 
 /// Adds the lines about the file's size and its end.

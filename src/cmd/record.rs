@@ -128,6 +128,7 @@ fn config(args: &Args, follow: Follow, redactor: Redactor, started: Instant) -> 
             off_cpu_stacks: args.off_cpu_stacks,
             symbols: !args.no_symbols,
             argv_limit: u32::try_from(args.argv_limit).unwrap_or(u32::MAX),
+            scripts: (!args.no_scripts).then_some(tr_programs::command_line::shell_script),
         },
         mask: MaskSettings {
             redactor,

@@ -162,7 +162,7 @@ wire! {
     Exec = "wire_exec" {
         head: Head, tid: u32, tgid: u32, old_tid: u32, filename_len: u32, filename_area: u32,
         argv_len: u32, argv_full_len: u64, cgroup: u64, argv_unknown: u32, runtime: u32,
-        max_rss_pages: u64, comm: [u8; 16],
+        max_rss_pages: u64, fsuid: u32, fsgid: u32, root_mount: i32, pad: u32, comm: [u8; 16],
     }
     /// The working directory of a task that executes a program.
     Directory = "wire_directory" {

@@ -22,6 +22,7 @@ use crate::marks::{self, Count as MarkCount};
 use crate::network::Connections;
 use crate::queue::Queue;
 use crate::quotas::Quotas;
+use crate::scripts::{Runner, ScriptFile, Scripts};
 use crate::size::Size;
 use crate::source::{degraded, recorder, Drained, ProgramClock, Take};
 use crate::stacks::{Stacked, Stacks};
@@ -170,6 +171,7 @@ impl Output {
         redactor: Redactor,
         connections: Connections,
         watching: Option<Watching>,
+        scripts: Option<ScriptFile>,
     ) -> Result<Output, tr_format::Error> {
         destination.lock();
         let (out, name) = destination.split();
@@ -208,6 +210,8 @@ impl Output {
                     size: own_size,
                     unflushed: 0,
                     stacks: Stacks::new(has_stacks),
+                    scripts: Scripts::new(scripts),
+                    runner: None,
                     watcher: watching.map(|watching| (watching.start)(start)),
                     killed: false,
                 }
@@ -350,6 +354,9 @@ struct State {
     /// The memory in bytes of the events since the last flush.
     unflushed: usize,
     stacks: Stacks,
+    scripts: Scripts,
+    /// The facts about the task of the next exec.
+    runner: Option<Runner>,
     quotas: Quotas,
     watcher: Option<Box<dyn Watcher>>,
     /// Whether the kernel has killed a process for lack of memory since the last flush. The recorder may be next.
@@ -364,12 +371,15 @@ impl State {
         let result = match summary {
             // The session was dropped without a summary.
             Ok(None) => self.writer.flush(),
-            Ok(Some(summary)) => Masked::new(*summary, &mut self.redactor)
-                .and_then(|summary| self.writer.finish(&summary))
-                .and_then(|(mut queue, written)| {
-                    self.tally.written = written;
-                    Ok(queue.drain()?)
-                }),
+            Ok(Some(mut summary)) => {
+                (summary.scripts, summary.scripts_left_out) = self.scripts.take();
+                Masked::new(*summary, &mut self.redactor)
+                    .and_then(|summary| self.writer.finish(&summary))
+                    .and_then(|(mut queue, written)| {
+                        self.tally.written = written;
+                        Ok(queue.drain()?)
+                    })
+            }
             Err(error) => Err(error),
         };
         self.tally.masked = self.redactor.masked();
@@ -446,6 +456,7 @@ impl State {
             found = containers::of(exec);
             self.stacks.executed(&exec.filename);
             self.tally.cut_arguments.count(&exec.argv, self.argv_limit);
+            self.scripts.executed(event.time, exec, self.runner.take());
         }
         if let LifeKind::CgroupPath(made) = &event.kind {
             self.quotas.made(&made.path);
@@ -540,6 +551,10 @@ impl Take for State {
 
     fn mapped(&mut self, from: &Mapped) {
         self.stacks.mapped(from);
+    }
+
+    fn runs(&mut self, runner: Runner) {
+        self.runner = Some(runner);
     }
 
     fn clock_of(&mut self, clock: ProgramClock) {

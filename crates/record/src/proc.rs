@@ -1,6 +1,7 @@
 //! Reads facts about tasks from `/proc`.
 
 use std::fs::File;
+use std::os::unix::ffi::OsStringExt;
 use std::os::unix::fs::FileExt;
 use std::path::Path;
 
@@ -132,12 +133,31 @@ pub fn lineage(id: Id) -> Option<(Id, Id)> {
     Some((number("Tgid:")?, number("PPid:")?))
 }
 
+/// The ids of the user and the group with whose rights a task opens files.
+pub fn file_ids(id: Id) -> Option<(u32, u32)> {
+    let status = std::fs::read(format!("/proc/{id}/status")).ok()?;
+    let mut lines = status.split(|byte| *byte == b'\n');
+    // The real, the effective, the saved, and the one for files.
+    let mut number = |name: &str| {
+        let values = lines.find_map(|line| line.strip_prefix(name.as_bytes()))?;
+        let values = std::str::from_utf8(values).ok()?;
+        values.split_whitespace().nth(3)?.parse().ok()
+    };
+    Some((number("Uid:")?, number("Gid:")?))
+}
+
 fn is_own(id: Id) -> bool {
     use std::os::unix::fs::MetadataExt;
     let own = nix::unistd::geteuid();
     own.is_root()
         || std::fs::metadata(format!("/proc/{id}"))
             .is_ok_and(|process| process.uid() == own.as_raw())
+}
+
+/// The working directory of a process.
+pub fn directory(process: Id) -> Option<Vec<u8>> {
+    let path = std::fs::read_link(format!("/proc/{process}/cwd")).ok()?;
+    Some(path.into_os_string().into_vec())
 }
 
 /// The ids of the threads of a process.

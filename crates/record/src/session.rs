@@ -337,8 +337,15 @@ impl Session {
         (meta.start, meta.start_clock) = (host::now(), host::clock());
         let time = meta.start;
         let masked = masked.beginning(time, meta.start_clock);
-        let output = Output::start(opened.destination, &masked, redactor, connections, watching)
-            .map_err(Error::Format)?;
+        let output = Output::start(
+            opened.destination,
+            &masked,
+            redactor,
+            connections,
+            watching,
+            config.facts.scripts,
+        )
+        .map_err(Error::Format)?;
         started.source.begin(time);
         let living = std::mem::take(&mut started.living);
         let machine = begin_file(machine, &output, &meta, living);
@@ -448,7 +455,10 @@ impl Session {
             let mut redactor = config.mask.redactor.clone();
             let watching = config.notices.watching;
             Masked::new(meta.clone(), &mut redactor)
-                .and_then(|meta| Output::start(destination, &meta, redactor, connections, watching))
+                .and_then(|meta| {
+                    let scripts = config.facts.scripts;
+                    Output::start(destination, &meta, redactor, connections, watching, scripts)
+                })
                 .map_err(Error::Format)
         });
         let output = match output {

@@ -66,7 +66,7 @@ pub fn run_untraced(config: &Config, reason: &Error) -> Result<Untraced, Error> 
         let connections = Connections::default();
         masked
             .map(|masked| masked.beginning(meta.start, meta.start_clock))
-            .and_then(|meta| Output::start(destination, &meta, redactor, connections, None))
+            .and_then(|meta| Output::start(destination, &meta, redactor, connections, None, None))
             .map_err(Error::Format)
     });
     let released = prepared.and_then(|(child, signals)| Ok((child.release()?, signals)));

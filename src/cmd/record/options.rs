@@ -79,10 +79,13 @@ pub struct Args {
     /// Keep at most this much of each argv
     #[arg(long, value_name = "SIZE", value_parser = args::size, default_value = "16K")]
     pub argv_limit: u64,
-    /// Keep passwords and tokens in command lines; without it they are masked
+    /// Do not keep the texts of shell scripts that run from files, which show why a build failed
+    #[arg(long)]
+    pub no_scripts: bool,
+    /// Keep passwords and tokens in command lines and scripts; without it they are masked
     #[arg(long)]
     pub no_redact: bool,
-    /// Mask matches in command lines, names and paths: the first group, or the whole match
+    /// Mask matches in command lines, scripts, names and paths: the first group, or the whole match
     #[arg(long, value_name = "REGEX", value_parser = tr_redact::pattern)]
     pub redact: Vec<regex::bytes::Regex>,
     /// Containers that are recorded beside descendants of COMMAND: mine, that a recorded process

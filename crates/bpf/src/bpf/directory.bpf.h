@@ -14,6 +14,16 @@ static __always_inline struct mount *mount_of(struct vfsmount *mnt)
 	return (void *)mnt - bpf_core_field_offset(struct mount, mnt);
 }
 
+/* The id of the mount whose root is the root of a process; -1 if the root is another directory. */
+static __always_inline __s32 root_mount(struct fs_struct *fs)
+{
+	struct mount *mount = mount_of(BPF_CORE_READ(fs, root.mnt));
+
+	if (BPF_CORE_READ(mount, mnt.mnt_root) != BPF_CORE_READ(fs, root.dentry))
+		return -1;
+	return BPF_CORE_READ(mount, mnt_id);
+}
+
 /* A walk from a directory up to the root of a process. */
 struct climb {
 	struct dentry *top;

@@ -188,6 +188,10 @@ struct wire_exec {
 	__u32 argv_unknown; /* the memory could not be read */
 	__u32 runtime;	    /* the program is a container's runtime */
 	__u64 max_rss_pages;
+	__u32 fsuid; /* with these ids the task opens files */
+	__u32 fsgid;
+	__s32 root_mount; /* the id of the mount whose root is the task's root; -1: another directory is */
+	__u32 pad;
 	char comm[16];
 	char tail[];
 };

@@ -277,6 +277,7 @@ struct mount {
 	struct mount *mnt_parent;
 	struct dentry *mnt_mountpoint;
 	struct vfsmount mnt;
+	int mnt_id;
 };
 
 struct path {
@@ -367,9 +368,15 @@ typedef struct {
 	__u32 val;
 } kuid_t;
 
+typedef struct {
+	unsigned int val;
+} kgid_t;
+
 struct cred {
 	kuid_t uid;
 	kuid_t euid;
+	kuid_t fsuid;
+	kgid_t fsgid;
 };
 
 struct task_struct {

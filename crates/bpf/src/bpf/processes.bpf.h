@@ -129,6 +129,9 @@ struct program {
 	__u32 tgid;
 	__u32 old_tid;
 	__u32 part;
+	__u32 fsuid;
+	__u32 fsgid;
+	__s32 root_mount;
 	char comm[TASK_COMM_LEN];
 };
 
@@ -163,6 +166,10 @@ static __always_inline bool put_exec(const struct program *program, const __u32 
 	exec->cgroup = program->cgroup;
 	exec->runtime = program->part == PART_RUNTIME;
 	exec->max_rss_pages = program->max_rss_pages;
+	exec->fsuid = program->fsuid;
+	exec->fsgid = program->fsgid;
+	exec->root_mount = program->root_mount;
+	exec->pad = 0;
 	__builtin_memcpy(exec->comm, program->comm, sizeof(exec->comm));
 	if (len > argv_area)
 		len = argv_area;
@@ -197,12 +204,15 @@ __noinline int record_exec(__u64 name_address, __u32 old_tid)
 		.tid = BPF_CORE_READ(task, pid),
 		.tgid = BPF_CORE_READ(task, tgid),
 		.old_tid = old_tid,
+		.fsuid = BPF_CORE_READ(task, cred, fsuid.val),
+		.fsgid = BPF_CORE_READ(task, cred, fsgid.val),
 		.part = containers ? part_of(task) : PART_NONE,
 	};
 	__u64 want;
 	bool put;
 
 	BPF_CORE_READ_INTO(&program.comm, task, comm);
+	program.root_mount = root_mount(BPF_CORE_READ(task, fs));
 	program.argv_len = end > program.arg_start ? end - program.arg_start : 0;
 	want = program.argv_len < argv_limit ? program.argv_len : argv_limit;
 	if (old_tid != program.tid) {

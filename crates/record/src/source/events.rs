@@ -1,12 +1,15 @@
 //! Keeps the events that a thread of the recorder makes until the writer takes them.
 
+use std::collections::HashMap;
+
 use tr_format::event::{
-    Account, Argv, Comm, Exec, Fork, Ktime, LifeEvent, LifeKind, LossCause, Lost, Stream, TaskEnd,
+    Account, Comm, Exec, Fork, Ktime, LifeEvent, LifeKind, LossCause, Lost, Stream, TaskEnd,
 };
 use tr_format::Error;
 
 use super::{recorder, Drained, Take};
 use crate::proc::{self, tgid, tid, Id, Totals};
+use crate::scripts::Runner;
 
 /// The largest memory in bytes of events that wait for the writer.
 const MOST: usize = 16 << 20;
@@ -18,6 +21,8 @@ type Task = (Id, Id);
 #[derive(Debug, Default)]
 pub struct Waiting {
     events: Vec<LifeEvent>,
+    /// For each exec among the events whose program is a shell with a script, the facts about the task.
+    runners: HashMap<usize, Runner>,
     bytes: usize,
     /// The times of the first and the last event for which there was no room, and the number of these events.
     lost: Option<(Ktime, Ktime, u64)>,
@@ -66,19 +71,15 @@ impl Waiting {
         self.push(time, LifeKind::Fork(fork));
     }
 
-    /// Adds the event of an exec. The task that called it had the id `before`.
-    pub fn exec(&mut self, time: Ktime, id: Id, before: Id, program: (Comm, Vec<u8>, Argv)) {
-        let (comm, filename, argv) = program;
-        let exec = Exec {
-            tid: tid(id),
-            tgid: tgid(id),
-            old_tid: tid(before),
-            comm,
-            filename: filename.into(),
-            argv,
-            ..Exec::default()
-        };
+    /// Adds the event of an exec. For a shell with a script in a file, `runner` has the facts about the task.
+    pub fn exec(&mut self, time: Ktime, exec: Exec, runner: Option<Runner>) {
+        let at = self.events.len();
         self.push(time, LifeKind::Exec(exec));
+        // An event of a loss can come before it.
+        let added = self.events.len().checked_sub(1).filter(|last| *last >= at);
+        if let Some((at, runner)) = added.zip(runner) {
+            self.runners.insert(at, runner);
+        }
     }
 
     /// Adds the totals of a task so far.
@@ -137,14 +138,24 @@ impl Waiting {
 
     pub fn take(&mut self) -> Events {
         self.report_lost();
-        let Waiting { events, bytes, .. } = std::mem::take(self);
-        Events { events, bytes }
+        let Waiting {
+            events,
+            runners,
+            bytes,
+            ..
+        } = std::mem::take(self);
+        Events {
+            events,
+            runners,
+            bytes,
+        }
     }
 }
 
 /// Events that are on their way to the writer.
 pub struct Events {
     events: Vec<LifeEvent>,
+    runners: HashMap<usize, Runner>,
     bytes: usize,
 }
 
@@ -154,7 +165,10 @@ impl Drained for Events {
     }
 
     fn write(&self, _near: Ktime, to: &mut dyn Take) -> Result<(), Error> {
-        for event in &self.events {
+        for (at, event) in self.events.iter().enumerate() {
+            if let Some(runner) = self.runners.get(&at) {
+                to.runs(*runner);
+            }
             let stream = match event.kind {
                 LifeKind::Lost(_) | LifeKind::Snapshot(_) => Stream::Recorder,
                 _ => Stream::Lifecycle,

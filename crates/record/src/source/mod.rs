@@ -17,6 +17,7 @@ use crate::config::{Config, Follow};
 use crate::error::Error;
 use crate::mappings::Mapped;
 use crate::proc::{self, Alive, Id};
+use crate::scripts::Runner;
 use crate::stacks::Stacked;
 
 /// The interval between two drains of a source, unless the source is ready before. A drain of rings costs
@@ -169,6 +170,8 @@ pub trait Take {
     fn stack(&mut self, sample: &Stacked) -> Result<(), tr_format::Error>;
     /// Takes the mappings of a process, before the process's samples.
     fn mapped(&mut self, from: &Mapped);
+    /// Takes the facts that decide which file the task of the next exec opens.
+    fn runs(&mut self, runner: Runner);
     /// Takes the clock of a process in another time namespace, before the process's marks.
     fn clock_of(&mut self, clock: ProgramClock);
 }

@@ -21,6 +21,7 @@ use zerocopy::FromBytes;
 use super::dns;
 use crate::disks;
 use crate::proc;
+use crate::scripts::Runner;
 use crate::source::{recorder, ProgramClock};
 use crate::stacks::{At, Stacked};
 
@@ -196,6 +197,17 @@ fn user_frame(frame: &wire::StackFrame, back: u64) -> Option<At> {
         wire::FRAME_ADDRESS if frame.at != 0 => Some(At::Process(at)),
         _ => None,
     }
+}
+
+/// The facts in the record of an exec that decide which file the task opens; `None` if the record is another one.
+pub fn runner(record: &[u8]) -> Option<Runner> {
+    parse::<wire::Head>(record).filter(|head| head.kind() == wire::Kind::LIFE_EXEC)?;
+    let exec = parse::<wire::Exec>(record)?;
+    Some(Runner {
+        fsuid: exec.fsuid,
+        fsgid: exec.fsgid,
+        root_mount: u64::try_from(exec.root_mount).ok(),
+    })
 }
 
 /// The clock of another time namespace in a record; `None` if the record has no clock.

@@ -122,6 +122,9 @@ impl Drained for Records {
                 match &mut event.kind {
                     LifeKind::Exec(exec) => {
                         exec.directory = directories.remove(&exec.tid).unwrap_or_default();
+                        if let Some(runner) = convert::runner(record) {
+                            to.runs(runner);
+                        }
                     }
                     LifeKind::Account(account) => {
                         totals.tids.insert(account.tid);

@@ -80,7 +80,7 @@ pub fn start(config: &Config, child: Option<u32>) -> Result<Started, Error> {
     let shared = Arc::new(Shared::default());
     let flags = EfdFlags::EFD_CLOEXEC | EfdFlags::EFD_NONBLOCK;
     let news = EventFd::from_value_and_flags(0, flags).ok().map(Arc::new);
-    *shared.lock() = State::new(root, config.facts.argv_limit, news.clone());
+    *shared.lock() = State::new(root, &config.facts, news.clone());
     let thread = spawn(&shared, root)?;
     let calls = Arc::clone(&shared);
     let source = Ptrace {

@@ -6,14 +6,16 @@ use std::sync::Arc;
 use std::thread::JoinHandle;
 
 use nix::sys::eventfd::EventFd;
-use tr_format::event::{Argv, Comm, Detached, Ktime, LifeKind};
+use tr_format::event::{Argv, Comm, Detached, Exec, Ktime, LifeKind};
 
 use super::listener::{About, Call};
 use super::sys::{self, Found, Next};
 use super::waits::Waits;
+use crate::config::FactSettings;
 use crate::host;
 use crate::proc::{self, tgid, tid, Id};
 use crate::rescue::{self, Stage};
+use crate::scripts::{Runner, ScriptFile};
 use crate::source::events::Waiting;
 use crate::source::{degraded, Reaped};
 
@@ -78,6 +80,8 @@ pub struct State {
     pub signal: Option<(i32, std::time::Instant)>,
     /// The longest argument vector that is recorded, in bytes.
     argv_limit: u32,
+    /// The function that finds the files of scripts; `None` if no scripts are recorded.
+    script_of: Option<ScriptFile>,
     /// Whether a program that would have gained rights has been reported.
     pub told_rights: bool,
     /// The absolute paths of executed programs that gain no rights.
@@ -89,7 +93,7 @@ pub struct State {
 const PLAIN: usize = 4096;
 
 impl State {
-    pub fn new(root: Id, argv_limit: u32, news: Option<Arc<EventFd>>) -> State {
+    pub fn new(root: Id, facts: &FactSettings, news: Option<Arc<EventFd>>) -> State {
         let comm = proc::comm(root).unwrap_or_default();
         let task = Task {
             process: root,
@@ -100,7 +104,8 @@ impl State {
         State {
             tasks: HashMap::from([(root, task)]),
             root,
-            argv_limit,
+            argv_limit: facts.argv_limit,
+            script_of: facts.scripts,
             news,
             ..State::default()
         }
@@ -309,6 +314,10 @@ impl State {
             _ => proc::comm(id),
         };
         let comm = comm.unwrap_or_default();
+        // The script may end before the next drain, and with it these facts.
+        let is_script = self.script_of.is_some_and(|of| of(&argv).is_some());
+        let runner = is_script.then(|| Runner::of(id)).flatten();
+        let directory = runner.and_then(|_| proc::directory(id));
         let _ = sys::go_on(id, 0);
         // While it runs: these include some microseconds of the new program.
         self.account(time, id, before);
@@ -322,8 +331,17 @@ impl State {
             since: time,
         };
         self.tasks.insert(id, task);
-        let program = (comm, filename.unwrap_or_default(), argv);
-        self.waiting.exec(time, id, before, program);
+        let exec = Exec {
+            tid: tid(id),
+            tgid: tgid(id),
+            old_tid: tid(before),
+            comm,
+            filename: filename.unwrap_or_default().into(),
+            argv,
+            directory: directory.unwrap_or_default().into(),
+            ..Exec::default()
+        };
+        self.waiting.exec(time, exec, runner);
     }
 
     /// Notes, for one report, whether a program that a stopped process executes would have gained rights
