@@ -28,7 +28,7 @@ struct CommandLine {
 
 /// A text other than a command line that contains secrets.
 struct Text {
-    /// The kind of the event that has the text, or `metadata`, `summary`, or `end`.
+    /// The kind of the event that has the text, or `metadata`, or `end`.
     of: &'static str,
     /// The time of the event in ns since the start of the recording.
     time: Option<u64>,
@@ -161,7 +161,7 @@ impl Finder {
             }
         }
         if let Some(summary) = trace.summary() {
-            (self.of, self.time, self.field, self.number) = ("summary", None, None, 0);
+            (self.of, self.time, self.field, self.number) = ("end", None, None, 0);
             Masked::new(summary.clone(), self)?;
         }
         if let End::Truncated { why, .. } = trace.end() {

@@ -32,6 +32,7 @@ mod others;
 mod ptrace;
 mod redact;
 mod rights;
+mod scripts;
 mod servers;
 mod signals;
 mod stacks;
@@ -67,6 +68,7 @@ const BESIDE: &[&[support::Test]] = &[
     hangs::TESTS,
     harm::TESTS,
     redact::TESTS,
+    scripts::TESTS,
     terminal::TESTS,
     under_way::TESTS,
     options::TESTS,
@@ -173,6 +175,7 @@ fn why_skipped(name: &str, rights: Option<String>) -> Option<String> {
         follow::DEEP => options::no_cgroup(),
         follow::BORN => options::no_cgroup().or_else(|| common::lacks("gcc")),
         follow::MANY => options::no_cgroup().or_else(|| common::lacks("python3")),
+        scripts::OF_ROOT => rights::not_root(),
         follow::V1 => rights::not_root().or_else(follow::no_v1),
         follow::WORKERS => follow::no_workers().or_else(|| common::lacks("gcc")),
         follow::SIBLINGS => common::lacks("gcc"),

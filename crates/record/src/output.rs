@@ -414,6 +414,7 @@ impl State {
     }
 
     fn batch(&mut self, batch: &Batch) -> Result<(), tr_format::Error> {
+        self.scripts.begin_batch();
         batch.events.write(batch.drained_until, self)?;
         self.unflushed += batch.events.bytes();
         for event in &batch.own {

@@ -32,6 +32,8 @@ pub struct Scripts {
     file_of: Option<ScriptFile>,
     reader: Reader,
     known: HashMap<Vec<u8>, Script>,
+    /// The hashes of the paths, and of the facts about the tasks that ran them, since the last [`Scripts::begin_batch`].
+    seen: HashSet<u64>,
     /// The length of all known texts in bytes.
     bytes: u64,
     /// The hashes of the paths for which there was no room.
@@ -82,10 +84,17 @@ impl Scripts {
             file_of,
             reader: Reader::new(),
             known: HashMap::new(),
+            seen: HashSet::new(),
             bytes: 0,
             left_out: HashSet::new(),
             hasher: RandomState::new(),
         }
+    }
+
+    /// Begins a batch of execs, all of which have happened. A file is examined for the first exec of a batch alone, so
+    /// that a script that runs in a loop costs little.
+    pub fn begin_batch(&mut self) {
+        self.seen.clear();
     }
 
     /// Notes the script of an exec, if the program is a shell with a script in a file.
@@ -94,7 +103,10 @@ impl Scripts {
             return;
         };
         let path = file_of(&exec.argv).and_then(|word| path_of(&exec.directory, word));
-        if let Some((path, runner)) = path.zip(runner) {
+        let Some((path, runner)) = path.zip(runner) else {
+            return;
+        };
+        if self.seen.insert(self.hasher.hash_one((&path, runner))) {
             self.see(time, path, runner);
         }
     }

@@ -50,7 +50,7 @@ const ATTEMPTS: usize = 3;
 const MOUNTS: usize = 1024;
 
 /// The facts that decide which file a task opens by a path, and whether it may.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Runner {
     /// The user with whose rights the task opens files.
     pub fsuid: u32,
