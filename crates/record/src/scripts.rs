@@ -8,6 +8,8 @@ mod file;
 use std::collections::{HashMap, HashSet};
 use std::hash::{BuildHasher, RandomState};
 
+use nix::sys::time::TimeValLike;
+use nix::time::{clock_getres, ClockId};
 use tr_format::event::{Argv, Exec, Ktime};
 use tr_format::limits;
 use tr_format::scripts::{path_of, RecordedScript};
@@ -32,8 +34,11 @@ pub struct Scripts {
     file_of: Option<ScriptFile>,
     reader: Reader,
     known: HashMap<Vec<u8>, Script>,
-    /// The hashes of the paths, and of the facts about the tasks that ran them, since the last [`Scripts::begin_batch`].
-    seen: HashSet<u64>,
+    /// The hash of each path, and of the facts about the task that ran it, since the last [`Scripts::begin_batch`], with
+    /// whether the file may have been changed either right before or right after the exec.
+    seen: HashMap<u64, bool>,
+    /// The most by which the kernel's clock of files is late, in ns.
+    tick: u64,
     /// The length of all known texts in bytes.
     bytes: u64,
     /// The hashes of the paths for which there was no room.
@@ -84,7 +89,8 @@ impl Scripts {
             file_of,
             reader: Reader::new(),
             known: HashMap::new(),
-            seen: HashSet::new(),
+            seen: HashMap::new(),
+            tick: tick(),
             bytes: 0,
             left_out: HashSet::new(),
             hasher: RandomState::new(),
@@ -106,46 +112,67 @@ impl Scripts {
         let Some((path, runner)) = path.zip(runner) else {
             return;
         };
-        if self.seen.insert(self.hasher.hash_one((&path, runner))) {
-            self.see(time, path, runner);
+        let hash = self.hasher.hash_one((&path, runner));
+        match self.seen.get(&hash) {
+            None => {
+                let is_doubtful = self.see(time, path, runner);
+                self.seen.insert(hash, is_doubtful);
+            }
+            // Written, run, written, run within a tick; or written, and run twice.
+            Some(true) => {
+                self.change(&path);
+                self.seen.insert(hash, false);
+            }
+            Some(false) => {}
         }
     }
 
-    fn see(&mut self, time: Ktime, path: Vec<u8>, runner: Runner) {
+    /// Examines the file of a script. Returns whether the kernel's times do not tell if the file was changed before or
+    /// after the exec.
+    fn see(&mut self, time: Ktime, path: Vec<u8>, runner: Runner) -> bool {
         let known = self.known.get(&path);
         if known.is_some_and(|script| script.content == Content::Changed) {
-            return;
+            return false;
         }
         let is_full = self.known.len() as u64 >= limits::SCRIPTS;
         let hash = self.hasher.hash_one(&path);
         if known.is_none() && (is_full || self.left_out.contains(&hash)) {
-            return self.leave_out(hash);
+            self.leave_out(hash);
+            return false;
         }
         // The same version is not read again: a build may run a script 10,000 times.
         let read = self.reader.read(&path, runner, |version| {
             known.is_none_or(|script| script.version != *version)
         });
         let Some((version, bytes)) = read else {
-            return;
+            return false;
         };
-        let content = if version.changed > real_time(time) {
+        let time = real_time(time);
+        let content = if version.changed > time {
             Content::Changed
         } else {
             Content::of(bytes)
         };
+        let is_doubtful = version.changed.saturating_add(self.tick) > time;
         if let Some(script) = self.known.get_mut(&path) {
             script.version = version;
             if script.content != content {
-                self.bytes -= script.content.len();
-                script.content = Content::Changed;
+                self.change(&path);
             }
-            return;
+        } else if self.bytes + content.len() > limits::SCRIPT_BYTES || path.len() > limits::NAME {
+            self.leave_out(hash);
+        } else {
+            self.bytes += content.len();
+            self.known.insert(path, Script { version, content });
         }
-        if self.bytes + content.len() > limits::SCRIPT_BYTES || path.len() > limits::NAME {
-            return self.leave_out(hash);
+        is_doubtful
+    }
+
+    fn change(&mut self, path: &[u8]) {
+        if let Some(script) = self.known.get_mut(path) {
+            self.bytes -= script.content.len();
+            script.content = Content::Changed;
         }
-        self.bytes += content.len();
-        self.known.insert(path, Script { version, content });
     }
 
     fn leave_out(&mut self, hash: u64) {
@@ -173,6 +200,14 @@ impl Scripts {
         scripts.sort_unstable_by(|one, other| one.path.cmp(&other.path));
         (scripts, left_out)
     }
+}
+
+/// The most by which the time of a change of a file is early, in ns. Many file systems take the time from a clock that
+/// advances with the timer's interrupt, which may come a tick late.
+fn tick() -> u64 {
+    let tick = clock_getres(ClockId::CLOCK_REALTIME_COARSE);
+    let ns = tick.map_or(0, |tick| tick.num_nanoseconds());
+    u64::try_from(ns).unwrap_or(0).saturating_mul(2)
 }
 
 /// The time of an event in ns since 1970. The result is early by at most the time between two reads of clocks, of which

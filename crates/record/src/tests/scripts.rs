@@ -127,6 +127,23 @@ fn a_changed_script_has_no_text() {
     assert_eq!(machine.kept(), (want.into(), 0));
 }
 
+/// The kernel's clock of files does not tell whether the file was written before both execs, or between them.
+#[test]
+fn a_script_that_is_written_and_run_twice_at_once_has_no_text() {
+    let mut machine = Machine::new();
+    let own = Uid::effective().as_raw();
+    machine.write("old", "exit 3");
+    std::thread::sleep(std::time::Duration::from_nanos(2 * tick()));
+    let time = host::now();
+    machine.write("new", "exit 3");
+    machine.scripts.begin_batch();
+    for name in ["new", "new", "old", "old"] {
+        machine.run_at(time, own, name);
+    }
+    let want = [("new".to_owned(), None), text("old", "exit 3")];
+    assert_eq!(machine.kept(), (want.into(), 0));
+}
+
 #[test]
 fn only_short_regular_files_with_text_are_read() {
     let mut machine = Machine::new();
