@@ -68,7 +68,7 @@ fn main() {
     let lacks = python()
         .is_none()
         .then(|| "python3-zstandard is not installed".to_owned());
-    let plain: [(&str, fn()); 7] = [
+    let plain: [(&str, fn()); 8] = [
         (
             "frames_and_fields_of_a_later_version_are_counted",
             frames_and_fields_of_a_later_version_are_counted,
@@ -76,6 +76,10 @@ fn main() {
         (
             "a_recovered_trace_is_intact_and_has_the_same_events",
             a_recovered_trace_is_intact_and_has_the_same_events,
+        ),
+        (
+            "scripts_of_a_fixture_are_read",
+            scripts_of_a_fixture_are_read,
         ),
         ("other_files_are_refused", other_files_are_refused),
         ("a_trace_is_read_from_a_pipe", a_trace_is_read_from_a_pipe),
@@ -163,6 +167,7 @@ fn fixtures_are_read_forever_and_by_both_readers() {
         ("format/3.9.bin", 637, 1_628_173_855),
         ("format/3.10.bin", 418, 2_885_141_537),
         ("format/3.10-timeouts.bin", 241, 2_539_126_646),
+        ("format/3.10-scripts.bin", 173, 1_551_913_751),
         ("traces/demo.bin", 2170, 3_612_610_818),
     ] {
         let path = fixture(name);
@@ -182,6 +187,22 @@ fn fixtures_are_read_forever_and_by_both_readers() {
         let verified = tr(&["verify", text(&path)]);
         assert_eq!(verified.status.code(), Some(0), "{verified:?}");
     }
+}
+
+fn scripts_of_a_fixture_are_read() {
+    let path = fixture("format/3.10-scripts.bin");
+    let output = tr(&["info", text(&path), "--format", "json"]);
+    let info: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
+    let step = "#!/bin/bash -e\n# A tolerated failure, a builtin that decides, and a secret.\n\
+                false || true\nexport API_TOKEN=***\n[ -s out ] || exit 3\n";
+    let want = serde_json::json!([
+        {"path": "/tmp/tr-fixtures/w/changed.sh", "text": null},
+        {"path": "/tmp/tr-fixtures/w/step.sh", "text": step},
+    ]);
+    assert_eq!(
+        (&info["scripts"], &info["scripts_left_out"]),
+        (&want, &1.into())
+    );
 }
 
 fn frames_and_fields_of_a_later_version_are_counted() {

@@ -336,22 +336,18 @@ fn scripts(lines: &mut Lines, contents: &Contents) {
     let Some(summary) = &contents.summary else {
         return;
     };
-    let changed = summary
+    let (kept, changed): (Vec<_>, Vec<_>) = summary
         .scripts
         .iter()
-        .filter(|script| script.text.is_none())
-        .count();
+        .partition(|script| script.text.is_some());
     let counts = [
-        (summary.scripts.len() - changed, "texts"),
-        (changed, "changed meanwhile"),
-        (
-            usize::try_from(summary.scripts_left_out).unwrap_or(usize::MAX),
-            "left out",
-        ),
+        (kept.len() as u64, "kept"),
+        (changed.len() as u64, "changed meanwhile"),
+        (summary.scripts_left_out, "left out"),
     ];
     let counts = counts.into_iter().filter(|(count, _)| *count > 0);
     let counts: Vec<String> = counts
-        .map(|(count, what)| format!("{} {what}", units::count(count as u64)))
+        .map(|(count, what)| format!("{} {what}", units::count(count)))
         .collect();
     if !counts.is_empty() {
         lines.say("scripts", counts.join(", "));

@@ -94,7 +94,7 @@ fn files() -> Result<(), Failed> {
         let lines = text(&tr(&["info"], &place.join("t.bin"))?);
         let line = lines.lines().find(|line| line.starts_with("scripts "));
         let line = line.unwrap_or_default();
-        ensure(line.ends_with("4 texts, 1 left out"), || lines.clone())?;
+        ensure(line.ends_with("4 kept, 1 left out"), || lines.clone())?;
     }
     Ok(())
 }
