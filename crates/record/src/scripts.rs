@@ -15,7 +15,7 @@ use tr_format::limits;
 use tr_format::scripts::{path_of, RecordedScript};
 
 use crate::host;
-pub use file::Runner;
+pub use file::{is_possible, Runner};
 use file::{Reader, Version};
 
 /// A function that finds the file of the script that a shell runs, as the shell's arguments name it.

@@ -31,7 +31,7 @@ use crate::signals::Signals;
 use crate::size::SizeLimit;
 use crate::source::{choose, degraded, recorder, Listen};
 use crate::symbols::Search;
-use crate::{header, host, inherited, urgency, waiter};
+use crate::{header, host, inherited, scripts, urgency, waiter};
 use tr_output::status;
 
 /// The interval between two checks whether descendants of COMMAND live (`--wait-all`).
@@ -42,6 +42,10 @@ const NO_CALLS: &str = "only BPF programs record them, by tp_btf (Linux 5.12)";
 
 /// The reason why `--stacks` and `--off-cpu-stacks` have no effect, as text for the user.
 const NO_STACKS: &str = "only BPF programs record them, by tp_btf (Linux 5.11)";
+
+/// The reason why no scripts are recorded, as text for the user.
+const NO_SCRIPTS: &str =
+    "shell scripts in files: openat2 cannot look a path up without waiting here (Linux 5.12)";
 
 /// The result of a recording.
 #[derive(Debug)]
@@ -320,6 +324,9 @@ impl Session {
             unmet.push(Missing::new(Extra::Stacks, NO_STACKS));
         }
         started.missing.extend_from_slice(&unmet);
+        if config.facts.scripts.is_some() && !scripts::is_possible() {
+            started.missing.push(Missing::new(None, NO_SCRIPTS));
+        }
         let hardware = reader.ok().and_then(|reader| reader.join().ok());
         let machine = header::Machine {
             cpus: online,

@@ -11,6 +11,7 @@ use rustix::fs::{
     openat2, statx, AtFlags, FileType, Mode, OFlags, ResolveFlags, Statx, StatxAttributes,
     StatxFlags, CWD,
 };
+use rustix::io::Errno;
 use rustix::process::{dumpable_behavior, getgroups, set_dumpable_behavior, DumpableBehavior};
 use rustix::thread::{capabilities, set_thread_groups, CapabilitySet};
 use tr_format::limits;
@@ -48,6 +49,20 @@ const ATTEMPTS: usize = 3;
 
 /// The largest number of mounts whose file system is remembered.
 const MOUNTS: usize = 1024;
+
+/// Whether this kernel has what [`Reader`] needs: [`RESOLVE_CACHED`], and the ids of mounts.
+pub fn is_possible() -> bool {
+    let root = openat2(
+        CWD,
+        c"/",
+        OFlags::PATH | OFlags::CLOEXEC,
+        Mode::empty(),
+        RESOLVE_CACHED,
+    );
+    // The cache may be without the path at this moment.
+    let has_flag = matches!(root, Ok(_) | Err(Errno::AGAIN));
+    has_flag && root_mount("/").is_some()
+}
 
 /// The facts that decide which file a task opens by a path, and whether it may.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
