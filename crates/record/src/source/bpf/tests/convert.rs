@@ -102,7 +102,14 @@ fn a_fork_keeps_parent_and_child() {
 }
 
 fn exec_record(argv_len: u32, unknown: u32) -> Vec<u8> {
+    exec_in(12, argv_len, unknown)
+}
+
+/// The record of an exec whose task has its root at this mount.
+fn exec_in(root_mount: i32, argv_len: u32, unknown: u32) -> Vec<u8> {
+    let runner = [10, 11, root_mount.cast_unsigned(), 0];
     let words = [9, 9, 8, 5, 8, argv_len, 6, 0, 60, 0, unknown, 0, 3, 0];
+    let words = [&words[..], &runner].concat();
     let tail = [COMM, &b"/bin\0___cc\0-c\0___"[..]].concat();
     record(wire::Kind::LIFE_EXEC, &words, &tail)
 }
@@ -123,6 +130,18 @@ fn an_exec_keeps_file_name_and_arguments() {
     assert_eq!(exec(0, 1).argv.full_len, None);
     // It claims more than it holds.
     assert!(life(&exec_record(100, 0), 4096).is_empty());
+}
+
+#[test]
+fn an_exec_has_the_rights_and_the_root_of_its_task() {
+    let want = |root_mount| Runner {
+        fsuid: 10,
+        fsgid: 11,
+        root_mount,
+    };
+    assert_eq!(runner(&exec_in(12, 6, 0)), Some(want(Some(12))));
+    assert_eq!(runner(&exec_in(-1, 6, 0)), Some(want(None)));
+    assert_eq!(runner(&record(wire::Kind::LIFE_FORK, &[0; 40], COMM)), None);
 }
 
 #[test]
