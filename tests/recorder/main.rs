@@ -176,6 +176,7 @@ fn why_skipped(name: &str, rights: Option<String>) -> Option<String> {
         follow::BORN => options::no_cgroup().or_else(|| common::lacks("gcc")),
         follow::MANY => options::no_cgroup().or_else(|| common::lacks("python3")),
         scripts::OF_ROOT => rights::not_root(),
+        scripts::MOUNTED => rights::not_root().or_else(common::no_mount_namespace),
         follow::V1 => rights::not_root().or_else(follow::no_v1),
         follow::WORKERS => follow::no_workers().or_else(|| common::lacks("gcc")),
         follow::SIBLINGS => common::lacks("gcc"),

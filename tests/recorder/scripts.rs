@@ -16,7 +16,10 @@ pub const TESTS: &[Test] = &[
     ("secrets_in_scripts_are_masked", secrets),
     ("scripts_are_not_kept_on_request", none),
     (OF_ROOT, of_root),
+    (MOUNTED, mounted),
 ];
+
+pub const MOUNTED: &str = "a_path_in_another_tree_of_mounts_names_another_script";
 
 pub const OF_ROOT: &str = "a_user_gets_no_file_of_root_into_a_trace";
 
@@ -183,4 +186,18 @@ fn of_root() -> Result<(), Failed> {
     let found = is_kept(&place, &[("own", Some("exit 3"))]);
     fs::remove_dir_all(&place)?;
     found
+}
+
+/// Programs for which the path names another file than for the recorder: by a mount in a namespace of their own, and by
+/// another root directory.
+fn mounted() -> Result<(), Failed> {
+    let place = directory("mounted", &[("a", "exit 1"), ("b", "exit 2")])?;
+    for method in ["bpf", "ptrace"] {
+        let script = "unshare -m sh -c 'mount --bind b a && sh a; true'; \
+                      unshare -m sh -c 'mount --bind / /mnt && chroot /mnt sh \"$PWD/a\"; true'; sh b; true";
+        let out = record(&place, &["-q", "--method", method], script)?;
+        ensure(out.stderr.is_empty(), || text(&out.stderr))?;
+        is_kept(&place, &[("b", Some("exit 2"))])?;
+    }
+    Ok(())
 }
