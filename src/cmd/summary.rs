@@ -1,4 +1,4 @@
-//! Implements `tr summary`, which prints ten lines for the page of a CI job.
+//! Implements `tr summary`, which prints a dozen lines for the page of a CI job.
 
 use std::path::PathBuf;
 use std::time::Duration;
@@ -20,7 +20,7 @@ use std::path::Path;
 use tr_mcp::tool::takes::FILE;
 use tr_mcp::tool::Tool;
 
-/// Summarize a recording in ten lines, for the page of a CI job
+/// Summarize a recording in a dozen lines, for the page of a CI job
 #[derive(clap::Args, Debug)]
 #[command(after_help = "\
 Names the dominant loss, the failures, the changes that save most, the critical path and
@@ -80,7 +80,7 @@ enum FormatArg {
 
 impl Subcommand for Args {
     const EXAMPLES: &'static [(&'static str, &'static str)] =
-        &[("tr summary", "ten lines for the page of a CI job")];
+        &[("tr summary", "a dozen lines for the page of a CI job")];
     const TOOLS: &'static [Tool] = &[
         Tool {
             name: "summary",

@@ -1,4 +1,4 @@
-//! Writes `tr summary`: ten lines for the page of a CI job.
+//! Writes `tr summary`: a dozen lines for the page of a CI job.
 
 mod chart;
 mod ci;
