@@ -113,7 +113,8 @@ pub struct Causes {
 }
 
 /// The divisors of the least share of a cause: a fifth of the difference of the wall time, a twentieth of the time
-/// that the build takes on CPUs that it has for itself, and a twentieth of a wall time that does not differ. A guess;
+/// that the build takes on CPUs that it has for itself (a fifth of it for CPU time without a known spread), and a
+/// twentieth of a wall time that does not differ. A guess;
 /// `diff.py` judges the rule that uses it on planted differences. Smaller shares would name causes that no reader acts
 /// on.
 const OF_DIFFERENCE: u128 = 5;
@@ -251,7 +252,10 @@ impl Causes {
                 Cause::Others | Cause::Quota | Cause::Hypervisor => false,
                 // Of a wall time that differs, others may have made it so.
                 Cause::Work if self.doubt.is_some() => !differs,
-                _ => known && size * OF_OWN >= u128::from(alone),
+                _ if known => size * OF_OWN >= u128::from(alone),
+                // Without a spread, CPU time that grew by more than sharing can cause still is the build's.
+                Cause::Work => size * OF_DIFFERENCE >= u128::from(alone),
+                _ => false,
             };
             size > 0 && (of_wall || of_own)
         };

@@ -147,7 +147,13 @@ fn judge_gate(diff: &Diff, figure: Figure, most: f64) -> Result<Gate, String> {
     let own = judged.difference() - sum(Whose::Machine);
     // The part that is certainly the build's.
     let least = share_of(&judged, own - sum(Whose::Unclear));
-    gate.runner = figure.is_wait() && whose == Some(Whose::Machine);
+    // Time that others took lengthens the wall time, but not the build's own time with its CPU time.
+    let has_more_work = diff
+        .causes
+        .work
+        .is_some_and(|work| work.difference() > 0 && work.is_noticeable());
+    let is_own_growth = alone.is_some() && has_more_work;
+    gate.runner = figure.is_wait() && whose == Some(Whose::Machine) && !is_own_growth;
     gate.own =
         (figure == Figure::Wall && whose == Some(Whose::Both)).then(|| share_of(&judged, own));
     let doubtful_cpus = diff.causes.cpus.is_some();
@@ -159,6 +165,7 @@ fn judge_gate(diff: &Diff, figure: Figure, most: f64) -> Result<Gate, String> {
             doubtful_cpus || (has_more_work && diff.causes.doubt.is_some())
         }
         (Figure::Wall, None) => doubtful_cpus,
+        (Figure::Wall, Some(Whose::Machine)) => is_own_growth && diff.causes.doubt.is_some(),
         (Figure::RunQueue, _) if doubtful_cpus => true,
         (Figure::Wall | Figure::RunQueue, whose) => whose == Some(Whose::Unclear),
         (Figure::OnCpu, _) => diff.causes.doubt.is_some(),

@@ -229,6 +229,27 @@ fn a_quieter_machine_excuses_no_slower_build() {
     );
 }
 
+/// Others took so much that a build which needs twice the CPU time explains little of the wall time's difference.
+#[test]
+fn a_busier_machine_excuses_no_build_that_works_twice_as_long() {
+    let busy = |work| {
+        let new = made(&[(Part::Work, 2000 * work / 3500), (Part::Others, 30_000)]);
+        new.work(work).beside(60_000)
+    };
+    for runs in [1, 2, 4] {
+        let diff = diff(&made(&[]), &busy(7000), runs);
+        let first = conclusion::sentence(&diff);
+        assert!(
+            first.ends_with("the build (more CPU time of its own) and the runner"),
+            "{first}"
+        );
+        assert_eq!(fails(&diff), Some(true), "{runs} a side: {first}");
+        // As sharing can make it: nobody knows.
+        let doubtful = self::diff(&made(&[]), &busy(4800), runs);
+        assert_eq!(fails(&doubtful), None, "{runs} a side");
+    }
+}
+
 #[test]
 fn what_others_take_of_more_work_is_no_cause() {
     // Others have half of the CPUs on both sides.
