@@ -187,23 +187,32 @@ fn add_shares(names: &mut HashMap<Occupant, u64>, sum: &Sum, ns: u64) {
 /// ended, it is the CPU on which the task ran before.
 pub type Wait = (CpuId, Ktime, Ktime);
 
-/// The wait in a stretch of a thread, if it is a wait in a run queue for a known CPU.
-fn wait(timeline: &Timeline, thread: ThreadIx, number: usize) -> Option<Wait> {
-    let wait = timeline.get(thread, number)?;
-    let cpu = match timeline.get(thread, number + 1) {
-        Some(next) => cpu(&next),
+/// The number of stretches before a wait that has not ended among which the last one on a CPU is. A task that was woken
+/// has two; a guess that is a bound of the work.
+const BEFORE: usize = 8;
+
+/// The wait in a stretch of a thread, if it is a wait in a run queue for a known CPU. The CPU is that of the next stretch,
+/// or the last one of the [`BEFORE`] stretches before a wait that has not ended.
+fn wait(
+    timeline: &Timeline,
+    thread: ThreadIx,
+    number: usize,
+    stretch: &Stretch,
+    next: Option<&Stretch>,
+) -> Option<Wait> {
+    if !matches!(stretch.doing, Bucket::RunQueue { .. }) {
+        return None;
+    }
+    let on = match next {
+        Some(next) => cpu(next),
         None => {
             let before = (0..number).rev().take(BEFORE);
             let mut before = before.filter_map(|number| timeline.get(thread, number));
             before.find_map(|stretch| cpu(&stretch))
         }
     };
-    wait_on(&wait, cpu)
+    Some((on?, stretch.from, stretch.to))
 }
-
-/// The number of stretches before a wait that has not ended among which the last one on a CPU is. A task that was woken
-/// has two; a guess that is a bound of the work.
-const BEFORE: usize = 8;
 
 /// The CPU of a stretch on a CPU.
 fn cpu(stretch: &Stretch) -> Option<CpuId> {
@@ -211,12 +220,6 @@ fn cpu(stretch: &Stretch) -> Option<CpuId> {
         Bucket::OnCpu(cpu) => cpu,
         _ => None,
     }
-}
-
-/// The wait in a stretch for a CPU.
-fn wait_on(wait: &Stretch, cpu: Option<CpuId>) -> Option<Wait> {
-    let waits = matches!(wait.doing, Bucket::RunQueue { .. });
-    Some((cpu.filter(|_| waits)?, wait.from, wait.to))
 }
 
 /// Times of each CPU.
@@ -387,13 +390,11 @@ impl Contention {
     pub fn waits(analysis: &Analysis, thread: ThreadIx) -> impl Iterator<Item = Wait> + '_ {
         let timeline = analysis.timeline.iter();
         timeline.flat_map(move |timeline| {
-            let mut stretches = timeline.of(thread).peekable();
-            let mut last = None;
+            let mut stretches = timeline.of(thread).zip(0..).peekable();
             std::iter::from_fn(move || {
-                let stretch = stretches.next()?;
-                last = cpu(&stretch).or(last);
-                let next = stretches.peek().map_or(last, cpu);
-                Some(wait_on(&stretch, next))
+                let (stretch, number) = stretches.next()?;
+                let next = stretches.peek().map(|(next, _)| next);
+                Some(wait(timeline, thread, number, &stretch, next))
             })
             .flatten()
         })
@@ -403,7 +404,10 @@ impl Contention {
     /// there, or if the CPU of the wait is not known.
     pub fn within(analysis: &Analysis, thread: ThreadIx, from: Ktime, to: Ktime) -> Option<Wait> {
         let timeline = analysis.timeline.as_ref()?;
-        let (cpu, _, end) = wait(timeline, thread, timeline.at(thread, from)?)?;
+        let number = timeline.at(thread, from)?;
+        let stretch = timeline.get(thread, number)?;
+        let next = timeline.get(thread, number + 1);
+        let (cpu, _, end) = wait(timeline, thread, number, &stretch, next.as_ref())?;
         Some((cpu, from, to.min(end)))
     }
 
