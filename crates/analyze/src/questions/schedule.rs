@@ -1,7 +1,7 @@
 //! Simulates the recorded run on CPUs that it has for itself, and with assumed changes. It is a simulation of discrete
 //! events.
 //!
-//! Each thread of the run is a list of operations (`build`): its work, the waits of its own with their lengths, the
+//! Each thread of the run is a list of operations (`ops`, which `build` collects): its work, its own waits with their lengths, the
 //! wakings that it waited for and those that it caused, its forks. The run does them in the order of each thread on as
 //! many CPUs as the recording had, with nothing else on them (`run`). So waits for a CPU are not taken from the
 //! recording, but follow from the run's own work: tasks that share the CPUs share them evenly.
@@ -14,11 +14,15 @@
 //! With no more tasks than CPUs at any time the run takes the recorded time, to the nanosecond. With more it may
 //! differ, by what time slices and the choice of a CPU cost.
 
+mod background;
 mod build;
 mod change;
 mod cpus;
 mod gates;
+mod marks;
 mod merge;
+mod ops;
+mod own_time;
 mod path;
 mod run;
 mod ticks;

@@ -4,7 +4,7 @@
 //! that share CPUs with it meet it at other moments. So a long run keeps all dependencies and all sums, and
 //! its pieces of time are as long as its number of operations needs.
 
-use super::build::Op;
+use super::ops::Op;
 use crate::arena::Arena;
 use crate::model::ThreadIx;
 
@@ -103,7 +103,7 @@ mod tests {
     use tr_format::event::Ktime;
 
     use super::*;
-    use crate::questions::schedule::build::What;
+    use crate::questions::schedule::ops::What;
 
     fn op(what: What, value: u64) -> Op {
         Op {

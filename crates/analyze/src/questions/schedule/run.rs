@@ -6,10 +6,11 @@ use std::collections::{BinaryHeap, VecDeque};
 
 use tr_format::event::Ktime;
 
-use super::build::{Op, Threads, What};
+use super::build::Threads;
 use super::change::{Changes, Effect};
 use super::cpus::{Clock, Machine};
 use super::gates::{Gates, Plan, PLANNED};
+use super::ops::{Op, What};
 use super::path::{Done, Log};
 use crate::arena::{Arena, Ix};
 use crate::model::{ProcessIx, ThreadIx};

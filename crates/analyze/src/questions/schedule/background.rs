@@ -1,0 +1,112 @@
+//! Finds the processes in the background of a run, such as a heartbeat, and the waits that the run does not have because
+//! of them.
+
+use std::collections::HashMap;
+
+use tr_format::event::Ktime;
+
+use super::build::Builder;
+use crate::critical_path::CriticalPath;
+use crate::model::{Analysis, ProcessIx, ThreadIx};
+use crate::status::killed_by;
+use crate::timeline::{Bucket, Stretch};
+
+/// Whether a process does not end by itself, such as a server.
+fn is_ended(analysis: &Analysis, process: ProcessIx) -> bool {
+    let process = analysis.process(process);
+    process.alive || killed_by(process.status).is_some()
+}
+
+impl Builder<'_> {
+    /// Finds the processes in the background.
+    pub(super) fn find_background(&mut self, path: &CriticalPath) {
+        let analysis = self.graph.analysis;
+        let process = |thread: ThreadIx| analysis.thread(thread).process;
+        let ended = |ix: &ProcessIx| *ix != path.process && is_ended(analysis, *ix);
+        let ended: Vec<ProcessIx> = analysis.process_ids().filter(ended).collect();
+        if ended.is_empty() {
+            return;
+        }
+        for ix in ended {
+            self.background[ix] = true;
+        }
+        // A thread with many segments on the path is read once.
+        let mut last_waits: HashMap<ThreadIx, Option<Ktime>> = HashMap::new();
+        for segment in &path.segments {
+            let ix = process(segment.thread);
+            if !self.background[ix] {
+                continue;
+            }
+            let last = last_waits.entry(segment.thread).or_insert_with(|| {
+                let last = self.last_wait(segment.thread);
+                last.map(|stretch| stretch.to)
+            });
+            if last.is_some_and(|to| to > segment.from) {
+                self.background[ix] = false;
+            }
+        }
+        for thread in analysis.thread_ids() {
+            let own = process(thread);
+            if !self.is_own(thread) || is_ended(analysis, own) {
+                continue;
+            }
+            for stretch in self.graph.stretches_by_threads(thread) {
+                let by = self.waker(thread, &stretch);
+                let by = by.filter(|by| self.background[process(*by)]);
+                if let Some(by) = by {
+                    let awaited = analysis.awaited(thread, &stretch);
+                    if !self.awaits_child(thread, (by, stretch.to), awaited) {
+                        self.background[process(by)] = false;
+                    }
+                }
+            }
+        }
+    }
+
+    /// The beginning of the last wait of a thread of a process in the background, which its end ends. Its other waits
+    /// take no time of a run: nothing waits for what comes after them.
+    pub(super) fn last_pause(&self, thread: ThreadIx) -> Option<Ktime> {
+        let process = self.graph.analysis.thread(thread).process;
+        let last = || self.last_wait(thread);
+        let last = self.background[process].then(last)?;
+        Some(last.map_or(Ktime(0), |stretch| stretch.from))
+    }
+
+    /// The last wait of a thread before it exits. While a thread exits, it may wait until the kernel has closed its files.
+    fn last_wait(&self, thread: ThreadIx) -> Option<Stretch> {
+        let exited = self.graph.analysis.thread(thread).exited;
+        let stretches = self.graph.timeline.of(thread);
+        let waits = stretches.filter(|stretch| matches!(stretch.doing, Bucket::Wait(_)));
+        let before = waits.filter(|stretch| exited.is_none_or(|exited| stretch.from < exited));
+        before.last()
+    }
+
+    /// Whether a thread of a server waits for a request of a process in the background, while the server has other
+    /// clients: it does not wait for a heartbeat before it answers another one.
+    pub(super) fn is_beat(&mut self, thread: ThreadIx, by: ThreadIx) -> bool {
+        let analysis = self.graph.analysis;
+        let process = |thread| analysis.thread(thread).process;
+        let (own, other) = (process(thread), process(by));
+        own != other && self.background[other] && is_ended(analysis, own) && self.serves(own)
+    }
+
+    /// Whether a process that is not in the background ended a wait of this one.
+    fn serves(&mut self, server: ProcessIx) -> bool {
+        if let Some(serves) = self.serves.get(&server) {
+            return *serves;
+        }
+        let analysis = self.graph.analysis;
+        let is_client = |thread: ThreadIx, stretch: &Stretch| {
+            let by = self.waker(thread, stretch);
+            let by = by.map(|by| analysis.thread(by).process);
+            by.is_some_and(|by| by != server && !self.background[by])
+        };
+        let mut threads = analysis.process(server).threads.iter();
+        let serves = threads.any(|thread| {
+            let mut waits = self.graph.timeline.around_tasks(*thread);
+            waits.any(|stretch| is_client(*thread, &stretch))
+        });
+        self.serves.insert(server, serves);
+        serves
+    }
+}

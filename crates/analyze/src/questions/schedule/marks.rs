@@ -1,0 +1,170 @@
+//! What the threads of a run did that other threads depend on: wakings, starts and ends of processes. The waits for the
+//! number of children that had ended then follow from the same lists.
+
+use tr_format::event::Ktime;
+
+use super::build::Builder;
+use super::gates::PLANNED;
+use super::ops::{List, Mark, What};
+use super::Jobs;
+use crate::arena::{Arena, Ix};
+use crate::model::{ProcessIx, ThreadIx};
+
+impl Builder<'_> {
+    /// Notes what threads did that other threads depend on. Returns the threads that no other thread of the run starts.
+    pub(super) fn mark(&mut self) -> Vec<ThreadIx> {
+        let analysis = self.graph.analysis;
+        let mut first = Vec::new();
+        let mut ended: Arena<ProcessIx, Option<(ThreadIx, Ktime)>> =
+            analysis.process_ids().map(|_| None).collect();
+        for thread in analysis.thread_ids() {
+            if !self.is_own(thread) {
+                continue;
+            }
+            let start = analysis.thread(thread).start;
+            let inside = start > self.from && start <= self.to;
+            let forked_by = self.graph.forked_by(thread);
+            match forked_by.filter(|by| inside && self.is_own(*by)) {
+                Some(by) => self.marks[by].push((start, Mark::Start(thread))),
+                None if start <= self.to => first.push(thread),
+                None => {}
+            }
+            let last_pause = self.last_pause(thread);
+            for stretch in self.graph.stretches_by_threads(thread) {
+                let Some(by) = self.waker(thread, &stretch) else {
+                    continue;
+                };
+                // A signal that ends the process ends its last wait.
+                let is_pause = last_pause.is_some_and(|last| stretch.from < last);
+                if is_pause || self.is_beat(thread, by) {
+                    continue;
+                }
+                let awaited = analysis.awaited(thread, &stretch);
+                if self.awaits_child(thread, (by, stretch.to), awaited) {
+                    let child = analysis.thread(by).process;
+                    ended[child].get_or_insert((by, stretch.to));
+                } else {
+                    let number = self.waking(thread, by, awaited);
+                    self.marks[by].push((stretch.to, Mark::Wake(number)));
+                    if analysis.thread(by).process != analysis.thread(thread).process {
+                        self.answers[by].push(stretch.to);
+                    }
+                }
+            }
+        }
+        self.mark_children(&ended);
+        for thread in analysis.thread_ids() {
+            self.marks[thread].sort_unstable();
+            self.answers[thread].sort_unstable();
+        }
+        first
+    }
+
+    /// Notes the starts and the ends of all children. If the parent waited for a child, the child ends with the
+    /// waking of the parent, otherwise with its last thread.
+    fn mark_children(&mut self, ended: &Arena<ProcessIx, Option<(ThreadIx, Ktime)>>) {
+        let analysis = self.graph.analysis;
+        for child in analysis.process_ids().filter(|ix| self.own.has(*ix)) {
+            let process = analysis.process(child);
+            let Some(parent) = process.parent.filter(|parent| self.own.has(*parent)) else {
+                continue;
+            };
+            self.starts[parent].push(process.start);
+            // A task may leave its CPU long after its parent knows of its end.
+            let end_of = |ix: &ThreadIx| {
+                let thread = analysis.thread(*ix);
+                thread.exited.unwrap_or(thread.end)
+            };
+            let last = process
+                .threads
+                .iter()
+                .copied()
+                .max_by_key(end_of)
+                .filter(|_| !process.alive)
+                .map(|thread| (thread, end_of(&thread)));
+            if let Some((thread, at)) = ended[child].or(last).filter(|(_, at)| *at <= self.to) {
+                self.ends[parent].push(at);
+                self.marks[thread].push((at, Mark::Ended(child)));
+            }
+        }
+        for process in analysis.process_ids() {
+            self.ends[process].sort_unstable();
+            self.starts[process].sort_unstable();
+            let ends = &self.ends[process];
+            let living = self.starts[process].iter().zip(1u64..);
+            let living = living.map(|(at, started)| started.saturating_sub(count(ends, *at)));
+            self.at_once[process] = living.max().unwrap_or(0);
+        }
+    }
+
+    /// The number of children of a process that have ended up to a moment.
+    pub(super) fn ended_children(&self, process: ProcessIx, until: Ktime) -> u64 {
+        count(&self.ends[process], until)
+    }
+
+    /// Adds what a thread did for other threads up to a moment to its operations.
+    pub(super) fn marks_until(&self, list: &mut List, thread: ThreadIx, until: Ktime) {
+        while let Some((at, mark)) = list.marks.next_if(|(at, _)| *at <= until) {
+            match mark {
+                Mark::Wake(number) => list.push(What::Wake, 0, number, at),
+                Mark::Ended(child) => {
+                    self.all_jobs(list, thread, at);
+                    list.push(What::Ended, 0, child.place() as u64, at);
+                }
+                Mark::Start(child) => {
+                    self.before_start(list, thread, child, at);
+                    list.push(What::Start, 0, child.place() as u64, at);
+                }
+            }
+        }
+    }
+
+    /// Adds a wait for all jobs to the operations of a tool whose jobs are planned anew. In the recording the
+    /// last jobs may have ended before the tool checked.
+    pub(super) fn all_jobs(&self, list: &mut List, thread: ThreadIx, at: Ktime) {
+        let process = self.graph.analysis.thread(thread).process;
+        let first = self.graph.analysis.process(process).threads.first();
+        if first == Some(&thread) && self.plan.owns(process) {
+            let ended = self.ended_children(process, at);
+            list.push(What::AtOnce, PLANNED, ended, at);
+        }
+    }
+
+    /// Adds a wait before the start of a child, so that no more other children live at once than in the
+    /// recording. More children may have ended by then, but only while the parent waited for a CPU.
+    fn before_start(&self, list: &mut List, thread: ThreadIx, child: ThreadIx, at: Ktime) {
+        let analysis = self.graph.analysis;
+        let process = analysis.thread(thread).process;
+        let own = analysis.thread(child).process;
+        if own == process {
+            return;
+        }
+        let started = count(&self.starts[process], at);
+        let ended = self.ended_children(process, at);
+        let ended = ended.min(started.saturating_sub(self.at_once[process]));
+        let mut mask = 0;
+        for (bit, change) in self.numbered() {
+            let inside = |jobs: &&Jobs| jobs.owner == process && at >= jobs.from && at <= jobs.to;
+            let Some(jobs) = change.jobs.iter().find(inside) else {
+                continue;
+            };
+            // Of those that have started since: this one is among them.
+            let first = count(&self.starts[process], jobs.from);
+            let over = (started + 1).saturating_sub(first + jobs.at_once);
+            let before = self.ended_children(process, jobs.from);
+            list.push(What::AtOnce, bit, before + over, at);
+            mask |= bit;
+        }
+        if self.plan.starts(own) {
+            mask |= PLANNED;
+        }
+        if ended > 0 {
+            list.push(What::Children, mask, ended, at);
+        }
+    }
+}
+
+/// The number of moments in a sorted list that are not after `until`.
+fn count(sorted: &[Ktime], until: Ktime) -> u64 {
+    sorted.partition_point(|at| *at <= until) as u64
+}
