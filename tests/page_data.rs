@@ -135,8 +135,11 @@ fn typescript(of: &str, aliases: &BTreeMap<&str, &str>) -> String {
 #[test]
 fn the_page_reads_what_is_written() {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("crates/report");
-    let sources = ["document.rs", "steps.rs", "segments.rs"]
-        .map(|name| std::fs::read_to_string(root.join("src/html").join(name)).unwrap());
+    let files = std::fs::read_dir(root.join("src/html")).unwrap().flatten();
+    let files = files.filter(|file| file.path().extension().is_some_and(|end| end == "rs"));
+    let sources: Vec<String> = files
+        .map(|file| std::fs::read_to_string(file.path()).unwrap())
+        .collect();
     let aliases = sources.iter().flat_map(|text| text.lines());
     let aliases = aliases.filter_map(|line| line.strip_prefix("pub type "));
     let aliases = aliases.filter_map(|line| line.trim_end_matches(';').split_once(" = "));

@@ -8,8 +8,13 @@
 #[macro_use]
 mod columns;
 mod blob;
+mod connections;
+mod counters;
 mod digits;
 mod document;
+mod overview;
+mod path;
+mod processes;
 mod segments;
 mod stacks;
 mod steps;

@@ -13,6 +13,7 @@ use tr_analyze::share as share_of;
 use tr_analyze::timeline::{Actor, Bucket, Sample, Stretch, Wait};
 use tr_format::event::Reason;
 
+use tr_text::object;
 use tr_text::words::{ON_CPU, UNKNOWN};
 
 /// The largest number of pieces of all threads' lives on a page. A piece has 2 to 6 bytes in the file.
@@ -50,6 +51,16 @@ impl Segments {
             of.pop();
             of
         })
+    }
+}
+
+object! {
+    Sizes(segments: &Segments) {
+        grain: u64 = segments.grain,
+        unit: u64 = segments.unit,
+        pieces: usize = segments.kinds.len(),
+        mixed: usize = segments.shares.len(),
+        mixed_kind: u8 = MIXED,
     }
 }
 

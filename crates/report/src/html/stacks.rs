@@ -17,6 +17,8 @@ use crate::html::blob::Columns;
 use crate::html::segments::{kind, RUNNING, UNKNOWN_WAIT};
 use tr_insight::frames::{Name, Names};
 use tr_insight::functions::{wait_of, SampleSum};
+use tr_text::object;
+use tr_text::strings::Strings;
 
 /// The largest amounts of stack data on a page. A sample has 2 to 6 bytes in the file.
 #[derive(Clone, Copy, Debug)]
@@ -85,6 +87,29 @@ pub struct Stacks {
     counts: Vec<u64>,
     /// For each sample, the time in units since the previous sample of its thread.
     since: Vec<u64>,
+}
+
+object! {
+    // The sizes of the columns about stacks. Functions have a column for each property.
+    StackSizes(stacks: &Stacks, strings: &mut Strings) {
+        functions: Vec<u32> = names(stacks, strings, |function| &function.name.function),
+        binaries: Vec<u32> = names(stacks, strings, |function| &function.name.binary),
+        kernel: Vec<u8> = stacks.functions.iter().map(|function| function.kernel.into()).collect(),
+        stacks: usize = stacks.callers.len(),
+        samples: usize = stacks.samples.len(),
+        unit: u64 = stacks.unit,
+        // So many samples on a CPU are shown as one.
+        together: usize = stacks.together,
+        // The samples whose stacks are left out, and their time; the shortest waits, which are.
+        cut: [u64; 2] = [stacks.cut.samples, stacks.cut.ns],
+        short: [u64; 2] = [stacks.short.samples, stacks.short.ns],
+    }
+}
+
+/// The numbers of the texts of all functions. `of` returns one of a function's names.
+fn names(stacks: &Stacks, strings: &mut Strings, of: impl Fn(&Function) -> &String) -> Vec<u32> {
+    let texts = stacks.functions.iter().map(of);
+    texts.map(|text| strings.add(text.clone())).collect()
 }
 
 impl Stacks {

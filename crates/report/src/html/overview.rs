@@ -1,0 +1,127 @@
+//! The facts that a page shows above its views: the recording, its sums, what failed, the verdict and the advice.
+
+use tr_analyze::critical_path;
+use tr_analyze::model::{self, Analysis};
+use tr_format::meta::Scope;
+
+use tr_insight::advice::{programs, Advice, Verdict};
+use tr_insight::ci::Ci;
+use tr_insight::failure::{Failure, Failures};
+use tr_insight::imports::Imports;
+use tr_insight::shares::CpuShares;
+use tr_insight::{exit, versions, warnings, who};
+use tr_text::object;
+use tr_text::{escape, units};
+
+/// The largest number of processes that a page lists for a change that would save time.
+const EVIDENCE: usize = 40;
+/// The largest number of failures on a page.
+const FAILURES: usize = 20;
+
+object! {
+    Trace(analysis: &Analysis, imports: &Imports, file: &str) {
+        file: String = escape::raw(file.as_bytes()),
+        command: String = who::headline(&analysis.meta),
+        // COMMAND's status in words; `None` without COMMAND.
+        result: Option<String> = exit::of_command(analysis),
+        failed: bool = analysis.summary.as_ref().is_none_or(|s| exit::failed(s.status)),
+        date: String = units::date(analysis.meta.start_unix()),
+        host: String = escape::raw(analysis.meta.host.as_bytes()),
+        kernel: String = who::kernel(&analysis.meta),
+        // Those that the build could use, and all.
+        cpus: u64 = analysis.cpus_of_build(),
+        online: usize = analysis.meta.cpus.len(),
+        machine: String = escape::raw(analysis.meta.machine.as_bytes()),
+        // COMMAND's process.
+        root: Option<u32> = critical_path::root(analysis).ok().map(|ix| ix.0),
+        // The outermost program that was told a number of jobs.
+        jobs: Option<String> = programs::jobs_told(analysis),
+        // Tools and their versions.
+        tools: Vec<String> = versions::told(analysis, imports),
+        events: u64 = analysis.events.total(),
+        lost: String = warnings::lost(analysis),
+        // By which method, and what that does not tell.
+        recorded: Vec<String> = warnings::recorded(analysis),
+        // Sums are lower bounds.
+        least: bool = warnings::is_lower_bound(analysis),
+        // Nothing is known.
+        blank: bool = warnings::is_blank(analysis),
+        // Identifiers of the CI run, in words.
+        ci: Vec<String> = Ci::new(&analysis.meta).words(),
+        // Every task of the machine was recorded.
+        all: bool = analysis.meta.scope == Scope::All,
+        // The analyzed span.
+        from: u64 = analysis.start.since(analysis.meta.start),
+        to: u64 = analysis.end.since(analysis.meta.start),
+        // The length of the whole recording.
+        whole: u64 = analysis.whole,
+        version: String = env!("CARGO_PKG_VERSION").into(),
+    }
+
+    Totals(totals: &model::Totals) {
+        processes: u64 = totals.processes,
+        threads: u64 = totals.threads,
+        execs: u64 = totals.execs,
+        forks: u64 = totals.forks,
+        exits: u64 = totals.exits,
+        on_cpu: Option<u64> = totals.times.on_cpu_known(),
+        run_queue: Option<u64> = totals.times.run_queue_known(),
+        sleep: Option<u64> = totals.times.sleep_known(),
+        blocked: Option<u64> = totals.times.blocked_known(),
+        // Only of a recording without scheduling events.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        asleep_or_blocked: Option<u64> = totals.times.asleep_or_blocked_known(),
+        unknown: u64 = totals.times.unknown,
+    }
+
+    // The CPUs' time: of the build, others, the hypervisor, nobody.
+    Shares(shares: &CpuShares) {
+        build: Option<u64> = shares.build,
+        others: Option<u64> = shares.others,
+        stolen: Option<u64> = shares.stolen,
+        idle: Option<u64> = shares.idle,
+    }
+
+    // What failed and counts, the gravest first; with those above the cause of COMMAND's failure.
+    FailureRows(failures: &Failures) {
+        told: Vec<FailureRow> = failures.told.iter().take(FAILURES).map(FailureRow::new).collect(),
+        more: usize = failures.told.len().saturating_sub(FAILURES),
+        // What failed and led to what is not known: how many, and the first.
+        unclear: usize = failures.unclear,
+        beside: Vec<String> = failures.beside.iter().map(|failed| format!("{} {}", failed.name(), failed.ended())).collect(),
+        command: bool = failures.command.is_some(),
+        tolerated: usize = failures.tolerated,
+        // Those that do not count, others' too.
+        calm: Vec<u32> = failures.calm.iter().map(|ix| ix.0).collect(),
+    }
+
+    FailureRow(failed: &Failure) {
+        process: Option<u32> = failed.process.map(|ix| ix.0),
+        name: String = failed.name(),
+        end: String = failed.ended(),
+        after: u64 = failed.after,
+        above: Vec<FailureRow> = failed.above.iter().map(FailureRow::new).collect(),
+        // Among those above: for one of several possible reasons.
+        perhaps: bool = failed.perhaps,
+        // What held it back meanwhile.
+        held: Option<String> = failed.held_by(),
+    }
+
+    VerdictRow(verdict: &Verdict) {
+        sentence: String = verdict.sentence(),
+        // The actors that held the build back, and the parts that no rule has judged.
+        more: Vec<String> = verdict.more(),
+        // The parts of the path's time, the build's own first.
+        parts: Vec<(&'static str, u64)> = verdict.parts().into(),
+    }
+
+    // A change that would save time.
+    Change(analysis: &Analysis, advice: &Advice) {
+        text: String = format!("{}: {}", advice.finding, advice.action),
+        gain: u64 = advice.gain,
+        from: u64 = advice.from.since(analysis.meta.start),
+        to: u64 = advice.to.since(analysis.meta.start),
+        // The processes that are the evidence, the first of many.
+        processes: Vec<u32> = advice.processes.iter().take(EVIDENCE).map(|ix| ix.0).collect(),
+    }
+}

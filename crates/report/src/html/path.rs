@@ -1,0 +1,200 @@
+//! The critical path: its pieces, and its time by program, by step and by kind of wait.
+
+use std::cmp::Reverse;
+use std::collections::BTreeMap;
+
+use serde::Serialize;
+use tr_analyze::critical_path::{CriticalPath, Then};
+use tr_analyze::kinds::{ByKind, Kind};
+use tr_analyze::model::Analysis;
+
+use tr_insight::kinds;
+use tr_insight::path::{self, Part};
+use tr_insight::path_steps::{PathBySteps, StepShare};
+use tr_insight::steps::Steps;
+use tr_text::object;
+
+/// The largest number of pieces of the critical path on a page.
+const PIECES: usize = 20_000;
+
+/// The times of a step or a program on the critical path, by the state of the thread.
+pub type StateTimes = [u64; 5];
+
+object! {
+    // The path's time in the steps of one name, or in one use outside of steps.
+    Owner(share: &StepShare) {
+        name: String = share.name.clone(),
+        step: bool = share.is_step,
+        // The number of steps, or of stays.
+        count: u64 = share.count,
+        times: StateTimes = states(&share.spent),
+        // The longest wait in words.
+        waited: Option<String> = share.waited(),
+    }
+
+    // A kind of the path's waits, with the owner that has most of it.
+    Wait(kind: Kind, time: u64, owner: u32) {
+        name: &'static str = kinds::title(kind),
+        state: usize = kinds::state(kind),
+        time: u64 = time,
+        owner: u32 = owner,
+    }
+}
+
+columns!(Pieces(step: &PathPiece) {
+    thread: u32 = step.thread,
+    length: u64 = step.length,
+    // The places in `shares`.
+    share: u32 = step.share,
+    // The places in `owners`.
+    owner: u32 = step.owner,
+    // The transition to the next segment: 0 same thread, 1 fork, 2 exit, 3 end of
+    // a vfork, 4 wake-up, 5 a sleep that the next segment's thread ends, 6 the recording's
+    // end, 7 a job slot.
+    then: u8 = step.then,
+    // 1: no event shows the segment, or its transition to the next one.
+    inferred: u8 = step.inferred.into(),
+});
+
+/// The critical path as consecutive pieces.
+#[derive(Serialize)]
+pub struct Path {
+    from: u64,
+    #[serde(flatten)]
+    pieces: Pieces,
+    /// The kinds of use of the path's time, by program: the name, the time in nanoseconds, the number of stays on the
+    /// path, and the place in `states` of each.
+    shares: Vec<(String, u64, u64, usize)>,
+    owners: Vec<Owner>,
+    /// Whether the path is shown by step, because that says more than by program.
+    by_step: bool,
+    /// The kinds of waits on the critical path, the longest first.
+    waits: Vec<Wait>,
+}
+
+impl Path {
+    pub fn new(analysis: &Analysis, steps: &Steps, path: &CriticalPath) -> Path {
+        let groups = path::groups(analysis);
+        let (shares, parts) = path::with_parts(analysis, &groups, path);
+        let places: BTreeMap<Part, u32> = shares.iter().map(|share| share.part).zip(0..).collect();
+        let share = |part: &Part| places.get(part).copied().unwrap_or(0);
+        let by_steps = PathBySteps::new(analysis, &groups, steps, path);
+        let segments = by_steps.segments.iter().zip(&by_steps.part_of);
+        let all = segments.zip(&by_steps.share_of);
+        let all = all.map(|((segment, part), owner)| PathPiece {
+            thread: segment.thread.0,
+            length: segment.length(),
+            share: parts.get(*part).map_or(0, share),
+            owner: u32::try_from(*owner).unwrap_or(0),
+            then: path_then(segment.then),
+            inferred: segment.inferred || segment.then_inferred,
+        });
+        let mut pieces = Pieces::default();
+        let all = merged(all, by_steps.segments.len(), path.length());
+        all.iter().for_each(|piece| pieces.push(piece));
+        let shares = shares.into_iter();
+        let shares = shares.map(|share| {
+            (
+                share.name,
+                share.time,
+                share.count,
+                kinds::state(share.part.kind),
+            )
+        });
+        Path {
+            from: path.from.since(analysis.meta.start),
+            pieces,
+            shares: shares.collect(),
+            owners: by_steps.shares.iter().map(Owner::new).collect(),
+            by_step: by_steps.says_more(),
+            waits: waits(&by_steps.shares),
+        }
+    }
+}
+
+/// Sums up times by kind to times by state.
+fn states(spent: &ByKind) -> StateTimes {
+    let mut times = [0u64; 5];
+    for kind in Kind::ALL {
+        if let Some(time) = times.get_mut(kinds::state(kind)) {
+            *time = time.saturating_add(spent.of(kind));
+        }
+    }
+    times
+}
+
+/// The time off CPU on the critical path by kind. The kind with the longest time is first.
+fn waits(owners: &[StepShare]) -> Vec<Wait> {
+    let wait = |kind: Kind| {
+        let times = owners.iter().map(|owner| owner.spent.of(kind));
+        let sum = times.clone().fold(0u64, u64::saturating_add);
+        let (owner, _) = (0..)
+            .zip(times)
+            .max_by_key(|(at, ns)| (*ns, Reverse(*at)))?;
+        (sum > 0).then(|| Wait::new(kind, sum, owner))
+    };
+    let off_cpu = Kind::ALL.into_iter().filter(|kind| *kind != Kind::OnCpu);
+    let mut waits: Vec<Wait> = off_cpu.filter_map(wait).collect();
+    waits.sort_by_key(|wait| Reverse(wait.time));
+    waits
+}
+
+/// A segment of the path in the page.
+#[derive(Clone, Copy, Debug, Default)]
+struct PathPiece {
+    thread: u32,
+    length: u64,
+    share: u32,
+    owner: u32,
+    then: u8,
+    inferred: bool,
+}
+
+/// The pieces of the critical path for the page. If there are too many, consecutive ones are merged until they are long
+/// enough; a merged piece has the thread, the share and the owner of its longest part. The shares' times stay exact.
+fn merged(all: impl Iterator<Item = PathPiece>, count: usize, whole: u64) -> Vec<PathPiece> {
+    if count <= PIECES {
+        return all.collect();
+    }
+    let grain = whole / (PIECES as u64 / 2);
+    let mut pieces: Vec<PathPiece> = Vec::with_capacity(PIECES);
+    // The merged segments, and the longest of them.
+    let mut held = PathPiece::default();
+    let mut longest = 0;
+    let flush = |held: &mut PathPiece, longest: &mut u64, pieces: &mut Vec<PathPiece>| {
+        pieces.extend((held.length > 0).then_some(*held));
+        (*held, *longest) = (PathPiece::default(), 0);
+    };
+    for piece in all {
+        if piece.length >= grain {
+            flush(&mut held, &mut longest, &mut pieces);
+            pieces.push(piece);
+            continue;
+        }
+        if piece.length > longest {
+            longest = piece.length;
+            (held.thread, held.share, held.owner) = (piece.thread, piece.share, piece.owner);
+        }
+        held.then = piece.then;
+        held.inferred |= piece.inferred;
+        held.length += piece.length;
+        if held.length >= grain {
+            flush(&mut held, &mut longest, &mut pieces);
+        }
+    }
+    flush(&mut held, &mut longest, &mut pieces);
+    pieces
+}
+
+fn path_then(then: Then) -> u8 {
+    match then {
+        Then::Same => 0,
+        Then::Forked => 1,
+        Then::Exited => 2,
+        Then::Returned => 3,
+        Then::Woke => 4,
+        Then::Waited => 5,
+        Then::Awaited => 6,
+        Then::Slot => 7,
+    }
+}

@@ -1,0 +1,217 @@
+//! The tables of the processes, their threads and their programs.
+
+use tr_analyze::model::{Analysis, ExecSpan, Process, ProcessIx, Thread};
+use tr_format::event::{Argv, Ktime, Tgid};
+use tr_programs::command_line;
+
+use crate::html::columns::differences;
+use crate::html::digits::Digits;
+use crate::html::steps::Chosen;
+use tr_insight::known::{by_events, by_tr};
+use tr_insight::{exit, label, query};
+use tr_text::escape;
+use tr_text::strings::Strings;
+
+/// The tables of the processes of a recording. The rows of threads and programs are in the order of the processes.
+pub struct Tables {
+    pub processes: Processes,
+    pub threads: Threads,
+    pub execs: Execs,
+}
+
+impl Tables {
+    pub fn new(analysis: &Analysis, steps: &Chosen, strings: &mut Strings) -> Tables {
+        let mut processes = Processes::default();
+        let mut threads = Threads::default();
+        let mut execs = Execs::default();
+        let containers = query::container_names(analysis);
+        let digits = Digits::of(analysis);
+        texts(analysis, strings);
+        for ix in analysis.process_ids() {
+            let process = analysis.process(ix);
+            let around = Around {
+                step: steps.row_of(analysis, ix),
+                container: containers[ix].as_deref(),
+                digits,
+            };
+            processes.push(analysis, process, around, strings);
+            if !alone(analysis, process) {
+                for thread in &process.threads {
+                    let thread = analysis.thread(*thread);
+                    threads.push(analysis.meta.start, thread, digits, strings);
+                }
+            }
+            for exec in &process.execs {
+                execs.push(process, exec, digits, strings);
+            }
+        }
+        since_process(&mut execs, &processes);
+        differences(&mut processes.pid);
+        differences(&mut processes.start);
+        differences(&mut processes.label);
+        differences(processes.argv.iter_mut().flatten());
+        Tables {
+            processes,
+            threads,
+            execs,
+        }
+    }
+}
+
+/// The facts about a process that its own row on the page needs from elsewhere.
+#[derive(Clone, Copy)]
+struct Around<'a> {
+    /// The row of the innermost step at the end of the process.
+    step: Option<u32>,
+    container: Option<&'a str>,
+    digits: Digits,
+}
+
+impl Around<'_> {
+    /// Rounds a sum of times or of bytes to the precision of the page.
+    fn amount(&self, amount: Option<u64>) -> Option<u64> {
+        amount.map(|amount| self.digits.amount(amount))
+    }
+}
+
+columns!(Processes(analysis: &Analysis, process: &Process, around: Around<'_>, strings: &mut Strings) {
+    // Since the process before, as are the label, the arguments and the start.
+    pid: i64 = process.pid.0.into(),
+    // None: the parent's, or unknown without one.
+    ppid: Option<u32> = process.ppid.filter(|ppid| parent_pid(analysis, process) != Some(*ppid)).map(|pid| pid.0),
+    parent: Option<u32> = process.parent.map(|ProcessIx(ix)| ix),
+    label: i64 = strings.add(label::label(process)).into(),
+    program: u32 = strings.add(label::program(process)),
+    comm: u32 = strings.add(escape::raw(process.comm.bytes())),
+    argv: Option<i64> = argv(&process.argv, strings),
+    cgroup: Option<u32> = query::cgroup_path(analysis, process)
+        .map(|path| strings.add(escape::raw(path))),
+    start: i64 = around.digits.place(process.start.since(analysis.meta.start)).cast_signed(),
+    wall: u64 = around.digits.length(process.wall()),
+    alive: u8 = process.alive.into(),
+    started_before: u8 = process.started_before.into(),
+    kthread: u8 = process.role.kthread.into(),
+    status: Option<u32> = process.status,
+    exit: Option<u32> = process.status.map(|status| strings.add(exit::words(status))),
+    on_cpu: Option<u64> = around.amount(process.times.on_cpu_known()),
+    run_queue: Option<u64> = around.amount(process.times.run_queue_known()),
+    sleep: Option<u64> = around.amount(process.times.sleep_known()),
+    blocked: Option<u64> = around.amount(process.times.blocked_known()),
+    unknown: u64 = around.digits.amount(process.times.unknown),
+    preempted: Option<u64> = around.amount(by_events(analysis, process.causes.preempted)),
+    block_io: Option<u64> = around.amount(by_tr(analysis, process.causes.io)),
+    vfork: Option<u64> = around.amount(by_tr(analysis, process.causes.vfork)),
+    voluntary: Option<u64> = by_events(analysis, process.resources.switches.voluntary),
+    involuntary: Option<u64> = by_events(analysis, process.resources.switches.involuntary),
+    max_off_cpu: Option<u64> = around.amount(process.resources.max_off_cpu),
+    max_rss: Option<u64> = around.amount(process.resources.max_rss),
+    tree_processes: u64 = process.tree.processes,
+    // Of its descendants, without itself: most have none.
+    below_on_cpu: Option<u64> = around.amount(process.tree.times.on_cpu_known()
+        .map(|all| all.saturating_sub(process.times.on_cpu_known().unwrap_or(0)))),
+    // Their numbers: they follow each other in the order of the processes.
+    threads: usize = process.threads.len(),
+    execs: usize = process.execs.len(),
+    step: Option<u32> = around.step,
+    container: Option<u32> = around.container.map(|name| strings.add(name.to_owned())),
+    // Its one thread has the same figures, and no row of its own.
+    alone: u8 = alone(analysis, process).into(),
+});
+
+columns!(Threads(zero: Ktime, thread: &Thread, digits: Digits, strings: &mut Strings) {
+    tid: u32 = thread.tid.0,
+    comm: u32 = strings.add(escape::raw(thread.comm.bytes())),
+    start: u64 = digits.place(thread.start.since(zero)),
+    end: u64 = digits.place(thread.start.since(zero)).saturating_add(digits.length(thread.wall())),
+    on_cpu: Option<u64> = thread.times.on_cpu_known().map(|ns| digits.amount(ns)),
+    run_queue: Option<u64> = thread.times.run_queue_known().map(|ns| digits.amount(ns)),
+    sleep: Option<u64> = thread.times.sleep_known().map(|ns| digits.amount(ns)),
+    blocked: Option<u64> = thread.times.blocked_known().map(|ns| digits.amount(ns)),
+    unknown: u64 = digits.amount(thread.times.unknown),
+});
+
+columns!(Execs(process: &Process, exec: &ExecSpan, digits: Digits, strings: &mut Strings) {
+    // Since the start of the process.
+    start: i64 = rounded(difference(exec.start.0, process.start.0), digits),
+    // Before the end of the process: the last one ends with it.
+    end: i64 = rounded(difference(process.end.0, exec.end.0), digits),
+    // Since those of the process, which are the last one's.
+    label: i64 = exec_label(exec, strings),
+    argv: Option<i64> = argv(&exec.argv, strings),
+    on_cpu: Option<u64> = exec.times.on_cpu_known().map(|ns| digits.amount(ns)),
+});
+
+fn difference(time: u64, before: u64) -> i64 {
+    time.cast_signed().wrapping_sub(before.cast_signed())
+}
+
+/// Whether a process has only one thread, so that the thread's figures are the process's.
+fn alone(analysis: &Analysis, process: &Process) -> bool {
+    let [only] = process.threads.as_slice() else {
+        return false;
+    };
+    let same = |thread: &Thread| {
+        (thread.tid.0, thread.start, thread.end) == (process.pid.0, process.start, process.end)
+            && thread.comm == process.comm
+            && thread.times == process.times
+    };
+    same(analysis.thread(*only))
+}
+
+fn argv(argv: &Argv, strings: &mut Strings) -> Option<i64> {
+    argv.full_len?;
+    let mut text = escape::quoted(argv.args());
+    if argv.truncated() {
+        text.push('…');
+    }
+    Some(strings.add(text).into())
+}
+
+fn exec_label(exec: &ExecSpan, strings: &mut Strings) -> i64 {
+    let label = command_line::label_of(&exec.argv, &exec.comm, false);
+    strings.add(label).into()
+}
+
+/// Adds the labels, then the arguments of all processes: similar texts beside each other take less room.
+fn texts(analysis: &Analysis, strings: &mut Strings) {
+    for process in &analysis.processes {
+        strings.add(label::label(process));
+        for exec in &process.execs {
+            exec_label(exec, strings);
+        }
+    }
+    for process in &analysis.processes {
+        argv(&process.argv, strings);
+        for exec in &process.execs {
+            argv(&exec.argv, strings);
+        }
+    }
+}
+
+fn parent_pid(analysis: &Analysis, process: &Process) -> Option<Tgid> {
+    process.parent.map(|ix| analysis.process(ix).pid)
+}
+
+/// Replaces the numbers of programs' texts by their distances from the numbers of their processes' texts.
+fn since_process(execs: &mut Execs, processes: &Processes) {
+    let mut rows = execs.label.iter_mut().zip(&mut execs.argv);
+    let texts = processes.label.iter().zip(&processes.argv);
+    for (count, (label, argv)) in processes.execs.iter().zip(texts) {
+        for (exec_label, exec_argv) in rows.by_ref().take(*count) {
+            *exec_label -= label;
+            if let Some(exec_argv) = exec_argv {
+                *exec_argv -= argv.unwrap_or(0);
+            }
+        }
+    }
+}
+
+/// A length of time with its sign, rounded to the precision of the page.
+fn rounded(length: i64, digits: Digits) -> i64 {
+    let ns = digits.length(length.unsigned_abs()).cast_signed();
+    if length < 0 {
+        ns.wrapping_neg()
+    } else {
+        ns
+    }
+}
