@@ -1,6 +1,8 @@
 //! The tools that run several jobs at once: the options that set the number of jobs, and the order in which
 //! the tools start them.
 
+use crate::words::has;
+
 /// The facts about a tool that runs several jobs at once.
 #[derive(Clone, Copy, Debug)]
 pub struct JobTool {
@@ -8,6 +10,9 @@ pub struct JobTool {
     pub(crate) options: &'static str,
     /// The short options without a value. They may stand before one that has a value, as in `-kj4`.
     pub(crate) flags: &'static str,
+    /// The options with a value in the next argument, separated by spaces, beside those for the number of jobs and for the
+    /// load, whose number may be left out.
+    pub(crate) valued: &'static str,
     /// The options without a value that set the number of jobs to one, separated by spaces.
     pub(crate) one: &'static str,
     /// The values of the option that set the number of jobs to that of the CPUs, separated by spaces.
@@ -26,6 +31,7 @@ pub struct JobTool {
 pub(crate) const JOBS: JobTool = JobTool {
     options: "",
     flags: "",
+    valued: "",
     one: "",
     auto: "",
     keep_going: "",
@@ -61,6 +67,10 @@ pub enum Untold {
     Seen,
 }
 
+/// The long options of make that set the limit of the machine's load; the short one is [`LOAD`].
+const LOAD_LIMITS: [&[u8]; 2] = [b"--load-average", b"--max-load"];
+const LOAD: &[u8] = b"-l";
+
 impl JobTool {
     /// The number of jobs that the arguments set. `Some(None)` stands for the option without a number.
     pub fn jobs(&self, args: &[&[u8]]) -> Option<Option<u64>> {
@@ -71,13 +81,9 @@ impl JobTool {
 
     /// The option among the arguments that lets the tool start jobs only while the machine's load is low (`-l2`).
     pub fn load_limit<'a>(&self, args: &[&'a [u8]]) -> Option<&'a [u8]> {
-        let is_long = |arg: &[u8]| {
-            [&b"--load-average"[..], b"--max-load"]
-                .iter()
-                .any(|option| arg.starts_with(option))
-        };
+        let is_long = |arg: &[u8]| LOAD_LIMITS.iter().any(|option| arg.starts_with(option));
         let is_limit = |arg: &&&[u8]| {
-            let number = arg.strip_prefix(b"-l");
+            let number = arg.strip_prefix(LOAD);
             let number = number.filter(|rest| rest.first().is_none_or(u8::is_ascii_digit));
             number.is_some() || is_long(arg)
         };
@@ -92,6 +98,27 @@ impl JobTool {
         // A share of the CPUs, or a name for their number, is no number.
         let untold = self.starts.is_none() && self.unless_told == Untold::Seen;
         self.is_auto(&told) || (untold && told.parse::<u64>().is_err())
+    }
+
+    /// The arguments before `--` that are neither options nor their values: targets and variables.
+    pub fn operands<'a>(&self, args: &'a [&'a [u8]]) -> impl Iterator<Item = &'a [u8]> + use<'a> {
+        let tool = *self;
+        let mut before: &[u8] = b"";
+        let own = args.iter().copied().take_while(|arg| *arg != b"--");
+        own.filter(move |arg| {
+            let is_value = tool.takes(before, arg);
+            before = arg;
+            !is_value && !arg.starts_with(b"-")
+        })
+    }
+
+    /// Whether an argument is the value of the option before it.
+    fn takes(&self, option: &[u8], value: &[u8]) -> bool {
+        let is_digit = |byte: &u8| byte.is_ascii_digit() || *byte == b'.';
+        let is_number = !value.is_empty() && value.iter().all(is_digit);
+        let takes_number =
+            option == LOAD || LOAD_LIMITS.contains(&option) || has(self.options, option);
+        has(self.valued, option) || is_number && takes_number
     }
 
     fn is_auto(&self, value: &str) -> bool {
@@ -164,6 +191,7 @@ impl JobTool {
 mod tests {
     use super::*;
     use crate::table;
+    use tr_text::escape;
 
     fn of(name: &str) -> Option<JobTool> {
         table::by_name(name)?.jobs
@@ -192,6 +220,27 @@ mod tests {
         assert_eq!(jobs("xargs", "xargs -P0 -n1"), Some(None));
         assert_eq!(jobs("ninja", "ninja -j0"), Some(None));
         assert_eq!(jobs("pytest", "pytest -n auto"), Some(None));
+    }
+
+    #[test]
+    fn operands_are_targets_and_variables() {
+        let operands = |line: &str| {
+            let args: Vec<&[u8]> = line.split(' ').skip(1).map(str::as_bytes).collect();
+            let tool = of(line.split(' ').next().unwrap()).unwrap();
+            tool.operands(&args)
+                .map(escape::raw)
+                .collect::<Vec<_>>()
+                .join(" ")
+        };
+        for (line, want) in [
+            ("make -C src -j 4 -f jam.mk all CC=gcc", "all CC=gcc"),
+            ("make -j all -l 2.5", "all"),
+            ("make --jobs 4 -l 2 -I inc -s", ""),
+            ("make 1 2 -- 3", "1 2"),
+            ("ninja -C out -j 4 -k 0 all", "all"),
+        ] {
+            assert_eq!(operands(line), want, "{line}");
+        }
     }
 
     #[test]

@@ -1,5 +1,6 @@
 //! The steps that command lines are: what a rule reads, and what it returns.
 
+use crate::job_tools::JOBS;
 use crate::tools::{Role, Tool};
 use crate::words;
 use crate::words::has;
@@ -98,6 +99,11 @@ impl<'a> Line<'a> {
             let value = std::mem::replace(&mut skip, is_valued(arg));
             !value && !arg.starts_with(b"-") && !arg.starts_with(b"+")
         })
+    }
+
+    /// The targets and variables of a tool that runs jobs.
+    pub(crate) fn operands(&self) -> impl Iterator<Item = &'a [u8]> + use<'a> {
+        self.tool.jobs.unwrap_or(JOBS).operands(self.args)
     }
 }
 

@@ -172,9 +172,11 @@ fn is_ordered(facts: &Facts<'_>, owner: Group, program: &str, jobs: &[Job]) -> b
     // Without a target or a variable it makes what the others need.
     let makes_all = |job: &Job| {
         let args = facts.args(job.group);
-        let pairs = args.iter().zip(args.iter().skip(1));
-        let mut pairs = pairs.filter(|(before, _)| !matches!(**before, b"-f" | b"-j" | b"-l"));
-        !pairs.any(|(_, arg)| !arg.starts_with(b"-"))
+        let known = facts.execution(job.group);
+        let known = known.and_then(|execution| command_line::tool_of(&execution.program));
+        let tool = known.and_then(|(tool, _)| tool.jobs);
+        let args = args.get(1..).unwrap_or_default();
+        tool.is_some_and(|tool| tool.operands(args).next().is_none())
     };
     let is_one_build = is_one_place && jobs.iter().any(makes_all);
     let edits = |job: &Job| {

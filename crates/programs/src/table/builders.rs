@@ -13,6 +13,7 @@ const NINJA: Tool = Tool {
     jobs: Some(JobTool {
         options: "-j",
         flags: "hnv",
+        valued: "-C -f -k -d -w",
         keep_going: "k",
         asks: "npqt",
         starts: Some(Starts::Needs),
@@ -44,6 +45,9 @@ const CALLED: Tool = Tool {
     ..TOOL
 };
 
+/// The options of make with a value in the next argument (GNU make's manual, "Summary of Options").
+const MAKE_VALUED: &str = "-C -f -I -o -W --directory --file --makefile";
+
 /// The verbs of meson. Without one it sets a build up.
 const MESON: &str =
     "setup configure dist install introspect init test wrap subprojects rewrite compile \
@@ -58,6 +62,7 @@ pub(super) const ROWS: &[Tool] = &[
         jobs: Some(JobTool {
             options: "-j --jobs",
             flags: "bBdehiklLmnpqrRsStvw",
+            valued: MAKE_VALUED,
             keep_going: "k",
             asks: "npqt",
             starts: Some(Starts::Needs),
@@ -83,6 +88,7 @@ pub(super) const ROWS: &[Tool] = &[
         jobs: Some(JobTool {
             options: "-j",
             flags: "BeikNnqrSstWwX",
+            valued: MAKE_VALUED,
             keep_going: "k",
             asks: "Nnqt",
             starts: Some(Starts::Needs),
@@ -475,14 +481,10 @@ pub(super) const ROWS: &[Tool] = &[
 ];
 
 fn make(line: &Line) -> Option<Found> {
-    const VALUED: &str = "-C -f -I -o -W --directory --file --makefile";
     if line.has(&["--version", "-v", "--help", "-h"]) {
         return None;
     }
-    let number = |word: &[u8]| word.iter().all(|byte| byte.is_ascii_digit());
-    let goals = line
-        .words(VALUED)
-        .filter(|word| !word.contains(&b'=') && !number(word));
+    let goals = line.operands().filter(|word| !word.contains(&b'='));
     let directory = line.value("-C").or_else(|| line.value("--directory"));
     Some(Found {
         nests: true,
@@ -497,8 +499,7 @@ fn ninja(line: &Line) -> Option<Found> {
     if line.has(&["--version", "-t", "-h", "--help"]) {
         return None;
     }
-    let goals = line.words("-C -f -j -k -l -d -w");
-    let name = in_directory(line.tool.name(), line.value("-C"), goals);
+    let name = in_directory(line.tool.name(), line.value("-C"), line.operands());
     found(StepKind::Target, name)
 }
 
