@@ -2,7 +2,7 @@
 
 use crate::command_line;
 use crate::own;
-use crate::steps::{found, test_runner, Found, Line, Read, StepKind, Tests};
+use crate::steps::{found, test_runner, worker, Found, Line, Read, StepKind, Tests};
 use crate::table;
 use crate::tools::{Label, TOOL};
 use crate::words;
@@ -220,7 +220,7 @@ fn node_test(line: &Line) -> Option<Found> {
 
 fn xdist(line: &Line) -> Option<Found> {
     let is = line.args.iter().any(|arg| arg.starts_with(words::XDIST));
-    is.then(|| found(StepKind::Test, "pytest worker"))?
+    is.then(|| worker("pytest worker"))?
 }
 
 fn gradle_worker(line: &Line) -> Option<Found> {

@@ -31,6 +31,8 @@ pub struct Found {
     /// Whether the command is a runner's script with a random name, so that the first program that it starts
     /// gives a better name.
     pub script: bool,
+    /// Whether the command is a worker of a test runner: a process that runs tests, and is none itself.
+    pub worker: bool,
     /// The place of the argument at which a wrapped program begins, if the command ends with 0 whatever that
     /// program does.
     pub wraps: Option<usize>,
@@ -116,6 +118,7 @@ impl Found {
             tests: Tests::None,
             nests: false,
             script: false,
+            worker: false,
             wraps: None,
         }
     }
@@ -128,6 +131,14 @@ pub(crate) fn found(kind: StepKind, name: impl Into<String>) -> Option<Found> {
 pub(crate) fn test_runner(name: impl Into<String>) -> Option<Found> {
     Some(Found {
         tests: Tests::Children,
+        ..Found::new(StepKind::Test, name)
+    })
+}
+
+/// The step of a worker of a test runner.
+pub(crate) fn worker(name: &str) -> Option<Found> {
+    Some(Found {
+        worker: true,
         ..Found::new(StepKind::Test, name)
     })
 }

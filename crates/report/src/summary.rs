@@ -479,6 +479,7 @@ mod tests {
             doubt: None,
             status: Some(u32::from(failed) << 8),
             result: None,
+            is_worker: false,
         }
     }
 

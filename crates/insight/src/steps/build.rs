@@ -316,6 +316,7 @@ impl Build<'_> {
                 self.wrapped(process, args.get(at..).unwrap_or_default())
             }),
             result: None,
+            is_worker: found.worker,
         }))
     }
 
@@ -386,6 +387,7 @@ impl Build<'_> {
             doubt: span.doubt,
             status: whole.and_then(|process| process.status),
             result: (!span.result.is_empty()).then(|| escape::raw(&span.result)),
+            is_worker: false,
         });
         if whole.is_some() {
             self.whole.insert(step);
@@ -449,6 +451,7 @@ impl Build<'_> {
                     doubt: None,
                     status: None,
                     result: None,
+                    is_worker: false,
                 });
                 let own = if self.is_too_deep(step) {
                     around

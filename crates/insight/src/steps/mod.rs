@@ -17,7 +17,6 @@ use std::sync::Arc;
 use tr_analyze::arena::Arena;
 use tr_analyze::model::{Analysis, Doubt, Imported, ProcessIx, ThreadIx};
 use tr_format::event::Ktime;
-use tr_programs::command_line;
 use tr_programs::steps::StepKind;
 
 use crate::exit;
@@ -56,6 +55,8 @@ pub struct Step {
     pub status: Option<u32>,
     /// The result that a program gave in its mark, escaped.
     pub result: Option<String>,
+    /// Whether the step's process is a worker of a test runner. A worker runs tests, and is none itself.
+    pub is_worker: bool,
 }
 
 impl Step {
@@ -348,7 +349,7 @@ impl Steps {
             let is_suite = step.place_error != Some(0);
             let is_runner = holds.get(*at) == Some(&true)
                 || runners.contains(step.name.as_str())
-                || command_line::is_worker(&step.name);
+                || step.is_worker;
             is_test(step) && (step.result.is_some() || !is_suite && !is_runner)
         })
     }

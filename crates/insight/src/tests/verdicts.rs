@@ -108,6 +108,7 @@ fn step(kind: StepKind, status: u32) -> Step {
         doubt: None,
         status: Some(status),
         result: None,
+        is_worker: false,
     }
 }
 

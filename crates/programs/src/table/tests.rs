@@ -1,7 +1,7 @@
 //! Test runners, and the programs that run a part of their tests.
 
 use crate::job_tools::{JobTool, Starts, Untold, JOBS};
-use crate::steps::{call, found, in_directory, test_runner, Found, Line, StepKind};
+use crate::steps::{call, found, in_directory, test_runner, worker, Found, Line, StepKind};
 use crate::tools::{version, Change, Family, Label, Role, Tool, Worker, TOOL};
 use tr_text::escape;
 
@@ -170,7 +170,7 @@ pub(super) const ROWS: &[Tool] = &[
     },
     Tool {
         names: "workerProcessEntry",
-        step: Some(worker),
+        step: Some(worker_of_package),
         worker: Some(Worker {
             package: "playwright",
             name: "playwright worker",
@@ -182,7 +182,7 @@ pub(super) const ROWS: &[Tool] = &[
     },
     Tool {
         names: "processChild",
-        step: Some(worker),
+        step: Some(worker_of_package),
         worker: Some(Worker {
             package: "jest-worker",
             name: "jest worker",
@@ -261,6 +261,6 @@ fn runner(line: &Line) -> Option<Found> {
     found(StepKind::Test, name)
 }
 
-fn worker(line: &Line) -> Option<Found> {
-    found(StepKind::Test, line.tool.worker_in(line.path)?)
+fn worker_of_package(line: &Line) -> Option<Found> {
+    worker(line.tool.worker_in(line.path)?)
 }

@@ -328,6 +328,7 @@ mod tests {
             doubt: None,
             status: None,
             result: None,
+            is_worker: false,
         }
     }
 
