@@ -185,11 +185,12 @@ pub(super) fn is_report(process: &Process) -> bool {
     has_use(process, UtilityUse::Tidying) || has_use(process, UtilityUse::Report)
 }
 
-/// The words in the names and arguments of programs that undo what a script has set up, separated by spaces. A trap runs
-/// such a program after the failure that ended its shell.
-const UNDOES: &str = "clean cleanup destroy down kill purge remove rm rmdir rollback shutdown stop teardown umount undeploy unmount";
+/// The words in the names and arguments of programs that undo what a script has set up, separated by spaces, beside the
+/// names of small programs with that use. A trap runs such a program after the failure that ended its shell.
+const UNDOES: &str =
+    "clean cleanup destroy down purge remove rollback shutdown stop teardown undeploy unmount";
 
-/// The number of arguments in which a word of [UNDOES] is searched. A guess: an interpreter, a script, its command and one more.
+/// The number of arguments in which such a word is searched. A guess: an interpreter, a script, its command and one more.
 const UNDOING: usize = 4;
 
 /// Whether a word in the command line of a process says that the process undoes what a script has set up. A tool with a
@@ -202,17 +203,18 @@ pub(super) fn undoes(process: &Process) -> bool {
         && (role(process).is_none() || role(process) == Some(Role::Shell))
         && names.any(|name| {
             let mut words = name.split(|byte| !byte.is_ascii_alphabetic());
-            words.any(|word| !word.is_empty() && words::has(UNDOES, word))
+            words.any(|word| words::has(UNDOES, word) || is_undoing(word))
         })
 }
 
-/// The programs whose failures recipes and scripts often ignore (`-mkdir out`), separated by spaces, in addition to the
-/// programs that answer questions.
-const IGNORED: &str = "cat chmod df du killall ln mkdir pkill rm rmdir touch umount unlink which";
+fn is_undoing(program: &[u8]) -> bool {
+    let program = std::str::from_utf8(program).unwrap_or_default();
+    utilities::uses(program).contains(&UtilityUse::Undoing)
+}
 
 /// Whether recipes and scripts often ignore the failure of a process's program.
 pub(super) fn is_often_ignored(process: &Process) -> bool {
-    words::has(IGNORED, label::program(process).as_bytes())
+    has_use(process, UtilityUse::Ignored)
 }
 
 /// Whether a program exits with the status of the program that it runs.

@@ -15,9 +15,13 @@ pub enum UtilityUse {
     Kill,
     /// The program runs another one and exits with its status.
     Wrapper,
+    /// Recipes and scripts often ignore the failure of the program (`-mkdir out`), beside those of questions.
+    Ignored,
+    /// The program undoes what a script has set up.
+    Undoing,
 }
 
-use UtilityUse::{Kill, Question, Report, Tidying, Wrapper};
+use UtilityUse::{Ignored, Kill, Question, Report, Tidying, Undoing, Wrapper};
 
 /// A row of the table: the names of programs, separated by spaces, and their uses.
 struct Utilities {
@@ -29,25 +33,30 @@ const fn utilities(names: &'static str, uses: &'static [UtilityUse]) -> Utilitie
     Utilities { names, uses }
 }
 
-const ROWS: [Utilities; 9] = [
+const ROWS: [Utilities; 15] = [
     utilities(
         "[ cmp command diff egrep fgrep getent grep id pgrep pidof ping rg test type",
         &[Question],
     ),
     utilities("expr", &[Question, Tidying]),
-    utilities("kill pkill", &[Question, Report, Kill]),
-    utilities("killall", &[Report, Kill]),
+    utilities("kill", &[Question, Report, Kill, Undoing]),
+    utilities("pkill", &[Question, Report, Kill, Ignored]),
+    utilities("killall", &[Report, Kill, Ignored]),
     utilities("skill", &[Kill]),
     utilities("ls", &[Question, Report]),
     utilities(
-        "cat cp date echo hostname mv rm sed sort tr uname uniq",
+        "cp date echo hostname mv sed sort tr uname uniq",
         &[Tidying],
     ),
+    utilities("cat", &[Tidying, Ignored]),
+    utilities("rm", &[Tidying, Ignored, Undoing]),
     utilities(
-        "basename df dmesg du free head less netstat printenv printf ps pwd rmdir seq sleep ss stat sync tail tee \
-         touch tput true umount wc",
+        "basename dmesg free head less netstat printenv printf ps pwd seq sleep ss stat sync tail tee tput true wc",
         &[Report],
     ),
+    utilities("df du touch", &[Report, Ignored]),
+    utilities("rmdir umount", &[Report, Ignored, Undoing]),
+    utilities("chmod ln mkdir unlink which", &[Ignored]),
     utilities(
         "chroot dbus-run-session doas env faketime flock ionice nice nohup script setpriv setsid stdbuf strace sudo \
          taskset time timeout unshare valgrind xvfb-run",
@@ -77,7 +86,7 @@ mod lookups {
 
     #[test]
     fn names_are_exact() {
-        assert_eq!(uses("kill"), [Question, Report, Kill]);
+        assert_eq!(uses("kill"), [Question, Report, Kill, Undoing]);
         assert_eq!(uses("test"), [Question]);
         // A test of cargo, and a script of a project.
         assert!(uses("test laws").is_empty());
