@@ -22,9 +22,11 @@ pub(super) struct Output {
 const INCLUDED: [&[u8]; 6] = [b".h", b".hh", b".hpp", b".hxx", b".inc", b".def"];
 
 impl Output {
-    /// Whether the file has rules for make. A make that includes it goes on if it cannot be made.
+    /// Whether the file has rules for make: `mk` is among the extensions of its name (`rules.mk`, `rules.mk.new`). A make
+    /// that includes it goes on if it cannot be made.
     pub(super) fn has_rules(&self) -> bool {
-        words::contains(&self.name, b".mk")
+        let mut parts = base(&self.name).split(|byte| *byte == b'.').skip(1);
+        parts.any(|extension| extension == b"mk")
     }
 
     /// Whether a source file may include the file.
@@ -72,12 +74,12 @@ pub(super) fn outputs(argv: &Argv, program: &str) -> Vec<Output> {
     .collect()
 }
 
-/// The file that the last of several arguments of a script names: programs mostly read the first ones and write the last
-/// one.
-pub(super) fn product(argv: &Argv) -> Option<Output> {
+/// The file that the last of several arguments of a script names. It is guessed to be the script's product: programs
+/// mostly read the first files and write the last one. Only a name with an extension is taken for a file.
+pub(super) fn last_file(argv: &Argv) -> Option<Output> {
     let args: Vec<&[u8]> = argv.args().skip(2).collect();
     let last = operands(&args).skip(1).last()?;
-    if !is_name(last) || !base(last).contains(&b'.') {
+    if !is_name(last) || !has_extension(last) {
         return None;
     }
     Some(Output {
@@ -249,6 +251,19 @@ fn base(name: &[u8]) -> &[u8] {
     name.rsplit(|byte| *byte == b'/').next().unwrap_or(name)
 }
 
+/// Whether the name of a file has an extension: a dot inside the name, and letters and digits behind it. The number
+/// behind the dot of a version (`1.2`) is none.
+fn has_extension(name: &[u8]) -> bool {
+    let name = base(name);
+    let Some(dot) = name.iter().rposition(|byte| *byte == b'.') else {
+        return false;
+    };
+    let extension = name.get(dot + 1..).unwrap_or_default();
+    dot > 0
+        && extension.iter().all(u8::is_ascii_alphanumeric)
+        && extension.iter().any(u8::is_ascii_alphabetic)
+}
+
 fn split(arg: &[u8], at: u8) -> Option<(&[u8], &[u8])> {
     let place = arg.iter().position(|byte| *byte == at)?;
     Some((arg.get(..place)?, arg.get(place + 1..)?))
@@ -295,6 +310,32 @@ mod tests {
         ] {
             assert!(links(writer, reader), "{writer} | {reader}");
         }
+    }
+
+    #[test]
+    fn a_name_with_an_extension_is_that_of_a_file() {
+        for (name, want) in [
+            ("out/data.csv", true),
+            ("a.tar.gz", true),
+            ("archive.7z", true),
+            ("v1.2", false),
+            ("1.5", false),
+            (".git", false),
+            ("a.b/c", false),
+            ("dir.", false),
+        ] {
+            assert_eq!(has_extension(name.as_bytes()), want, "{name}");
+        }
+        let has_rules = |name: &str| {
+            let name = name.as_bytes().to_vec();
+            Output {
+                name,
+                is_guess: false,
+            }
+            .has_rules()
+        };
+        assert!(has_rules("a/rules.mk") && has_rules("rules.mk.new"));
+        assert!(!has_rules("film.mkv") && !has_rules("a.mk/x.o") && !has_rules("mk"));
     }
 
     #[test]

@@ -11,7 +11,7 @@ use tr_programs::tools::Role;
 use tr_programs::words;
 
 use super::explains::{is_nap, OF_SHELLS};
-use super::files::{has_name_of, needs, product};
+use super::files::{has_name_of, last_file, needs};
 use super::finder::Finder;
 use super::passes::{
     builds, code, fails, has_use, is_often_ignored, is_probe, is_question, is_report, passes,
@@ -450,11 +450,11 @@ impl Finder<'_> {
             let step = self.analysis.process(*ix);
             let top = self.analysis.process(self.top_of_subshells(*ix));
             let is_before = top.parent == Some(script) && top.end <= process.start;
-            let is_needed = || {
-                let product = product(&step.argv);
-                product.is_some_and(|file| is_before && has_name_of(&process.argv, &file))
+            let names_last_file = || {
+                let file = last_file(&step.argv);
+                file.is_some_and(|file| has_name_of(&process.argv, &file))
             };
-            if is_needed() {
+            if is_before && names_last_file() {
                 return true;
             }
             let is_build = build.is_some_and(|build| build.pid == top.pid);
