@@ -170,9 +170,15 @@ pub(super) fn jobs(silenced: &Silenced, withheld: &WithheldTime) -> OpenPoint {
     }
 }
 
-/// The divisor of the CPUs, and of the jobs: so many times more jobs than CPUs, and so unlike times of equal jobs, leave it
-/// open whether fewer jobs need less CPU time. A guess; a compiler's jobs are unlike by their sources.
-const CROWD: (usize, u64) = (4, 2);
+/// So many times more jobs than CPUs are a crowd. A guess: jobs that wait for each other without sleeping then take much
+/// of the CPU time, so that it is open whether fewer jobs need less.
+const CROWD: usize = 4;
+/// So many times more CPU time in the third quartile of one program's executions than in the first is unlike. A guess; a
+/// compiler's jobs are unlike by their sources.
+const UNLIKE: u64 = 2;
+/// The divisor of the build's time in which there has to be a crowd, and of all CPU time, of which one program has to have
+/// this part: a half. A guess: with less, the number of jobs decides about a smaller part of the build.
+const HALF: u64 = 2;
 /// The least number of executions of one program that are compared. A guess: of fewer, one is by chance unlike.
 const ALIKE: usize = 8;
 
@@ -180,15 +186,14 @@ const ALIKE: usize = 8;
 /// without sleeping.
 pub(super) fn crowd(facts: &Facts<'_>) -> Option<OpenPoint> {
     let cpus = usize::try_from(facts.cpus).unwrap_or(usize::MAX);
-    let (times, unlike) = CROWD;
     let (mut crowded, mut most) = (0u64, 0usize);
     for (demand, ns) in facts.parallelism.demand.iter().enumerate() {
-        if demand >= cpus.saturating_mul(times) && *ns > 0 {
+        if demand >= cpus.saturating_mul(CROWD) && *ns > 0 {
             crowded = crowded.saturating_add(*ns);
             most = demand;
         }
     }
-    if crowded.saturating_mul(2) < facts.wall {
+    if crowded.saturating_mul(HALF) < facts.wall {
         return None;
     }
     let mut by_program: BTreeMap<&str, Vec<u64>> = BTreeMap::new();
@@ -208,7 +213,7 @@ pub(super) fn crowd(facts: &Facts<'_>) -> Option<OpenPoint> {
         );
         let low = works.get(count / 4).copied().unwrap_or(0);
         let high = works.get(count - 1 - count / 4).copied().unwrap_or(0);
-        count >= ALIKE && sum.saturating_mul(2) >= all && high >= low.saturating_mul(unlike)
+        count >= ALIKE && sum.saturating_mul(HALF) >= all && high >= low.saturating_mul(UNLIKE)
     };
     let (program, _) = by_program
         .into_iter()
