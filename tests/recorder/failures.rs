@@ -88,8 +88,14 @@ const NOISE: [Noise; 28] = [
     // The first job that fails makes the shell stop the other one, which takes the signal and exits.
     Noise {
         files: &[
-            ("first.sh", "sleep 0.5; exit 1\n"),
-            ("other.sh", "trap 'kill $!; exit 1' TERM\nsleep 9 & wait\n"),
+            (
+                "first.sh",
+                "until [ -e ready ]; do sleep 0.1; done\nsleep 0.5; exit 1\n",
+            ),
+            (
+                "other.sh",
+                "trap 'kill $!; exit 1' TERM\ntouch ready\nsleep 99 & wait\n",
+            ),
         ],
         command: &[
             "bash",
@@ -243,7 +249,8 @@ const NOISE: [Noise; 28] = [
                 "test_hub.py",
                 "import subprocess, sys, time, unittest\ndef setUpModule():\n    \
                  server = subprocess.Popen([sys.executable, 'hub.py'])\n    \
-                 unittest.addModuleCleanup(server.wait)\n    time.sleep(1)\n\
+                 unittest.addModuleCleanup(server.wait)\n    \
+                 while open(f'/proc/{server.pid}/stat').read().split()[2] != 'Z':\n        time.sleep(1)\n\
                  class T(unittest.TestCase):\n    def test_hub(self):\n        open('no-such-socket')\n",
             ),
             ("hub.py", "exit(1)\n"),
@@ -304,7 +311,7 @@ const NOISE: [Noise; 28] = [
                 "run.sh",
                 "(python3 make.py && touch ready) &\npython3 use.py || exit 1\n",
             ),
-            ("make.py", "import time\ntime.sleep(0.2)\nexit(4)\n"),
+            ("make.py", "import time\ntime.sleep(1)\nexit(4)\n"),
             (
                 "use.py",
                 "import os, time\nfor i in range(40):\n    time.sleep(0.1)\nexit(not os.path.exists('ready'))\n",
@@ -459,7 +466,7 @@ const NOISE: [Noise; 28] = [
         files: &[(
             "test_pool.py",
             "import concurrent.futures, os, time, unittest\ndef work(number):\n    time.sleep(0.2)\n    \
-             if number == 1:\n        os.kill(os.getpid(), 11)\n    time.sleep(2)\n\
+             if number == 1:\n        os.kill(os.getpid(), 11)\n    time.sleep(60)\n\
              class T(unittest.TestCase):\n    def test_pool(self):\n        \
              with concurrent.futures.ProcessPoolExecutor(2) as pool:\n            list(pool.map(work, range(2)))\n",
         )],
