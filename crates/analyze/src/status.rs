@@ -59,6 +59,11 @@ pub fn is_for(signal: u32, purpose: Purpose) -> bool {
     all.any(|(number, _, purposes)| *number == signal && purposes.contains(&purpose))
 }
 
+/// Whether a signal is one of a crash. Programs send no such signal to end another one.
+pub fn is_crash(signal: u32) -> bool {
+    signal != KILL && !is_for(signal, Order)
+}
+
 /// The signal that a status shows: the signal that ended the process, or the one that ended its child, in the
 /// form in which shells report it.
 pub fn ended_by(status: u32) -> Option<u32> {
@@ -110,6 +115,14 @@ mod tests {
         );
         assert_eq!(name(11), "SIGSEGV");
         assert_eq!(name(40), "signal 40");
+    }
+
+    #[test]
+    fn a_crash_is_told_from_a_stop() {
+        assert!([3, 6, 7, 11, 24].into_iter().all(is_crash));
+        assert!(![1, INTERRUPT, KILL, 13, ALARM, 15]
+            .into_iter()
+            .any(is_crash));
     }
 
     #[test]

@@ -3,6 +3,7 @@
 use proptest::prelude::*;
 use tr_analyze::jobs::{Job, Tools};
 use tr_analyze::kinds::Kind;
+use tr_analyze::model::ProcessIx;
 use tr_analyze::parallelism::parallelism;
 use tr_analyze::schedule::{
     Change, Effect, Jobs, Machine, Plan as Schedules, Planned, Schedule, PERIOD,
@@ -271,6 +272,37 @@ fn a_loop_of_timeouts_keeps_no_time() {
     let near = |is: u64, want: u64| assert!(is.abs_diff(want * MS) < 2 * MS, "{is} {want}");
     near(schedule.wall(0, Effect::Best), 110);
     near(schedule.wall(1, Effect::Best), 22);
+}
+
+/// A job that crashes beside the path waits like any other job. Of a server that is stopped only the last wait counts.
+#[test]
+fn a_crash_is_the_end_of_a_job() {
+    let pause = |length| Op::Sleep(ms(length, length));
+    let make = vec![fork(1), fork(2), Op::WaitAll, Op::ExitGroup(0)];
+    let programs = [
+        ("make", make),
+        ("long", vec![run(100), Op::ExitGroup(0)]),
+        (
+            "short",
+            vec![pause(40), run(1), pause(20), Op::ExitGroup(1)],
+        ),
+    ];
+    let mut answer = Answer::of(world(&programs, &[]), 2);
+    let failed = |ix: &ProcessIx| answer.analysis.process(*ix).status == Some(1 << 8);
+    let short = answer.analysis.process_ids().find(failed).unwrap();
+    let change = Change {
+        time: Without::work((0..answer.groups.count()).map(|_| true).collect()),
+        remains: (200, 200),
+        jobs: Vec::new(),
+    };
+    for (signal, want) in [(11, 60), (15, 20)] {
+        let process = &mut answer.analysis.processes[short.0 as usize];
+        process.status = Some(signal);
+        let wall = answer
+            .schedule(std::slice::from_ref(&change))
+            .wall(1, Effect::Best);
+        assert!(wall.abs_diff(want * MS) < 2 * MS, "{signal}: {wall}");
+    }
 }
 
 /// A waking that comes too late in the new order stops nothing.

@@ -250,7 +250,7 @@ impl<'a> ProcessEnds<'a> {
     /// Whether a process was killed by a signal that programs do not send to end another program in good order.
     pub(super) fn is_crash(process: &Process) -> bool {
         let signal = exit::killed_by(process.status);
-        signal.is_some_and(|number| number != KILL && !status::is_for(number, Purpose::Order))
+        signal.is_some_and(status::is_crash)
     }
 
     /// Whether SIGKILL ended a process, and the recording does not show whether memory was short.

@@ -8,13 +8,15 @@ use tr_format::event::Ktime;
 use super::build::Builder;
 use crate::critical_path::CriticalPath;
 use crate::model::{Analysis, ProcessIx, ThreadIx};
-use crate::status::killed_by;
+use crate::status::{is_crash, killed_by};
 use crate::timeline::{Bucket, Stretch};
 
-/// Whether a process does not end by itself, such as a server.
-fn is_ended(analysis: &Analysis, process: ProcessIx) -> bool {
+/// Whether a process ends by itself, which includes a crash. A server does not: a signal ends it, or it lives until the
+/// recording ends.
+fn ends_by_itself(analysis: &Analysis, process: ProcessIx) -> bool {
     let process = analysis.process(process);
-    process.alive || killed_by(process.status).is_some()
+    let signal = killed_by(process.status);
+    !process.alive && signal.is_none_or(is_crash)
 }
 
 impl Builder<'_> {
@@ -22,12 +24,13 @@ impl Builder<'_> {
     pub(super) fn find_background(&mut self, path: &CriticalPath) {
         let analysis = self.graph.analysis;
         let process = |thread: ThreadIx| analysis.thread(thread).process;
-        let ended = |ix: &ProcessIx| *ix != path.process && is_ended(analysis, *ix);
-        let ended: Vec<ProcessIx> = analysis.process_ids().filter(ended).collect();
-        if ended.is_empty() {
+        let others = analysis.process_ids().filter(|ix| *ix != path.process);
+        let endless = others.filter(|ix| !ends_by_itself(analysis, *ix));
+        let endless: Vec<ProcessIx> = endless.collect();
+        if endless.is_empty() {
             return;
         }
-        for ix in ended {
+        for ix in endless {
             self.background[ix] = true;
         }
         // A thread with many segments on the path is read once.
@@ -47,7 +50,7 @@ impl Builder<'_> {
         }
         for thread in analysis.thread_ids() {
             let own = process(thread);
-            if !self.is_own(thread) || is_ended(analysis, own) {
+            if !self.is_own(thread) || !ends_by_itself(analysis, own) {
                 continue;
             }
             for stretch in self.graph.stretches_by_threads(thread) {
@@ -87,7 +90,7 @@ impl Builder<'_> {
         let analysis = self.graph.analysis;
         let process = |thread| analysis.thread(thread).process;
         let (own, other) = (process(thread), process(by));
-        own != other && self.background[other] && is_ended(analysis, own) && self.serves(own)
+        own != other && self.background[other] && !ends_by_itself(analysis, own) && self.serves(own)
     }
 
     /// Whether a process that is not in the background ended a wait of this one.
