@@ -28,6 +28,17 @@ const CLOCKS: u64 = 100_000_000;
 /// The number of steps of a job that are shown.
 const SHOWN: usize = 3;
 
+/// The number of changes to jobs that are shown.
+const GAINS: usize = 5;
+
+/// A change to a job that would shorten the pipeline.
+struct Gain {
+    /// The time that the pipeline would be shorter, in ns.
+    saved: u64,
+    /// The change as a clause that follows "if".
+    change: String,
+}
+
 /// All steps of one kind and name in a job, with their time on the job's critical path.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct StepOnPath {
@@ -375,33 +386,43 @@ impl Pipeline {
                 units::plural(others as u64, "job", "jobs")
             )]);
         }
-        for (at, (saved, what)) in self.gains().iter().enumerate() {
-            if at == 0 {
-                out.blank();
-                out.spans(["saves"]);
-            }
-            out.spans([format!("{:>10}  if {what}", units::time(*saved))]);
+        let gains = self.gains();
+        if !gains.is_empty() {
+            out.blank();
+            out.spans(["saves"]);
+        }
+        for gain in gains {
+            out.spans([format!(
+                "{:>10}  if {}",
+                units::time(gain.saved),
+                gain.change
+            )]);
         }
         out
     }
 
-    /// The changes to jobs that save most: the time that each saves in ns, and its description.
-    fn gains(&self) -> Vec<(u64, String)> {
-        let mut rows: Vec<(u64, String)> = Vec::new();
+    /// The changes to jobs that save most.
+    fn gains(&self) -> Vec<Gain> {
+        let mut gains: Vec<Gain> = Vec::new();
         for job in &self.jobs {
             let (name, Some(saved)) = (&job.name, job.saved) else {
                 continue;
             };
             if !job.needs.is_empty() {
-                rows.push((saved.alone, format!("{name} waits for no other job")));
+                gains.push(Gain {
+                    saved: saved.alone,
+                    change: format!("{name} waits for no other job"),
+                });
             }
-            let gone = format!("{name} takes no time: the most that speeding it up gains");
-            rows.push((saved.gone, gone));
+            gains.push(Gain {
+                saved: saved.gone,
+                change: format!("{name} takes no time: the most that speeding it up gains"),
+            });
         }
-        rows.retain(|(saved, _)| *saved > self.uncertain);
-        rows.sort_by(|a, b| b.0.cmp(&a.0).then_with(|| a.1.cmp(&b.1)));
-        rows.truncate(5);
-        rows
+        gains.retain(|gain| gain.saved > self.uncertain);
+        gains.sort_by(|a, b| (b.saved, &a.change).cmp(&(a.saved, &b.change)));
+        gains.truncate(GAINS);
+        gains
     }
 
     /// The pipeline as JSON. Times are in ns from the pipeline's start.

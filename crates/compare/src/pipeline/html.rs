@@ -3,7 +3,7 @@
 
 use std::fmt::Write;
 
-use super::{Job, Pipeline, SHOWN};
+use super::{Gain, Job, Pipeline, SHOWN};
 use tr_report::html::verdict_page;
 use tr_text::escape::html;
 use tr_text::pictures::{card, ticks};
@@ -198,8 +198,8 @@ impl Pipeline {
         if gains.is_empty() {
             return;
         }
-        let table = Table::new("if", |(_, what): &(u64, String)| what.clone())
-            .column("saves", |(saved, _)| Cell::Time(*saved));
+        let table = Table::new("if", |gain: &Gain| gain.change.clone())
+            .column("saves", |gain| Cell::Time(gain.saved));
         card(out, "What would save time", &table.grid(gains).html());
     }
 
