@@ -11,11 +11,13 @@ use super::run::{Figures, Proc, Run, WAYS};
 /// One process, matched across several runs.
 #[derive(Clone, Debug)]
 pub struct Slot {
+    /// The place of the parent among the slots.
     pub parent: Option<usize>,
     /// The program of the process in the last run that has the process.
     pub program: String,
     /// The label of the process in the last run that has the process.
     pub label: String,
+    /// The figures of the process in each run; `None` if the run does not have the process.
     pub runs: Vec<Option<Figures>>,
     /// The number of runs in which the process is COMMAND.
     commands: usize,
@@ -26,6 +28,12 @@ impl Slot {
     /// The figures of the process on both sides. The first `base` runs are those of the base.
     pub fn sides(&self, base: usize) -> (&[Option<Figures>], &[Option<Figures>]) {
         self.runs.split_at(base.min(self.runs.len()))
+    }
+
+    /// Whether runs of both sides have the process.
+    pub fn is_on_both(&self, base: usize) -> bool {
+        let (base, new) = self.sides(base);
+        base.iter().any(Option::is_some) && new.iter().any(Option::is_some)
     }
 
     /// Whether the process is COMMAND in each run that has it.
@@ -75,13 +83,17 @@ pub fn align(runs: &[&Run]) -> Vec<Slot> {
 /// For each key, the slots of processes that have this key, in order.
 type Queues<K> = HashMap<K, VecDeque<usize>>;
 
+/// The matches of the processes of one run so far.
 struct Search<'a> {
     processes: &'a [Proc],
+    /// The slot of each process, if it is matched.
     found: Vec<Option<usize>>,
+    /// For each slot, whether a process of the run is matched with it.
     taken: Vec<bool>,
 }
 
 impl Search<'_> {
+    /// Matches a process with the first free slot that has its key.
     fn take<K: std::hash::Hash + Eq>(&mut self, queues: &mut Queues<K>, key: &K, at: usize) {
         let Some(queue) = queues.get_mut(key) else {
             return;

@@ -75,10 +75,17 @@ impl Measured {
     }
 }
 
-/// The runs of one build as JSON for a service: the medians of their figures, with the smallest and the largest values.
-pub fn json(runs: &[Run], service: Service) -> String {
-    let mut figures: Vec<(String, Measure, Measured)> = Vec::new();
-    type Value = fn(&Run) -> Option<u64>;
+/// A figure of the whole build, or of a step, with the name of its chart.
+struct Row {
+    name: String,
+    measure: Measure,
+    figure: Measured,
+}
+
+/// The figures of whole builds. A figure that some of the runs do not know is left out: the median of the others would be
+/// another figure.
+fn whole(runs: &[Run]) -> Vec<Row> {
+    type Of = fn(&Run) -> Option<u64>;
     let bytes = |name| Measure {
         name,
         unit: Unit::Bytes,
@@ -87,7 +94,7 @@ pub fn json(runs: &[Run], service: Service) -> String {
         name: "cpus",
         unit: Unit::Cpus,
     };
-    let whole: [(Measure, Value); 6] = [
+    let all: [(Measure, Of); 6] = [
         (LATENCY, |run| run.figures.get(Figure::Wall)),
         (time("cpu-time"), |run| run.figures.get(Figure::OnCpu)),
         (time("run-queue-wait"), |run| {
@@ -98,30 +105,47 @@ pub fn json(runs: &[Run], service: Service) -> String {
         (bytes("disk"), |run| run.size.disk),
     ];
     let command = runs.first().map_or("", |run| &run.command);
-    for (measure, value) in whole {
-        let values: Vec<u64> = runs.iter().filter_map(value).collect();
-        // A median of some runs alone would be another figure.
-        let all = Measured::of(&values).filter(|_| values.len() == runs.len());
-        figures.extend(all.map(|median| (command.to_owned(), measure, median)));
-    }
+    let rows = all.into_iter().filter_map(|(measure, of)| {
+        let values: Vec<u64> = runs.iter().filter_map(of).collect();
+        let figure = Measured::of(&values).filter(|_| values.len() == runs.len())?;
+        Some(Row {
+            name: command.to_owned(),
+            measure,
+            figure,
+        })
+    });
+    rows.collect()
+}
+
+/// The longest steps that all runs have.
+fn steps(runs: &[Run]) -> Vec<Row> {
     let mut walls: BTreeMap<&(StepKind, String), Vec<u64>> = BTreeMap::new();
     for (key, sum) in runs.iter().flat_map(|run| &run.steps) {
         walls.entry(key).or_default().push(sum.wall);
     }
     walls.retain(|_, walls| walls.len() == runs.len());
-    let steps = walls.into_iter().filter_map(|(key, walls)| {
-        let name = format!("{} {}", key.0.name(), key.1);
-        Some((name, LATENCY, Measured::of(&walls)?))
+    let steps = walls.into_iter().filter_map(|((kind, name), walls)| {
+        Some(Row {
+            name: format!("{} {name}", kind.name()),
+            measure: LATENCY,
+            figure: Measured::of(&walls)?,
+        })
     });
-    let mut steps: Vec<_> = steps
-        .filter(|(.., figure)| figure.median >= LEAST)
-        .collect();
-    steps.sort_by(|a, b| (Reverse(a.2.median), &a.0).cmp(&(Reverse(b.2.median), &b.0)));
+    let long = steps.filter(|step| step.figure.median >= LEAST);
+    let mut steps: Vec<Row> = long.collect();
+    let order = |step: &Row| Reverse(step.figure.median);
+    steps.sort_by(|a, b| (order(a), &a.name).cmp(&(order(b), &b.name)));
     steps.truncate(STEPS);
-    figures.extend(steps);
+    steps
+}
+
+/// The runs of one build as JSON for a service: the medians of their figures, with the smallest and the largest values.
+pub fn json(runs: &[Run], service: Service) -> String {
+    let mut rows = whole(runs);
+    rows.extend(steps(runs));
     let document = match service {
-        Service::Action => action(&figures),
-        Service::Bencher => bencher(&figures),
+        Service::Action => action(&rows),
+        Service::Bencher => bencher(&rows),
     };
     // Memory takes all that is written.
     tr_text::json::document(&document, true).unwrap_or_default()
@@ -157,8 +181,13 @@ struct BencherMeasure {
     upper_value: Option<u64>,
 }
 
-fn action(figures: &[(String, Measure, Measured)]) -> Value {
-    let rows = figures.iter().map(|(name, measure, figure)| {
+fn action(rows: &[Row]) -> Value {
+    let rows = rows.iter().map(|row| {
+        let Row {
+            name,
+            measure,
+            figure,
+        } = row;
         let (unit, parts) = match measure.unit {
             Unit::Time => ("ms", 1e6),
             Unit::Bytes => ("bytes", 1.0),
@@ -181,14 +210,15 @@ fn action(figures: &[(String, Measure, Measured)]) -> Value {
     json!(rows.collect::<Vec<_>>())
 }
 
-fn bencher(figures: &[(String, Measure, Measured)]) -> Value {
+fn bencher(rows: &[Row]) -> Value {
     let mut all: BTreeMap<String, BTreeMap<&str, BencherMeasure>> = BTreeMap::new();
-    for (name, measure, figure) in figures {
+    for row in rows {
+        let (name, figure) = (&row.name, &row.figure);
         let name = match name.chars().nth(NAME) {
             None => name.clone(),
-            // Two may begin alike: the number is that of the first figure with this name.
+            // Two may begin alike: the number is that of the first row with this name.
             Some(_) => {
-                let first = figures.iter().position(|figure| figure.0 == *name);
+                let first = rows.iter().position(|other| other.name == *name);
                 let number = format!("#{}", first.unwrap_or(0));
                 let begin = name.chars().take(NAME - number.len());
                 begin.chain(number.chars()).collect()
@@ -200,7 +230,7 @@ fn bencher(figures: &[(String, Measure, Measured)]) -> Value {
             lower_value: interval.map(|interval| *interval.start()),
             upper_value: interval.map(|interval| *interval.end()),
         };
-        all.entry(name).or_default().insert(measure.name, value);
+        all.entry(name).or_default().insert(row.measure.name, value);
     }
     json!(all)
 }

@@ -11,9 +11,9 @@ use serde::Serialize;
 use tr_analyze::share;
 
 use super::demands;
-use super::machine::{judge, Sides};
 use super::parts::Part;
 use super::run::{Figure, Run};
+use super::sides::Sides;
 use super::spread::{median, Difference, Statistic, Verdict};
 use tr_insight::demands::Demand;
 use tr_insight::loads::Load;
@@ -196,17 +196,19 @@ fn others(run: &Run) -> Option<u64> {
 impl Causes {
     /// Compares the parts of both sides. `changed` is the CPU time in ns of the processes that only one side has.
     pub fn new(sides: Sides<'_>, changed: i128) -> Causes {
-        let wall = judge(sides, |run| run.figures.get(Figure::Wall));
-        let all = || sides.0.iter().chain(sides.1);
+        let wall = sides.judge(|run| run.figures.get(Figure::Wall));
+        let all = || sides.runs();
         // Without some of its runs a side needs enough others to know the spread.
         let of_all = all().all(|run| work(run).is_some());
-        let work = judge(sides, work).filter(|work| of_all || work.verdict != Verdict::Unknown);
+        let work = sides
+            .judge(work)
+            .filter(|work| of_all || work.verdict != Verdict::Unknown);
         let mut causes = Causes {
             work,
             ..Causes::default()
         };
         let of_all = all().all(|run| run.parts.is_some());
-        let alone = judge(sides, |run| Some(run.parts.as_ref()?.alone));
+        let alone = sides.judge(|run| Some(run.parts.as_ref()?.alone));
         let alone = alone.filter(|alone| of_all || alone.verdict != Verdict::Unknown);
         let (Some(wall), Some(alone)) = (wall, alone) else {
             return causes;
@@ -215,7 +217,7 @@ impl Causes {
         let part = |part| {
             Some((
                 part,
-                judge(sides, |run| Some(run.parts.as_ref()?.times.get(part)))?,
+                sides.judge(|run| Some(run.parts.as_ref()?.times.get(part)))?,
             ))
         };
         causes.parts = Part::of_runs().filter_map(part).collect();
@@ -229,6 +231,7 @@ impl Causes {
         causes
     }
 
+    /// The difference of a part of the wall time.
     pub fn part(&self, part: Part) -> Option<&Difference> {
         let mut parts = self.parts.iter();
         parts.find(|(it, _)| *it == part).map(|(_, judged)| judged)
@@ -276,9 +279,7 @@ impl Causes {
     /// The share of the difference that is caused by the build's own need of CPUs. `waited` is the difference
     /// of the build's waits and of everything that is not the build, in ns.
     fn run(&self, sides: Sides<'_>, waited: i128) -> Option<Share> {
-        let run = judge(sides, |run| {
-            Some(run.parts.as_ref()?.times.sum(Part::is_run))
-        })?;
+        let run = sides.judge(|run| Some(run.parts.as_ref()?.times.sum(Part::is_run)))?;
         let differs = |judged: &&Difference| judged.is_noticeable();
         let share = |cause, ns| Share {
             cause,
@@ -322,20 +323,21 @@ impl Causes {
 
     fn waits(&self, sides: Sides<'_>, part: Part, cause: Cause) -> Option<Share> {
         let judged = self.part(part)?;
-        let count = judge(sides, |run| Some(run.parts.as_ref()?.waits(part)))?;
+        let count = sides.judge(|run| Some(run.parts.as_ref()?.waits(part)))?;
         let moved = match part {
             Part::Disk => &[Demand::Read, Demand::Written][..],
             Part::Network => &[Demand::Received, Demand::Sent],
             _ => &[],
         };
         let more = moved.iter().any(|demand| {
-            let bytes = judge(sides, |run| run.demands.get(demand).copied());
+            let bytes = sides.judge(|run| run.demands.get(demand).copied());
             bytes.is_some_and(|judged| demands::differs(*demand, &judged, 0))
         });
         let (few, many) = (count.base.min(count.new), count.most());
         // A fifth more of them, or other bytes, are other waits.
         let as_many = match part {
-            Part::Memory => judge(sides, |run| run.demands.get(&Demand::Resident).copied())
+            Part::Memory => sides
+                .judge(|run| run.demands.get(&Demand::Resident).copied())
                 .is_some_and(|judged| !judged.is_noticeable()),
             _ => !more && many.saturating_mul(5) <= few.saturating_mul(6),
         };
@@ -360,11 +362,11 @@ impl Causes {
             return false;
         };
         let with = |difference: i128| difference.signum() == work.difference().signum();
-        let wall = judge(sides, |run| run.figures.get(Figure::Wall));
+        let wall = sides.judge(|run| run.figures.get(Figure::Wall));
         let wall = wall.map_or(0, |wall| u128::from(wall.most()));
         let machine = withheld(sides)
             .any(|share| with(share.ns) && share.ns.unsigned_abs() * OF_WALL >= wall);
-        let more = judge(sides, others).is_some_and(|judged| {
+        let more = sides.judge(others).is_some_and(|judged| {
             judged.verdict != Verdict::Inside
                 && judged.difference().abs() >= MORE
                 && with(judged.difference())
@@ -392,9 +394,9 @@ impl Causes {
 
     /// Whether each side has CPU models that the other one lacks, and another model can cause such a difference.
     fn model(&self, sides: Sides<'_>, changed: i128) -> bool {
-        let known = sides.0.iter().chain(sides.1).all(|run| !run.cpu.is_empty());
-        let one = |run: &Run| sides.1.iter().any(|other| other.cpu == run.cpu);
-        let apart = known && !sides.0.iter().any(one);
+        let known = sides.runs().all(|run| !run.cpu.is_empty());
+        let one = |run: &Run| sides.new.iter().any(|other| other.cpu == run.cpu);
+        let apart = known && !sides.base.iter().any(one);
         apart && self.is_alike(MODELS, changed)
     }
 
@@ -432,13 +434,13 @@ impl Causes {
 
 /// The numbers of CPUs of the two sides, if their medians differ.
 fn cpus(sides: Sides<'_>) -> Option<Doubt> {
-    let cpus = judge(sides, |run| Some(run.cpus as u64))?;
+    let cpus = sides.judge(|run| Some(run.cpus as u64))?;
     (cpus.base != cpus.new).then_some(Doubt::Cpus(cpus.base, cpus.new))
 }
 
 /// Whether at most a fifth of the difference of waits for the network may be waits for servers on this machine.
 fn is_elsewhere(sides: Sides<'_>, network: &Difference) -> bool {
-    let near = judge(sides, |run| Some(run.parts.as_ref()?.near));
+    let near = sides.judge(|run| Some(run.parts.as_ref()?.near));
     near.is_some_and(|near| {
         let with = near.difference().signum() == network.difference().signum();
         let size = near.difference().unsigned_abs();
@@ -478,11 +480,11 @@ fn withheld_by(sides: Sides<'_>, part: Part, cause: Cause) -> Option<Share> {
         Part::Quota => work(run),
         _ => Some(run.parts.as_ref()?.times.sum(Part::is_run)),
     };
-    let rate = judge(sides, |run| Some(share(get(run)?, SCALE, need(run)?)))?;
+    let rate = sides.judge(|run| Some(share(get(run)?, SCALE, need(run)?)))?;
     if rate.verdict == Verdict::Inside {
         return None;
     }
-    let (part_of, need) = (judge(sides, get)?, judge(sides, need)?);
+    let (part_of, need) = (sides.judge(get)?, sides.judge(need)?);
     let as_before = share(rate.base, need.new, SCALE);
     let beyond = i128::from(part_of.new) - i128::from(as_before);
     // No more than the part itself differs by: it took no other time.
@@ -497,19 +499,21 @@ fn withheld_by(sides: Sides<'_>, part: Part, cause: Cause) -> Option<Share> {
 }
 
 /// The names of the other tasks, with the differences of the medians of their times in ns, the largest first.
-fn names((base, new): Sides<'_>) -> Vec<(String, i128)> {
+fn names(sides: Sides<'_>) -> Vec<(String, i128)> {
     fn all(runs: &[Run]) -> impl Iterator<Item = &BTreeMap<String, u64>> {
         runs.iter()
             .filter_map(|run| Some(&run.parts.as_ref()?.names))
     }
-    let known = all(base).chain(all(new)).flat_map(BTreeMap::keys);
+    let known = all(sides.base)
+        .chain(all(sides.new))
+        .flat_map(BTreeMap::keys);
     let known: BTreeSet<&String> = known.collect();
     let names = known.into_iter().map(|name| {
         let side = |runs| {
             let times = all(runs).map(|names| names.get(name).copied().unwrap_or(0));
             i128::from(median(&times.collect::<Vec<_>>()).unwrap_or(0))
         };
-        (name.clone(), side(new) - side(base))
+        (name.clone(), side(sides.new) - side(sides.base))
     });
     let mut names: Vec<(String, i128)> = names.collect();
     names.sort_by_key(|(name, ns)| (Reverse(ns.unsigned_abs()), name.clone()));

@@ -49,7 +49,7 @@ pub(super) fn title(diff: &Diff, columns: usize) -> String {
 /// A sentence which says that the runs are of different commands, if they are.
 pub(super) fn other_commands(diff: &Diff) -> Option<String> {
     let mut kinds: Vec<&Run> = Vec::new();
-    for run in diff.base.iter().chain(&diff.new) {
+    for run in diff.runs() {
         if !kinds.iter().any(|kind| run.has_command_of(kind)) {
             kinds.push(run);
         }

@@ -5,7 +5,7 @@ use super::demands;
 use super::run::Figure;
 use super::spread::{percent, signed, Difference, Verdict};
 use super::{commands, ends, methods};
-use super::{Diff, What};
+use super::{ChangeKind, Diff};
 use tr_insight::demands::Demand;
 use tr_text::units;
 
@@ -68,8 +68,8 @@ pub(super) fn sentence(diff: &Diff) -> String {
     }
     let change = match wall.difference() {
         0 => None,
-        1.. => Some((What::Slower, "Slower")),
-        _ => Some((What::Faster, "Faster")),
+        1.. => Some((ChangeKind::Slower, "Slower")),
+        _ => Some((ChangeKind::Faster, "Faster")),
     };
     let figures = format!(
         "{} → {} ({}, {})",
@@ -78,7 +78,7 @@ pub(super) fn sentence(diff: &Diff) -> String {
         signed(wall.difference(), units::time),
         percent(wall)
     );
-    let (what, word) = match (change, wall.verdict) {
+    let (kind, word) = match (change, wall.verdict) {
         (Some(change), Verdict::Outside | Verdict::Unknown) => change,
         (change, _) => {
             let inside = change.map(|_| figures);
@@ -91,7 +91,7 @@ pub(super) fn sentence(diff: &Diff) -> String {
     let cause = cause(diff).map_or(String::new(), |cause| format!(": {cause}"));
     let most = match diff.causes.whose() {
         Some(Whose::Machine | Whose::Unclear) => String::new(),
-        _ => most(diff, what),
+        _ => most(diff, kind),
     };
     let against = against(diff).map_or(String::new(), |but| format!("; {but}"));
     format!("{word}: {figures}{cause}{most}{against}")
@@ -196,7 +196,7 @@ fn is_work_unknown(diff: &Diff) -> bool {
 
 /// The runs in which too much time is unknown, as text.
 pub(super) fn unknown_work(diff: &Diff) -> Vec<String> {
-    let runs = diff.base.iter().chain(&diff.new);
+    let runs = diff.runs();
     let unsure = runs.filter(|run| run.parts.is_some() && work(run).is_none());
     let left_out = if is_work_unknown(diff) {
         "whether the build needs more CPU time is not known"
@@ -235,20 +235,20 @@ fn doubt_of(diff: &Diff, share: &Share) -> String {
 }
 
 /// The largest change of a process's wall time, as text. The command's own time is the time of the whole run.
-fn most(diff: &Diff, what: What) -> String {
+fn most(diff: &Diff, kind: ChangeKind) -> String {
     let several = diff.matched > 1;
-    let only = match what {
-        What::Slower => What::New,
-        _ => What::Gone,
+    let only = match kind {
+        ChangeKind::Slower => ChangeKind::New,
+        _ => ChangeKind::Gone,
     };
     let mut changes = diff.changes.iter();
     let most = changes.find(|change| {
-        let side = change.what == what || change.what == only;
+        let side = change.kind == kind || change.kind == only;
         side && !change.through && change.size() > 0 && (!several || !change.above.is_empty())
     });
     most.map_or(String::new(), |most| {
         let by = signed(most.value(Figure::Wall), units::time);
-        let only = if most.what == only {
+        let only = if most.kind == only {
             format!(" ({})", only.title())
         } else {
             String::new()

@@ -1,7 +1,6 @@
 //! Compares how much the builds of the two sides used disks, the network and memory.
 
-use super::machine::judge;
-use super::run::Run;
+use super::sides::Sides;
 use super::spread::{signed, Difference};
 use tr_insight::demands::Demand;
 
@@ -29,9 +28,9 @@ pub fn differs(demand: Demand, judged: &Difference, least_ns: u64) -> bool {
 }
 
 /// The demands that differ between the sides. Times have to differ by `least` ns or more.
-pub fn changes(base: &[Run], new: &[Run], least: u64) -> Vec<(Demand, Difference)> {
+pub fn changes(sides: Sides<'_>, least: u64) -> Vec<(Demand, Difference)> {
     let all = Demand::ALL.into_iter().filter_map(|demand| {
-        let judged = judge((base, new), |run| run.demands.get(&demand).copied())?;
+        let judged = sides.judge(|run| run.demands.get(&demand).copied())?;
         Some((demand, judged))
     });
     all.filter(|(demand, judged)| differs(*demand, judged, least))

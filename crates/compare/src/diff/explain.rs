@@ -8,7 +8,7 @@ use tr_text::{escape, units};
 
 /// Warnings about runs without stacks beside runs with stacks, and about samples that are left out, as text.
 pub(super) fn stack_warnings(diff: &Diff) -> Vec<String> {
-    let runs = || diff.base.iter().chain(&diff.new);
+    let runs = || diff.runs();
     let mut said = Vec::new();
     if runs().any(|run| run.profile.is_some()) {
         let lacking = runs().filter(|run| run.profile.is_none());
@@ -46,7 +46,7 @@ pub(super) fn grown<'a>(diff: &'a Diff, program: &ProgramChange) -> Option<&'a F
 /// # Errors
 /// The name of the file of a run that has no stacks.
 pub fn folded(diff: &Diff) -> Result<String, String> {
-    let mut runs = diff.base.iter().chain(&diff.new);
+    let mut runs = diff.runs();
     let Some(stacks) = ProfilePair::new([&diff.base, &diff.new]) else {
         let lacking = runs.find(|run| run.profile.is_none());
         let file = lacking.map_or("", |run| run.file.as_str());

@@ -8,10 +8,12 @@ use std::cmp::Reverse;
 use std::collections::BTreeSet;
 
 use super::ask::Ask;
-use super::profile::Profile;
+use super::profile::{FunctionTimes, Profile};
 use super::run::Run;
+use super::sides::Sides;
 use super::spread::{Difference, Verdict};
 use tr_insight::frames::Name;
+use tr_insight::functions::SampleSum;
 
 /// The number of standard deviations by which the samples of a function must differ. Measured: between two recordings
 /// of one build on a busy machine (1,250 samples, 950 functions), no function differs by so many.
@@ -68,35 +70,33 @@ pub struct FunctionChange {
 
 /// The time between two samples in ns, as the profiles of these runs have it.
 pub fn period<'a>(runs: impl Iterator<Item = &'a Profile>) -> u64 {
-    let all = runs.fold((0u64, 0u64), |sum, run| {
-        let (samples, ns) = run.all;
-        (sum.0.saturating_add(samples), sum.1.saturating_add(ns))
-    });
-    all.1.checked_div(all.0).unwrap_or(0)
+    let mut all = SampleSum::default();
+    runs.for_each(|run| all.add(run.all));
+    all.ns.checked_div(all.samples).unwrap_or(0)
 }
 
 /// The functions whose time differs, with the largest difference of their own time first; `None` if a run has
 /// no stacks.
-pub fn changes(base: &[Run], new: &[Run], ask: &Ask) -> Option<Vec<FunctionChange>> {
+pub fn changes(sides: Sides<'_>, ask: &Ask) -> Option<Vec<FunctionChange>> {
     let profiles = |runs: &[Run]| -> Option<Vec<_>> {
         let profiles = runs
             .iter()
             .map(|run| Some(run.profile.as_ref()?.functions()));
         profiles.collect()
     };
-    let (before, after) = (profiles(base)?, profiles(new)?);
+    let (before, after) = (profiles(sides.base)?, profiles(sides.new)?);
     let of = |runs: &[Run]| period(runs.iter().filter_map(|run| run.profile.as_ref()));
-    let periods = [of(base), of(new)];
+    let periods = [of(sides.base), of(sides.new)];
     let keys = before.iter().chain(&after).flat_map(|run| run.keys());
     let keys: BTreeSet<&(String, Name)> = keys.collect();
     let mut changes: Vec<FunctionChange> = Vec::new();
     for key in keys {
         // A run without the function has spent no time in it.
-        let judged = |of: fn((u64, u64)) -> u64| {
+        let judged = |of: fn(FunctionTimes) -> u64| {
             let [base, new] = [&before, &after].map(|runs| {
                 let values = runs.iter().map(|run| run.get(key).copied());
                 values
-                    .map(|noisy| of(noisy.unwrap_or_default()))
+                    .map(|times| of(times.unwrap_or_default()))
                     .collect::<Vec<u64>>()
             });
             Some(SampledDifference::new(
@@ -104,7 +104,7 @@ pub fn changes(base: &[Run], new: &[Run], ask: &Ask) -> Option<Vec<FunctionChang
                 periods,
             ))
         };
-        let (own, total) = (judged(|(own, _)| own), judged(|(_, total)| total));
+        let (own, total) = (judged(|times| times.own), judged(|times| times.total));
         let (Some(own), Some(total)) = (own, total) else {
             continue;
         };
@@ -123,6 +123,7 @@ pub fn changes(base: &[Run], new: &[Run], ask: &Ask) -> Option<Vec<FunctionChang
     Some(changes)
 }
 
+/// The sentence below the table of functions.
 pub const RULE: &str =
     "Differences within the noise of their samples (three standard deviations) are left out.";
 /// The sentence for a comparison in which no function differs.

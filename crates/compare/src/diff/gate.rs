@@ -9,19 +9,29 @@ use super::Diff;
 use super::{commands, conclusion, ends, methods};
 use tr_text::units;
 
+/// The growth of the judged figure, and the limit for it.
 #[derive(Clone, Copy, Debug)]
 pub struct Gate {
     pub(super) figure: Figure,
+    /// The limit in percent.
     most: f64,
+    /// The growth of the figure in percent.
     pub(super) percent: f64,
+    /// Whether the growth is inside the spread.
     inside: bool,
     /// The growth of the figure in percent without the part that is attributed to the runner, if there is such a part.
     pub(super) own: Option<f64>,
     /// Whether the whole growth of the figure is attributed to the runner.
     runner: bool,
-    /// The growth of the wall time in percent, and whether it is inside the spread, where the gate judges the
-    /// build's own time in its place.
-    pub(super) wall: Option<(f64, bool)>,
+    /// The growth of the wall time, where the gate judges the build's own time in its place.
+    pub(super) wall: Option<WallGrowth>,
+}
+
+/// The growth of the wall time.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct WallGrowth {
+    pub percent: f64,
+    inside: bool,
 }
 
 /// The title of the figure that the gate judges instead of the wall time.
@@ -53,6 +63,7 @@ impl Gate {
         self.wall.map_or(self.figure.title(), |_| OWN)
     }
 
+    /// The result of the gate, as text.
     pub(super) fn text(&self) -> String {
         let (name, percent, most) = (self.title(), self.percent, self.most);
         let more = format!("{name} {percent:+.1} %");
@@ -68,11 +79,15 @@ impl Gate {
             (true, true) => format!("passed: {more} is more than {most} %, but inside the spread"),
             (false, _) => format!("passed: {more}, not more than {most} %"),
         };
-        match self.wall {
-            Some((wall, true)) => format!("{judged}; wall time {wall:+.1} %, inside the spread"),
-            Some((wall, false)) => format!("{judged}; wall time {wall:+.1} %"),
-            None => judged,
-        }
+        let Some(wall) = self.wall else {
+            return judged;
+        };
+        let inside = if wall.inside {
+            ", inside the spread"
+        } else {
+            ""
+        };
+        format!("{judged}; wall time {:+.1} %{inside}", wall.percent)
     }
 }
 
@@ -97,11 +112,15 @@ pub(super) fn gate_words(diff: &Diff) -> Option<(String, bool)> {
     })
 }
 
-fn judge_gate(diff: &Diff, figure: Figure, most: f64) -> Result<Gate, String> {
+/// The difference of a figure of the whole recordings, if it can be judged.
+///
+/// # Errors
+/// The reason why it cannot be judged, as text.
+fn judgeable(diff: &Diff, figure: Figure, most: f64) -> Result<Difference, String> {
     if let Some(failure) = ends::failure(diff) {
         return Err(failure);
     }
-    let runs = || diff.base.iter().chain(&diff.new);
+    let runs = || diff.runs();
     if let Some((file, why)) = runs().find_map(Run::partial) {
         return Err(format!("{file} {why}"));
     }
@@ -117,6 +136,11 @@ fn judge_gate(diff: &Diff, figure: Figure, most: f64) -> Result<Gate, String> {
         let (time, title) = (units::time(unknown), figure.title());
         return Err(format!("{title}: {time} of a recording's time is unknown"));
     }
+    Ok(whole)
+}
+
+fn judge_gate(diff: &Diff, figure: Figure, most: f64) -> Result<Gate, String> {
+    let whole = judgeable(diff, figure, most)?;
     // Time that is unknown may belong to others.
     let by_own_time = figure == Figure::Wall && !diff.ask.strict && diff.causes.work.is_some();
     let alone = diff.causes.alone;
@@ -131,7 +155,10 @@ fn judge_gate(diff: &Diff, figure: Figure, most: f64) -> Result<Gate, String> {
         inside: inside(&judged),
         own: None,
         runner: false,
-        wall: alone.map(|_| (percent(&whole), inside(&whole))),
+        wall: alone.map(|_| WallGrowth {
+            percent: percent(&whole),
+            inside: inside(&whole),
+        }),
     };
     if diff.ask.strict {
         return Ok(gate);

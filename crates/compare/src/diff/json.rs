@@ -78,12 +78,12 @@ object! {
     }
 
     OneChange(change: &Change) {
-        what: &'static str = change.what.name(),
+        what: &'static str = change.kind.name(),
         program: String = change.program.clone(),
         label: String = change.label.clone(),
         above: Vec<String> = change.above.clone(),
-        base_runs: usize = change.runs.0,
-        new_runs: usize = change.runs.1,
+        base_runs: usize = change.runs.base,
+        new_runs: usize = change.runs.new,
         through_children: bool = change.through,
         figures: BTreeMap<String, Value> = Figure::ALL
             .into_iter()
@@ -97,8 +97,8 @@ object! {
 
     OneProgram(program: &ProgramChange) {
         program: String = program.name.clone(),
-        base_processes: u64 = program.count.0,
-        new_processes: u64 = program.count.1,
+        base_processes: u64 = program.count.base,
+        new_processes: u64 = program.count.new,
         on_cpu: Value = value(&program.on_cpu),
         critical_path: Option<Value> = program.path.as_ref().map(value),
     }
@@ -106,14 +106,14 @@ object! {
     OneStep(step: &StepChange) {
         kind: &'static str = step.kind.name(),
         name: String = step.name.clone(),
-        base_steps: u64 = step.count.0,
-        new_steps: u64 = step.count.1,
+        base_steps: u64 = step.count.base,
+        new_steps: u64 = step.count.new,
         wall: Value = value(&step.wall),
         on_cpu: Option<Value> = step.on_cpu.as_ref().map(value),
         starved: Option<Value> = step.starved.as_ref().map(value),
         critical_path: Option<Value> = step.path.as_ref().map(value),
-        base_failed: u64 = step.failed.0,
-        new_failed: u64 = step.failed.1,
+        base_failed: u64 = step.failed.base,
+        new_failed: u64 = step.failed.new,
         verdict: Option<String> = step.more.as_ref().map(|(part, _)| part.key()),
         verdict_time: Option<Value> = step.more.as_ref().map(|(_, it)| value(it)),
         held_back: Option<String> = step.held.clone(),
@@ -149,7 +149,7 @@ object! {
         wall_percent: Option<f64> = gate
             .as_ref()
             .ok()
-            .and_then(|gate| Some(gate.wall?.0)),
+            .and_then(|gate| Some(gate.wall?.percent)),
         passed: bool = gate.as_ref().is_ok_and(|gate| !gate.failed()),
         runner: bool = gate.as_ref().is_ok_and(Gate::excused),
         why: Option<String> = gate.err(),

@@ -111,6 +111,7 @@ impl<'a> Axis<'a> {
         );
     }
 
+    /// Draws the critical path of a run as one lane.
     pub fn path(&self, out: &mut String, name: &str, run: &Run) {
         let _ = write!(
             out,

@@ -1,9 +1,10 @@
 //! Compares the machines and the system calls of the two sides.
 
 use std::cmp::Reverse;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use super::run::{Figure, Run};
+use super::sides::Sides;
 use super::spread::Difference;
 use tr_insight::loads::Load;
 
@@ -16,26 +17,14 @@ pub struct CallChange {
     pub time: Difference,
 }
 
-/// The runs of the base and the new runs.
-pub type Sides<'a> = (&'a [Run], &'a [Run]);
-
-/// Compares the values that `of` returns for the runs of two sides. A run may have no value.
-pub fn judge<'a>(
-    (base, new): Sides<'a>,
-    of: impl Fn(&'a Run) -> Option<u64>,
-) -> Option<Difference> {
-    let side = |runs: &'a [Run]| runs.iter().filter_map(&of).collect::<Vec<_>>();
-    Difference::new(&side(base), &side(new))
-}
-
 /// The loads of the machine that differ between the sides by a twentieth of the wall time or more.
-pub fn loads_of(base: &[Run], new: &[Run]) -> Vec<(Load, Difference)> {
-    let wall = judge((base, new), |run| run.figures.get(Figure::Wall));
+pub fn loads_of(sides: Sides<'_>) -> Vec<(Load, Difference)> {
+    let wall = sides.judge(|run| run.figures.get(Figure::Wall));
     let wall = wall.map_or(u64::MAX, |wall| wall.most());
     let all = Load::ALL.into_iter();
-    let all =
-        all.filter_map(|load| Some((load, judge((base, new), |run| run.machine.load(load))?)));
-    all.filter(|(_, judged)| judged.is_noticeable_in(wall))
+    let judged = all.filter_map(|load| Some((load, sides.judge(|run| run.machine.load(load))?)));
+    judged
+        .filter(|(_, judged)| judged.is_noticeable_in(wall))
         .collect()
 }
 
@@ -43,14 +32,14 @@ pub fn loads_of(base: &[Run], new: &[Run]) -> Vec<(Load, Difference)> {
 /// or fewer.
 const CALLS: u128 = 100;
 
-/// The system calls that differ between the sides, with the largest difference of time first.
-pub fn calls_of(base: &[Run], new: &[Run], least: u64) -> Vec<CallChange> {
-    let runs = base.iter().chain(new);
+/// The system calls that differ between the sides, with the largest difference of time first. The difference of a time has to be `least` ns or more.
+pub fn calls_of(sides: Sides<'_>, least: u64) -> Vec<CallChange> {
+    let runs = sides.runs();
     if runs.clone().any(|run| run.machine.calls.is_none()) {
         return Vec::new();
     }
     let names = runs.flat_map(|run| run.machine.calls.iter().flat_map(BTreeMap::keys));
-    let names: std::collections::BTreeSet<&String> = names.collect();
+    let names: BTreeSet<&String> = names.collect();
     let change = |name: &String| {
         let of = |run: &Run| {
             let calls = run.machine.calls.as_ref()?;
@@ -58,8 +47,8 @@ pub fn calls_of(base: &[Run], new: &[Run], least: u64) -> Vec<CallChange> {
         };
         Some(CallChange {
             name: name.clone(),
-            count: judge((base, new), |run| of(run).map(|sum| sum.0))?,
-            time: judge((base, new), |run| of(run).map(|sum| sum.1))?,
+            count: sides.judge(|run| of(run).map(|sum| sum.0))?,
+            time: sides.judge(|run| of(run).map(|sum| sum.1))?,
         })
     };
     let mut changes: Vec<CallChange> = names.into_iter().filter_map(change).collect();

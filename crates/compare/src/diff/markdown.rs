@@ -17,7 +17,7 @@ struct Comment<'a>(&'a mut String);
 
 impl Medium for Comment<'_> {
     fn show<R>(&mut self, frame: Frame, table: Table<'_, R>, rows: Vec<R>) {
-        let fold = frame.folded || frame.rows.0 > OPEN;
+        let fold = frame.folded || frame.shown > OPEN;
         let note = frame
             .note
             .map_or(String::new(), |note| format!("\n{note}\n"));
@@ -26,9 +26,10 @@ impl Medium for Comment<'_> {
             let _ = writeln!(self.0, "{table}{note}");
             return;
         };
-        let title = match frame.rows {
-            (shown, all) if shown == all => format!("({shown})"),
-            (shown, all) => format!("({shown} of {})", units::count(all as u64)),
+        let title = if frame.shown == frame.all {
+            format!("({})", frame.shown)
+        } else {
+            format!("({} of {})", frame.shown, units::count(frame.all as u64))
         };
         let table = table.titled(noun).grid(rows).comment();
         let name = frame.title;

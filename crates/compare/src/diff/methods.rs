@@ -83,13 +83,13 @@ impl Run {
 
 /// The methods of the recordings if they differ, as text.
 pub(super) fn mixed(diff: &Diff) -> Option<String> {
-    let names = sources(diff.base.iter().chain(&diff.new));
+    let names = sources(diff.runs());
     (names.len() > 1).then(|| format!("not the same method: {}", names.join(" and ")))
 }
 
 /// The runs without a critical path, if others have one, as text.
 pub(super) fn pathless(diff: &Diff) -> Vec<String> {
-    let runs = || diff.base.iter().chain(&diff.new);
+    let runs = || diff.runs();
     if mixed(diff).is_some() || runs().all(|run| run.no_path.is_some()) {
         return Vec::new();
     }

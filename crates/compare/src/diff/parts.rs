@@ -91,6 +91,7 @@ impl Parts {
         Some(parts)
     }
 
+    /// The number of waits in a part.
     pub fn waits(&self, part: Part) -> u64 {
         self.waits.get(&part).copied().unwrap_or(0)
     }

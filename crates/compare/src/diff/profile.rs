@@ -9,6 +9,7 @@ use tr_format::stack::Doing;
 
 use super::run::Run;
 use tr_insight::frames::{Name, Names};
+use tr_insight::functions::SampleSum;
 use tr_insight::label;
 use tr_text::escape;
 
@@ -20,9 +21,18 @@ const NODES: usize = 1 << 20;
 pub struct Tree {
     names: Vec<Name>,
     numbers: HashMap<Name, u32>,
-    /// For each node, the number of its caller and the number of its name. A program has no caller.
-    nodes: Vec<(Option<u32>, u32)>,
-    places: HashMap<(Option<u32>, u32), u32>,
+    nodes: Vec<Node>,
+    /// The number of each node.
+    places: HashMap<Node, u32>,
+}
+
+/// A function below its callers, or a program.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+struct Node {
+    /// The number of the caller's node; `None` for a program.
+    caller: Option<u32>,
+    /// The number of the name.
+    name: u32,
 }
 
 impl Tree {
@@ -36,32 +46,32 @@ impl Tree {
         number
     }
 
-    /// Finds or adds the node of a name below a caller; `None` if there are already `most` nodes.
-    fn node(&mut self, caller: Option<u32>, name: u32, most: usize) -> Option<u32> {
-        if let Some(node) = self.places.get(&(caller, name)) {
-            return Some(*node);
+    /// Finds or adds a node; `None` if there are already `most` nodes.
+    fn node(&mut self, node: Node, most: usize) -> Option<u32> {
+        if let Some(number) = self.places.get(&node) {
+            return Some(*number);
         }
         let number = Some(self.nodes.len()).filter(|nodes| *nodes < most);
         let number = u32::try_from(number?).ok()?;
-        self.nodes.push((caller, name));
-        self.places.insert((caller, name), number);
+        self.nodes.push(node);
+        self.places.insert(node, number);
         Some(number)
     }
 
     /// The name of a node; a program has no binary.
     pub fn name(&self, node: u32) -> Option<&Name> {
-        let (_, name) = self.nodes.get(node as usize)?;
-        self.names.get(*name as usize)
+        let node = self.nodes.get(node as usize)?;
+        self.names.get(node.name as usize)
     }
 
     /// For each node its callees, and the nodes of programs, in the order of their names.
     pub fn children(&self) -> (Vec<Vec<u32>>, Vec<u32>) {
         let mut children = vec![Vec::new(); self.nodes.len()];
         let mut programs = Vec::new();
-        for (node, (caller, _)) in (0..).zip(&self.nodes) {
-            match caller.map(|caller| children.get_mut(caller as usize)) {
-                Some(Some(list)) => list.push(node),
-                _ => programs.push(node),
+        for (number, node) in (0..).zip(&self.nodes) {
+            match node.caller.map(|caller| children.get_mut(caller as usize)) {
+                Some(Some(list)) => list.push(number),
+                _ => programs.push(number),
             }
         }
         let lists = children.iter_mut().chain([&mut programs]);
@@ -74,9 +84,12 @@ impl Tree {
     /// The sum of each node's own value and the values of its callees.
     pub fn totals(&self, own: &[u64]) -> Vec<u64> {
         let mut totals = own.to_vec();
-        for (at, (caller, _)) in self.nodes.iter().enumerate().rev() {
+        for (at, node) in self.nodes.iter().enumerate().rev() {
             let total = totals.get(at).copied().unwrap_or(0);
-            if let Some(sum) = caller.and_then(|caller| totals.get_mut(caller as usize)) {
+            if let Some(sum) = node
+                .caller
+                .and_then(|caller| totals.get_mut(caller as usize))
+            {
                 *sum = sum.saturating_add(total);
             }
         }
@@ -84,16 +97,23 @@ impl Tree {
     }
 }
 
-/// The time of a function itself, and its time including the functions that it calls, in ns.
-pub type Times = (u64, u64);
+/// The times of a function of a program, in ns.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct FunctionTimes {
+    /// The time in which the function was the innermost one of the stack.
+    pub own: u64,
+    /// The time in which the function was anywhere in the stack.
+    pub total: u64,
+}
 
+/// The stacks of one run that were sampled on a CPU.
 #[derive(Clone, Debug, Default)]
 pub struct Profile {
     tree: Tree,
     /// The time in ns in which each node was the innermost one of a stack.
     own: Vec<u64>,
-    /// The number of all samples, and the time that they stand for in ns.
-    pub all: (u64, u64),
+    /// The sum of all samples.
+    pub all: SampleSum,
     /// The part of the sampled time whose stacks are beyond the limit, in ns.
     pub left_out: u64,
 }
@@ -106,6 +126,7 @@ impl Profile {
         }
         let mut names = Names::new(&analysis.stacks);
         let mut programs: HashMap<ProcessIx, Option<u32>> = HashMap::new();
+        // The node of each stack below the node of its program.
         let mut nodes: HashMap<(Option<u32>, u32), Option<u32>> = HashMap::new();
         let mut profile = Profile::default();
         let samples = analysis.stacks.samples.iter();
@@ -117,19 +138,22 @@ impl Profile {
                     binary: String::new(),
                 };
                 let name = profile.tree.number(&name);
-                profile.tree.node(None, name, NODES)
+                profile.tree.node(Node { caller: None, name }, NODES)
             });
             let node = *nodes.entry((program, sample.stack)).or_insert_with(|| {
                 let mut node = program;
                 for number in names.of_stack(sample.stack).into_iter().rev() {
                     let name = names.name(number)?;
                     let name = profile.tree.number(name);
-                    node = Some(profile.tree.node(Some(node?), name, NODES)?);
+                    let caller = Some(node?);
+                    node = Some(profile.tree.node(Node { caller, name }, NODES)?);
                 }
                 node
             });
-            profile.all.0 = profile.all.0.saturating_add(sample.count);
-            profile.all.1 = profile.all.1.saturating_add(sample.ns);
+            profile.all.add(SampleSum {
+                samples: sample.count,
+                ns: sample.ns,
+            });
             profile.add(node, sample.ns);
         }
         Some(profile)
@@ -144,28 +168,28 @@ impl Profile {
     }
 
     /// The times of each function in each program. A function that calls itself is counted once.
-    pub fn functions(&self) -> BTreeMap<(String, Name), Times> {
-        let mut sums: BTreeMap<(String, Name), Times> = BTreeMap::new();
+    pub fn functions(&self) -> BTreeMap<(String, Name), FunctionTimes> {
+        let mut sums: BTreeMap<(String, Name), FunctionTimes> = BTreeMap::new();
         let nodes = &self.tree.nodes;
         let totals = self.tree.totals(&self.own);
-        for (node, (caller, name)) in (0..).zip(nodes) {
-            let caller_of = |node: &u32| nodes.get(*node as usize)?.0;
-            let mut callers: Vec<u32> = std::iter::successors(*caller, caller_of).collect();
+        for (number, node) in (0..).zip(nodes) {
+            let caller_of = |caller: &u32| nodes.get(*caller as usize)?.caller;
+            let mut callers: Vec<u32> = std::iter::successors(node.caller, caller_of).collect();
             // The outermost one is the program.
             let program = callers.pop().and_then(|program| self.tree.name(program));
-            let (Some(program), Some(function)) = (program, self.tree.name(node)) else {
+            let (Some(program), Some(function)) = (program, self.tree.name(number)) else {
                 continue;
             };
             let is_same = |caller: &u32| {
                 let caller = nodes.get(*caller as usize);
-                caller.is_some_and(|(_, of_caller)| of_caller == name)
+                caller.is_some_and(|caller| caller.name == node.name)
             };
-            let value = |all: &[u64]| all.get(node as usize).copied().unwrap_or(0);
+            let value = |all: &[u64]| all.get(number as usize).copied().unwrap_or(0);
             let key = (program.function.clone(), function.clone());
-            let (own, total) = sums.entry(key).or_default();
-            *own = own.saturating_add(value(&self.own));
+            let sum = sums.entry(key).or_default();
+            sum.own = sum.own.saturating_add(value(&self.own));
             if !callers.iter().any(is_same) {
-                *total = total.saturating_add(value(&totals));
+                sum.total = sum.total.saturating_add(value(&totals));
             }
         }
         sums
@@ -229,15 +253,22 @@ impl ProfilePair {
     }
 }
 
+/// Adds the nodes of a profile to a tree, and their times to `own`.
 fn add(tree: &mut Tree, own: &mut Vec<u64>, profile: &Profile) {
+    // The number of each node of the profile in the tree.
     let mut nodes: Vec<Option<u32>> = Vec::with_capacity(profile.tree.nodes.len());
-    for (caller, name) in &profile.tree.nodes {
-        let caller = caller.map(|caller| nodes.get(caller as usize).copied().flatten());
-        let name = profile.tree.names.get(*name as usize);
+    for node in &profile.tree.nodes {
+        let caller = node
+            .caller
+            .map(|caller| nodes.get(caller as usize).copied().flatten());
+        let name = profile.tree.names.get(node.name as usize);
         let name = name.map(|name| tree.number(name));
         let node = match (caller, name) {
             (Some(None), _) | (_, None) => None,
-            (caller, Some(name)) => tree.node(caller.flatten(), name, usize::MAX),
+            (caller, Some(name)) => {
+                let caller = caller.flatten();
+                tree.node(Node { caller, name }, usize::MAX)
+            }
         };
         nodes.push(node);
     }

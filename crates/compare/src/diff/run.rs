@@ -41,7 +41,7 @@ named! {
 }
 
 impl Figure {
-    /// The figures of a whole recording for which `--fail-on` can set a limit.
+    /// The figures of a whole recording that `--fail-on` can name, so that `--fail-over` limits their growth.
     pub const GATES: [Figure; 4] = [Figure::Wall, Figure::OnCpu, Figure::RunQueue, Figure::Rss];
 }
 
@@ -50,6 +50,7 @@ impl Figure {
 pub struct Figures([Option<u64>; Figure::ALL.len()]);
 
 impl Figures {
+    /// The value of a figure; `None` if it is not known.
     pub fn get(&self, figure: Figure) -> Option<u64> {
         self.0.get(figure as usize).copied().flatten()
     }
@@ -62,24 +63,30 @@ impl Figures {
         on_cpu.filter(|on_cpu| unknown.saturating_mul(20) <= *on_cpu)
     }
 
-    pub(super) fn forget(&mut self, figure: Figure) {
-        if let Some(value) = self.0.get_mut(figure as usize) {
-            *value = None;
+    fn set(&mut self, figure: Figure, value: Option<u64>) {
+        if let Some(place) = self.0.get_mut(figure as usize) {
+            *place = value;
         }
     }
 
+    /// Makes a figure unknown.
+    pub(super) fn forget(&mut self, figure: Figure) {
+        self.set(figure, None);
+    }
+
+    /// The figures of a recording or of a process: the wall time in ns, the sums of the states' times, the largest
+    /// resident set in bytes, and the time on the critical path in ns.
     pub(super) fn new(wall: u64, times: &Times, rss: Option<u64>, path: Option<u64>) -> Figures {
-        // In the order of `Figure`.
-        Figures([
-            Some(wall),
-            times.on_cpu_known(),
-            times.run_queue_known(),
-            times.blocked_known(),
-            times.sleep_known(),
-            rss,
-            path,
-            Some(times.unknown),
-        ])
+        let mut figures = Figures::default();
+        figures.set(Figure::Wall, Some(wall));
+        figures.set(Figure::OnCpu, times.on_cpu_known());
+        figures.set(Figure::RunQueue, times.run_queue_known());
+        figures.set(Figure::Blocked, times.blocked_known());
+        figures.set(Figure::Sleep, times.sleep_known());
+        figures.set(Figure::Rss, rss);
+        figures.set(Figure::CriticalPath, path);
+        figures.set(Figure::Unknown, Some(times.unknown));
+        figures
     }
 }
 
@@ -87,6 +94,7 @@ impl Figures {
 /// the arguments with whole paths, then with two parts of each path, then with the names only, then the label.
 pub const WAYS: usize = 4;
 
+/// A process of a run.
 #[derive(Clone, Debug)]
 pub struct Proc {
     /// The index of the process's parent. Parents come before their children.
@@ -98,6 +106,7 @@ pub struct Proc {
     pub figures: Figures,
 }
 
+/// The figures of one recording, without its events.
 #[derive(Clone, Debug, Default)]
 pub struct Run {
     /// The name of the run's file, escaped for a terminal.

@@ -9,6 +9,7 @@
 
 use serde::Serialize;
 
+/// Whether the spread of the runs explains a difference.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Verdict {
     /// There are too few runs, so that the spread is unknown.
@@ -19,6 +20,7 @@ pub enum Verdict {
 }
 
 impl Verdict {
+    /// The word of the verdict in tables and JSON; `None` if there is no verdict.
     pub(super) fn word(self) -> Option<&'static str> {
         match self {
             Verdict::Unknown => None,
@@ -77,11 +79,19 @@ pub fn factor(base: usize, new: usize) -> f64 {
     }
 }
 
+/// A figure of both sides.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct PerSide<T> {
+    pub base: T,
+    pub new: T,
+}
+
 /// The values of base and new, and whether the runs' spread explains their difference.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Difference {
-    /// The median of the base. The next field is the median of the new runs.
+    /// The median of the base.
     pub base: u64,
+    /// The median of the new runs.
     pub new: u64,
     /// The larger of the two sides' ranges, if there are enough runs.
     pub spread: Option<u64>,
@@ -94,6 +104,7 @@ pub struct Difference {
 
 /// The largest number of runs of both sides for the exact test; more runs use its normal approximation.
 const EXACT: usize = 40;
+/// The largest p value of a difference that is outside the spread. A guess that is a convention: one in twenty equal pairs differs.
 pub const ALPHA: f64 = 0.05;
 
 impl Difference {
@@ -127,6 +138,14 @@ impl Difference {
         Some(judged)
     }
 
+    /// The medians of both sides.
+    pub fn medians(&self) -> PerSide<u64> {
+        PerSide {
+            base: self.base,
+            new: self.new,
+        }
+    }
+
     /// The median of the larger side.
     pub fn most(&self) -> u64 {
         self.base.max(self.new)
@@ -143,6 +162,7 @@ impl Difference {
         self.is_noticeable_in(self.most())
     }
 
+    /// The median of the new runs minus the median of the base.
     pub fn difference(&self) -> i128 {
         i128::from(self.new) - i128::from(self.base)
     }
@@ -179,38 +199,50 @@ fn doubled_ranks(values: &[u64]) -> Vec<usize> {
 fn mann_whitney(base: &[u64], new: &[u64]) -> f64 {
     let all: Vec<u64> = base.iter().chain(new).copied().collect();
     let ranks = doubled_ranks(&all);
-    let total: usize = ranks.iter().sum();
     let sum: usize = ranks.iter().take(base.len()).sum();
-    let (n, count) = (base.len(), all.len());
-    // The doubled rank sum's mean is n (count + 1).
-    let far = (sum as f64 - (n * (count + 1)) as f64).abs();
-    let n = n.min(count - n);
-    if n == 1 {
+    let count = all.len();
+    // The doubled rank sum's mean is the number of ranks in it × (count + 1).
+    let far = (sum as f64 - (base.len() * (count + 1)) as f64).abs();
+    let few = base.len().min(new.len());
+    if few == 1 {
         let as_far = |rank: &&usize| rank.abs_diff(count + 1) as f64 >= far;
         return ranks.iter().filter(as_far).count() as f64 / count as f64;
     }
     if count > EXACT {
-        let mut equal = std::collections::BTreeMap::<u64, f64>::new();
-        for value in &all {
-            *equal.entry(*value).or_default() += 1.0;
-        }
-        let ties: f64 = equal.values().map(|t| t * t * t - t).sum();
-        let (a, b, c) = (n as f64, (count - n) as f64, count as f64);
-        let variance = a * b / 12.0 * (c + 1.0 - ties / (c * (c - 1.0)));
-        if variance <= 0.0 {
-            return 1.0;
-        }
-        // Half a rank for continuity; the sums are doubled.
-        let z = ((far / 2.0 - 0.5).max(0.0)) / variance.sqrt();
-        return (2.0 * upper_tail(z)).min(1.0);
+        normal_p(&all, few, far)
+    } else {
+        exact_p(&ranks, few, far)
     }
+}
+
+/// The normal approximation of the p value of a doubled rank sum of `few` values that is `far` from its mean. Equal
+/// values make the variance smaller.
+fn normal_p(all: &[u64], few: usize, far: f64) -> f64 {
+    let mut equal = std::collections::BTreeMap::<u64, f64>::new();
+    for value in all {
+        *equal.entry(*value).or_default() += 1.0;
+    }
+    let ties: f64 = equal.values().map(|t| t * t * t - t).sum();
+    let (a, b, c) = (few as f64, (all.len() - few) as f64, all.len() as f64);
+    let variance = a * b / 12.0 * (c + 1.0 - ties / (c * (c - 1.0)));
+    if variance <= 0.0 {
+        return 1.0;
+    }
+    // Half a rank for continuity; the sums are doubled.
+    let z = ((far / 2.0 - 0.5).max(0.0)) / variance.sqrt();
+    (2.0 * upper_tail(z)).min(1.0)
+}
+
+/// The p value of a sum of `few` of the doubled ranks that is `far` from its mean: all choices of ranks are counted.
+fn exact_p(ranks: &[usize], few: usize, far: f64) -> f64 {
+    let total: usize = ranks.iter().sum();
     // ways[k][s]: the choices of k ranks with the doubled sum s.
-    let mut ways = vec![vec![0.0f64; total + 1]; n + 1];
+    let mut ways = vec![vec![0.0f64; total + 1]; few + 1];
     if let Some(none) = ways.first_mut().and_then(|row| row.first_mut()) {
         *none = 1.0;
     }
-    for rank in &ranks {
-        for k in (1..=n).rev() {
+    for rank in ranks {
+        for k in (1..=few).rev() {
             let Ok([fewer, row]) = ways.get_disjoint_mut([k - 1, k]) else {
                 continue;
             };
@@ -220,8 +252,8 @@ fn mann_whitney(base: &[u64], new: &[u64]) -> f64 {
             }
         }
     }
-    let Some(row) = ways.get(n) else { return 1.0 };
-    let mean = (n * (count + 1)) as f64;
+    let Some(row) = ways.get(few) else { return 1.0 };
+    let mean = (few * (ranks.len() + 1)) as f64;
     let extreme: f64 = row
         .iter()
         .enumerate()

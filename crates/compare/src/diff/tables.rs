@@ -5,10 +5,10 @@ use std::collections::BTreeMap;
 
 use super::demands;
 use super::functions::{SampledDifference, RULE};
-use super::spread::Statistic;
+use super::spread::{PerSide, Statistic};
 use super::{
-    percent, signed, CallChange, Change, Demand, Diff, Difference, Figure, FunctionChange, Load,
-    ProgramChange, StepChange, Verdict, What,
+    percent, signed, CallChange, Change, ChangeKind, Demand, Diff, Difference, Figure,
+    FunctionChange, Load, ProgramChange, StepChange, Verdict,
 };
 use tr_text::table::{Cell, Table, Title};
 use tr_text::units;
@@ -20,8 +20,10 @@ pub(super) struct Frame {
     pub title: &'static str,
     /// The title of the column of names; `None` if the names are figures, which take the table's title.
     pub noun: Option<&'static str>,
-    /// The number of rows: those shown, and all.
-    pub rows: (usize, usize),
+    /// The number of rows that are shown.
+    pub shown: usize,
+    /// The number of all rows.
+    pub all: usize,
     /// Whether a comment on a pull request shows the rows only on demand.
     pub folded: bool,
     pub note: Option<&'static str>,
@@ -30,17 +32,18 @@ pub(super) struct Frame {
 impl Frame {
     /// The title of the table with the numbers of rows.
     pub fn counted(&self) -> Title {
-        match (self.noun, self.rows) {
-            (None, _) => self.title.into(),
-            (_, (shown, all)) if shown == all => Title {
+        match self.noun {
+            None => self.title.into(),
+            Some(_) if self.shown == self.all => Title {
                 noun: self.title.to_owned(),
-                figures: Some(shown.to_string()),
+                figures: Some(self.shown.to_string()),
             },
-            (_, (shown, all)) => Title::top(self.title, shown, all),
+            Some(_) => Title::top(self.title, self.shown, self.all),
         }
     }
 }
 
+/// A renderer that tables are shown on: text, Markdown or the page.
 pub(super) trait Medium {
     /// The width in columns of a column of words in a table of figures.
     fn room(&self) -> usize {
@@ -50,6 +53,7 @@ pub(super) trait Medium {
     fn show<R>(&mut self, frame: Frame, table: Table<'_, R>, rows: Vec<R>);
 }
 
+/// The value of a figure with its unit, as text.
 pub(super) fn value(figure: Figure, value: u64) -> String {
     match figure {
         Figure::Rss => units::bytes(value),
@@ -57,6 +61,7 @@ pub(super) fn value(figure: Figure, value: u64) -> String {
     }
 }
 
+/// The difference of a figure with its sign and unit, as text.
 pub(super) fn difference(figure: Figure, judged: &Difference) -> String {
     signed(judged.difference(), |size| value(figure, size))
 }
@@ -76,11 +81,12 @@ fn verdict(judged: &Difference, show: impl Fn(u64) -> String) -> Cell {
     text.into()
 }
 
-fn count(base: u64, new: u64) -> Cell {
-    if base == new {
-        Cell::Count(new)
+fn count(both: PerSide<u64>) -> Cell {
+    if both.base == both.new {
+        Cell::Count(both.new)
     } else {
-        format!("{} → {}", units::count(base), units::count(new)).into()
+        let [base, new] = [both.base, both.new].map(units::count);
+        format!("{base} → {new}").into()
     }
 }
 
@@ -125,9 +131,9 @@ fn show<R>(
         None => table.plain(),
     };
     if !rows.is_empty() {
-        let rows_of = (rows.len(), all);
         let frame = Frame {
-            rows: rows_of,
+            shown: rows.len(),
+            all,
             ..frame
         };
         to.show(frame, table, rows);
@@ -143,8 +149,8 @@ pub(super) fn show_changes(diff: &Diff, to: &mut impl Medium) {
 /// Shows the differences of the whole recordings, of processes, of steps and of programs.
 pub(super) fn show_rest(diff: &Diff, to: &mut impl Medium) {
     show_figures(diff, to);
-    for what in What::ALL {
-        show_processes(diff, to, what);
+    for kind in ChangeKind::ALL {
+        show_processes(diff, to, kind);
     }
     show_steps(diff, to);
     show_verdicts(diff, to);
@@ -172,7 +178,7 @@ pub(super) fn show_machine(diff: &Diff, to: &mut impl Medium) {
         .column("base", |call| Cell::Time(call.time.base))
         .column("new", |call| Cell::Time(call.time.new))
         .column("time", |call| time(Some(&call.time)))
-        .column("calls", |call| count(call.count.base, call.count.new));
+        .column("calls", |call| count(call.count.medians()));
     let title = frame("system calls", Some("system call"));
     show(diff, to, title, table, &diff.calls);
 }
@@ -255,8 +261,8 @@ fn has_spread(diff: &Diff) -> bool {
     Statistic::of(diff.base.len(), diff.new.len()) != Statistic::None
 }
 
-fn show_processes(diff: &Diff, to: &mut impl Medium, what: What) {
-    let both = matches!(what, What::Slower | What::Faster);
+fn show_processes(diff: &Diff, to: &mut impl Medium, kind: ChangeKind) {
+    let both = matches!(kind, ChangeKind::Slower | ChangeKind::Faster);
     let time = |figure| {
         move |change: &&Change| {
             Cell::known(change.known(figure), |ns| signed(ns, units::time).into())
@@ -276,9 +282,9 @@ fn show_processes(diff: &Diff, to: &mut impl Medium, what: What) {
         .column("path", time(Figure::CriticalPath))
         .shown(both)
         .column("runs", |change| {
-            let (n, of) = match what {
-                What::New => (change.runs.1, diff.new.len()),
-                _ => (change.runs.0, diff.base.len()),
+            let (n, of) = match kind {
+                ChangeKind::New => (change.runs.new, diff.new.len()),
+                _ => (change.runs.base, diff.base.len()),
             };
             Cell::Text(format!("{n} of {of}"))
         })
@@ -293,12 +299,12 @@ fn show_processes(diff: &Diff, to: &mut impl Medium, what: What) {
             units::shorten(&change.above.join(" › "), 60).into()
         })
         .spare()
-        .shown(diff.of_kind(what).any(|change| !change.above.is_empty()));
+        .shown(diff.of_kind(kind).any(|change| !change.above.is_empty()));
     let title = Frame {
         folded: !both,
-        ..frame(what.name(), Some("process"))
+        ..frame(kind.name(), Some("process"))
     };
-    show(diff, to, title, table, diff.of_kind(what));
+    show(diff, to, title, table, diff.of_kind(kind));
 }
 
 fn show_steps(diff: &Diff, to: &mut impl Medium) {
@@ -309,7 +315,7 @@ fn show_steps(diff: &Diff, to: &mut impl Medium) {
         .column("CPU", |step| time(step.on_cpu.as_ref()))
         .column(RUN_QUEUE, |step| time(step.starved.as_ref()))
         .column("path", |step| time(step.path.as_ref()))
-        .column("count", |step| count(step.count.0, step.count.1));
+        .column("count", |step| count(step.count));
     show(diff, to, frame("by step", Some("step")), table, &diff.steps);
 }
 
@@ -336,11 +342,12 @@ fn show_programs(diff: &Diff, to: &mut impl Medium) {
         .column("new", |program| Cell::Time(program.on_cpu.new))
         .column("CPU", |program| time(Some(&program.on_cpu)))
         .column("path", |program| time(program.path.as_ref()))
-        .column("count", |program| count(program.count.0, program.count.1));
+        .column("count", |program| count(program.count));
     let title = frame("by program", Some("program"));
     show(diff, to, title, table, &diff.programs);
 }
 
+/// Shows the functions whose time on a CPU differs.
 pub(super) fn show_functions(diff: &Diff, to: &mut impl Medium) {
     let least = diff.ask.least;
     let change = move |noisy: &SampledDifference| {
@@ -377,7 +384,8 @@ fn frame(title: &'static str, noun: Option<&'static str>) -> Frame {
     Frame {
         title,
         noun,
-        rows: (0, 0),
+        shown: 0,
+        all: 0,
         folded: noun.is_some_and(|noun| noun != "process"),
         note: None,
     }

@@ -29,6 +29,7 @@ impl Medium for Terminal<'_> {
     }
 }
 
+/// The comparison as a page of text.
 pub fn page(diff: &Diff, style: &Style) -> Page {
     let mut out = Page::new();
     let paint = match ends::no_build(diff) {

@@ -7,7 +7,7 @@ use tr_text::units;
 /// The reasons that make the comparison unfair, as text.
 pub(super) fn warnings(diff: &Diff) -> Vec<String> {
     let mut said = Vec::new();
-    let runs = || diff.base.iter().chain(&diff.new);
+    let runs = || diff.runs();
     for (file, why) in runs().filter_map(Run::partial) {
         said.push(format!("{file} {why}: its times are lower bounds"));
     }
@@ -63,6 +63,7 @@ pub(super) fn warnings(diff: &Diff) -> Vec<String> {
     said
 }
 
+/// The numbers of runs, and the rule by which a difference is outside their spread, as text.
 pub(super) fn statistic(diff: &Diff) -> String {
     let runs = |n: usize| units::plural(n as u64, "run", "runs");
     let sides = format!("{} against {}", runs(diff.new.len()), runs(diff.base.len()));

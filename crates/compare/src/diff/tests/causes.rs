@@ -315,7 +315,7 @@ fn others_give_no_more_back_than_they_had() {
     // All that they had.
     let base = made(&[(Part::Others, 900), (Part::Sleep, 900)]);
     let diff = diff(&base, &made(&[(Part::Work, 3800)]).work(5300), 4);
-    let mut withheld = withheld((&diff.base, &diff.new));
+    let mut withheld = withheld(diff.sides());
     assert_eq!(withheld.next().map(|it| it.ns / i128::from(MS)), Some(-900));
 }
 

@@ -4,7 +4,7 @@ use std::slice::from_ref;
 
 use super::*;
 use crate::diff::machine::tests::{diff, run};
-use crate::diff::{html, json, markdown};
+use crate::diff::{html, json, markdown, Run};
 
 const MIB: u64 = 1 << 20;
 
@@ -42,7 +42,11 @@ fn demands_that_differ_are_found() {
         ],
     );
     let found = |least| {
-        let all = changes(from_ref(&base), from_ref(&new), least);
+        let sides = Sides {
+            base: from_ref(&base),
+            new: from_ref(&new),
+        };
+        let all = changes(sides, least);
         all.iter()
             .map(|(demand, _)| demand.name())
             .collect::<Vec<_>>()

@@ -3,8 +3,9 @@
 use super::*;
 use crate::diff::machine::tests::{diff, run};
 use crate::diff::profile::tests::{profile, PERIOD};
-use crate::diff::{explain, flame, html};
-use crate::diff::{Diff, ProgramChange};
+use crate::diff::programs::ProgramChange;
+use crate::diff::spread::PerSide;
+use crate::diff::{explain, flame, html, Diff};
 
 fn with(stacks: &[(&str, u64)]) -> Run {
     let mut run = run([10, 10, 1, 1]);
@@ -89,7 +90,7 @@ fn a_slower_program_has_its_function() {
     let diff = diff(base, new);
     let program = |name: &str, base, new| ProgramChange {
         name: name.into(),
-        count: (1, 1),
+        count: PerSide { base: 1, new: 1 },
         on_cpu: Difference::new(&[base], &[new]).unwrap(),
         path: None,
     };

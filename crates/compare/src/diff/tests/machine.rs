@@ -56,7 +56,7 @@ fn calls_that_differ_are_found() {
         ("open", 20, 0),
         ("stat", 500, 9),
     ]);
-    let found = calls_of(&[base], &[new], 5);
+    let found = calls_of(sides(&[base], &[new]), 5);
     let names: Vec<(&str, i128)> = found
         .iter()
         .map(|it| (it.name.as_str(), it.count.difference()))
@@ -65,7 +65,11 @@ fn calls_that_differ_are_found() {
     // On one side they were not recorded.
     let mut none = with(&[]);
     none.machine.calls = None;
-    assert!(calls_of(&[none], &[with(&[("read", 2000, 51)])], 5).is_empty());
+    assert!(calls_of(sides(&[none], &[with(&[("read", 2000, 51)])]), 5).is_empty());
+}
+
+fn sides<'a>(base: &'a [Run], new: &'a [Run]) -> Sides<'a> {
+    Sides { base, new }
 }
 
 #[test]

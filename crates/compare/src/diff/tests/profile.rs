@@ -16,10 +16,10 @@ pub fn profile(stacks: &[(&str, u64)]) -> Profile {
                 binary: if depth == 0 { "" } else { "bin" }.into(),
             };
             let name = profile.tree.number(&name);
-            node = profile.tree.node(node, name, NODES);
+            node = profile.tree.node(Node { caller: node, name }, NODES);
         }
-        profile.all.0 += samples;
-        profile.all.1 += samples * PERIOD;
+        profile.all.samples += samples;
+        profile.all.ns += samples * PERIOD;
         profile.add(node, samples * PERIOD);
     }
     profile
@@ -39,8 +39,8 @@ fn a_function_that_calls_itself_counts_once() {
             function: function.into(),
             binary: "bin".into(),
         };
-        let (own, total) = functions[&(program.to_owned(), name)];
-        (own / PERIOD, total / PERIOD)
+        let times = functions[&(program.to_owned(), name)];
+        (times.own / PERIOD, times.total / PERIOD)
     };
     assert_eq!(of("cc", "walk"), (2, 5));
     assert_eq!(of("cc", "leaf"), (3, 5));
@@ -77,9 +77,10 @@ fn stacks_are_folded_with_the_means_of_both_sides() {
 fn stacks_beyond_the_limit_are_left_out() {
     let mut tree = Tree::default();
     let name = tree.number(&Name::default());
-    let program = tree.node(None, name, 2);
-    let function = tree.node(program, name, 2);
+    let mut node = |caller| tree.node(Node { caller, name }, 2);
+    let program = node(None);
+    let function = node(program);
     assert_eq!((program, function), (Some(0), Some(1)));
-    assert_eq!(tree.node(function, name, 2), None);
-    assert_eq!(tree.node(program, name, 2), function, "it is there");
+    assert_eq!(node(function), None);
+    assert_eq!(node(program), function, "it is there");
 }

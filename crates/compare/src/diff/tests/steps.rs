@@ -34,7 +34,7 @@ fn found(base: &[Run], new: &[Run]) -> Vec<(String, i128, Option<i128>)> {
         gate: None,
         strict: false,
     };
-    let changes = changes(base, new, &ask).into_iter();
+    let changes = changes(Sides { base, new }, &ask).into_iter();
     let row = |change: StepChange| {
         let on_cpu = change.on_cpu.map(|judged| judged.difference());
         (change.name, change.wall.difference(), on_cpu)
@@ -112,10 +112,14 @@ fn a_slower_step_has_the_part_that_grew() {
     };
     let base = with(&[(Part::Work, 1000), (Part::Others, 100)], 0);
     let of = |parts: &[(Part, u64)], failed| {
-        let it = changes(std::slice::from_ref(&base), &[with(parts, failed)], &ask);
+        let sides = Sides {
+            base: std::slice::from_ref(&base),
+            new: &[with(parts, failed)],
+        };
+        let it = changes(sides, &ask);
         let it = it.into_iter().next()?;
         let more = it.more.map(|(part, more)| (part, more.difference()));
-        Some((more, it.failed, it.held.is_some()))
+        Some((more, (it.failed.base, it.failed.new), it.held.is_some()))
     };
     let work = [(Part::Work, 3100), (Part::Others, 120)];
     assert_eq!(

@@ -1,0 +1,187 @@
+//! Finds the processes that differ between the two sides.
+
+use std::cmp::Reverse;
+use std::collections::BTreeMap;
+
+use super::align::Slot;
+use super::ask::Ask;
+use super::run::{Figure, Figures};
+use super::spread::{self, Difference, PerSide, Verdict};
+use tr_text::named;
+
+named! {
+    /// The kind of a process's difference, in the order of the tables.
+    pub enum ChangeKind {
+        Slower = "slower", "slower";
+        Faster = "faster", "faster";
+        New = "new", "new";
+        Gone = "gone", "gone";
+    }
+}
+
+/// A process that differs.
+#[derive(Clone, Debug)]
+pub(super) struct Change {
+    pub kind: ChangeKind,
+    pub program: String,
+    pub label: String,
+    /// The programs of the process's ancestors in the tree, from the root on.
+    pub above: Vec<String>,
+    /// The number of runs of each side that have the process.
+    pub runs: PerSide<usize>,
+    /// The medians of each figure of the process in the base.
+    pub base: BTreeMap<Figure, u64>,
+    /// The medians of each figure of the process in the new runs.
+    pub new: BTreeMap<Figure, u64>,
+    /// The differences of the figures that are known on both sides.
+    pub judged: BTreeMap<Figure, Difference>,
+    /// Whether the process only waits for its children, so that the difference is theirs.
+    pub through: bool,
+}
+
+/// The figures of which the one with the larger difference decides the kind of a change.
+const TIMES: [Figure; 2] = [Figure::Wall, Figure::OnCpu];
+
+impl Change {
+    /// The difference of a figure that both sides know; a side without the process counts as 0.
+    pub fn known(&self, figure: Figure) -> Option<i128> {
+        let of = |side: &BTreeMap<Figure, u64>| {
+            if side.is_empty() {
+                Some(0)
+            } else {
+                side.get(&figure).copied().map(i128::from)
+            }
+        };
+        Some(of(&self.new)? - of(&self.base)?)
+    }
+
+    /// Like [`Change::known`], but 0 if the difference is not known.
+    pub fn value(&self, figure: Figure) -> i128 {
+        self.known(figure).unwrap_or(0)
+    }
+
+    /// Whether a difference of `least` ns or more is beyond the spread. A process that only one side has needs no spread.
+    fn is_shown(&self, least: u64) -> bool {
+        let large =
+            |figure: &Figure| self.value(*figure).unsigned_abs() >= u128::from(least.max(1));
+        let beyond = |figure: &Figure| {
+            let judged = self.judged.get(figure);
+            judged.is_none_or(|judged| judged.verdict != Verdict::Inside)
+        };
+        match self.kind {
+            ChangeKind::New | ChangeKind::Gone => large(&Figure::Wall) || large(&Figure::OnCpu),
+            _ => TIMES.iter().any(|figure| large(figure) && beyond(figure)),
+        }
+    }
+
+    /// The size of the difference of the wall time, in ns.
+    pub fn size(&self) -> u128 {
+        self.value(Figure::Wall).unsigned_abs()
+    }
+}
+
+/// The values of a figure in the runs that know it.
+fn known(runs: &[Option<Figures>], figure: Figure) -> Vec<u64> {
+    let runs = runs.iter().flatten();
+    runs.filter_map(|figures| figures.get(figure)).collect()
+}
+
+/// The median of each figure that a run knows.
+fn medians(runs: &[Option<Figures>]) -> BTreeMap<Figure, u64> {
+    let all = Figure::ALL.into_iter();
+    all.filter_map(|figure| Some((figure, spread::median(&known(runs, figure))?)))
+        .collect()
+}
+
+/// The processes that differ, with the largest difference of the wall time first. The first `base` runs of a slot are
+/// those of the base.
+pub(super) fn changes(slots: &[Slot], base: usize, ask: &Ask) -> Vec<Change> {
+    let slot = |(at, slot): (usize, &Slot)| change(slot, above(slots, at), base);
+    let mut all: Vec<Change> = slots.iter().enumerate().map(slot).collect();
+    mark_waiting(slots, &mut all);
+    all.retain(|change| change.is_shown(ask.least));
+    all.sort_by(|a, b| (Reverse(a.size()), &a.label).cmp(&(Reverse(b.size()), &b.label)));
+    all
+}
+
+/// The difference of the process in a slot, whatever its size. `above` are the programs of its ancestors.
+fn change(slot: &Slot, above: Vec<String>, base: usize) -> Change {
+    let (base, new) = slot.sides(base);
+    let judged = Figure::ALL.into_iter().filter_map(|figure| {
+        let judged = Difference::new(&known(base, figure), &known(new, figure))?;
+        Some((figure, judged))
+    });
+    let count = |runs: &[Option<Figures>]| runs.iter().flatten().count();
+    let mut change = Change {
+        kind: ChangeKind::Slower,
+        program: slot.program.clone(),
+        label: slot.label.clone(),
+        above,
+        runs: PerSide {
+            base: count(base),
+            new: count(new),
+        },
+        base: medians(base),
+        new: medians(new),
+        judged: judged.collect(),
+        through: false,
+    };
+    let times = TIMES.into_iter().map(|figure| change.value(figure));
+    let larger = times.max_by_key(|value| value.unsigned_abs());
+    change.kind = match (change.runs.base, change.runs.new) {
+        (0, _) => ChangeKind::New,
+        (_, 0) => ChangeKind::Gone,
+        _ if larger.is_some_and(|value| value < 0) => ChangeKind::Faster,
+        _ => ChangeKind::Slower,
+    };
+    change
+}
+
+/// Marks the processes that only wait for their children, so that they take longer with them: at least four fifths of
+/// the difference of the wall time are that of the children, and less than a fifth is CPU time.
+fn mark_waiting(slots: &[Slot], all: &mut [Change]) {
+    let mut below = vec![0i128; slots.len()];
+    for (slot, change) in slots.iter().zip(&*all) {
+        if let Some(sum) = slot.parent.and_then(|parent| below.get_mut(parent)) {
+            *sum += change.value(Figure::Wall);
+        }
+    }
+    for (change, below) in all.iter_mut().zip(&below) {
+        let (wall, cpu) = (change.value(Figure::Wall), change.value(Figure::OnCpu));
+        let same_sign = wall.signum() == below.signum();
+        change.through = same_sign
+            && below.unsigned_abs() * 5 >= wall.unsigned_abs() * 4
+            && cpu.unsigned_abs() * 5 < wall.unsigned_abs();
+    }
+}
+
+/// The change of the CPU time in ns by processes that only one side has: that of new processes minus that of
+/// vanished ones.
+pub(super) fn unmatched(slots: &[Slot], base: usize) -> i128 {
+    let of = |slot: &Slot| {
+        let (base, new) = slot.sides(base);
+        let side = |runs| spread::median(&known(runs, Figure::OnCpu)).map(i128::from);
+        match (side(base), side(new)) {
+            (None, Some(new)) => new,
+            (Some(base), None) => -base,
+            _ => 0,
+        }
+    };
+    slots.iter().map(of).sum()
+}
+
+/// The programs of the nearest ancestors of the process in a slot, from the root on.
+fn above(slots: &[Slot], at: usize) -> Vec<String> {
+    const NEAREST: usize = 4;
+    let mut above = Vec::new();
+    let mut next = slots.get(at).and_then(|slot| slot.parent);
+    while let Some(slot) = next.and_then(|at| slots.get(at)) {
+        if above.len() == NEAREST {
+            break;
+        }
+        above.push(slot.program.clone());
+        next = slot.parent;
+    }
+    above.reverse();
+    above
+}
