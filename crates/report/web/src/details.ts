@@ -8,6 +8,10 @@ import { sampled } from "./stacks";
 import type { Store } from "./state";
 import type { Context } from "./timeview";
 import { at, bytes, count, share, time } from "./units";
+import { enderName, waitedFor, waitedForBy, type Partner } from "./waits";
+
+/** The most waits in each of the two lists. */
+const WAITS = 6;
 
 export class Details {
   readonly element = h("aside", { class: "details", "aria-label": "The selected process", hidden: true });
@@ -37,6 +41,33 @@ export class Details {
       "button",
       { type: "button", class: "link", onclick: () => this.store.set({ sel: ix }) },
       this.data.label(ix),
+    );
+  }
+
+  /** Waits with the process at their other end. */
+  private waits(id: string, title: string, hint: string, rows: Partner[]): HTMLElement {
+    if (rows.length === 0) return h("span");
+    const rest = rows.slice(WAITS).map(({ ns }) => ns);
+    const left = rest.reduce((sum, ns) => sum + ns, 0);
+    return h(
+      "section",
+      { id },
+      h("h3", { title: hint }, title),
+      h(
+        "ul",
+        { class: "execs" },
+        ...rows.slice(0, WAITS).map(({ process, own, ns, times, longest, from, reasons }) => {
+          const name = own ? "its own threads" : process < 0 ? enderName(this.data, process) : null;
+          const most = times > 1 ? `${count(times)} times, the longest ${time(longest)}` : "once";
+          return h(
+            "li",
+            { "data-ns": ns, title: `${most}, from ${at(from)}` },
+            name === null ? this.link(process) : h("span", {}, name),
+            h("span", { class: "num dim" }, `${reasons.join(", ")} ${time(ns)}`),
+          );
+        }),
+      ),
+      rest.length > 0 ? h("p", { class: "aside", "data-ns": left }, `${count(rest.length)} more, ${time(left)}`) : null,
     );
   }
 
@@ -126,6 +157,8 @@ export class Details {
       this.stepCard,
       bar,
       states,
+      this.waits("waited-for", "Waited for", "Who ended its waits", waitedFor(data, ix)),
+      this.waits("waited-for-by", "Was waited for by", "Whose waits it ended", waitedForBy(data, ix)),
       h(
         "div",
         { class: "buttons" },

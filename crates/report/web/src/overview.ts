@@ -14,6 +14,7 @@ import type { State, Store } from "./state";
 import { bar, isListed, open, stepShown } from "./steps";
 import type { Context } from "./timeview";
 import { at, bytes, count, share, time } from "./units";
+import { betweenProcesses, reasonOf } from "./waits";
 
 /** The kind of tests in the data (`StepKind::title`). */
 const TEST = "test";
@@ -95,7 +96,7 @@ export class Overview {
     const cards = h(
       "div",
       { class: "cards" },
-      column(this.steps(), this.path(), this.waits(), this.reasons()),
+      column(this.steps(), this.path(), this.waits(), this.partners(), this.reasons()),
       column(
         this.parallel(),
         this.programs(),
@@ -552,6 +553,37 @@ export class Overview {
       }),
     );
     card.id = "waits";
+    return card;
+  }
+
+  /** The longest waits of processes for others, on the critical path or not. */
+  private partners(): HTMLElement | null {
+    const { data, store } = this;
+    const rows = betweenProcesses(data, store, 8);
+    if (rows.length === 0) return null;
+    const { grain } = data.doc.segments;
+    const name = (ix: number, lead = "") =>
+      h("span", { class: "bar-name", title: data.label(ix) }, cutName(lead + data.label(ix)));
+    const card = this.card(
+      "Who waited for whom",
+      `${grain > 0 ? `longer than ${time(grain)}, ` : ""}waits for children last`,
+      ...rows.map(({ waiter, ender, kind, ns }) =>
+        h(
+          "button",
+          {
+            type: "button",
+            class: "row pair",
+            "data-ns": ns,
+            onclick: () => store.set({ sel: waiter, view: "timeline" }),
+          },
+          name(waiter),
+          name(ender, "for "),
+          h("span", { class: "num" }, time(ns)),
+          h("span", { class: "num dim" }, reasonOf(kind)),
+        ),
+      ),
+    );
+    card.id = "partners";
     return card;
   }
 

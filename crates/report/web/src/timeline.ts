@@ -15,6 +15,7 @@ import { alike, type Group } from "./siblings";
 import type { Color } from "./state";
 import { TimeView, zoomButtons, type Context, type Frame } from "./timeview";
 import { at, count, time } from "./units";
+import { enderName, enderOf, FOR_CHILDREN } from "./waits";
 
 /** Of a lane, CSS pixels: the least and the most. */
 const PITCH = [30, 54];
@@ -26,8 +27,6 @@ const THREADS = 24;
 const REST = 20;
 /** A longer sibling, ns, or one with a larger share of the recording's time, has a lane of its own. */
 const SHORT = { ns: 50e6, share: 0.1 };
-/** Waits for a child, by the names of their kinds: for its end, and for its exec. */
-const FOR_CHILDREN = new Set(["child", "vfork child"]);
 
 export class Timeline extends TimeView {
   /** Each process's lane; -1: not in the scope. */
@@ -728,17 +727,9 @@ export class Timeline extends TimeView {
     const who = by[piece];
     if (state === ON) return `${name}${who > 0 ? ` ${who - 1}` : ""}, ${length}`;
     if (kind[piece] === NOTHING || who === 0) return `${name}, ${length}`;
-    const process = data.processOf[who - 3];
-    const name_ =
-      who === 1
-        ? "an interrupt"
-        : who === 2
-          ? "a task that is not recorded"
-          : process === undefined
-            ? "?"
-            : data.label(process);
+    const ender = enderOf(data, who);
     const verb = state !== WAIT ? "ended by" : reason === STATES[WAIT] ? "woken by" : "lost the CPU to";
-    return `${name}, ${length}, ${verb} ${clip(name_, 60)}${data.processOf[thread] === process ? " (itself)" : ""}`;
+    return `${name}, ${length}, ${verb} ${clip(enderName(data, ender), 60)}${data.processOf[thread] === ender ? " (itself)" : ""}`;
   }
 
   protected pick(t: number, y: number, twice: boolean) {

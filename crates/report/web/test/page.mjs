@@ -1069,6 +1069,64 @@ const tests = {
     page.calm();
   },
 
+  // The first screen names the longest waits of processes for others, and one click leads to all waits of one of them
+  // with who ended them, as the report has them.
+  async who_waited_for_whom_takes_one_click() {
+    for (const name of ["demo", "cargo"]) {
+      const { off_cpu, processes } = analysis(name);
+      const pairs = new Map();
+      const labels = new Map();
+      for (const { pid, process, ended_by, reason, length_ns } of off_cpu.longest) {
+        // Waits for a CPU are for nobody, and these reasons not for another process.
+        const others = ["woken", "preempted", "timer", "idle", "thread"];
+        if (ended_by?.kind !== "thread" || ended_by.pid === pid || others.includes(reason)) continue;
+        labels.set(pid, process).set(ended_by.pid, ended_by.label);
+        const pair = pairs.get(`${pid} ${ended_by.pid}`) ?? { waiter: pid, ender: ended_by.pid, ns: 0, only: [] };
+        pair.ns += length_ns;
+        pair.only.push(reason);
+        pairs.set(`${pid} ${ended_by.pid}`, pair);
+      }
+      const longest = [...pairs.values()].sort((a, b) => b.ns - a.ns);
+      const others = longest.filter(({ only }) => !only.includes("child"));
+      assert.ok(others.length > 0);
+      const page = await open(name);
+      const [first] = await page.$$("#partners .row");
+      const text = await first.textContent();
+      const label = (pid) => labels.get(pid);
+      const [{ waiter, ender, ns }] = others;
+      assert.ok(text.startsWith(`${label(waiter)}for ${label(ender)}`), text);
+      assert.ok(Number(await first.getAttribute("data-ns")) >= ns);
+      await first.click();
+      assert.ok((await page.textContent(".details .crumbs")).includes(`pid ${waiter}`));
+      const list = (id) =>
+        page.$$eval(`#${id} [data-ns]`, (all) =>
+          all.map((row) => ({ name: row.firstChild.textContent, text: row.textContent, ns: Number(row.dataset.ns) })),
+        );
+      for (const pair of [others[0], ...longest.slice(0, 3)]) {
+        const both = [];
+        for (const [pid, id, other] of [
+          [pair.waiter, "waited-for", pair.ender],
+          [pair.ender, "waited-for-by", pair.waiter],
+        ]) {
+          await page.evaluate((q) => (location.hash = `view=timeline&q=${q}`), `pid:${pid}`);
+          await settle(page);
+          await page.press("body", "n");
+          await settle(page);
+          const rows = await list(id);
+          both.push(rows.find((row) => row.name === label(other) && row.ns >= pair.ns)?.ns);
+          if (id !== "waited-for") continue;
+          const { sleep_ns, blocked_ns } = processes.find((p) => p.pid === pid);
+          const sum = rows.reduce((sum, row) => sum + row.ns, 0);
+          assert.equal(sum, sleep_ns + blocked_ns, rows.map(({ text }) => text).join("\n"));
+        }
+        assert.ok(both[0] >= pair.ns, `${label(pair.waiter)} for ${label(pair.ender)}: ${both}`);
+        assert.equal(both[0], both[1]);
+      }
+      page.calm();
+      await page.context().close();
+    }
+  },
+
   async connections_have_lanes() {
     const { processes, network, trace } = analysis("network");
     const page = await open("network", "#view=timeline");
