@@ -232,6 +232,12 @@ fn prepare(directory: &Path) -> Result<(), Failed> {
     page(&fails, directory, "fails")?;
     let forecast = run(&["predict", &demo, "--format", "html"])?;
     write(directory.join("predict.html"), forecast)?;
+    let suite = directory.join("unplaced.xml");
+    write(&suite, unplaced())?;
+    let suite = suite.to_string_lossy();
+    let out = directory.join("unplaced.html");
+    let out = out.to_string_lossy();
+    run(&["report", &demo, "--with", &suite, "-o", &out])?;
     let build = fixtures.join("build.bin");
     let build = build.to_string_lossy();
     for format in ["html", "json"] {
@@ -345,6 +351,16 @@ fn prepare(directory: &Path) -> Result<(), Failed> {
     recording.cpus.iter_mut().for_each(Vec::clear);
     recording.life.clear();
     simulate("empty", &recording)
+}
+
+/// A runner's file without a time of the day: 25 tests, of which the first passed.
+fn unplaced() -> String {
+    let failed = (1..25).map(|n| {
+        format!("<testcase classname='api' name='test_{n}'><failure message='x'/></testcase>")
+    });
+    let passed = "<testcase classname='api' name='test_0'/>".to_owned();
+    let cases: String = std::iter::once(passed).chain(failed).collect();
+    format!("<testsuite name='pytest'>{cases}</testsuite>")
 }
 
 fn image(line: &str) -> Image {

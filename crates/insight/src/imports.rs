@@ -57,6 +57,14 @@ impl TestCount {
     }
 }
 
+/// A failed test of a runner's file that has no place in the recording.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct UnplacedTest {
+    pub name: String,
+    /// The result in the file's word: `failed` or `error`.
+    pub result: &'static str,
+}
+
 /// The result of reading a file of another tool: the number of its spans, and how many of them have a place in the
 /// recording.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -71,6 +79,8 @@ pub struct Import {
     pub left_out: u64,
     /// The tests of the file without a place in the recording.
     pub unplaced: TestCount,
+    /// The first failed ones of these tests.
+    pub unplaced_failed: Vec<UnplacedTest>,
     /// The reason why the file or a part of it has no place in the recording, or an assumption that was made about the
     /// file's times.
     pub note: Option<String>,
@@ -99,9 +109,9 @@ impl Imports {
                 File::Cargo(timings) => timings.place(&lookup),
                 File::Junit(report) => report.place(path, file.written, &lookup),
             };
-            let unplaced = match &file.file {
+            let (unplaced, unplaced_failed) = match &file.file {
                 File::Junit(report) => report.tests_beside(&placed),
-                _ => TestCount::default(),
+                _ => Default::default(),
             };
             let room = SPANS.saturating_sub(imports.spans.len());
             let count = placed.spans.len();
@@ -117,6 +127,7 @@ impl Imports {
                 outside: placed.outside,
                 left_out: count.saturating_sub(room) as u64,
                 unplaced,
+                unplaced_failed,
                 note: placed.note,
                 tool: placed.tool,
             });
@@ -134,6 +145,11 @@ impl Imports {
             all: sum.all.saturating_add(count.all),
             failed: sum.failed.saturating_add(count.failed),
         })
+    }
+
+    /// The first failed tests of each file without a place in the recording.
+    pub fn unplaced_failed(&self) -> impl Iterator<Item = &UnplacedTest> {
+        self.files.iter().flat_map(|file| &file.unplaced_failed)
     }
 }
 

@@ -174,12 +174,20 @@ pub struct Placed {
     /// The tests of the file that are counted elsewhere, or nowhere: the recording has them as marks, or they lie outside
     /// of the analyzed time.
     pub elsewhere: TestCount,
+    /// The names of those of them that failed.
+    pub failed_elsewhere: Vec<String>,
     pub note: Option<String>,
     /// The name of the tool with its version.
     pub tool: Option<String>,
 }
 
 impl Placed {
+    /// Counts a test that is counted elsewhere, or nowhere.
+    pub fn add_elsewhere(&mut self, name: String, failed: bool) {
+        self.elsewhere = self.elsewhere.and(failed);
+        self.failed_elsewhere.extend(failed.then_some(name));
+    }
+
     /// Adds a note, if the file does not have it yet.
     pub fn add_note(&mut self, note: &str) {
         let all = self.note.get_or_insert_default();

@@ -11,7 +11,7 @@ use tr_analyze::model::ProcessIx;
 use crate::html::connections::{connections, Connections};
 use crate::html::counters::{counters, Counters};
 use crate::html::digits::Digits;
-use crate::html::overview::{Change, FailureRows, Shares, Totals, Trace, VerdictRow};
+use crate::html::overview::{unplaced, Change, FailureRows, Shares, Totals, Trace, VerdictRow};
 use crate::html::path::Path;
 use crate::html::processes::{Execs, Processes, Tables, Threads};
 use crate::html::segments::{kinds as piece_kinds, KindRow, Segments, Sizes};
@@ -65,6 +65,8 @@ pub struct Document {
     untold: Option<String>,
     /// The number of failed tests of runners' files that have no place in the recording.
     unplaced_failed: usize,
+    /// The first of them, each with its name and its result.
+    unplaced_names: Vec<(String, &'static str)>,
     /// The names of the columns for the uses of a step's wall time.
     uses: Vec<&'static str>,
     connections: Connections,
@@ -131,6 +133,7 @@ pub fn document(
         steps: step_columns,
         untold: steps.untold(),
         unplaced_failed: recording.imports.unplaced().failed,
+        unplaced_names: unplaced(&recording.imports),
         uses: kinds::COLUMNS.iter().map(|column| column.title).collect(),
         connections: connections(analysis, &mut strings),
         connections_of: analysis.network.connections.len() + analysis.network.lookups.len(),

@@ -18,6 +18,12 @@ const EVIDENCE: usize = 40;
 /// The largest number of failures on a page.
 const FAILURES: usize = 20;
 
+/// The names and results of the first failed tests that have no place in the recording.
+pub(super) fn unplaced(imports: &Imports) -> Vec<(String, &'static str)> {
+    let tests = imports.unplaced_failed().take(FAILURES);
+    tests.map(|test| (test.name.clone(), test.result)).collect()
+}
+
 object! {
     Trace(analysis: &Analysis, imports: &Imports, file: &str) {
         file: String = escape::raw(file.as_bytes()),

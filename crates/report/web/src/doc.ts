@@ -34,6 +34,8 @@ export interface Document {
   untold: string | null;
   /** The number of failed tests of runners' files that have no place in the recording. */
   unplaced_failed: number;
+  /** The first of them, each with its name and its result. */
+  unplaced_names: [string, string][];
   /** The names of the columns for the uses of a step's wall time. */
   uses: string[];
   connections: Connections;

@@ -667,7 +667,8 @@ export class Overview {
     const { told, command, tolerated, unclear, beside } = data.doc.failures;
     const { trace } = data.doc;
     if (store.narrowed) return this.failedInside();
-    if (told.length === 0) return null;
+    const { unplaced_failed, unplaced_names: unplaced } = data.doc;
+    if (told.length === 0 && unplaced.length === 0) return null;
     const row = (it: Failure, depth: number) => {
       const process = it.process;
       return h(
@@ -708,8 +709,20 @@ export class Overview {
       "Failed",
       trace.failed || !trace.result ? "" : `the command ended all the same: ${trace.result}`,
       ...told.flatMap((it, at) => [row(it, 0), ...held(it), ...above(it, at)]),
+      // A runner's file names them, and nothing in the recording shows when they ran.
+      ...unplaced.map(([name, end]) =>
+        h(
+          "div",
+          { class: "row failed unplaced" },
+          h("span", { class: "bar-name", title: name }, cutName(`✕ ${name}`)),
+          h("span", { class: "num" }, end),
+          h("span", { class: "num dim" }, "no place in time"),
+        ),
+      ),
     );
     card.id = "failed";
+    const unnamed = unplaced_failed - unplaced.length;
+    if (unnamed > 0) card.append(h("p", { class: "aside" }, `${count(unnamed)} more failed without a place in time`));
     const more = data.doc.failures.more + (command ? unclear : 0);
     const names =
       command && beside.length > 0 ? ` (${[...beside, ...(more > beside.length ? ["…"] : [])].join(", ")})` : "";

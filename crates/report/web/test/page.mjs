@@ -1069,6 +1069,22 @@ const tests = {
     page.calm();
   },
 
+  // A runner's file says that tests failed, and nothing shows when they ran: they are named, without figures.
+  async failed_tests_without_a_place_are_named() {
+    const page = await open("unplaced");
+    const rows = await page.$$eval("#failed .row.unplaced", (all) =>
+      all.map((row) => [...row.children].map((cell) => cell.textContent)),
+    );
+    assert.deepEqual(
+      rows,
+      range(1, 21).map((n) => [`✕ api test_${n}`, "failed", "no place in time"]),
+    );
+    assert.equal(await page.textContent("#failed .aside"), "4 more failed without a place in time");
+    // What has a place is before them.
+    assert.match(await page.textContent("#failed .row"), /^✕ tests\/fails\.sh/);
+    page.calm();
+  },
+
   // The first screen names the longest waits of processes for others, and one click leads to all waits of one of them
   // with who ended them, as the report has them.
   async who_waited_for_whom_takes_one_click() {

@@ -247,7 +247,7 @@ impl Placer<'_> {
             }
             match times {
                 _ if has_marks => {
-                    self.placed.elsewhere = self.placed.elsewhere.and(case.has_failed());
+                    self.placed.add_elsewhere(name, case.has_failed());
                     self.placed.add_note("the recording has its tests as marks");
                 }
                 None if around.is_some() && is_nested => {
@@ -261,7 +261,7 @@ impl Placer<'_> {
                 None => self.placed.add_note("tests without a time of the day"),
                 Some(times) if self.lookup.is_outside(times.from, times.to) => {
                     self.placed.outside += 1;
-                    self.placed.elsewhere = self.placed.elsewhere.and(case.has_failed());
+                    self.placed.add_elsewhere(name, case.has_failed());
                 }
                 Some(times) => {
                     let runner = match &scheduled {
@@ -327,10 +327,7 @@ impl Placer<'_> {
         };
         let name = &suite.attributes.name;
         match &suite.cases[..] {
-            [only] => add(
-                &format!("{name} {}", only.attributes.name),
-                Some(only.result),
-            ),
+            [only] => add(&suite.title_of(only), Some(only.result)),
             _ => {
                 add(name, None);
                 self.placed.parts += 1;

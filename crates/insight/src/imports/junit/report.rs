@@ -1,12 +1,19 @@
 //! The suites and tests of a JUnit report, as the file has them.
 
+use std::borrow::Cow;
 use std::collections::HashMap;
 
+use tr_text::escape;
+
 use crate::imports::lookup::Placed;
-use crate::imports::TestCount;
+use crate::imports::{TestCount, UnplacedTest};
 
 /// The largest number of slashes in a test's name before which the name of a surrounding test is searched.
 const SLASHES: usize = 100;
+
+/// The largest number of failed tests of a file without a place in the recording that are named. A guess: more than a page
+/// shows.
+const NAMED: usize = 100;
 
 /// The suites of a report.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -39,24 +46,74 @@ fn has_failed(result: &str) -> bool {
 }
 
 impl Report {
-    /// The tests of the report that have no place in the recording and are counted nowhere else.
-    pub(crate) fn tests_beside(&self, placed: &Placed) -> TestCount {
-        let cases = self.suites.iter().flat_map(|suite| &suite.cases);
-        let all = cases.fold(TestCount::default(), |count, case| {
-            count.and(case.has_failed())
-        });
+    /// The tests of the report that have no place in the recording and are counted nowhere else, and the first failed
+    /// ones of them.
+    pub(crate) fn tests_beside(&self, placed: &Placed) -> (TestCount, Vec<UnplacedTest>) {
+        let suites = self.suites.iter();
+        let cases = suites.flat_map(|suite| suite.cases.iter().map(move |case| (suite, case)));
+        let all = cases
+            .clone()
+            .fold(TestCount::default(), |count, (_, case)| {
+                count.and(case.has_failed())
+            });
         let results = placed.spans.iter().filter_map(|span| span.result);
-        let placed = results.fold(placed.elsewhere, |count, result| {
+        let known = results.fold(placed.elsewhere, |count, result| {
             count.and(has_failed(result))
         });
-        TestCount {
-            all: all.all.saturating_sub(placed.all),
-            failed: all.failed.saturating_sub(placed.failed),
-        }
+        let count = TestCount {
+            all: all.all.saturating_sub(known.all),
+            failed: all.failed.saturating_sub(known.failed),
+        };
+        let failed = cases.filter(|(_, case)| case.has_failed());
+        (count, unplaced(failed, placed, count.failed.min(NAMED)))
     }
 }
 
+/// The first tests of these that have no place in the recording and are counted nowhere else, at most `most`. A name can
+/// be that of several tests.
+fn unplaced<'r>(
+    tests: impl Iterator<Item = (&'r Suite, &'r Case)>,
+    placed: &Placed,
+    most: usize,
+) -> Vec<UnplacedTest> {
+    let mut found = Vec::new();
+    if most == 0 {
+        return found;
+    }
+    let spans = placed.spans.iter();
+    let spans = spans.filter(|span| span.result.is_some_and(has_failed));
+    let spans = spans.map(|span| String::from_utf8_lossy(&span.name));
+    let elsewhere = placed.failed_elsewhere.iter().map(Cow::from);
+    let mut known: HashMap<Cow<'_, str>, usize> = HashMap::new();
+    for name in spans.chain(elsewhere) {
+        *known.entry(name).or_default() += 1;
+    }
+    for (suite, case) in tests {
+        let name = case.attributes.title();
+        // A test that is all of its suite may have the place of the suite's process.
+        let is_known = [&name, &suite.title_of(case)].into_iter().any(|name| {
+            let count = known.get_mut(name.as_str()).filter(|count| **count > 0);
+            count.map(|count| *count -= 1).is_some()
+        });
+        if !is_known {
+            found.push(UnplacedTest {
+                name: escape::raw(name.as_bytes()),
+                result: case.result,
+            });
+        }
+        if found.len() == most {
+            break;
+        }
+    }
+    found
+}
+
 impl Suite {
+    /// The name of a test that is all of the suite.
+    pub(super) fn title_of(&self, only: &Case) -> String {
+        format!("{} {}", self.attributes.name, only.attributes.name)
+    }
+
     /// The sum of the lengths of the tests in nanoseconds.
     pub fn sum(&self) -> i64 {
         let lengths = self.cases.iter().filter_map(|case| case.attributes.length);
@@ -145,6 +202,7 @@ mod tests {
     use tr_format::event::Ktime;
 
     use super::*;
+    use crate::imports::lookup::imported;
 
     #[test]
     fn a_class_that_repeats_the_name_stands_once() {
@@ -184,7 +242,7 @@ mod tests {
                 has_order: true,
             }],
         };
-        let none = report.tests_beside(&Placed::default());
+        let (none, _) = report.tests_beside(&Placed::default());
         assert_eq!((none.all, none.failed), (4, 3));
         let placed = |result| Imported {
             from: Ktime(1),
@@ -204,11 +262,69 @@ mod tests {
             spans,
             ..Placed::default()
         };
-        let rest = report.tests_beside(&placed);
+        let (rest, _) = report.tests_beside(&placed);
         assert_eq!((rest.all, rest.failed), (2, 2));
         // A mark of the recording is the test already.
-        placed.elsewhere = TestCount { all: 1, failed: 1 };
-        let rest = report.tests_beside(&placed);
+        placed.add_elsewhere("y".to_owned(), true);
+        let (rest, _) = report.tests_beside(&placed);
         assert_eq!((rest.all, rest.failed), (1, 1));
+    }
+
+    #[test]
+    fn failed_tests_without_a_place_have_names() {
+        let case = |name: &str, result| Case {
+            attributes: Attributes {
+                class: "api".to_owned(),
+                name: name.to_owned(),
+                ..Attributes::default()
+            },
+            result,
+        };
+        let suite = |name: &str, cases| Suite {
+            attributes: Attributes {
+                name: name.to_owned(),
+                ..Attributes::default()
+            },
+            cases,
+            has_order: true,
+        };
+        let report = Report {
+            suites: vec![
+                suite("only", vec![case("a", "failed")]),
+                suite(
+                    "several",
+                    vec![
+                        case("b", "failed"),
+                        case("c", "passed"),
+                        // A second run of a test with the same name.
+                        case("b", "error"),
+                        case("\u{1b}[31md", "failed"),
+                    ],
+                ),
+            ],
+        };
+        let names = |placed: &Placed| {
+            let (_, failed) = report.tests_beside(placed);
+            let words = |test: UnplacedTest| format!("{} {}", test.name, test.result);
+            failed.into_iter().map(words).collect::<Vec<String>>()
+        };
+        let mut placed = Placed::default();
+        let all = [
+            "api a failed",
+            "api b failed",
+            "api b error",
+            "api \\x1b[31md failed",
+        ];
+        assert_eq!(names(&placed), all);
+        let at = (ProcessIx(0), (Ktime(1), Ktime(2)));
+        for name in ["only a", "api b"] {
+            placed.spans.push(Imported {
+                result: Some("failed"),
+                ..imported(ImportedKind::Test, name.as_bytes(), at)
+            });
+        }
+        assert_eq!(names(&placed), all[2..]);
+        placed.add_elsewhere("api b".to_owned(), true);
+        assert_eq!(names(&placed), all[3..]);
     }
 }
