@@ -492,6 +492,41 @@ fn filters_choose() -> Result<(), Failure> {
     Ok(())
 }
 
+/// The steps that a time-out stopped have not failed: the report and the summary follow the rule of the page.
+#[test]
+fn a_stopped_step_is_not_among_the_failed_ones() -> Result<(), Failure> {
+    let stopped = traces().with_file_name("advice").join("killed-sleep.bin");
+    let stopped = stopped.to_string_lossy();
+    for (trace, all, expected) in [
+        ("demo.bin", "tests/fails.sh", &["tests/fails.sh"][..]),
+        (&stopped, "sleep 60", &[]),
+    ] {
+        let steps = |options: &[&str]| -> Result<Vec<String>, Failure> {
+            let args = ["analyze", trace, "--report", "steps", "--format", "json"];
+            let document: Value = serde_json::from_str(&output(&[&args, options].concat())?)?;
+            let steps = document["steps"]["steps"].as_array().ok_or("steps")?.iter();
+            let names = steps.filter_map(|step| step["name"].as_str());
+            Ok(names.map(str::to_owned).collect())
+        };
+        assert!(steps(&[])?.iter().any(|name| name == all));
+        let failed = steps(&["--failed"])?;
+        assert!(
+            expected
+                .iter()
+                .all(|name| failed.iter().any(|it| it == name)),
+            "{failed:?}"
+        );
+        assert_eq!(failed.is_empty(), expected.is_empty(), "{failed:?}");
+        let summary: Value =
+            serde_json::from_str(&output(&["summary", trace, "--format", "json"])?)?;
+        let named = summary["steps"].as_array().ok_or("steps")?.iter();
+        let named = named.filter(|step| step["failed"] == true);
+        let named: Vec<&str> = named.filter_map(|step| step["name"].as_str()).collect();
+        assert_eq!(named, expected);
+    }
+    Ok(())
+}
+
 #[test]
 fn errors_name_the_nearest_word() -> Result<(), Failure> {
     for (args, says) in [

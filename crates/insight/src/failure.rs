@@ -174,7 +174,7 @@ pub struct Failures {
     /// are probes.
     pub beside: Vec<Failure>,
     /// The processes that failed without consequences, including those that are not COMMAND's.
-    pub calm: Vec<ProcessIx>,
+    pub calm: BTreeSet<ProcessIx>,
 }
 
 /// The largest number of failures that are reported beside the best explanation of COMMAND's failure. Each also led to
@@ -221,6 +221,13 @@ impl RankedFailure {
 }
 
 impl Failures {
+    /// Whether a step failed and its failure counts. That of a process without consequences does not, such as a probe of
+    /// a build script. A test has failed if its runner says so, however the process that ran it ended.
+    pub fn counts(&self, step: &Step) -> bool {
+        let is_calm = step.process.is_some_and(|ix| self.calm.contains(&ix));
+        step.failed() && (step.result.is_some() || !is_calm)
+    }
+
     /// The failures of the chosen processes; in a recording of the whole machine, the failures of COMMAND's processes.
     /// `judged` has the verdicts on the recording's steps, where they have been computed already.
     pub fn new(
@@ -266,18 +273,22 @@ impl Finder<'_> {
         let mut in_chain: BTreeSet<ProcessIx> = in_chains.copied().collect();
         let branches = self.branches(&chosen, &mut in_chain);
         let mut found: Vec<RankedFailure> = Vec::new();
-        let (mut tolerated, mut unclear, mut calm) = (0, Vec::new(), Vec::new());
+        let (mut tolerated, mut unclear, mut calm) = (0, Vec::new(), BTreeSet::new());
         let killed = self.killed_in_time();
         let answered = self.answered();
         for ix in failed.iter().filter(|ix| !in_chain.contains(ix)) {
             match self.rank(*ix) {
-                _ if self.is_with(*ix) || self.sure.was_ended(*ix) => calm.push(*ix),
-                Some(Rank::Late | Rank::Failed | Rank::Aside) if killed[*ix] => calm.push(*ix),
+                _ if self.is_with(*ix) || self.sure.was_ended(*ix) => {
+                    calm.insert(*ix);
+                }
+                Some(Rank::Late | Rank::Failed | Rank::Aside) if killed[*ix] => {
+                    calm.insert(*ix);
+                }
                 Some(rank) => found.push(RankedFailure::new(rank, self.uppermost(*ix))),
                 // A failed test has a line by its step.
                 None if self.tests.is_failed.contains(ix) => {}
                 None => {
-                    calm.push(*ix);
+                    calm.insert(*ix);
                     let counts = self.sure.own.has(*ix) && !killed[*ix];
                     if counts && answered[*ix] {
                         tolerated += 1;
@@ -573,5 +584,42 @@ impl Finder<'_> {
             step: Some(at),
             ..Failure::default()
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use tr_programs::steps::StepKind;
+
+    /// A worker that its runner stopped failed without consequence, and its tests failed as the runner's report says.
+    #[test]
+    fn a_test_fails_by_its_own_result() {
+        let worker = ProcessIx(7);
+        let of_worker = |status: Option<u32>, result: Option<&str>| Step {
+            name: "test".into(),
+            kind: StepKind::Test,
+            parent: None,
+            depth: 0,
+            from: Ktime(1_000),
+            to: Ktime(2_000),
+            started_before: false,
+            ended: true,
+            process: Some(worker),
+            thread: None,
+            has_work: true,
+            place_error: None,
+            doubt: None,
+            status,
+            result: result.map(str::to_owned),
+        };
+        let calm = Failures {
+            calm: BTreeSet::from([worker]),
+            ..Failures::default()
+        };
+        assert!(calm.counts(&of_worker(None, Some("failed"))));
+        assert!(!calm.counts(&of_worker(None, Some("passed"))));
+        assert!(!calm.counts(&of_worker(Some(15), None)));
+        assert!(Failures::default().counts(&of_worker(Some(15), None)));
     }
 }

@@ -128,6 +128,8 @@ impl Summary {
         let machine = advised.machines().cloned().collect();
         let size = RunnerSize::new(view, &advised);
         let all = StepVerdicts::new(view.recording);
+        let failures = Failures::new(view.recording, view.chosen, Some(&all));
+        let fails = |step: &Step| failures.counts(step);
         let mut warnings = warnings::warnings(view.recording);
         if warnings.len() > MOST {
             let more = warnings.len() - MOST;
@@ -144,11 +146,11 @@ impl Summary {
             advice,
             combined,
             machine,
-            failures: Failures::new(view.recording, view.chosen, Some(&all)),
             slow: slow(&all),
             path: path.as_ref().map(|path| parts(analysis, path)),
-            steps: longest(analysis.wall(), all.steps.list()),
-            tests: tests(&all.steps, view.recording),
+            steps: longest(analysis.wall(), all.steps.list(), fails),
+            tests: tests(&all.steps, view.recording, fails),
+            failures,
             size_words: size.map_or_else(Vec::new, |size| size::words(view, &size)),
             size,
             chart: None,
@@ -161,7 +163,9 @@ impl Summary {
         let steps = Steps::new(view.analysis, &view.recording.imports.spans);
         let path = path::path_of(view).ok();
         let title = self.command.clone();
-        self.chart = Some(Chart::new(view.analysis, title, &steps, path.as_ref()));
+        let fails = |step: &Step| self.failures.counts(step);
+        let chart = Chart::new(view.analysis, title, &steps, path.as_ref(), fails);
+        self.chart = Some(chart);
         self
     }
 
@@ -383,9 +387,9 @@ fn parts(analysis: &Analysis, path: &CriticalPath) -> Path {
     }
 }
 
-fn tests(steps: &Steps, recording: &Recording) -> TestCount {
+fn tests(steps: &Steps, recording: &Recording, fails: impl Fn(&Step) -> bool) -> TestCount {
     let unplaced = recording.imports.unplaced();
-    let tests = steps.tests().map(|(_, step)| step.failed());
+    let tests = steps.tests().map(|(_, step)| fails(step));
     tests.fold(unplaced, TestCount::and)
 }
 
@@ -412,8 +416,8 @@ fn slow(judged: &StepVerdicts<'_>) -> Vec<(String, String)> {
 }
 
 /// The longest steps, and the failed ones of the remaining steps. A step that takes nearly all of the time is replaced
-/// by the steps inside it, if these explain half of it and its failure.
-fn longest(wall: u64, list: &[Step]) -> Vec<TimedPart> {
+/// by the steps inside it, if these explain half of it and its failure. `fails` is whether a step failed and that counts.
+fn longest(wall: u64, list: &[Step], fails: impl Fn(&Step) -> bool) -> Vec<TimedPart> {
     let mut inside: HashMap<Option<usize>, Vec<(usize, &Step)>> = HashMap::new();
     for (at, step) in list
         .iter()
@@ -430,14 +434,14 @@ fn longest(wall: u64, list: &[Step]) -> Vec<TimedPart> {
     loop {
         by_length(&mut found);
         let others = found.split_off(MOST.min(found.len()));
-        failed.extend(others.into_iter().filter(|(_, step)| step.failed()));
+        failed.extend(others.into_iter().filter(|(_, step)| fails(step)));
         let Some((at, whole)) = found.first().copied() else {
             break;
         };
         let parts = inside.remove(&Some(at)).unwrap_or_default();
         let walls = parts.iter().map(|(_, step)| step.wall());
         let explained = walls.fold(0, u64::saturating_add);
-        let fails_itself = whole.failed() && !parts.iter().any(|(_, step)| step.failed());
+        let fails_itself = fails(whole) && !parts.iter().any(|(_, step)| fails(step));
         let is_most = whole.wall() >= wall / 5 * 4 && explained >= whole.wall().div_ceil(2);
         if parts.is_empty() || !is_most {
             break;
@@ -451,7 +455,7 @@ fn longest(wall: u64, list: &[Step]) -> Vec<TimedPart> {
     let shown = shown.map(|(_, step)| TimedPart {
         name: units::shorten(&step.name, NAME),
         ns: step.wall(),
-        failed: step.failed(),
+        failed: fails(step),
     });
     shown.collect()
 }
@@ -484,7 +488,7 @@ mod tests {
     }
 
     fn shown(list: &[Step]) -> Vec<String> {
-        longest(10_000_000_000, list)
+        longest(10_000_000_000, list, Step::failed)
             .iter()
             .map(TimedPart::words)
             .collect()

@@ -270,21 +270,13 @@ impl<'a> Chosen<'a> {
         columns
     }
 
-    /// Marks the steps as not failed whose processes failed without consequence, such as a probe of a build script. A
-    /// test has failed if its runner says so, however the process ended that ran it.
+    /// Marks the steps as not failed whose failures do not count.
     pub fn keep_failures_that_count(&self, columns: &mut Steps, failures: &Failures) {
-        let calm: BTreeSet<ProcessIx> = failures.calm.iter().copied().collect();
         for (at, failed) in self.rows.iter().zip(&mut columns.failed) {
             let step = self.judged.steps.list().get(*at);
-            *failed = step.is_some_and(|step| failure_counts(step, &calm)).into();
+            *failed = step.is_some_and(|step| failures.counts(step)).into();
         }
     }
-}
-
-/// Whether a step failed and that counts. The processes in `calm` failed without consequence.
-fn failure_counts(step: &Step, calm: &BTreeSet<ProcessIx>) -> bool {
-    let is_calm = step.process.is_some_and(|process| calm.contains(&process));
-    step.failed() && (step.result.is_some() || !is_calm)
 }
 
 #[cfg(test)]
@@ -330,23 +322,6 @@ mod tests {
             result: None,
             is_worker: false,
         }
-    }
-
-    /// A worker that its runner stopped failed without consequence, and its tests failed as the runner's report says.
-    #[test]
-    fn a_test_fails_by_its_own_result() {
-        let worker = ProcessIx(7);
-        let calm = BTreeSet::from([worker]);
-        let of_worker = |status: Option<u32>, result: Option<&str>| Step {
-            process: Some(worker),
-            status,
-            result: result.map(str::to_owned),
-            ..step(1_000)
-        };
-        assert!(failure_counts(&of_worker(None, Some("failed")), &calm));
-        assert!(!failure_counts(&of_worker(None, Some("passed")), &calm));
-        assert!(!failure_counts(&of_worker(Some(15), None), &calm));
-        assert!(failure_counts(&of_worker(Some(15), None), &BTreeSet::new()));
     }
 
     #[test]

@@ -5,17 +5,18 @@ use std::collections::HashMap;
 
 use serde_json::{json, Value};
 use tr_analyze::kinds::{ByKind, Kind};
-use tr_analyze::model::{Basis, Times};
+use tr_analyze::model::{Basis, ProcessIx, Times};
 
 use crate::encode::{self, ShownTimes, TimeColumn};
 use crate::output::Report;
 use tr_insight::exit;
+use tr_insight::failure::Failures;
 use tr_insight::parts::Part;
 use tr_insight::path;
 use tr_insight::query::Sort;
 use tr_insight::steps::times::{AllTimes, StepTimes};
 use tr_insight::steps::{Step, StepIx, Steps};
-use tr_insight::verdicts::{JudgedTimes, Verdict, Verdicts};
+use tr_insight::verdicts::{StepVerdicts, Verdict};
 use tr_insight::view::View;
 use tr_insight::{imports, kinds};
 use tr_programs::steps::StepKind;
@@ -52,9 +53,9 @@ const EACH_TEST: &[(&str, &str)] = &[
 
 pub struct StepsReport<'a> {
     view: View<'a>,
-    steps: Steps,
+    judged: StepVerdicts<'a>,
     times: AllTimes,
-    verdicts: Verdicts,
+    failures: Failures,
     /// For each step, whether the filters keep it or a step inside it.
     kept: Vec<bool>,
     /// For each step, the kept steps inside it, in order. `None` has the outermost steps.
@@ -64,17 +65,21 @@ pub struct StepsReport<'a> {
 impl<'a> StepsReport<'a> {
     pub fn new(view: &View<'a>) -> StepsReport<'a> {
         let analysis = view.analysis;
-        let steps = Steps::new(analysis, &view.recording.imports.spans);
+        let judged = StepVerdicts::new(view.recording);
         let path = path::path_of(view);
         let segments = path.map_or(Vec::new(), |path| path.segments);
-        let JudgedTimes { times, verdicts } = JudgedTimes::new(analysis, &steps, &segments, None);
+        // Before the failures: this finds the verdicts on the steps together with the steps' times.
+        let times = judged.times(&segments, None);
+        // Whether a failure counts does not depend on the choice of processes.
+        let everything: Vec<ProcessIx> = analysis.process_ids().collect();
+        let failures = Failures::new(view.recording, &everything, Some(&judged));
         let mut report = StepsReport {
             view: *view,
             kept: Vec::new(),
             inside: HashMap::new(),
-            verdicts,
-            steps,
+            judged,
             times,
+            failures,
         };
         report.keep();
         report.arrange();
@@ -82,8 +87,22 @@ impl<'a> StepsReport<'a> {
     }
 
     fn all(&self) -> impl Iterator<Item = (StepIx, &Step, &StepTimes)> {
-        let all = self.steps.list().iter().zip(&self.times.steps).enumerate();
+        let all = self
+            .steps()
+            .list()
+            .iter()
+            .zip(&self.times.steps)
+            .enumerate();
         all.map(|(at, (step, times))| (at, step, times))
+    }
+
+    fn steps(&self) -> &Steps {
+        &self.judged.steps
+    }
+
+    /// Whether a step failed and that counts.
+    fn failed(&self, step: &Step) -> bool {
+        self.failures.counts(step)
     }
 
     fn is_kept(&self, at: StepIx) -> bool {
@@ -95,20 +114,20 @@ impl<'a> StepsReport<'a> {
         // A step without a process has no part in a choice of processes.
         let everything = self.view.has_all() || ask.step.is_some();
         let is_chosen = self.view.is_chosen();
-        let named = ask.step.as_ref().map(|name| self.steps.are_named(name));
+        let named = ask.step.as_ref().map(|name| self.steps().are_named(name));
         let is_named = |at: StepIx, named: &[bool]| {
-            let mut around = self.steps.around(Some(at));
+            let mut around = self.steps().around(Some(at));
             around.any(|at| named.get(at) == Some(&true))
         };
         let wanted = |at: StepIx, step: &Step| {
             (everything || step.process.is_some_and(|ix| is_chosen[ix]))
                 && named.as_ref().is_none_or(|named| is_named(at, named))
                 && step.wall() >= ask.min
-                && (!ask.failed || step.failed())
+                && (!ask.failed || self.failed(step))
         };
-        let mut kept = vec![false; self.steps.list().len()];
+        let mut kept = vec![false; self.steps().list().len()];
         for (at, ..) in self.all().filter(|(at, step, _)| wanted(*at, step)) {
-            for around in self.steps.around(Some(at)) {
+            for around in self.steps().around(Some(at)) {
                 match kept.get_mut(around) {
                     Some(kept) if !*kept => *kept = true,
                     _ => break,
@@ -120,7 +139,7 @@ impl<'a> StepsReport<'a> {
 
     /// The figure of a step by which `--sort` sorts. The default is the wall time.
     fn key(&self, at: StepIx) -> u64 {
-        let Some((step, times)) = self.steps.list().get(at).zip(self.times.steps.get(at)) else {
+        let Some((step, times)) = self.steps().list().get(at).zip(self.times.steps.get(at)) else {
             return 0;
         };
         let of = times.times.unwrap_or_default();
@@ -161,7 +180,7 @@ impl<'a> StepsReport<'a> {
         let mut out = Vec::new();
         let mut open: Vec<StepIx> = self.inside(None).iter().rev().copied().collect();
         while let Some(at) = open.pop() {
-            let found = self.steps.list().get(at).zip(self.times.steps.get(at));
+            let found = self.steps().list().get(at).zip(self.times.steps.get(at));
             out.extend(found.map(|(step, times)| (at, step, times)));
             open.extend(self.inside(Some(at)).iter().rev());
         }
@@ -182,7 +201,7 @@ impl<'a> StepsReport<'a> {
         let mut shown = vec![false; self.kept.len()];
         let mut count = 0;
         for at in order {
-            let new = self.steps.around(Some(at));
+            let new = self.steps().around(Some(at));
             let new = new.take_while(|at| shown.get(*at) == Some(&false));
             let new: Vec<StepIx> = new.collect();
             if count + new.len() > most {
@@ -213,7 +232,7 @@ impl<'a> StepsReport<'a> {
                 }
                 StepItem::Inside(at, levels) => (at, levels),
             };
-            let found = at.and_then(|at| self.steps.list().get(at).zip(self.times.steps.get(at)));
+            let found = at.and_then(|at| self.steps().list().get(at).zip(self.times.steps.get(at)));
             out.extend(at.zip(found).map(|(at, (step, times))| {
                 let joints = levels.joints(room, style);
                 StepLine::of((at, step, times), joints)
@@ -265,7 +284,7 @@ impl<'a> StepsReport<'a> {
 
     /// Prints a sentence for each of the slowest tests that contain no other tests.
     fn slowest(&self, out: &mut Page, style: &Style) {
-        let tests = self.steps.tests().filter_map(|(at, step)| {
+        let tests = self.steps().tests().filter_map(|(at, step)| {
             let times = self.times.steps.get(at)?;
             let is_known = times.spent.is_some() || step.doubt.is_some();
             (self.is_kept(at) && is_known).then_some((at, step, times))
@@ -286,20 +305,21 @@ impl<'a> StepsReport<'a> {
             let wall = units::time(step.wall());
             let lead = " ".repeat(9_usize.saturating_sub(units::width(&wall)));
             let room = style.width.saturating_sub(units::width(&spent) + 14);
-            let failed = if step.failed() { " failed" } else { "" };
+            let failed = if self.failed(step) { " failed" } else { "" };
             let room = room.saturating_sub(failed.len()).max(20);
             let name = units::shorten(&step.name, room) + failed;
             let text = format!("{wall}  {name}: {spent}");
-            out.painted_sentence(Paint::bad_if(step.failed()), &lead, &text);
+            out.painted_sentence(Paint::bad_if(self.failed(step)), &lead, &text);
         }
     }
 
     /// Writes a sentence for each of the longest steps that failed or were slow while something delayed them.
     fn held(&self, out: &mut Page, style: &Style) {
         let told = self.all().filter(|(at, ..)| self.is_kept(*at));
-        let told = told.filter_map(|(at, step, _)| Some((at, step, self.verdicts.told(at)?)));
+        let told =
+            told.filter_map(|(at, step, _)| Some((at, step, self.judged.verdicts().told(at)?)));
         let mut told: Vec<_> = told.collect();
-        told.sort_by_key(|(at, step, _)| (Reverse(step.failed()), Reverse(step.wall()), *at));
+        told.sort_by_key(|(at, step, _)| (Reverse(self.failed(step)), Reverse(step.wall()), *at));
         if told.is_empty() {
             return;
         }
@@ -308,9 +328,9 @@ impl<'a> StepsReport<'a> {
         out.painted(Paint::Bold, &title.to_string());
         for (_, step, verdict) in told.into_iter().take(HELD) {
             let name = units::shorten(&step.name, style.width.max(40) / 2);
-            let failed = if step.failed() { " failed" } else { "" };
+            let failed = if self.failed(step) { " failed" } else { "" };
             let text = format!("{name}{failed}: {}", verdict.text());
-            out.wrapped(Paint::bad_if(step.failed()), "    ", &text);
+            out.wrapped(Paint::bad_if(self.failed(step)), "    ", &text);
         }
     }
 
@@ -400,7 +420,7 @@ impl<'a> StepsReport<'a> {
                 }
             })
             .paint(|line| match line.step {
-                Some((_, step, _)) => Paint::bad_if(step.failed()),
+                Some((_, step, _)) => Paint::bad_if(self.failed(step)),
                 None => Paint::Dim,
             })
     }
@@ -467,7 +487,7 @@ impl<'a> StepsReport<'a> {
 
     /// Adds the verdicts in JSON and CSV.
     fn judged<'t>(&'t self, table: Table<'t, StepLine<'t>>) -> Table<'t, StepLine<'t>> {
-        let of = |line: &StepLine<'_>| line.step.and_then(|(at, ..)| self.verdicts.of(at));
+        let of = |line: &StepLine<'_>| line.step.and_then(|(at, ..)| self.judged.verdicts().of(at));
         table
             .json_data("verdict", move |line| of(line).map(Verdict::json))
             .csv_data("verdict", move |line| of(line).map(Verdict::name))
@@ -587,7 +607,7 @@ fn short(kind: Kind) -> &'static str {
 impl Report for StepsReport<'_> {
     fn page(&self, style: &Style) -> Page {
         let mut out = Page::new();
-        if self.steps.list().is_empty() {
+        if self.steps().list().is_empty() {
             let none = format!(
                 "No steps: no program here is known as one, and no mark was set ({TR} mark)"
             );
@@ -609,7 +629,7 @@ impl Report for StepsReport<'_> {
     }
 
     fn warning(&self, _text: bool) -> Option<String> {
-        self.steps.warning()
+        self.steps().warning()
     }
 
     fn json(&self) -> Option<Value> {

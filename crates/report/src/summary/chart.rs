@@ -10,7 +10,7 @@ use tr_format::event::Ktime;
 use tr_insight::in_use::{cpus, memory};
 use tr_insight::memory::of_machine;
 use tr_insight::steps::times::AllTimes;
-use tr_insight::steps::Steps;
+use tr_insight::steps::{Step, Steps};
 use tr_text::{escape, units};
 
 /// The largest number of steps in a picture. A page has no room for more.
@@ -47,17 +47,18 @@ pub struct Chart {
 }
 
 impl Chart {
-    /// The pictures of an analysis with a timeline.
+    /// The pictures of an analysis with a timeline. `fails` is whether a step failed and that counts.
     pub fn new(
         analysis: &Analysis,
         title: String,
         steps: &Steps,
         path: Option<&CriticalPath>,
+        fails: impl Fn(&Step) -> bool,
     ) -> Chart {
         let whole_memory = of_machine(&analysis.meta).unwrap_or(0);
         Chart {
             title,
-            bars: bars(analysis, steps, path),
+            bars: bars(analysis, steps, path, fails),
             ms: analysis.wall() / 1_000_000,
             cpus: analysis.cpus_of_build(),
             in_use: cpus(analysis, POINTS),
@@ -122,7 +123,12 @@ impl Chart {
 
 /// The steps to draw, in the order of time: the failed steps, and the steps that have the longest time on the critical
 /// path in no step inside them.
-fn bars(analysis: &Analysis, steps: &Steps, path: Option<&CriticalPath>) -> Vec<Bar> {
+fn bars(
+    analysis: &Analysis,
+    steps: &Steps,
+    path: Option<&CriticalPath>,
+    fails: impl Fn(&Step) -> bool,
+) -> Vec<Bar> {
     let segments = path.map_or(&[][..], |path| &path.segments);
     let times = AllTimes::without_parts(analysis, steps, segments).steps;
     let list = steps.list();
@@ -148,7 +154,7 @@ fn bars(analysis: &Analysis, steps: &Steps, path: Option<&CriticalPath>) -> Vec<
     let mut drawn: Vec<_> = drawn
         .map(|(at, ((step, own), _))| (at, step, own))
         .collect();
-    drawn.sort_by_key(|(at, step, own)| (!step.failed(), Reverse(*own), Reverse(step.wall()), *at));
+    drawn.sort_by_key(|(at, step, own)| (!fails(step), Reverse(*own), Reverse(step.wall()), *at));
     drawn.truncate(STEPS);
     drawn.sort_by_key(|(at, step, _)| (step.from, *at));
     let since = |time: Ktime| time.since(analysis.start) / 1_000_000;
@@ -156,7 +162,7 @@ fn bars(analysis: &Analysis, steps: &Steps, path: Option<&CriticalPath>) -> Vec<
         name: units::shorten(&step.name, NAME),
         from: since(step.from),
         to: since(step.to),
-        failed: step.failed(),
+        failed: fails(step),
         is_on_path: own > 0,
     });
     bars.collect()
