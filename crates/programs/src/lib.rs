@@ -8,6 +8,7 @@ pub mod checks;
 pub mod command_line;
 pub mod compilation;
 pub mod job_tools;
+pub mod outline;
 pub mod own;
 pub mod recipes;
 pub mod rules;

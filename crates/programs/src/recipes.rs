@@ -4,6 +4,7 @@
 //! equal names.
 
 use crate::command_line;
+use crate::outline::{Outline, Word};
 use crate::rules;
 use crate::words::{has, is_assignment, relative};
 use tr_text::{escape, units};
@@ -77,101 +78,24 @@ fn of_command(command: &Command) -> String {
     )
 }
 
-/// A shell's script that is read byte by byte, and what was read of it so far.
-#[derive(Default)]
-struct Reader {
-    commands: Vec<Command>,
-    now: Command,
-    word: Vec<u8>,
-    /// Whether a word has begun: `''` is a word without bytes.
-    in_word: bool,
-    /// Whether the next word is the file of a redirection, and whether that is an output.
-    redirects: Option<bool>,
-}
-
-impl Reader {
-    fn end_word(&mut self) {
-        if !std::mem::take(&mut self.in_word) {
-            return;
-        }
-        let word = std::mem::take(&mut self.word);
-        match self.redirects.take() {
-            Some(true) => self.now.output = self.now.output.take().or(Some(word)),
-            Some(false) => {}
-            None if self.now.words.is_empty() && (has(BEFORE, &word) || is_assignment(&word)) => {}
-            None => self.now.words.push(word),
-        }
-    }
-
-    fn end_command(&mut self) {
-        self.end_word();
-        self.redirects = None;
-        let command = std::mem::take(&mut self.now);
-        if command != Command::default() {
-            self.commands.push(command);
-        }
-    }
-
-    fn push(&mut self, byte: u8) {
-        self.in_word = true;
-        self.word.push(byte);
-    }
-}
-
-/// The commands in a shell's script. Text between quotes and inside of `$(…)` is not examined.
+/// The commands in a shell's script. Commands inside of `$(…)` are not examined.
 fn commands(script: &[u8]) -> Vec<Command> {
-    let mut reader = Reader::default();
-    let mut bytes = script.iter().copied().peekable();
-    let mut quote = None;
-    let mut substitutions = 0;
-    while let Some(byte) = bytes.next() {
-        if reader.commands.len() >= MOST {
-            break;
-        }
-        match (byte, quote) {
-            (b'\\', None | Some(b'"' | b'`')) => match bytes.next() {
-                Some(b'\n') | None => {}
-                Some(next) => reader.push(next),
-            },
-            (b'\'' | b'"' | b'`', None) => {
-                quote = Some(byte);
-                reader.in_word = true;
-            }
-            (_, Some(end)) if byte == end => quote = None,
-            (_, Some(_)) => reader.push(byte),
-            (b'(', None) if substitutions > 0 || reader.word.ends_with(b"$") => {
-                substitutions += 1;
-                reader.push(byte);
-            }
-            (b')', None) if substitutions > 0 => {
-                substitutions -= 1;
-                reader.push(byte);
-            }
-            (_, None) if substitutions > 0 => reader.push(byte),
-            (b'>' | b'<', None) => {
-                // The number of a file before it is no word.
-                if reader.word.iter().all(u8::is_ascii_digit) {
-                    reader.word.clear();
-                    reader.in_word = false;
-                }
-                reader.end_word();
-                reader.redirects = Some(byte == b'>');
-                while bytes.next_if(|next| b">|<".contains(next)).is_some() {}
-                if bytes.next_if_eq(&b'&').is_some() {
-                    // The number of another file: `2>&1`.
-                    reader.redirects = Some(false);
-                }
-            }
-            (b'#', None) if !reader.in_word => {
-                while bytes.next_if(|next| *next != b'\n').is_some() {}
-            }
-            (b';' | b'&' | b'|' | b'\n' | b'(' | b')', None) => reader.end_command(),
-            (b' ' | b'\t', None) => reader.end_word(),
-            (_, None) => reader.push(byte),
-        }
-    }
-    reader.end_command();
-    reader.commands
+    let outline = Outline::read(script);
+    let is_before = |word: &&Word| has(BEFORE, &word.text);
+    let simple = outline.in_order().into_iter().take(MOST);
+    let simple = simple.map(|command| Command {
+        words: command
+            .words
+            .iter()
+            .skip_while(is_before)
+            .skip_while(|word| is_assignment(&word.text))
+            .map(|word| word.text.clone())
+            .collect(),
+        output: command.output.clone(),
+    });
+    simple
+        .filter(|command| *command != Command::default())
+        .collect()
 }
 
 #[cfg(test)]

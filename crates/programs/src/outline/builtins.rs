@@ -1,0 +1,66 @@
+//! The builtins of sh, dash and bash, by how they can fail.
+
+use super::Word;
+use crate::words::has;
+
+/// How a builtin can fail.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Builtin {
+    Succeeds,
+    /// It fails with 1, or with 2 after an error.
+    Fails,
+    /// It always fails with 1.
+    False,
+    /// It looks for a program, and fails with 1 or 127.
+    Finds,
+    /// It fails with any status, such as that of another process.
+    Any,
+}
+
+/// The builtins that do not fail unless they are called wrongly, separated by spaces.
+const SUCCEED: &str =
+    ": alias break continue declare disown echo exec exit export local printf pwd readonly return \
+                       set shift shopt times trap true typeset umask unalias unset";
+
+/// The builtins that can fail, separated by spaces.
+const FAIL: &str =
+    "(( [ [[ bg cd fg getopts hash jobs kill let mapfile popd pushd read readarray test ulimit";
+
+/// The other builtins, separated by spaces.
+const OTHERS: &str = ". builtin command eval false source type wait";
+
+/// The builtins that test a condition, separated by spaces.
+const TESTS: &str = "(( [ [[ let test";
+
+pub(super) fn is_builtin(name: &[u8]) -> bool {
+    has(SUCCEED, name) || has(FAIL, name) || has(OTHERS, name)
+}
+
+/// How a builtin with these arguments can fail.
+pub(super) fn of(name: &[u8], _arguments: &[Word]) -> Builtin {
+    match name {
+        b"false" => Builtin::False,
+        b"command" | b"type" | b"hash" => Builtin::Finds,
+        _ if has(SUCCEED, name) => Builtin::Succeeds,
+        _ if has(FAIL, name) => Builtin::Fails,
+        _ => Builtin::Any,
+    }
+}
+
+/// Whether a builtin only tests a condition.
+pub(super) fn is_test(name: &[u8]) -> bool {
+    has(TESTS, name)
+}
+
+impl Builtin {
+    /// Whether the builtin can fail with a status.
+    pub(super) fn fails_with(self, status: u32) -> bool {
+        match self {
+            Builtin::Succeeds => false,
+            Builtin::False => status == 1,
+            Builtin::Fails => matches!(status, 1 | 2),
+            Builtin::Finds => matches!(status, 1 | 2 | 127),
+            Builtin::Any => status != 0,
+        }
+    }
+}

@@ -1,0 +1,920 @@
+//! The ways that a shell can take through a script, as a graph.
+//!
+//! The graph has more ways than a shell: it knows no values of variables. A fact that holds on all ways of the graph
+//! holds for the shell.
+
+use std::rc::Rc;
+
+use super::builtins::{self, Builtin};
+use super::{
+    Arm, Command, CommandIx, Expansion, Link, Options, Outline, Setting, Substitution, Tree, Word,
+};
+use crate::words::is_assignment;
+
+/// The largest number of nodes of a graph.
+const MOST: usize = 30_000;
+
+/// The largest number of bytes of words in which arguments of functions are replaced.
+const REPLACED: usize = 1 << 20;
+
+/// The largest number of functions that call each other.
+const CALLS: usize = 8;
+
+/// The largest number of commands that one pipe connects.
+pub(super) const MEMBERS: usize = 16;
+
+pub(super) type NodeIx = usize;
+
+/// A point of a way, or a command that the shell executes there.
+#[derive(Clone, Debug)]
+pub(super) struct Node {
+    pub(super) what: What,
+    pub(super) command: Option<CommandIx>,
+    /// The node after the command's success and the node after its failure.
+    pub(super) ends: Ends,
+    /// The node that all ways to the command have passed since the condition under which it runs was tested.
+    pub(super) guard: Option<NodeIx>,
+    /// Whether the node belongs to a trap.
+    pub(super) is_of_trap: bool,
+}
+
+/// The nodes at which the ways go on after a command succeeded or failed.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Ends {
+    pub(super) ok: NodeIx,
+    pub(super) failed: NodeIx,
+}
+
+/// What happens at a node.
+#[derive(Clone, Debug)]
+pub(super) enum What {
+    /// Nothing; the ways go on at other nodes.
+    Join(Vec<NodeIx>),
+    /// The shell starts one process.
+    Start(Member),
+    /// The shell starts a process that it does not wait for.
+    Beside(Member),
+    Pipe {
+        members: Vec<Member>,
+        pipefail: Setting,
+    },
+    /// A builtin, which succeeds or fails.
+    Builtin(Builtin),
+    /// The command could not be started, or a file could not be opened for it.
+    NotStarted,
+    /// The shell ends because a variable is not set.
+    Unset,
+    /// Variables are set. The exit status remains.
+    Assign,
+    /// The exit status becomes this number.
+    Status(u32),
+    /// The exit status becomes 0 because the last command failed, or 1 because it succeeded (`!`).
+    Not(u32),
+    /// The exit status becomes the value of a variable, or is not known.
+    Value(Option<Vec<u8>>),
+    /// Anything may happen.
+    Wild,
+    /// The shell ends with the last exit status, apart from its traps.
+    End,
+    /// The shell has ended with the status that it had at [`What::End`].
+    Ended,
+    /// A trap has ended the shell with the last status.
+    EndedByTrap,
+}
+
+/// A process that the shell starts.
+#[derive(Clone, Debug)]
+pub(super) enum Member {
+    /// A program with these words.
+    Program(CommandIx, Option<Rc<Vec<Word>>>),
+    /// Commands in a process of their own.
+    Forked(Rc<Tree>, Options),
+}
+
+/// The graph of a script.
+#[derive(Debug)]
+pub(super) struct Graph {
+    pub(super) nodes: Vec<Node>,
+    pub(super) end: NodeIx,
+}
+
+/// The ways through commands of a script that begin with these options. `None` if there are too many of them.
+pub(super) fn graph(outline: &Outline, tree: &Tree, options: Options) -> Option<Graph> {
+    let mut builder = Builder {
+        outline,
+        nodes: Vec::new(),
+        options,
+        guard: None,
+        loops: Vec::new(),
+        calls: Vec::new(),
+        is_of_trap: false,
+        replaced: 0,
+        end: 0,
+        ended: 0,
+        ended_by_trap: 0,
+    };
+    let start = builder.label();
+    builder.end = builder.node(What::End, None);
+    builder.ended = builder.node(What::Ended, None);
+    builder.ended_by_trap = builder.node(What::EndedByTrap, None);
+    let ends = builder.build(tree, start);
+    builder.edge(ends.ok, builder.end);
+    builder.edge(ends.failed, builder.end);
+    let after = builder.label();
+    builder.leads(builder.end, after);
+    builder.edge(after, builder.ended);
+    builder.traps(after);
+    (builder.nodes.len() < MOST && builder.replaced < REPLACED).then_some(Graph {
+        nodes: builder.nodes,
+        end: builder.end,
+    })
+}
+
+/// A function that is being called.
+struct Call<'a> {
+    name: &'a [u8],
+    arguments: Option<Vec<Word>>,
+    ends: Ends,
+}
+
+struct Builder<'a> {
+    outline: &'a Outline,
+    nodes: Vec<Node>,
+    options: Options,
+    guard: Option<NodeIx>,
+    /// The nodes of `break` and `continue`.
+    loops: Vec<(NodeIx, NodeIx)>,
+    calls: Vec<Call<'a>>,
+    is_of_trap: bool,
+    replaced: usize,
+    end: NodeIx,
+    ended: NodeIx,
+    ended_by_trap: NodeIx,
+}
+
+impl<'a> Builder<'a> {
+    fn node(&mut self, what: What, command: Option<CommandIx>) -> NodeIx {
+        self.nodes.push(Node {
+            what,
+            command,
+            ends: Ends::default(),
+            guard: self.guard,
+            is_of_trap: self.is_of_trap,
+        });
+        self.nodes.len() - 1
+    }
+
+    fn label(&mut self) -> NodeIx {
+        self.node(What::Join(Vec::new()), None)
+    }
+
+    fn edge(&mut self, from: NodeIx, to: NodeIx) {
+        if let Some(Node {
+            what: What::Join(next),
+            ..
+        }) = self.nodes.get_mut(from)
+        {
+            next.push(to);
+        }
+    }
+
+    /// Sets the one node that follows another one.
+    fn leads(&mut self, from: NodeIx, to: NodeIx) {
+        if let Some(node) = self.nodes.get_mut(from) {
+            node.ends = Ends { ok: to, failed: to };
+        }
+    }
+
+    fn join(&mut self, ends: Ends) -> NodeIx {
+        let label = self.label();
+        self.edge(ends.ok, label);
+        self.edge(ends.failed, label);
+        label
+    }
+
+    /// Adds a command after a node.
+    fn action(&mut self, from: NodeIx, what: What, command: Option<CommandIx>) -> Ends {
+        let node = self.node(what, command);
+        self.edge(from, node);
+        let ends = Ends {
+            ok: self.label(),
+            failed: self.label(),
+        };
+        if let Some(node) = self.nodes.get_mut(node) {
+            node.ends = ends;
+        }
+        ends
+    }
+
+    fn status(&mut self, from: NodeIx, status: u32) -> Ends {
+        self.action(from, What::Status(status), None)
+    }
+
+    /// The ends of a command whose failure ends a shell that has `set -e`.
+    fn fatal(&mut self, mut ends: Ends) -> Ends {
+        if self.options.tested || self.options.errexit == Setting::Off {
+            return ends;
+        }
+        let end = if self.is_of_trap {
+            self.ended_by_trap
+        } else {
+            self.end
+        };
+        self.edge(ends.failed, end);
+        if self.options.errexit == Setting::On && !self.is_of_trap {
+            ends.failed = self.label();
+        }
+        ends
+    }
+
+    fn tested<T>(&mut self, build: impl FnOnce(&mut Self) -> T) -> T {
+        let before = std::mem::replace(&mut self.options.tested, true);
+        let built = build(self);
+        self.options.tested = before;
+        built
+    }
+
+    /// Adds commands that run under a condition.
+    fn guarded(&mut self, guard: NodeIx, tree: &'a Tree) -> Ends {
+        let before = self.guard.replace(guard);
+        let ends = self.build(tree, guard);
+        self.guard = before;
+        ends
+    }
+
+    fn is_full(&self) -> bool {
+        self.nodes.len() >= MOST || self.replaced >= REPLACED
+    }
+
+    fn build(&mut self, tree: &'a Tree, from: NodeIx) -> Ends {
+        if self.is_full() {
+            return Ends {
+                ok: from,
+                failed: from,
+            };
+        }
+        match tree {
+            Tree::Simple(ix) => self.simple(*ix, from),
+            Tree::List(all) => self.list(all, from),
+            Tree::Chain(all) => self.chain(all, from),
+            Tree::Pipe { members, negated } => self.pipe(members, *negated, from),
+            Tree::Background(body) => {
+                let member = self.member(body);
+                let ends = self.action(from, What::Beside(member), command_of(body));
+                self.status(ends.ok, 0)
+            }
+            Tree::If { arms, otherwise } => self.conditions(arms, otherwise.as_deref(), from),
+            Tree::Loop { until, arm } => self.repeated(*until, arm, from),
+            Tree::For { words, body } => self.each(*words, body, from),
+            Tree::Case {
+                word,
+                arms,
+                has_default,
+            } => {
+                let at = self.substitutions(*word, from).0;
+                let options = self.options;
+                let mut all = self.options;
+                let ends = Ends {
+                    ok: self.label(),
+                    failed: self.label(),
+                };
+                for arm in arms {
+                    self.options = options;
+                    let arm = self.build(arm, at);
+                    self.edge(arm.ok, ends.ok);
+                    self.edge(arm.failed, ends.failed);
+                    all.merge(self.options);
+                }
+                self.options = all;
+                if !has_default {
+                    let none = self.status(at, 0);
+                    self.edge(none.ok, ends.ok);
+                }
+                ends
+            }
+            Tree::Subshell(body) => {
+                let member = self.member(body);
+                let ends = self.action(from, What::Start(member), command_of(body));
+                self.fatal(ends)
+            }
+            Tree::Redirected { words, body } => {
+                let at = self.substitutions(*words, from).0;
+                let opens = self.command(*words).is_some_and(|command| command.opens);
+                if !opens {
+                    return self.build(body, at);
+                }
+                let not = self.action(at, What::NotStarted, Some(*words));
+                let not = self.fatal(not);
+                let ends = self.build(body, at);
+                self.edge(not.failed, ends.failed);
+                ends
+            }
+            Tree::Function(_) => self.status(from, 0),
+        }
+    }
+
+    fn list(&mut self, all: &'a [Tree], from: NodeIx) -> Ends {
+        let mut ends: Option<Ends> = None;
+        for tree in all {
+            let at = match ends {
+                Some(before) => self.join(before),
+                None => from,
+            };
+            ends = Some(self.build(tree, at));
+        }
+        match ends {
+            Some(ends) => ends,
+            None => self.status(from, 0),
+        }
+    }
+
+    fn chain(&mut self, all: &'a [(Link, Tree)], from: NodeIx) -> Ends {
+        let mut ends: Option<Ends> = None;
+        for (at, (link, tree)) in all.iter().enumerate() {
+            let is_last = at + 1 == all.len();
+            let before = ends;
+            let build = |builder: &mut Self| match before {
+                None => builder.build(tree, from),
+                Some(before) => {
+                    let guard = match link {
+                        Link::And => before.ok,
+                        Link::Or => before.failed,
+                    };
+                    builder.guarded(guard, tree)
+                }
+            };
+            let now = if is_last {
+                build(self)
+            } else {
+                self.tested(build)
+            };
+            let Some(before) = before else {
+                ends = Some(now);
+                continue;
+            };
+            ends = Some(match link {
+                Link::And => Ends {
+                    ok: now.ok,
+                    failed: self.join(Ends {
+                        ok: before.failed,
+                        failed: now.failed,
+                    }),
+                },
+                Link::Or => Ends {
+                    ok: self.join(Ends {
+                        ok: before.ok,
+                        failed: now.ok,
+                    }),
+                    failed: now.failed,
+                },
+            });
+        }
+        ends.unwrap_or(Ends {
+            ok: from,
+            failed: from,
+        })
+    }
+
+    fn pipe(&mut self, members: &'a [Rc<Tree>], negated: bool, from: NodeIx) -> Ends {
+        let ends = match members {
+            [only] if negated => self.tested(|builder| builder.build(only, from)),
+            _ if members.len() > MEMBERS => {
+                let ends = self.action(from, What::Wild, None);
+                self.edge(ends.ok, self.end);
+                ends
+            }
+            _ => {
+                let options = Options {
+                    tested: self.options.tested || negated,
+                    ..self.options
+                };
+                let command = members.last().and_then(|last| command_of(last));
+                let members = members.iter();
+                let members = members
+                    .map(|tree| self.member_with(tree, options))
+                    .collect();
+                let pipefail = self.options.pipefail;
+                let ends = self.action(from, What::Pipe { members, pipefail }, command);
+                if negated {
+                    ends
+                } else {
+                    self.fatal(ends)
+                }
+            }
+        };
+        if !negated {
+            return ends;
+        }
+        let (failed, ok) = (
+            self.action(ends.ok, What::Not(1), None),
+            self.action(ends.failed, What::Not(0), None),
+        );
+        Ends {
+            ok: ok.ok,
+            failed: failed.failed,
+        }
+    }
+
+    fn conditions(&mut self, arms: &'a [Arm], otherwise: Option<&'a Tree>, from: NodeIx) -> Ends {
+        let ends = Ends {
+            ok: self.label(),
+            failed: self.label(),
+        };
+        let mut from = from;
+        let mut guard = self.guard;
+        let mut merged: Option<Options> = None;
+        let before = self.guard;
+        for arm in arms {
+            self.guard = guard;
+            let condition = self.tested(|builder| builder.build(&arm.condition, from));
+            let options = self.options;
+            let body = self.guarded(condition.ok, &arm.body);
+            self.edge(body.ok, ends.ok);
+            self.edge(body.failed, ends.failed);
+            merge(&mut merged, self.options);
+            self.options = options;
+            from = condition.failed;
+            guard = Some(condition.failed);
+        }
+        self.guard = guard;
+        let rest = match otherwise {
+            Some(otherwise) => self.build(otherwise, from),
+            None => self.status(from, 0),
+        };
+        self.guard = before;
+        self.edge(rest.ok, ends.ok);
+        self.edge(rest.failed, ends.failed);
+        merge(&mut merged, self.options);
+        self.options = merged.unwrap_or(self.options);
+        ends
+    }
+
+    fn repeated(&mut self, until: bool, arm: &'a Arm, from: NodeIx) -> Ends {
+        let start = self.label();
+        self.edge(from, start);
+        let options = self.options;
+        let condition = self.tested(|builder| builder.build(&arm.condition, start));
+        let (inside, leave) = if until {
+            (condition.failed, condition.ok)
+        } else {
+            (condition.ok, condition.failed)
+        };
+        let left = self.label();
+        self.loops.push((left, start));
+        let body = self.guarded(inside, &arm.body);
+        self.loops.pop();
+        self.edge(body.ok, start);
+        self.edge(body.failed, start);
+        self.options.merge(options);
+        // The status of the loop is that of its last round.
+        let ends = self.action(leave, What::Value(None), None);
+        self.edge(left, ends.ok);
+        ends
+    }
+
+    fn each(&mut self, words: CommandIx, body: &'a Tree, from: NodeIx) -> Ends {
+        let from = self.substitutions(words, from).0;
+        let start = self.label();
+        self.edge(from, start);
+        let none = self.status(from, 0);
+        let next = self.label();
+        let options = self.options;
+        self.loops.push((none.ok, next));
+        let body = self.build(body, start);
+        self.loops.pop();
+        self.options.merge(options);
+        self.edge(next, none.ok);
+        self.edge(next, start);
+        self.edge(body.ok, start);
+        self.edge(body.failed, start);
+        Ends {
+            ok: self.join(Ends {
+                ok: none.ok,
+                failed: body.ok,
+            }),
+            failed: body.failed,
+        }
+    }
+
+    fn command(&self, ix: CommandIx) -> Option<&'a Command> {
+        self.outline.commands.get(ix)
+    }
+
+    fn member(&self, tree: &Rc<Tree>) -> Member {
+        self.member_with(tree, self.options)
+    }
+
+    fn member_with(&self, tree: &Rc<Tree>, options: Options) -> Member {
+        if let Tree::Simple(ix) = **tree {
+            if self
+                .command(ix)
+                .is_some_and(|command| self.is_program(command))
+            {
+                return Member::Program(ix, None);
+            }
+        }
+        Member::Forked(tree.clone(), options)
+    }
+
+    /// Whether a command surely starts a program.
+    fn is_program(&self, command: &Command) -> bool {
+        let first = command.words.first().and_then(Word::literal);
+        first.is_some_and(|name| !builtins::is_builtin(name) && self.function(name).is_none())
+    }
+
+    /// The first function with a name, and whether it is the only one.
+    fn function(&self, name: &[u8]) -> Option<(&'a super::Function, bool)> {
+        let mut all = self.outline.functions.iter();
+        let first = all.find(|function| function.name == name)?;
+        Some((first, all.all(|function| function.name != name)))
+    }
+
+    /// Adds the commands that expand the words of a command. Also returns the ends of the last one.
+    fn substitutions(&mut self, ix: CommandIx, from: NodeIx) -> (NodeIx, Option<Ends>) {
+        let Some(command) = self.command(ix) else {
+            return (from, None);
+        };
+        let (mut at, mut last) = (from, None);
+        for Substitution {
+            body,
+            is_beside,
+            may_be_left_out,
+        } in &command.substitutions
+        {
+            let mut options = self.options;
+            if options.is_bash {
+                options.errexit = Setting::Off;
+            }
+            let member = self.member_with(body, options);
+            let command = command_of(body);
+            let what = if *is_beside {
+                What::Beside(member)
+            } else {
+                What::Start(member)
+            };
+            let ends = self.action(at, what, command);
+            let next = self.join(ends);
+            // bash reads `$(< file)` itself.
+            let reads = command.and_then(|ix| self.command(ix));
+            let reads = reads.is_some_and(|command| command.words.is_empty());
+            if *may_be_left_out || reads {
+                let without = self.status(at, 0);
+                self.edge(without.ok, ends.ok);
+            }
+            at = next;
+            last = Some(ends).filter(|_| !is_beside).or(last);
+        }
+        (at, last)
+    }
+
+    fn simple(&mut self, ix: CommandIx, from: NodeIx) -> Ends {
+        let Some(command) = self.command(ix) else {
+            return self.status(from, 0);
+        };
+        let (mut at, last) = self.substitutions(ix, from);
+        let expands = |word: &Word| word.expansion != Expansion::None;
+        let may_be_unset = self.options.nounset != Setting::Off
+            && (command.words.iter().any(expands)
+                || command.assignments.iter().any(|set| expands(&set.value)));
+        if command.insists || may_be_unset {
+            let unset = self.action(at, What::Unset, Some(ix));
+            self.edge(unset.failed, self.end);
+        }
+        if command.words.is_empty() {
+            return self.assignments(ix, command, at, last);
+        }
+        if !command.assignments.is_empty() {
+            at = self.action(at, What::Assign, Some(ix)).ok;
+        }
+        let words = self.resolved(&command.words);
+        let is_changed = words.is_some();
+        let words = words.unwrap_or_else(|| command.words.clone());
+        self.replaced += words.len();
+        let mut rest = words.as_slice();
+        let mut skips_functions = false;
+        while let Some((first, after)) = rest.split_first() {
+            let asks = after
+                .first()
+                .is_some_and(|word| word.text.starts_with(b"-"));
+            if matches!(first.literal(), Some(b"command" | b"builtin")) && !asks {
+                rest = after;
+                skips_functions = true;
+            } else {
+                break;
+            }
+        }
+        let Some((first, arguments)) = rest.split_first() else {
+            return self.status(at, 0);
+        };
+        let Some(name) = first.literal() else {
+            return self.unknown_command(ix, command, at, skips_functions);
+        };
+        let function = self.function(name).filter(|_| !skips_functions);
+        if let Some((function, is_only)) = function {
+            let ends = self.call(function, is_only, arguments, ix, at);
+            let ends = self.opened(ix, command, at, ends);
+            return self.fatal(ends);
+        }
+        if builtins::is_builtin(name) {
+            let ends = self.builtin(name, arguments, ix, at);
+            let ends = self.opened(ix, command, at, ends);
+            return self.fatal(ends);
+        }
+        let words = (is_changed || skips_functions).then(|| Rc::new(rest.to_vec()));
+        let ends = self.action(at, What::Start(Member::Program(ix, words)), Some(ix));
+        let not = self.action(at, What::NotStarted, Some(ix));
+        self.edge(not.failed, ends.failed);
+        self.fatal(ends)
+    }
+
+    /// Adds the way on which a file could not be opened.
+    fn opened(&mut self, ix: CommandIx, command: &Command, at: NodeIx, ends: Ends) -> Ends {
+        if command.opens {
+            let not = self.action(at, What::NotStarted, Some(ix));
+            self.edge(not.failed, ends.failed);
+        }
+        ends
+    }
+
+    fn assignments(
+        &mut self,
+        ix: CommandIx,
+        command: &Command,
+        at: NodeIx,
+        last: Option<Ends>,
+    ) -> Ends {
+        if command.assignments.is_empty() {
+            let ends = self.status(at, 0);
+            let ends = self.opened(ix, command, at, ends);
+            return self.fatal(ends);
+        }
+        let Some(last) = last else {
+            // `$?` is still that of the command before.
+            let set = self.action(at, What::Assign, Some(ix));
+            return self.status(set.ok, 0);
+        };
+        let ends = Ends {
+            ok: self.action(last.ok, What::Assign, Some(ix)).ok,
+            failed: self.action(last.failed, What::Assign, Some(ix)).ok,
+        };
+        self.fatal(ends)
+    }
+
+    /// A command whose name an expansion gives.
+    fn unknown_command(
+        &mut self,
+        ix: CommandIx,
+        command: &Command,
+        at: NodeIx,
+        skips_functions: bool,
+    ) -> Ends {
+        let ends = self.action(at, What::Start(Member::Program(ix, None)), Some(ix));
+        let builtin = self.action(at, What::Builtin(Builtin::Any), Some(ix));
+        self.edge(builtin.ok, ends.ok);
+        self.edge(builtin.failed, ends.failed);
+        if !self.outline.functions.is_empty() && !skips_functions {
+            let wild = self.action(at, What::Wild, Some(ix));
+            self.edge(wild.ok, ends.ok);
+            self.edge(wild.failed, ends.failed);
+            self.edge(wild.failed, self.end);
+        }
+        let ends = self.opened(ix, command, at, ends);
+        self.fatal(ends)
+    }
+
+    /// The words of a command with the arguments of the function that is called, if they are known and differ.
+    fn resolved(&mut self, words: &[Word]) -> Option<Vec<Word>> {
+        let arguments = self.calls.last()?.arguments.as_ref()?;
+        let number = |word: &Word| {
+            let name = word.variable()?;
+            let number = std::str::from_utf8(name).ok()?.parse::<usize>().ok()?;
+            (number > 0).then(|| number - 1)
+        };
+        let is_replaced = |word: &Word| {
+            let is_known = |at| arguments.get(at).is_some();
+            word.expansion == Expansion::Arguments && word.text.len() <= b"${@}".len()
+                || number(word).is_some_and(is_known)
+        };
+        if !words.iter().any(is_replaced) {
+            return None;
+        }
+        let mut all = Vec::new();
+        for word in words {
+            let place = number(word);
+            match place.and_then(|place| arguments.get(place)) {
+                Some(argument) if is_replaced(word) => all.push(argument.clone()),
+                _ if is_replaced(word) => all.extend(arguments.iter().cloned()),
+                _ => all.push(word.clone()),
+            }
+        }
+        self.replaced += all.iter().map(|word| word.text.len() + 1).sum::<usize>();
+        Some(all)
+    }
+
+    fn call(
+        &mut self,
+        function: &'a super::Function,
+        is_only: bool,
+        arguments: &[Word],
+        ix: CommandIx,
+        at: NodeIx,
+    ) -> Ends {
+        let is_recursive = self.calls.iter().any(|call| call.name == function.name);
+        if !is_only || is_recursive || self.calls.len() >= CALLS || self.is_full() {
+            let ends = self.action(at, What::Wild, Some(ix));
+            self.edge(ends.failed, self.end);
+            return ends;
+        }
+        let is_many = |word: &Word| word.is_many();
+        let ends = Ends {
+            ok: self.label(),
+            failed: self.label(),
+        };
+        self.calls.push(Call {
+            name: &function.name,
+            arguments: (!arguments.iter().any(is_many)).then(|| arguments.to_vec()),
+            ends,
+        });
+        let loops = std::mem::take(&mut self.loops);
+        let body = self.build(&function.body, at);
+        self.loops = loops;
+        self.calls.pop();
+        self.edge(body.ok, ends.ok);
+        self.edge(body.failed, ends.failed);
+        ends
+    }
+
+    /// A node that no way reaches, for the ways after a command that does not end.
+    fn nowhere(&mut self) -> Ends {
+        Ends {
+            ok: self.label(),
+            failed: self.label(),
+        }
+    }
+
+    fn builtin(&mut self, name: &[u8], arguments: &[Word], ix: CommandIx, at: NodeIx) -> Ends {
+        match name {
+            b"exit" => {
+                // Without a number, or with one that was kept before, a trap changes nothing.
+                let has_number = arguments.first().is_some_and(|word| number(word).is_some());
+                let end = match (self.is_of_trap, has_number) {
+                    (false, _) => self.end,
+                    (true, true) => self.ended_by_trap,
+                    (true, false) => self.ended,
+                };
+                self.gives(
+                    arguments,
+                    ix,
+                    at,
+                    Ends {
+                        ok: end,
+                        failed: end,
+                    },
+                )
+            }
+            b"return" => {
+                let ends = self.calls.last().map(|call| call.ends);
+                let end = self.end;
+                let ends = ends.unwrap_or(Ends {
+                    ok: end,
+                    failed: end,
+                });
+                self.gives(arguments, ix, at, ends)
+            }
+            b"break" | b"continue" => {
+                let number = arguments.first().and_then(number).unwrap_or(1).max(1);
+                let place = self.loops.len().checked_sub(number as usize);
+                let target = place.and_then(|place| self.loops.get(place)).copied();
+                let Some((leave, again)) = target else {
+                    return self.status(at, 0);
+                };
+                let from = self.status(at, 0);
+                self.edge(from.ok, if name == b"break" { leave } else { again });
+                self.nowhere()
+            }
+            b"exec" => {
+                if arguments.is_empty() {
+                    return self.status(at, 0);
+                }
+                let not = self.action(at, What::NotStarted, Some(ix));
+                self.edge(not.failed, self.end);
+                self.nowhere()
+            }
+            b"set" => {
+                self.options.set(arguments);
+                self.status(at, 0)
+            }
+            b"shift" => {
+                let number = arguments.first().map_or(Some(1), number);
+                let is_in_a_loop = !self.loops.is_empty();
+                if let Some(call) = self.calls.last_mut() {
+                    let known = number.filter(|_| !is_in_a_loop);
+                    let all = call.arguments.take();
+                    call.arguments =
+                        known.and_then(|number| Some(all?.get(number as usize..)?.to_vec()));
+                }
+                self.status(at, 0)
+            }
+            b"eval" | b"." | b"source" => {
+                let ends = self.action(at, What::Wild, Some(ix));
+                self.edge(ends.failed, self.end);
+                ends
+            }
+            b"local" | b"export" | b"declare" | b"typeset" | b"readonly" => {
+                let set = self.action(at, What::Assign, Some(ix));
+                self.status(set.ok, 0)
+            }
+            _ => match builtins::of(name, arguments) {
+                Builtin::Succeeds => self.status(at, 0),
+                builtin => self.action(at, What::Builtin(builtin), Some(ix)),
+            },
+        }
+    }
+
+    /// Adds the setting of a status by `exit` or `return`, after which the ways go on at `ends`.
+    fn gives(&mut self, arguments: &[Word], ix: CommandIx, at: NodeIx, ends: Ends) -> Ends {
+        let argument = arguments.first();
+        let is_same = argument.is_none_or(|word| word.text == b"$?" && word.has_status());
+        if is_same {
+            self.edge(at, ends.ok);
+            self.edge(at, ends.failed);
+        } else if let Some(status) = argument.and_then(number) {
+            let given = self.action(at, What::Status(status % 256), Some(ix));
+            if status % 256 == 0 {
+                self.edge(given.ok, ends.ok);
+            } else {
+                self.edge(given.failed, ends.failed);
+            }
+        } else {
+            let name = argument.and_then(Word::variable).map(<[u8]>::to_vec);
+            let given = self.action(at, What::Value(name), Some(ix));
+            self.edge(given.ok, ends.ok);
+            self.edge(given.failed, ends.failed);
+        }
+        self.nowhere()
+    }
+
+    /// Adds the traps, which run after a node.
+    fn traps(&mut self, from: NodeIx) {
+        let (outline, ended) = (self.outline, self.ended);
+        self.is_of_trap = true;
+        self.guard = None;
+        self.options.tested = false;
+        self.options.errexit = match self.options.errexit {
+            Setting::Off => Setting::Off,
+            Setting::On | Setting::Maybe => Setting::Maybe,
+        };
+        let after_errors = self.label();
+        self.edge(from, after_errors);
+        for is_of_errors in [true, false] {
+            for trap in outline
+                .traps
+                .iter()
+                .filter(|trap| trap.is_of_errors == is_of_errors)
+            {
+                let from = if is_of_errors { from } else { after_errors };
+                let options = self.options;
+                let ends = self.build(&trap.body, from);
+                self.options = options;
+                let to = if is_of_errors { after_errors } else { ended };
+                self.edge(ends.ok, to);
+                self.edge(ends.failed, to);
+            }
+        }
+        self.edge(after_errors, ended);
+    }
+}
+
+fn merge(merged: &mut Option<Options>, options: Options) {
+    match merged {
+        Some(merged) => merged.merge(options),
+        None => *merged = Some(options),
+    }
+}
+
+/// The command that a tree is, or that it begins with.
+pub(super) fn command_of(tree: &Tree) -> Option<CommandIx> {
+    match tree {
+        Tree::Simple(ix) => Some(*ix),
+        Tree::List(all) => command_of(all.first()?),
+        Tree::Chain(all) => command_of(&all.first()?.1),
+        Tree::Pipe { members, .. } => command_of(members.first()?),
+        Tree::Background(body) | Tree::Subshell(body) => command_of(body),
+        Tree::If { arms, .. } => command_of(&arms.first()?.condition),
+        Tree::Loop { arm, .. } => command_of(&arm.condition),
+        Tree::For { words, .. } | Tree::Case { word: words, .. } => Some(*words),
+        Tree::Redirected { body, .. } => command_of(body),
+        Tree::Function(_) => None,
+    }
+}
+
+/// The number that a word is.
+fn number(word: &Word) -> Option<u32> {
+    std::str::from_utf8(word.literal()?).ok()?.parse().ok()
+}
+
+/// Whether a word of `local` or `export` sets a variable.
+pub(super) fn sets(word: &Word, name: &[u8]) -> bool {
+    let set = word.text.strip_prefix(name);
+    is_assignment(&word.text) && set.is_some_and(|rest| rest.starts_with(b"="))
+}

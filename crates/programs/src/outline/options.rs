@@ -1,0 +1,98 @@
+//! The options of a shell that decide what it does after a failure.
+
+use super::Word;
+
+/// Whether an option of a shell is set.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Setting {
+    #[default]
+    Off,
+    On,
+    /// The option is set on some ways through the script.
+    Maybe,
+}
+
+/// The options of a shell at one place of its script.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Options {
+    /// `set -e`: the shell ends after a command that fails.
+    pub errexit: Setting,
+    /// `set -u`: the shell ends at a variable that is not set.
+    pub nounset: Setting,
+    /// A pipe fails if any of its commands fails.
+    pub pipefail: Setting,
+    /// Whether the commands are a condition, so that `set -e` does not count.
+    pub tested: bool,
+    /// Whether the shell is bash, which forgets `set -e` in `$(…)`.
+    pub is_bash: bool,
+}
+
+impl Options {
+    /// The options by the arguments of a shell. `None` if the program is no shell whose rules are known.
+    pub fn of(args: &[&[u8]]) -> Option<Options> {
+        let (first, rest) = args.split_first()?;
+        let first = first.strip_prefix(b"-").unwrap_or(first);
+        let name = first.rsplit(|byte| *byte == b'/').next()?;
+        let mut options = Options {
+            is_bash: name == b"bash",
+            ..Options::default()
+        };
+        if !options.is_bash && !matches!(name, b"sh" | b"dash" | b"ash") {
+            return None;
+        }
+        let mut rest = rest.iter();
+        while let Some(arg) = rest.next() {
+            if !options.take(arg, &mut rest.by_ref().copied()) {
+                break;
+            }
+        }
+        Some(options)
+    }
+
+    /// Changes the options as `set` does with these arguments.
+    pub(super) fn set(&mut self, arguments: &[Word]) {
+        let mut words = arguments.iter().map(|word| word.text.as_slice());
+        while let Some(word) = words.next() {
+            if !self.take(word, &mut words) {
+                break;
+            }
+        }
+    }
+
+    /// Changes the options by one argument; `rest` gives the value of `-o`. Returns whether the argument was an option.
+    fn take<'a>(&mut self, arg: &[u8], rest: &mut impl Iterator<Item = &'a [u8]>) -> bool {
+        let (to, letters) = match arg {
+            [b'-', b'-', ..] | [] => return false,
+            [b'-', letters @ ..] => (Setting::On, letters),
+            [b'+', letters @ ..] => (Setting::Off, letters),
+            _ => return false,
+        };
+        for letter in letters {
+            match letter {
+                b'e' => self.errexit = to,
+                b'u' => self.nounset = to,
+                b'o' => match rest.next() {
+                    Some(b"errexit") => self.errexit = to,
+                    Some(b"nounset") => self.nounset = to,
+                    Some(b"pipefail") => self.pipefail = to,
+                    _ => {}
+                },
+                _ => {}
+            }
+        }
+        true
+    }
+
+    /// Makes these options those of two ways that meet.
+    pub(super) fn merge(&mut self, other: Options) {
+        for (setting, other) in [
+            (&mut self.errexit, other.errexit),
+            (&mut self.nounset, other.nounset),
+            (&mut self.pipefail, other.pipefail),
+        ] {
+            if *setting != other {
+                *setting = Setting::Maybe;
+            }
+        }
+    }
+}

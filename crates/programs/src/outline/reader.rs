@@ -1,0 +1,1161 @@
+//! Reads scripts byte by byte. Each loop goes forward in the text, and the depth of the recursion is bounded.
+
+use std::rc::Rc;
+
+use super::words::{Expansion, Word};
+use super::{
+    Arm, Assignment, Command, CommandIx, Function, Link, Outline, Substitution, Trap, Tree, LONGEST,
+};
+use crate::words::is_assignment;
+
+/// The largest depth of nested commands that is read.
+const DEEP: usize = 48;
+
+/// The largest number of traps that are read.
+const TRAPS: usize = 16;
+
+/// The words that end a list of commands.
+const CLOSERS: [&[u8]; 8] = [
+    b"then", b"elif", b"else", b"fi", b"do", b"done", b"esac", b"}",
+];
+
+/// The bytes that end a word.
+const DELIMITERS: &[u8] = b" \t\r\n;&|()<>";
+
+pub(super) fn read(text: &[u8]) -> Outline {
+    let start = text.get(..LONGEST).unwrap_or(text);
+    let mut reader = Reader {
+        text: start,
+        is_whole: start.len() == text.len() && !start.contains(&0),
+        line: 1,
+        ..Reader::default()
+    };
+    let body = Rc::new(reader.script());
+    let traps = reader.traps();
+    Outline {
+        commands: reader.commands,
+        body,
+        functions: reader.functions,
+        traps,
+        is_whole: reader.is_whole,
+    }
+}
+
+/// A here-document whose text has not begun.
+struct Here {
+    command: CommandIx,
+    end: Vec<u8>,
+    /// Whether tabs before the lines are removed.
+    strips: bool,
+    /// Whether expansions in the text are not expanded.
+    is_quoted: bool,
+}
+
+/// A script that is being read.
+#[derive(Default)]
+struct Reader<'a> {
+    text: &'a [u8],
+    at: usize,
+    line: u32,
+    depth: usize,
+    is_whole: bool,
+    commands: Vec<Command>,
+    functions: Vec<Function>,
+    heres: Vec<Here>,
+    /// The substitutions in the words that were read since the command began.
+    found: Vec<Substitution>,
+    insists: bool,
+}
+
+/// A word that is being read.
+#[derive(Default)]
+struct Draft {
+    word: Word,
+    /// Whether an expansion was read, so that the bytes from now on belong to the tail.
+    has_expansion: bool,
+}
+
+impl Draft {
+    fn push(&mut self, byte: u8) {
+        self.word.text.push(byte);
+        if self.has_expansion {
+            self.word.tail += 1;
+        } else {
+            self.word.head += 1;
+        }
+    }
+
+    fn expand(&mut self, text: &[u8], expansion: Expansion) {
+        self.word.text.extend_from_slice(text);
+        self.has_expansion = true;
+        self.word.tail = 0;
+        self.word.expansion = match (self.word.expansion, expansion) {
+            (Expansion::None, expansion) if self.word.head == 0 => expansion,
+            (Expansion::None | Expansion::One, Expansion::One) => Expansion::One,
+            _ => Expansion::Any,
+        };
+    }
+}
+
+impl Reader<'_> {
+    fn peek(&self) -> Option<u8> {
+        self.text.get(self.at).copied()
+    }
+
+    fn starts_with(&self, part: &[u8]) -> bool {
+        self.text
+            .get(self.at..)
+            .is_some_and(|rest| rest.starts_with(part))
+    }
+
+    fn next(&mut self) -> Option<u8> {
+        let byte = self.peek()?;
+        self.at += 1;
+        self.line += u32::from(byte == b'\n');
+        Some(byte)
+    }
+
+    fn eat(&mut self, part: &[u8]) -> bool {
+        let is_next = self.starts_with(part);
+        if is_next {
+            for _ in part {
+                self.next();
+            }
+        }
+        is_next
+    }
+
+    /// Gives up: the rest of the text is not read.
+    fn give_up(&mut self) {
+        self.is_whole = false;
+        self.at = self.text.len();
+    }
+
+    /// Whether a keyword stands here.
+    fn is_at(&self, keyword: &[u8]) -> bool {
+        let after = self.text.get(self.at + keyword.len());
+        self.starts_with(keyword) && after.is_none_or(|byte| DELIMITERS.contains(byte))
+    }
+
+    fn keyword(&mut self, keyword: &[u8]) -> bool {
+        self.is_at(keyword) && self.eat(keyword)
+    }
+
+    /// Reads a keyword that must stand here.
+    fn expect(&mut self, keyword: &[u8]) {
+        self.separators();
+        if !self.keyword(keyword) {
+            self.is_whole = false;
+        }
+    }
+
+    /// Skips blanks, continued lines and a comment.
+    fn blanks(&mut self) {
+        while let Some(byte) = self.peek() {
+            match byte {
+                b' ' | b'\t' | b'\r' => self.at += 1,
+                b'\\' if self.starts_with(b"\\\n") => {
+                    self.eat(b"\\\n");
+                }
+                b'#' => {
+                    while self.peek().is_some_and(|byte| byte != b'\n') {
+                        self.at += 1;
+                    }
+                }
+                _ => break,
+            }
+        }
+    }
+
+    /// Skips blanks and the ends of lines.
+    fn newlines(&mut self) {
+        self.blanks();
+        while self.peek() == Some(b'\n') {
+            self.next();
+            self.here_texts();
+            self.blanks();
+        }
+    }
+
+    /// Skips blanks, the ends of lines and `;`.
+    fn separators(&mut self) {
+        self.newlines();
+        while self.peek() == Some(b';') && !self.starts_with(b";;") && !self.starts_with(b";&") {
+            self.at += 1;
+            self.newlines();
+        }
+    }
+
+    /// The whole text. What does not belong anywhere is skipped.
+    fn script(&mut self) -> Tree {
+        let mut lists = vec![self.list()];
+        while self.at < self.text.len() {
+            self.is_whole = false;
+            let closer = CLOSERS.iter().find(|closer| self.is_at(closer));
+            match closer {
+                Some(closer) => {
+                    self.eat(closer);
+                }
+                None => {
+                    self.next();
+                }
+            }
+            lists.push(self.list());
+        }
+        match <[Tree; 1]>::try_from(lists) {
+            Ok([only]) => only,
+            Err(lists) => Tree::List(lists),
+        }
+    }
+
+    /// Commands up to a word or an operator that ends the list.
+    fn list(&mut self) -> Tree {
+        let mut all = Vec::new();
+        loop {
+            self.separators();
+            let is_end = self.starts_with(b";") || self.starts_with(b")");
+            if is_end || self.peek().is_none() || CLOSERS.iter().any(|word| self.is_at(word)) {
+                return Tree::List(all);
+            }
+            let before = self.at;
+            let chain = self.chain();
+            self.blanks();
+            if self.peek() == Some(b'&') && !self.starts_with(b"&&") {
+                self.at += 1;
+                all.push(Tree::Background(Rc::new(chain)));
+            } else {
+                all.push(chain);
+            }
+            if self.at == before {
+                self.is_whole = false;
+                self.next();
+            }
+        }
+    }
+
+    fn chain(&mut self) -> Tree {
+        let mut all = vec![(Link::And, self.pipe())];
+        loop {
+            self.blanks();
+            let link = if self.eat(b"&&") {
+                Link::And
+            } else if self.eat(b"||") {
+                Link::Or
+            } else {
+                break;
+            };
+            self.newlines();
+            all.push((link, self.pipe()));
+        }
+        match <[(Link, Tree); 1]>::try_from(all) {
+            Ok([(_, only)]) => only,
+            Err(all) => Tree::Chain(all),
+        }
+    }
+
+    fn pipe(&mut self) -> Tree {
+        let mut negated = false;
+        self.blanks();
+        loop {
+            if self.keyword(b"!") {
+                negated = !negated;
+            } else if self.keyword(b"time") {
+                self.blanks();
+                self.keyword(b"-p");
+            } else {
+                break;
+            }
+            self.blanks();
+        }
+        let mut members = vec![self.command()];
+        loop {
+            self.blanks();
+            if self.starts_with(b"||") || !self.eat(b"|") {
+                break;
+            }
+            self.eat(b"&");
+            self.newlines();
+            members.push(self.command());
+        }
+        if negated || members.len() > 1 {
+            let members = members.into_iter().map(Rc::new).collect();
+            return Tree::Pipe { members, negated };
+        }
+        members.pop().unwrap_or_default()
+    }
+
+    /// A simple command, a compound one, or the definition of a function.
+    fn command(&mut self) -> Tree {
+        self.blanks();
+        if self.depth >= DEEP {
+            self.give_up();
+            return Tree::default();
+        }
+        self.depth += 1;
+        let tree = self.any_command();
+        self.depth -= 1;
+        tree
+    }
+
+    fn any_command(&mut self) -> Tree {
+        let compound = if self.keyword(b"if") {
+            self.conditions()
+        } else if self.keyword(b"while") {
+            self.repeated(false)
+        } else if self.keyword(b"until") {
+            self.repeated(true)
+        } else if self.keyword(b"for") || self.keyword(b"select") {
+            self.each()
+        } else if self.keyword(b"case") {
+            self.cases()
+        } else if self.keyword(b"{") {
+            let list = self.list();
+            self.expect(b"}");
+            list
+        } else if self.starts_with(b"((") && self.arithmetic(self.at + 2).is_some() {
+            return self.calculation();
+        } else if self.eat(b"(") {
+            let list = self.list();
+            self.end_parenthesis();
+            Tree::Subshell(Rc::new(list))
+        } else if self.keyword(b"function") {
+            self.blanks();
+            let name = self.word().text;
+            self.blanks();
+            if self.eat(b"(") {
+                self.blanks();
+                self.eat(b")");
+            }
+            self.newlines();
+            return self.define(name);
+        } else if self.keyword(b"coproc") {
+            self.is_whole = false;
+            let command = self.command();
+            return Tree::Background(Rc::new(command));
+        } else {
+            return self.simple();
+        };
+        self.redirected(compound)
+    }
+
+    fn end_parenthesis(&mut self) {
+        self.separators();
+        if !self.eat(b")") {
+            self.is_whole = false;
+        }
+    }
+
+    fn conditions(&mut self) -> Tree {
+        let mut arms = Vec::new();
+        let mut otherwise = None;
+        loop {
+            let condition = self.list();
+            self.expect(b"then");
+            let body = self.list();
+            arms.push(Arm { condition, body });
+            self.separators();
+            if self.keyword(b"elif") {
+                continue;
+            }
+            if self.keyword(b"else") {
+                otherwise = Some(Box::new(self.list()));
+            }
+            self.expect(b"fi");
+            return Tree::If { arms, otherwise };
+        }
+    }
+
+    fn repeated(&mut self, until: bool) -> Tree {
+        let condition = self.list();
+        let body = self.block();
+        let arm = Box::new(Arm { condition, body });
+        Tree::Loop { until, arm }
+    }
+
+    /// `do … done`
+    fn block(&mut self) -> Tree {
+        self.separators();
+        if self.keyword(b"{") {
+            let list = self.list();
+            self.expect(b"}");
+            return list;
+        }
+        self.expect(b"do");
+        let list = self.list();
+        self.expect(b"done");
+        list
+    }
+
+    fn each(&mut self) -> Tree {
+        self.blanks();
+        let words = self.begin();
+        if self.starts_with(b"((") {
+            match self.arithmetic(self.at + 2) {
+                Some(end) => self.skip_to(end),
+                None => self.give_up(),
+            }
+        } else {
+            self.word();
+            self.newlines();
+            if self.keyword(b"in") {
+                self.until_the_end_of_the_line(words);
+            }
+        }
+        self.finish(words);
+        let body = Box::new(self.block());
+        Tree::For { words, body }
+    }
+
+    fn until_the_end_of_the_line(&mut self, words: CommandIx) {
+        loop {
+            self.blanks();
+            if self.is_at_a_delimiter() {
+                return;
+            }
+            let word = self.word();
+            self.give(words, |command| command.words.push(word));
+        }
+    }
+
+    /// Whether no word begins here.
+    fn is_at_a_delimiter(&self) -> bool {
+        let is_beside = self.starts_with(b"<(") || self.starts_with(b">(");
+        let is_delimiter = |byte| DELIMITERS.contains(&byte);
+        !is_beside && self.peek().is_none_or(is_delimiter)
+    }
+
+    fn cases(&mut self) -> Tree {
+        self.blanks();
+        let word = self.begin();
+        let text = self.word();
+        self.give(word, |command| command.words.push(text));
+        self.finish(word);
+        self.newlines();
+        self.expect(b"in");
+        let mut arms = Vec::new();
+        let mut has_default = false;
+        loop {
+            self.separators();
+            if self.keyword(b"esac") {
+                break;
+            }
+            if self.peek().is_none() {
+                self.is_whole = false;
+                break;
+            }
+            let before = self.at;
+            self.eat(b"(");
+            loop {
+                self.blanks();
+                if self.is_at_a_delimiter() {
+                    break;
+                }
+                let pattern = self.word();
+                has_default |= pattern.text == b"*";
+                self.blanks();
+                if !self.eat(b"|") {
+                    break;
+                }
+            }
+            if !self.eat(b")") {
+                self.is_whole = false;
+            }
+            arms.push(self.list());
+            let _ = self.eat(b";;&") || self.eat(b";;") || self.eat(b";&");
+            if self.at == before {
+                self.is_whole = false;
+                self.next();
+            }
+        }
+        Tree::Case {
+            word,
+            arms,
+            has_default,
+        }
+    }
+
+    /// `((…))`
+    fn calculation(&mut self) -> Tree {
+        let at = self.begin();
+        let end = self.arithmetic(self.at + 2).unwrap_or(self.text.len());
+        self.skip_to(end);
+        let word = Word {
+            text: b"((".to_vec(),
+            head: 2,
+            ..Word::default()
+        };
+        self.give(at, |command| command.words.push(word));
+        self.finish(at);
+        Tree::Simple(at)
+    }
+
+    fn skip_to(&mut self, end: usize) {
+        while self.at < end && self.next().is_some() {}
+    }
+
+    /// The end of an arithmetic expression whose inside begins at `from`, after its `))`. `None` if the parentheses end
+    /// in another way, so that they contain commands.
+    fn arithmetic(&self, from: usize) -> Option<usize> {
+        let mut depth = 2;
+        let mut at = from;
+        while let Some(byte) = self.text.get(at) {
+            match byte {
+                b'(' => depth += 1,
+                b')' if depth == 2 => {
+                    return (self.text.get(at + 1) == Some(&b')')).then_some(at + 2);
+                }
+                b')' => depth -= 1,
+                _ => {}
+            }
+            at += 1;
+        }
+        // An expression without an end takes the rest of the text.
+        Some(self.text.len())
+    }
+
+    /// Begins a command.
+    fn begin(&mut self) -> CommandIx {
+        self.commands.push(Command {
+            line: self.line,
+            span: (self.at, self.at),
+            ..Command::default()
+        });
+        self.commands.len() - 1
+    }
+
+    fn give(&mut self, ix: CommandIx, change: impl FnOnce(&mut Command)) {
+        let found = std::mem::take(&mut self.found);
+        let insists = std::mem::take(&mut self.insists);
+        if let Some(command) = self.commands.get_mut(ix) {
+            change(command);
+            command.substitutions.extend(found);
+            command.insists |= insists;
+        }
+    }
+
+    fn finish(&mut self, ix: CommandIx) {
+        let read = self.text.get(..self.at).unwrap_or_default();
+        let end = read.trim_ascii_end().len();
+        self.give(ix, |command| command.span.1 = end.max(command.span.0));
+    }
+
+    fn simple(&mut self) -> Tree {
+        let ix = self.begin();
+        let mut is_test = false;
+        loop {
+            self.blanks();
+            if is_test && self.peek().is_some_and(|byte| b"()<>&|\n".contains(&byte)) {
+                // Operators inside of `[[ … ]]`
+                self.next();
+                continue;
+            }
+            if self.redirection(ix) {
+                continue;
+            }
+            if self.starts_with(b"(") {
+                if let Some(function) = self.function(ix) {
+                    return function;
+                }
+                self.is_whole = false;
+                break;
+            }
+            if self.is_at_a_delimiter() {
+                break;
+            }
+            let word = self.word();
+            let is_number = !word.text.is_empty() && word.text.iter().all(u8::is_ascii_digit);
+            let is_next = matches!(self.peek(), Some(b'<' | b'>'));
+            if is_number && !word.is_quoted && is_next {
+                self.redirection(ix);
+                continue;
+            }
+            let is_end = is_test && word.text == b"]]";
+            is_test &= !is_end;
+            let is_first = self
+                .commands
+                .get(ix)
+                .is_none_or(|command| command.words.is_empty());
+            is_test |= is_first && word.text == b"[[" && !word.is_quoted;
+            let name = is_first.then(|| assigned(&word)).flatten();
+            if let Some(name) = name {
+                let value = value_of(word, name.len());
+                let assignment = Assignment {
+                    name: name.0,
+                    value,
+                };
+                self.give(ix, |command| command.assignments.push(assignment));
+            } else {
+                self.give(ix, |command| command.words.push(word));
+            }
+        }
+        self.finish(ix);
+        Tree::Simple(ix)
+    }
+
+    /// The definition of a function whose name is the only word of a command.
+    fn function(&mut self, ix: CommandIx) -> Option<Tree> {
+        let command = self.commands.get_mut(ix)?;
+        let [name] = command.words.as_slice() else {
+            return None;
+        };
+        let name = name.text.clone();
+        command.words.clear();
+        self.eat(b"(");
+        self.blanks();
+        if !self.eat(b")") {
+            return None;
+        }
+        self.newlines();
+        Some(self.define(name))
+    }
+
+    /// Reads the body of a function.
+    fn define(&mut self, name: Vec<u8>) -> Tree {
+        let body = Rc::new(self.command());
+        self.functions.push(Function { name, body });
+        Tree::Function(self.functions.len() - 1)
+    }
+
+    /// Reads the commands that the script gives to `trap`.
+    fn traps(&mut self) -> Vec<Trap> {
+        let is_trap = |command: &&Command| {
+            let first = command.words.first();
+            first.and_then(Word::literal) == Some(b"trap")
+        };
+        let traps = self.commands.iter().filter(is_trap).take(TRAPS);
+        let traps = traps.filter_map(|command| {
+            let (action, signals) = command.words.get(1..)?.split_first()?;
+            let names = |name: &[u8]| signals.iter().any(|signal| signal.text == name);
+            let is_of_errors = names(b"ERR");
+            let is_of_end = names(b"EXIT") || names(b"0");
+            let is_known = is_of_errors || is_of_end;
+            is_known.then(|| {
+                (
+                    is_of_errors,
+                    action.text.clone(),
+                    command.line,
+                    command.span,
+                )
+            })
+        });
+        let traps: Vec<_> = traps.collect();
+        let traps = traps
+            .into_iter()
+            .map(|(is_of_errors, action, line, span)| Trap {
+                is_of_errors,
+                body: Rc::new(self.inner(&action, line, span)),
+            });
+        traps.collect()
+    }
+
+    /// Reads a script inside of the script.
+    fn inner(&mut self, text: &[u8], line: u32, span: (usize, usize)) -> Tree {
+        if self.depth >= DEEP {
+            self.give_up();
+            return Tree::default();
+        }
+        let mut reader = Reader {
+            text,
+            line,
+            depth: self.depth + 1,
+            is_whole: true,
+            commands: std::mem::take(&mut self.commands),
+            functions: std::mem::take(&mut self.functions),
+            ..Reader::default()
+        };
+        let first = reader.commands.len();
+        let body = reader.script();
+        self.is_whole &= reader.is_whole;
+        self.commands = reader.commands;
+        self.functions = reader.functions;
+        for command in self.commands.iter_mut().skip(first) {
+            command.span = span;
+        }
+        body
+    }
+
+    /// Reads a redirection, if one stands here.
+    fn redirection(&mut self, ix: CommandIx) -> bool {
+        if self.starts_with(b"<(") || self.starts_with(b">(") {
+            return false;
+        }
+        let is_both = self.eat(b"&>");
+        let is_output = is_both || self.starts_with(b">");
+        if !is_output && !self.starts_with(b"<") {
+            return false;
+        }
+        if self.eat(b"<<<") {
+            self.blanks();
+            self.word();
+            self.give(ix, |_| {});
+            return true;
+        }
+        if self.eat(b"<<") {
+            let strips = self.eat(b"-");
+            self.blanks();
+            let end = self.word();
+            self.give(ix, |_| {});
+            self.heres.push(Here {
+                command: ix,
+                end: end.text,
+                strips,
+                is_quoted: end.is_quoted,
+            });
+            return true;
+        }
+        while self.peek().is_some_and(|byte| b"<>|".contains(&byte)) {
+            if self.starts_with(b"<(") || self.starts_with(b">(") {
+                break;
+            }
+            self.at += 1;
+        }
+        let is_copy = self.eat(b"&");
+        self.blanks();
+        if self.is_at_a_delimiter() {
+            self.is_whole = false;
+            return true;
+        }
+        let file = self.word();
+        let is_number = file
+            .text
+            .iter()
+            .all(|byte| byte.is_ascii_digit() || *byte == b'-');
+        let is_file = !(is_copy && is_number);
+        let is_null = file.text.starts_with(b"/dev/");
+        self.give(ix, |command| {
+            command.opens |= is_file && !is_null;
+            if is_file && is_output && command.output.is_none() {
+                command.output = Some(file.text);
+            }
+        });
+        true
+    }
+
+    /// A compound command with the redirections after it.
+    fn redirected(&mut self, compound: Tree) -> Tree {
+        self.blanks();
+        let digits = self.text.get(self.at..).unwrap_or_default();
+        let digits = digits
+            .iter()
+            .take_while(|byte| byte.is_ascii_digit())
+            .count();
+        let next = self.text.get(self.at + digits);
+        let is_both = self.starts_with(b"&>");
+        if !is_both && next.is_none_or(|byte| !b"<>".contains(byte)) {
+            return compound;
+        }
+        let words = self.begin();
+        loop {
+            self.blanks();
+            let digits = self.text.get(self.at..).unwrap_or_default();
+            let digits = digits
+                .iter()
+                .take_while(|byte| byte.is_ascii_digit())
+                .count();
+            let next = self.text.get(self.at + digits);
+            if digits > 0 && next.is_some_and(|byte| b"<>".contains(byte)) {
+                self.at += digits;
+            }
+            if !self.redirection(words) {
+                break;
+            }
+        }
+        self.finish(words);
+        let body = Box::new(compound);
+        Tree::Redirected { words, body }
+    }
+
+    /// Reads the texts of the here-documents of the line that has ended.
+    fn here_texts(&mut self) {
+        let heres = std::mem::take(&mut self.heres);
+        for here in heres {
+            let (from, first_line) = (self.at, self.line);
+            let mut to = self.text.len();
+            while self.at < self.text.len() {
+                let start = self.at;
+                let rest = self.text.get(start..).unwrap_or_default();
+                let length = rest.iter().position(|byte| *byte == b'\n');
+                let line = rest.get(..length.unwrap_or(rest.len())).unwrap_or_default();
+                self.at += line.len();
+                self.next();
+                let tabs = line
+                    .iter()
+                    .take_while(|byte| here.strips && **byte == b'\t')
+                    .count();
+                if line.get(tabs..) == Some(here.end.as_slice()) {
+                    to = start;
+                    break;
+                }
+            }
+            if here.is_quoted {
+                continue;
+            }
+            let (after, line) = (self.at, self.line);
+            let inside = self.text.get(..to).unwrap_or_default();
+            let text = std::mem::replace(&mut self.text, inside);
+            (self.at, self.line) = (from, first_line);
+            let found = std::mem::take(&mut self.found);
+            let mut draft = Draft::default();
+            while self.peek().is_some() {
+                self.expandable(&mut draft, true);
+            }
+            self.give(here.command, |_| {});
+            self.found = found;
+            (self.text, self.at, self.line) = (text, after, line);
+        }
+    }
+
+    /// Reads one word. At least one byte is read unless a delimiter stands here.
+    fn word(&mut self) -> Word {
+        let mut draft = Draft::default();
+        while let Some(byte) = self.peek() {
+            match byte {
+                b'<' | b'>' if self.starts_with(b"<(") || self.starts_with(b">(") => {
+                    let from = self.at;
+                    self.at += 2;
+                    self.substitution(from, &mut draft, true, false);
+                }
+                b'(' if draft
+                    .word
+                    .text
+                    .last()
+                    .is_some_and(|last| b"?*+@!".contains(last)) =>
+                {
+                    self.group(&mut draft);
+                }
+                b'(' if is_assignment(&draft.word.text) && draft.word.text.ends_with(b"=") => {
+                    self.array(&mut draft);
+                }
+                _ if DELIMITERS.contains(&byte) => break,
+                b'\'' => {
+                    draft.word.is_quoted = true;
+                    self.at += 1;
+                    self.quoted(&mut draft);
+                }
+                b'"' => {
+                    draft.word.is_quoted = true;
+                    self.at += 1;
+                    while self.peek().is_some_and(|byte| byte != b'"') {
+                        self.expandable(&mut draft, true);
+                    }
+                    self.end_quote(b"\"");
+                }
+                b'*' | b'?' | b'[' if draft.word.text != b"[" || byte == b'*' => {
+                    self.at += 1;
+                    let is_test = byte == b'[' && draft.word.text.is_empty();
+                    if is_test && self.is_at_the_end_of_a_test() {
+                        draft.push(byte);
+                    } else {
+                        draft.expand(&[byte], Expansion::Any);
+                    }
+                }
+                b'{' if self.is_a_list_in_braces() => {
+                    self.at += 1;
+                    draft.expand(b"{", Expansion::Any);
+                }
+                b'~' if draft.word.text.is_empty() => {
+                    self.at += 1;
+                    draft.expand(b"~", Expansion::One);
+                }
+                _ => self.expandable(&mut draft, false),
+            }
+        }
+        draft.word
+    }
+
+    /// Whether the word `[` or `[[` ends here.
+    fn is_at_the_end_of_a_test(&self) -> bool {
+        let rest = self.text.get(self.at..).unwrap_or_default();
+        let rest = rest.strip_prefix(b"[").unwrap_or(rest);
+        rest.first().is_none_or(|byte| DELIMITERS.contains(byte))
+    }
+
+    /// Whether braces with a comma or two points begin here: `{a,b}`, `{1..3}`
+    fn is_a_list_in_braces(&self) -> bool {
+        let rest = self
+            .text
+            .get(self.at..)
+            .unwrap_or_default()
+            .iter()
+            .take(256);
+        let inside = rest.skip(1);
+        let inside = inside.take_while(|byte| **byte != b'}' && !DELIMITERS.contains(byte));
+        let inside: Vec<u8> = inside.copied().collect();
+        inside.contains(&b',') || inside.windows(2).any(|pair| pair == b"..")
+    }
+
+    fn end_quote(&mut self, quote: &[u8]) {
+        if !self.eat(quote) {
+            self.is_whole = false;
+        }
+    }
+
+    fn quoted(&mut self, draft: &mut Draft) {
+        while let Some(byte) = self.peek().filter(|byte| *byte != b'\'') {
+            self.next();
+            draft.push(byte);
+        }
+        self.end_quote(b"'");
+    }
+
+    /// A pattern such as `@(a|b)`
+    fn group(&mut self, draft: &mut Draft) {
+        let mut depth = 0;
+        while let Some(byte) = self.next() {
+            draft.expand(&[byte], Expansion::Any);
+            match byte {
+                b'(' => depth += 1,
+                b')' if depth == 1 => return,
+                b')' => depth -= 1,
+                _ => {}
+            }
+        }
+        self.is_whole = false;
+    }
+
+    /// `name=(a b c)`
+    fn array(&mut self, draft: &mut Draft) {
+        self.at += 1;
+        draft.expand(b"(", Expansion::Any);
+        loop {
+            self.newlines();
+            if self.eat(b")") {
+                return;
+            }
+            if self.is_at_a_delimiter() || self.depth >= DEEP {
+                self.is_whole = false;
+                return;
+            }
+            self.depth += 1;
+            let word = self.word();
+            self.depth -= 1;
+            draft.expand(&word.text, Expansion::Any);
+        }
+    }
+
+    /// Reads one byte, escaped byte or expansion, inside of double quotes or outside.
+    fn expandable(&mut self, draft: &mut Draft, is_quoted: bool) {
+        let expansion = if is_quoted {
+            Expansion::One
+        } else {
+            Expansion::Any
+        };
+        let Some(byte) = self.next() else {
+            return;
+        };
+        match byte {
+            b'\\' => match self.next() {
+                Some(b'\n') | None => {}
+                Some(escaped) => {
+                    let is_special = b"$`\"\\".contains(&escaped);
+                    if is_quoted && !is_special {
+                        draft.push(b'\\');
+                    }
+                    draft.word.is_quoted |= !is_quoted;
+                    draft.push(escaped);
+                }
+            },
+            b'$' => self.dollar(draft, expansion),
+            b'`' => self.backquotes(draft, expansion),
+            _ => draft.push(byte),
+        }
+    }
+
+    /// Reads an expansion after its `$`.
+    fn dollar(&mut self, draft: &mut Draft, expansion: Expansion) {
+        let from = self.at - 1;
+        match self.peek() {
+            Some(b'(') if self.starts_with(b"((") && self.arithmetic(self.at + 2).is_some() => {
+                let end = self.arithmetic(self.at + 2).unwrap_or(self.text.len());
+                self.is_whole &= self
+                    .text
+                    .get(..end)
+                    .is_some_and(|text| text.ends_with(b"))"));
+                self.skip_to(end);
+                draft.expand(self.text.get(from..end).unwrap_or_default(), expansion);
+            }
+            Some(b'(') => {
+                self.at += 1;
+                self.substitution(from, draft, false, expansion == Expansion::One);
+            }
+            Some(b'{') => {
+                self.at += 1;
+                self.braces(from, draft, expansion);
+            }
+            Some(b'\'') if expansion == Expansion::Any => {
+                self.at += 1;
+                draft.word.is_quoted = true;
+                while let Some(byte) = self.peek().filter(|byte| *byte != b'\'') {
+                    self.next();
+                    if byte == b'\\' {
+                        self.next();
+                        draft.expand(b"\\", Expansion::One);
+                    } else {
+                        draft.push(byte);
+                    }
+                }
+                self.end_quote(b"'");
+            }
+            Some(b'"') if expansion == Expansion::Any => {}
+            Some(b'@') => {
+                self.at += 1;
+                draft.expand(b"$@", Expansion::Arguments);
+            }
+            Some(byte) if byte.is_ascii_digit() || b"?#*!$-".contains(&byte) => {
+                self.at += 1;
+                let is_status = matches!(byte, b'?' | b'#' | b'!' | b'$');
+                let expansion = if is_status { Expansion::One } else { expansion };
+                draft.expand(&[b'$', byte], expansion);
+            }
+            Some(byte) if byte.is_ascii_alphabetic() || byte == b'_' => {
+                let is_part = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'_';
+                while self.peek().is_some_and(is_part) {
+                    self.at += 1;
+                }
+                draft.expand(self.text.get(from..self.at).unwrap_or_default(), expansion);
+            }
+            _ => draft.push(b'$'),
+        }
+    }
+
+    /// Reads `${…}` after its brace.
+    fn braces(&mut self, from: usize, draft: &mut Draft, expansion: Expansion) {
+        if self.depth >= DEEP {
+            self.give_up();
+            return;
+        }
+        self.depth += 1;
+        let before = self.found.len();
+        let mut inside = Draft::default();
+        let is_name = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'_';
+        while self.peek().is_some_and(is_name) {
+            self.at += 1;
+        }
+        self.insists |= self.starts_with(b":?") || self.starts_with(b"?");
+        let is_all = self.starts_with(b"@}");
+        loop {
+            match self.peek() {
+                None => {
+                    self.is_whole = false;
+                    break;
+                }
+                Some(b'}') => {
+                    self.at += 1;
+                    break;
+                }
+                Some(b'\'') if expansion == Expansion::Any => {
+                    self.at += 1;
+                    self.quoted(&mut inside);
+                }
+                Some(b'"') => {
+                    self.at += 1;
+                    while self.peek().is_some_and(|byte| byte != b'"') {
+                        self.expandable(&mut inside, true);
+                    }
+                    self.end_quote(b"\"");
+                }
+                Some(_) => self.expandable(&mut inside, true),
+            }
+        }
+        self.depth -= 1;
+        for substitution in self.found.iter_mut().skip(before) {
+            substitution.may_be_left_out = true;
+        }
+        let text = self.text.get(from..self.at).unwrap_or_default();
+        let is_array = text.ends_with(b"[@]}");
+        let expansion = match expansion {
+            _ if is_all && text.len() == b"${@}".len() => Expansion::Arguments,
+            _ if is_array || is_all => Expansion::Any,
+            expansion => expansion,
+        };
+        draft.expand(text, expansion);
+    }
+
+    /// Reads the commands of `$(…)` or `<(…)` after the parenthesis.
+    fn substitution(&mut self, from: usize, draft: &mut Draft, is_beside: bool, is_quoted: bool) {
+        if self.depth >= DEEP {
+            self.give_up();
+            return;
+        }
+        self.depth += 1;
+        let found = std::mem::take(&mut self.found);
+        let insists = self.insists;
+        let heres = std::mem::take(&mut self.heres);
+        let body = Rc::new(self.list());
+        self.end_parenthesis();
+        self.heres = heres;
+        self.depth -= 1;
+        self.found = found;
+        self.insists = insists;
+        self.found.push(Substitution {
+            body,
+            is_beside,
+            may_be_left_out: false,
+        });
+        let expansion = if is_beside || is_quoted {
+            Expansion::One
+        } else {
+            Expansion::Any
+        };
+        draft.expand(self.text.get(from..self.at).unwrap_or_default(), expansion);
+    }
+
+    /// Reads the commands between backquotes after the first one.
+    fn backquotes(&mut self, draft: &mut Draft, expansion: Expansion) {
+        let from = self.at - 1;
+        let line = self.line;
+        let mut inside = Vec::new();
+        loop {
+            match self.next() {
+                None => {
+                    self.is_whole = false;
+                    break;
+                }
+                Some(b'`') => break,
+                Some(b'\\') if self.peek().is_some_and(|next| b"$`\\".contains(&next)) => {
+                    inside.extend(self.next());
+                }
+                Some(byte) => inside.push(byte),
+            }
+        }
+        let body = Rc::new(self.inner(&inside, line, (from, self.at)));
+        self.found.push(Substitution {
+            body,
+            is_beside: false,
+            may_be_left_out: false,
+        });
+        draft.expand(self.text.get(from..self.at).unwrap_or_default(), expansion);
+    }
+}
+
+/// The name that a word sets, and the number of bytes before the value: `CFLAGS=-O2`, `path+=x`
+struct Name(Vec<u8>, usize);
+
+impl Name {
+    fn len(&self) -> usize {
+        self.1
+    }
+}
+
+fn assigned(word: &Word) -> Option<Name> {
+    let at = word.text.iter().position(|byte| *byte == b'=')?;
+    let name = word.text.get(..at)?;
+    let name = name.strip_suffix(b"+").unwrap_or(name);
+    let name = name.split(|byte| *byte == b'[').next()?;
+    let is_part = |byte: &u8| byte.is_ascii_alphanumeric() || *byte == b'_';
+    let is_name = name.first().is_some_and(|byte| !byte.is_ascii_digit());
+    let is_known = is_name && name.iter().all(is_part) && at <= word.text.len() && word.head > at;
+    is_known.then(|| Name(name.to_vec(), at + 1))
+}
+
+/// The part of a word after its first bytes, which no expansion changes.
+fn value_of(mut word: Word, before: usize) -> Word {
+    let before = before.min(word.text.len());
+    word.text.drain(..before);
+    word.head = word.head.saturating_sub(before);
+    if word.head == 0 && word.expansion == Expansion::Any && word.tail == 0 {
+        // `x=$y` is not divided into words.
+        word.expansion = Expansion::One;
+    }
+    word
+}

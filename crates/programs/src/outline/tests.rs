@@ -1,0 +1,2 @@
+mod course;
+mod read;

@@ -1,0 +1,257 @@
+use super::super::*;
+
+/// A child of a test: its command line, empty for a fork that executes nothing, and its status.
+fn child<'a>(line: &'a str, status: u32) -> Child<'a> {
+    let args: Vec<&[u8]> = line.split(' ').map(str::as_bytes).collect();
+    Child {
+        args: Some(args).filter(|_| !line.is_empty()),
+        is_cut: false,
+        status: Some(status),
+    }
+}
+
+fn course(shell: &str, script: &str, children: &[(&str, u32)], status: u32) -> Option<Course> {
+    let args: Vec<&[u8]> = shell.split(' ').map(str::as_bytes).collect();
+    let options = Options::of(&args)?;
+    let part = Part::new(Outline::read(script.as_bytes()), options);
+    let children: Vec<Child<'_>> = children
+        .iter()
+        .map(|(line, status)| child(line, *status))
+        .collect();
+    part.course(&children, status)
+}
+
+/// What ended a script, in words.
+fn ending(shell: &str, script: &str, children: &[(&str, u32)], status: u32) -> String {
+    let outline = Outline::read(script.as_bytes());
+    let Some(course) = course(shell, script, children, status) else {
+        return "no way".to_owned();
+    };
+    match course.ending {
+        Ending::Child(at) => children[at].0.to_owned(),
+        Ending::OneOf(all) => {
+            let all: Vec<&str> = all.iter().map(|at| children[*at].0).collect();
+            all.join("|")
+        }
+        Ending::Statement(ix) => {
+            let command = &outline.commands[ix];
+            let (from, to) = command.span;
+            format!("{}: {}", command.line, &script[from..to])
+        }
+        Ending::Unknown => "unknown".to_owned(),
+    }
+}
+
+#[test]
+fn a_failure_that_the_script_tolerates_is_not_its_end() {
+    for (script, children, status, want) in [
+        ("set -e\na || true\nb\n", &[("a", 1), ("b", 1)][..], 1, "b"),
+        (
+            "set -e\nif a; then c; fi\nb\n",
+            &[("a", 1), ("b", 1)],
+            1,
+            "b",
+        ),
+        ("set -e\n! a\nb\n", &[("a", 1), ("b", 2)], 2, "b"),
+        ("set -e\na && c\nb\n", &[("a", 1), ("b", 2)], 2, "b"),
+        (
+            "set -e\na | c\nb\n",
+            &[("a", 1), ("c", 0), ("b", 2)],
+            2,
+            "b",
+        ),
+        ("a\nb\n", &[("a", 1), ("b", 1)], 1, "b"),
+        ("a\n[ -s x ]\n", &[("a", 1)], 1, "2: [ -s x ]"),
+        ("set -e\na &\nb\n", &[("a", 1), ("b", 2)], 2, "b"),
+        (
+            "set -e\nwhile a; do b; done\nc",
+            &[("a", 0), ("b", 0), ("a", 1), ("c", 1)],
+            1,
+            "c",
+        ),
+        ("set -e\nx=$(a)\nb", &[("a", 4)], 4, "a"),
+        ("set -e\nexport x=$(a)\nb", &[("a", 4), ("b", 4)], 4, "b"),
+        ("set -e\necho $(a)\nb", &[("a", 4), ("b", 4)], 4, "b"),
+        ("set +e; a; set -e; b", &[("a", 3), ("b", 3)], 3, "b"),
+        ("set -eo pipefail; a | b; c", &[("a", 3), ("b", 0)], 3, "a"),
+    ] {
+        assert_eq!(ending("sh x", script, children, status), want, "{script}");
+    }
+    assert_eq!(ending("sh -e x", "a\nb", &[("a", 1)], 1), "a");
+    assert_eq!(
+        ending(
+            "bash -euo pipefail x",
+            "a $y | b\nb",
+            &[("a 1", 1), ("b", 0)],
+            1
+        ),
+        "a 1"
+    );
+    // The status would be another one.
+    assert_eq!(ending("sh x", "a\nb\n", &[("a", 1), ("b", 1)], 3), "no way");
+    assert_eq!(
+        ending("sh x", "set -e; a; b", &[("a", 1), ("b", 1)], 1),
+        "no way"
+    );
+}
+
+#[test]
+fn a_tested_failure_that_leads_to_the_exit_is_the_end() {
+    for (script, children, status, want) in [
+        ("cmp a b || exit 1\nc", &[("cmp a b", 1)][..], 1, "cmp a b"),
+        (
+            "if ! grep -q x; then echo no; exit 4; fi\nc",
+            &[("grep -q x", 1)],
+            4,
+            "grep -q x",
+        ),
+        ("a || { b; exit 4; }", &[("a", 1), ("b", 0)], 4, "a"),
+        (
+            "die() { echo \"$1\"; exit 3; }\na || die x\nb",
+            &[("a", 1)],
+            3,
+            "a",
+        ),
+        (
+            "if grep -q x; then exit 4; fi",
+            &[("grep -q x", 0)],
+            4,
+            "1: exit 4",
+        ),
+        ("a\n[ -s out ] || exit 4", &[("a", 1)], 4, "2: [ -s out ]"),
+        (
+            "a\nif [ ! -s out ]; then\n exit 4\nfi",
+            &[("a", 1)],
+            4,
+            "2: [ ! -s out ]",
+        ),
+        ("a\nexit 4", &[("a", 1)], 4, "2: exit 4"),
+        ("a\nrc=$?\nb\nexit $rc", &[("a", 7), ("b", 0)], 7, "a"),
+        (
+            "a\nif [ $? -ne 0 ]; then exit 2; fi\nb",
+            &[("a", 7)],
+            2,
+            "a",
+        ),
+        ("a || rc=$?\nb\nexit \"$rc\"", &[("a", 7), ("b", 0)], 7, "a"),
+        (
+            "fail=0\na || fail=1\nb || fail=1\nexit $fail",
+            &[("a", 7), ("b", 0)],
+            1,
+            "a",
+        ),
+        (
+            "fail=0\na || fail=1\nb || fail=1\nexit $fail",
+            &[("a", 7), ("b", 1)],
+            1,
+            "a|b",
+        ),
+        (
+            "for x in 1 2; do a $x || bad=1; done\nif [ -n \"$bad\" ]; then exit 5; fi",
+            &[("a 1", 2), ("a 2", 0)],
+            5,
+            "a 1",
+        ),
+        (
+            "n=1\nuntil a; do\n [ $n -lt 2 ] || exit 9\n n=$((n + 1))\n sleep 1\ndone",
+            &[("a", 1), ("sleep 1", 0), ("a", 1)],
+            9,
+            "a",
+        ),
+        ("case $1 in x) a;; *) exit 2;; esac", &[], 2, "1: exit 2"),
+        (
+            "run() { \"$@\" || exit 3; }\nrun a b\nrun c\n",
+            &[("a b", 0), ("c", 1)],
+            3,
+            "c",
+        ),
+        (
+            "try() { a; b; }\ntry || exit 2",
+            &[("a", 1), ("b", 5)],
+            2,
+            "b",
+        ),
+        ("set -e\ntry() { a; b; }\ntry\nc", &[("a", 1)], 1, "a"),
+        (
+            "set -e\ntry() { a || return 6; }\ntry\nc",
+            &[("a", 1)],
+            6,
+            "a",
+        ),
+        ("a; exit", &[("a", 3)], 3, "a"),
+        ("false", &[], 1, "1: false"),
+        ("set -e\ncd nowhere\na", &[], 2, "2: cd nowhere"),
+        (". ./lib.sh\na", &[("a", 1)], 1, "unknown"),
+        ("a & b &\nwait $!", &[("a", 0), ("b", 1)], 1, "unknown"),
+    ] {
+        assert_eq!(ending("sh x", script, children, status), want, "{script}");
+    }
+}
+
+#[test]
+fn a_trap_runs_after_the_end() {
+    let script = "set -e\nclean() { set +e; rm x; umount y; }\ntrap clean EXIT\na\nb\n";
+    let children = [("a", 1), ("rm x", 0), ("umount y", 32)];
+    assert_eq!(ending("bash x", script, &children, 1), "a");
+    let script = "set -e\ntrap 'rmdir s' EXIT\na\n";
+    let children = [("a", 0), ("rmdir s", 1)];
+    assert_eq!(ending("bash x", script, &children, 1), "rmdir s");
+    let children = [("a", 1), ("rmdir s", 1)];
+    assert_eq!(ending("bash x", script, &children, 1), "a");
+    let script = "set -e\ntrap 'rc=$?; rm x; exit $rc' EXIT\na\nb";
+    assert_eq!(ending("sh x", script, &[("a", 5), ("rm x", 1)], 5), "a");
+}
+
+#[test]
+fn a_child_has_the_line_of_its_command() {
+    let script =
+        "set -e\nfor f in *.c; do\n  gcc -c \"$f\"\ndone\nld -o x *.o\n(\n  cd y\n  make\n)\n";
+    let children = [
+        ("gcc -c a.c", 0),
+        ("gcc -c b.c", 0),
+        ("ld -o x a.o b.o", 0),
+        ("", 2),
+    ];
+    let course = course("sh x", script, &children, 2).unwrap();
+    assert_eq!(course.lines, [Some(3), Some(3), Some(5), Some(7)]);
+    assert_eq!(course.ending, Ending::Child(3));
+    let inside = course.parts[3].as_ref().unwrap();
+    let inside = inside.course(&[child("make", 2)], 2).unwrap();
+    assert_eq!(
+        (inside.ending, inside.lines),
+        (Ending::Child(0), vec![Some(8)])
+    );
+}
+
+#[test]
+fn an_interpreter_stands_before_its_script() {
+    let script = "set -e\n./gen.py x\ntool y\n";
+    let children = [
+        ("/usr/bin/env python3 ./gen.py x", 0),
+        ("/bin/sh -e /usr/bin/tool y", 3),
+    ];
+    assert_eq!(ending("sh x", script, &children, 3), children[1].0);
+    let other = [("/usr/bin/env python3 ./gen.py y", 1)];
+    assert_eq!(ending("sh x", script, &other, 1), "no way");
+}
+
+#[test]
+fn many_children_take_little_time() {
+    let line = "if a \"$x\"; then b c; else d || e; fi\n";
+    let script = format!(
+        "while read x; do\n{}done\n",
+        line.repeat(LONGEST / line.len() - 1)
+    );
+    let children = vec![("a 1", 1); 100_000];
+    let start = std::time::Instant::now();
+    course("bash -e x", &script, &children, 1);
+    course("bash -e x", "while :; do a $x; done", &children, 1);
+    let calls = format!("f() {{ {} }}\n", "f; g; a;".repeat(1_000));
+    course(
+        "bash -eu x",
+        &(calls.clone() + &calls.replace("f()", "g()")),
+        &children,
+        1,
+    );
+    assert!(start.elapsed().as_secs() < 10, "{:?}", start.elapsed());
+}

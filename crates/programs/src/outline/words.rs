@@ -1,0 +1,71 @@
+//! Words of a script, as far as their text shows what they become.
+
+use crate::words::contains;
+
+/// What a shell may make of a word.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Expansion {
+    /// The word is one argument with a known text.
+    #[default]
+    None,
+    /// The word is one argument that begins and ends with a known text: `"$dir/x"`
+    One,
+    /// The word becomes any number of arguments: `$FLAGS`, `*.c`
+    Any,
+    /// All arguments of the script or function: `"$@"`
+    Arguments,
+}
+
+/// A word of a script.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Word {
+    /// The word without its quotes. Expansions are as they are written.
+    pub text: Vec<u8>,
+    /// The number of bytes at the beginning of the text that no expansion changes.
+    pub head: usize,
+    /// The number of bytes at the end of the text that no expansion changes.
+    pub tail: usize,
+    pub expansion: Expansion,
+    /// Whether a part of the word is quoted, so that it is no keyword.
+    pub is_quoted: bool,
+}
+
+impl Word {
+    /// The word if it has no expansion.
+    pub fn literal(&self) -> Option<&[u8]> {
+        (self.expansion == Expansion::None).then_some(self.text.as_slice())
+    }
+
+    /// The name of the variable that is the whole word: `$x`, `"${x}"`
+    pub fn variable(&self) -> Option<&[u8]> {
+        let name = self.text.strip_prefix(b"$")?;
+        let inside = name
+            .strip_prefix(b"{")
+            .and_then(|name| name.strip_suffix(b"}"));
+        let name = inside.unwrap_or(name);
+        let is_part = |byte: &u8| byte.is_ascii_alphanumeric() || *byte == b'_';
+        let is_name = !name.is_empty() && name.iter().all(is_part);
+        (is_name && self.expansion != Expansion::None).then_some(name)
+    }
+
+    /// Whether the word contains the exit status of the command before it: `$?`
+    pub fn has_status(&self) -> bool {
+        self.expansion != Expansion::None && contains(&self.text, b"$?")
+    }
+
+    /// Whether one argument can be this word.
+    pub fn fits(&self, arg: &[u8]) -> bool {
+        if self.expansion == Expansion::None {
+            return self.text == arg;
+        }
+        let head = self.text.get(..self.head).unwrap_or_default();
+        let tail = self.text.len().saturating_sub(self.tail);
+        let tail = self.text.get(tail..).unwrap_or_default();
+        arg.len() >= head.len() + tail.len() && arg.starts_with(head) && arg.ends_with(tail)
+    }
+
+    /// Whether the word may become another number of arguments than one.
+    pub fn is_many(&self) -> bool {
+        matches!(self.expansion, Expansion::Any | Expansion::Arguments)
+    }
+}
