@@ -7,6 +7,7 @@
 
 mod afterwards;
 mod chain;
+mod courses;
 mod ends;
 mod explains;
 mod failed_tests;
@@ -34,6 +35,7 @@ use tr_analyze::model::{Process, ProcessIx};
 use tr_format::event::Ktime;
 use tr_programs::tools::{Family, Role};
 
+pub use self::courses::{ScriptLine, Statement};
 use self::ends::ProcessEnds;
 pub use self::ends::{FailureEnd, PERHAPS};
 use self::failed_tests::Tests;
@@ -110,6 +112,10 @@ pub struct Failure {
     pub held: Option<Held>,
     /// Whether a time limit ended the process or step, so that the delay can be the reason for the failure.
     pub was_late: bool,
+    /// The place in the script of its shell at which the process was started.
+    pub place: Option<ScriptLine>,
+    /// The statement by which the script that failed ended, if no program that it ran made it fail.
+    pub statement: Option<Statement>,
 }
 
 impl Failure {
@@ -149,6 +155,18 @@ impl Failure {
         held.map(Held::to_string)
     }
 
+    /// The line of a script that says where the failure is: `build.sh:42`, or with the statement by which the script itself
+    /// failed, `build.sh:12: [ -s out ]`. The line of a script of one line is left out.
+    pub fn at(&self) -> Option<String> {
+        if let Some(Statement { place, text }) = &self.statement {
+            let text = units::shorten(text, STATEMENT);
+            return Some(format!("{place}: {text}"));
+        }
+        let place = self.place.as_ref();
+        let place = place.filter(|place| place.script.is_some() || place.line > 1);
+        place.map(ScriptLine::to_string)
+    }
+
     /// The sentence that says how the failed process or step ended, and when.
     pub fn fact(&self) -> String {
         format!("{} after {}", self.ended(), units::time(self.after))
@@ -186,6 +204,9 @@ const BRANCHES: usize = 100;
 const BESIDE: usize = 3;
 /// The longest name of COMMAND at the end of a chain of failures, in columns.
 const COMMAND: usize = 30;
+
+/// The longest statement of a script that is shown, in columns.
+const STATEMENT: usize = 60;
 
 /// The order in which failures are reported. Failures of one rank come in the order of time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -559,6 +580,8 @@ impl Finder<'_> {
             at: process.end,
             pid: Some(process.pid.0),
             process: Some(ix),
+            place: self.script_line(ix),
+            statement: self.statement(ix),
             ..Failure::default()
         }
     }

@@ -30,6 +30,8 @@ pub type CommandIx = usize;
 /// A shell script, read without running it.
 #[derive(Clone, Debug, Default)]
 pub struct Outline {
+    /// The text that was read.
+    pub text: Vec<u8>,
     /// The simple commands of the script in the order of the text, also those of functions and of `$(…)`.
     pub commands: Vec<Command>,
     /// The script's list of commands.

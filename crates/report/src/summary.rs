@@ -294,7 +294,9 @@ impl Summary {
         let shown = told.iter().take(MOST);
         let lines =
             shown.map(|failed| {
-                let mut words = vec![format!("{} {}", label(failed), text(&failed.fact()))];
+                let at = failed.at().map(|at| format!(" at {}", text(&at)));
+                let at = at.unwrap_or_default();
+                let mut words = vec![format!("{} {}{at}", label(failed), text(&failed.fact()))];
                 let above = failed.above.iter();
                 words.extend(above.map(|above| {
                     format!("{}{} {}", above.lead(), label(above), text(&above.ended()))

@@ -7,6 +7,7 @@ use tr_analyze::arena::Arena;
 use tr_analyze::model::{Analysis, Process, ProcessIx};
 use tr_format::event::Ktime;
 
+use super::courses::Texts;
 use super::ends::ProcessEnds;
 use super::failed_tests::Tests;
 use super::finder::{Explains, Finder};
@@ -77,6 +78,7 @@ impl<'a> Finder<'a> {
         let mut finder = Finder {
             analysis,
             sure,
+            texts: Texts::new(analysis),
             tests,
             root,
             failures,

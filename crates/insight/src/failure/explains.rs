@@ -75,6 +75,10 @@ impl Finder<'_> {
         if self.was_killed_otherwise(ix, parent) {
             return None;
         }
+        let by_script = self.by_script(ix, above);
+        if let Some(Some(decided)) = by_script {
+            return decided.then_some(Explains::Last);
+        }
         // The end of a worker that its owner stopped explains less than what the worker ran, or than another worker
         // that failed.
         if self.is_worker(ix) {
@@ -113,7 +117,11 @@ impl Finder<'_> {
         let may_be_optional = of_children == Children::FailUnlessOptional;
         let of_make = family(parent) == Some(Family::Make);
         match passes(parent) {
-            Passes::Status => self.to_a_shell(ix, above),
+            Passes::Status => {
+                let explains = self.to_a_shell(ix, above);
+                // The script ended because of this child or another one.
+                explains.or(by_script.map(|_| Explains::Maybe))
+            }
             // No job, but a question of the tool's own.
             Passes::Any if child.execs.is_empty() && !gave_up && !is_unstarted(child) => None,
             Passes::Any if is_question(child) && !of_make || self.is_text(ix, above) => {
@@ -196,6 +204,15 @@ impl Finder<'_> {
                 })
             }
         }
+    }
+
+    /// Whether the text of a shell's script decides if the failure of a child is the reason for the shell's failure.
+    /// `Some(None)` if the child is one of several possible reasons, `None` if the text is not known or does not decide.
+    fn by_script(&self, ix: ProcessIx, shell: ProcessIx) -> Option<Option<bool>> {
+        if self.analysis.process(ix).parent != Some(shell) {
+            return None;
+        }
+        self.course(shell)?.decides(ix)
     }
 
     /// Whether a process is run by `$(shell …)` of a make, which uses the output of the process and ignores its exit

@@ -7,6 +7,7 @@ use tr_analyze::arena::Arena;
 use tr_analyze::model::{Analysis, ProcessIx};
 use tr_format::event::Ktime;
 
+use super::courses::Texts;
 use super::ends::ProcessEnds;
 use super::failed_tests::Tests;
 use super::makes::FailedJobs;
@@ -16,6 +17,8 @@ use super::runners::Scripts;
 pub(super) struct Finder<'a> {
     pub(super) analysis: &'a Analysis,
     pub(super) sure: ProcessEnds<'a>,
+    /// The texts of the scripts that shells ran.
+    pub(super) texts: Texts<'a>,
     pub(super) tests: Tests,
     pub(super) root: Option<ProcessIx>,
     /// For each process, the ends of the children that failed by themselves, in order.

@@ -73,17 +73,32 @@ impl Part {
         }
     }
 
-    pub fn outline(&self) -> &Outline {
-        &self.outline
+    /// The line and the text of a command.
+    pub fn text(&self, command: CommandIx) -> Option<(u32, &[u8])> {
+        let command = self.outline.commands.get(command)?;
+        let (from, to) = command.span;
+        Some((command.line, self.outline.text.get(from..to)?))
     }
 
     /// Compares the script with the children of its shell, in the order of their starts, and with the exit status of
-    /// the shell. `None` if no way through the script fits, or if there are too many.
-    pub fn course(&self, children: &[Child<'_>], status: u32) -> Option<Course> {
-        let graph = flow::graph(&self.outline, &self.tree, self.options)?;
+    /// the shell. `budget` is the number of steps that the comparison may still take, and is reduced. `None` if no way
+    /// through the script fits, or if there are too many.
+    pub fn course(
+        &self,
+        children: &[Child<'_>],
+        status: u32,
+        budget: &mut usize,
+    ) -> Option<Course> {
+        if *budget == 0 {
+            return None;
+        }
+        let graph = flow::graph(&self.outline, &self.tree, self.options);
+        let nodes = graph.as_ref().map_or(flow::MOST, |graph| graph.nodes.len());
+        *budget = budget.saturating_sub(nodes + children.len().min(CHILDREN));
+        let graph = graph?;
         // The simplest explanation counts: a file that could not be opened leaves no trace.
-        let simple = self.explained(&graph, children, status, false);
-        simple.or_else(|| self.explained(&graph, children, status, true))
+        let simple = self.explained(&graph, children, status, false, budget);
+        simple.or_else(|| self.explained(&graph, children, status, true, budget))
     }
 
     fn explained(
@@ -92,6 +107,7 @@ impl Part {
         children: &[Child<'_>],
         status: u32,
         has_silent_failures: bool,
+        budget: &mut usize,
     ) -> Option<Course> {
         let first = children.len().saturating_sub(CHILDREN);
         let mut walk = Walk {
@@ -110,7 +126,9 @@ impl Part {
         } else {
             (0..graph.nodes.len()).collect()
         };
-        walk.forward(starts)?;
+        let is_done = walk.forward(starts);
+        *budget = budget.saturating_sub(walk.steps.len());
+        is_done?;
         let mut causes = Causes {
             walk: &walk,
             status,

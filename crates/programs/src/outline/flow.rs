@@ -12,7 +12,7 @@ use super::{
 use crate::words::is_assignment;
 
 /// The largest number of nodes of a graph.
-const MOST: usize = 30_000;
+pub(super) const MOST: usize = 30_000;
 
 /// The largest number of bytes of words in which arguments of functions are replaced.
 const REPLACED: usize = 1 << 20;
@@ -95,7 +95,6 @@ pub(super) enum Member {
 #[derive(Debug)]
 pub(super) struct Graph {
     pub(super) nodes: Vec<Node>,
-    pub(super) end: NodeIx,
 }
 
 /// The ways through commands of a script that begin with these options. `None` if there are too many of them.
@@ -126,7 +125,6 @@ pub(super) fn graph(outline: &Outline, tree: &Tree, options: Options) -> Option<
     builder.traps(after);
     (builder.nodes.len() < MOST && builder.replaced < REPLACED).then_some(Graph {
         nodes: builder.nodes,
-        end: builder.end,
     })
 }
 

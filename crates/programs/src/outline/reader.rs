@@ -33,6 +33,7 @@ pub(super) fn read(text: &[u8]) -> Outline {
     let body = Rc::new(reader.script());
     let traps = reader.traps();
     Outline {
+        text: start.to_vec(),
         commands: reader.commands,
         body,
         functions: reader.functions,

@@ -111,6 +111,8 @@ object! {
         perhaps: bool = failed.perhaps,
         // What held it back meanwhile.
         held: Option<String> = failed.held_by(),
+        // The line of the script that ran it, or the statement by which it ended.
+        at: Option<String> = failed.at(),
     }
 
     VerdictRow(verdict: &Verdict) {

@@ -81,12 +81,14 @@ fn line(out: &mut Page, failure: &Failure, style: &Style) {
             .width
             .saturating_sub(units::width(fact) + LEAD.len() + 3)
     };
-    let whole = failure.fact() + &pid.unwrap_or_default();
-    // Rather than the name the pid.
-    let fact = match room(&whole) {
-        0..20 if units::width(&failure.name()) > room(&whole) => failure.fact(),
-        _ => whole,
-    };
+    let pid = pid.unwrap_or_default();
+    let at = failure.at().map(|at| format!(" at {at}"));
+    let at = at.unwrap_or_default();
+    // Rather than the name the pid, and rather than the pid the line of the script.
+    let facts = [format!("{pid}{at}"), at, pid];
+    let mut facts = facts.into_iter().map(|more| failure.fact() + &more);
+    let fact = facts.find(|fact| room(fact) >= 20.min(units::width(&failure.name())));
+    let fact = fact.unwrap_or_else(|| failure.fact());
     let lead = [Span::new(Paint::Bad, LEAD.trim_end()), "   ".into()];
     let fact = [Span::from("   "), Span::new(Paint::Bad, fact)];
     out.named(lead, failure.name(), 12, fact);

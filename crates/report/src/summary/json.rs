@@ -7,7 +7,7 @@ use tr_analyze::model::Analysis;
 use super::{Summary, TimedPart};
 use crate::size;
 use tr_insight::exit::Exit;
-use tr_insight::failure::Failure;
+use tr_insight::failure::{Failure, ScriptLine};
 use tr_insight::imports::TestCount;
 use tr_insight::warnings;
 use tr_text::json::document;
@@ -111,7 +111,15 @@ fn failure(failed: &Failure, members: usize) -> Value {
         "above": above.map(|failed| text(&failed.name())).collect::<Vec<_>>(),
         "perhaps": failed.above.iter().any(|failed| failed.perhaps),
         "held_back": failed.held_by().as_deref().map(text),
+        "at": failed.place.as_ref().map(place),
+        "statement": failed.statement.as_ref().map(|statement| {
+            json!({ "at": place(&statement.place), "text": text(&statement.text) })
+        }),
     })
+}
+
+fn place(place: &ScriptLine) -> Value {
+    json!({ "script": place.script.as_deref().map(text), "line": place.line })
 }
 
 fn text(text: &str) -> String {

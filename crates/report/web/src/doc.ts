@@ -305,6 +305,8 @@ export interface FailureRow {
   perhaps: boolean;
   /** What held it back meanwhile. */
   held: string | null;
+  /** The line of the script that ran it, or the statement by which it ended. */
+  at: string | null;
 }
 
 export interface Owner {

@@ -690,7 +690,8 @@ export class Overview {
         h("span", { class: "num dim" }, it.after > 0 ? `after ${time(it.after)}` : ""),
       );
     };
-    const held = (it: Failure) => (it.held === null ? [] : [h("p", { class: "aside" }, it.held)]);
+    const held = (it: Failure) =>
+      [it.at && `at ${it.at}`, it.held].flatMap((text) => (text ? [h("p", { class: "aside" }, text)] : []));
     // What failed because of several stands once, after the last of them; one that is sure of it is enough.
     const key = (it: Failure) => it.process ?? `${it.name}\n${it.end}`;
     const last = new Map<number | string, number>();

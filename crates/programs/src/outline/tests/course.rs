@@ -18,7 +18,7 @@ fn course(shell: &str, script: &str, children: &[(&str, u32)], status: u32) -> O
         .iter()
         .map(|(line, status)| child(line, *status))
         .collect();
-    part.course(&children, status)
+    part.course(&children, status, &mut 10_000_000)
 }
 
 /// What ended a script, in words.
@@ -216,7 +216,7 @@ fn a_child_has_the_line_of_its_command() {
     assert_eq!(course.lines, [Some(3), Some(3), Some(5), Some(7)]);
     assert_eq!(course.ending, Ending::Child(3));
     let inside = course.parts[3].as_ref().unwrap();
-    let inside = inside.course(&[child("make", 2)], 2).unwrap();
+    let inside = inside.course(&[child("make", 2)], 2, &mut 10_000).unwrap();
     assert_eq!(
         (inside.ending, inside.lines),
         (Ending::Child(0), vec![Some(8)])
