@@ -575,7 +575,7 @@ impl Finder<'_> {
             } else {
                 FailedTask::ProcessOfOthers(name)
             },
-            end: self.sure.end(self.analysis, ix),
+            end: self.end(ix),
             after: ran(process),
             at: process.end,
             pid: Some(process.pid.0),
@@ -583,6 +583,20 @@ impl Finder<'_> {
             place: self.script_line(ix),
             statement: self.statement(ix),
             ..Failure::default()
+        }
+    }
+
+    /// How a process that failed ended.
+    fn end(&self, ix: ProcessIx) -> FailureEnd {
+        match self.sure.end(self.analysis, ix) {
+            FailureEnd::Unstarted {
+                status,
+                program: None,
+            } => FailureEnd::Unstarted {
+                status,
+                program: self.unstarted_program(ix),
+            },
+            end => end,
         }
     }
 

@@ -8,7 +8,7 @@ use tr_analyze::model::{Analysis, Process, ProcessIx};
 use tr_format::event::Argv;
 use tr_format::scripts::path_of;
 use tr_programs::command_line;
-use tr_programs::outline::{Child, Course, Ending, Options, Outline, Part};
+use tr_programs::outline::{Child, CommandIx, Course, Ending, Options, Outline, Part};
 use tr_text::escape;
 
 use super::finder::Finder;
@@ -157,10 +157,16 @@ impl Finder<'_> {
     /// The place of the command for which a shell started a process.
     pub(super) fn script_line(&self, ix: ProcessIx) -> Option<ScriptLine> {
         let above = self.course(self.analysis.process(ix).parent?)?;
-        let place = above.place(ix)?;
-        let line = (*above.course.lines.get(place)?)?;
+        let (line, _) = above.part.text(above.command(ix)?)?;
         let script = above.script.clone();
         Some(ScriptLine { script, line })
+    }
+
+    /// The program that a shell started a process for, which did not execute it.
+    pub(super) fn unstarted_program(&self, ix: ProcessIx) -> Option<String> {
+        let above = self.course(self.analysis.process(ix).parent?)?;
+        let name = above.part.program(above.command(ix)?)?;
+        Some(escape::raw(name))
     }
 
     /// The statement by which the script of a shell failed.
@@ -181,6 +187,11 @@ impl Finder<'_> {
 }
 
 impl ShellCourse {
+    /// The command that a child was started for.
+    fn command(&self, child: ProcessIx) -> Option<CommandIx> {
+        *self.course.commands.get(self.place(child)?)?
+    }
+
     fn place(&self, child: ProcessIx) -> Option<usize> {
         self.children.binary_search(&child).ok().or_else(|| {
             let mut children = self.children.iter();
@@ -195,6 +206,7 @@ impl ShellCourse {
         match &self.course.ending {
             Ending::Child(place) => Some(Some(is_at(place))),
             Ending::OneOf(places) if places.iter().any(is_at) => Some(None),
+            Ending::Statement(_) if self.course.linked.iter().any(is_at) => Some(None),
             Ending::OneOf(_) | Ending::Statement(_) => Some(Some(false)),
             Ending::Unknown => None,
         }

@@ -1,10 +1,8 @@
 //! Scripts on the command lines of shells, as far as their words show what decides a shell's status.
 
 use tr_analyze::model::Process;
+use tr_programs::outline::{Command, Link, Outline, Tree, Word, LONGEST};
 use tr_programs::{command_line, words};
-
-/// The longest script that is read, in bytes.
-const LONGEST: usize = 65_536;
 
 /// The words that begin a command which starts no program and can fail, or which contains other commands, separated by
 /// spaces. A shell ends with the status of such a command, whatever the statuses of its children are.
@@ -37,30 +35,17 @@ pub(super) fn program_after(shell: &Process, others: usize) -> Option<Vec<u8>> {
 }
 
 fn program_at(script: &[u8], place: usize) -> Option<Vec<u8>> {
-    let read = Script::read(script).filter(|read| read.stops_at_the_first)?;
-    let firsts = read
-        .commands
-        .iter()
-        .filter_map(|command| first_word(command));
-    let programs: Vec<&[u8]> = firsts
-        .filter(|word| !words::has(START_NOTHING, word))
-        .collect();
-    if programs.iter().any(|word| words::has(DECIDE, word)) {
+    let outline = Outline::read(script);
+    let plain = Plain::of(&outline).filter(|plain| plain.stops_at_the_first)?;
+    let firsts = plain.commands.iter().map(|command| command.words.first());
+    let is_nothing = |word: &&Word| words::has(START_NOTHING, &word.text);
+    let programs: Vec<&Word> = firsts.flatten().filter(|word| !is_nothing(word)).collect();
+    if programs.iter().any(|word| words::has(DECIDE, &word.text)) {
         return None;
     }
-    // A quoted or expanded name is not in the text of the commands.
-    let is_plain =
-        |word: &&&[u8]| word.len() > 1 && !word.contains(&b'$') && words::contains(script, word);
-    programs
-        .get(place)
-        .filter(is_plain)
-        .map(|word| word.to_vec())
-}
-
-/// The first word of a command after its assignments.
-fn first_word(command: &[u8]) -> Option<&[u8]> {
-    let mut words = command.split(u8::is_ascii_whitespace);
-    words.find(|word| !word.is_empty() && !words::is_assignment(word))
+    let is_plain = |word: &&&Word| word.text.len() > 1 && !word.is_quoted;
+    let program = programs.get(place).filter(is_plain)?;
+    program.literal().map(<[u8]>::to_vec)
 }
 
 /// Whether a letter is among the short options of a shell, which stand before its script.
@@ -70,75 +55,67 @@ fn has_letter(shell: &Process, letter: u8) -> bool {
 }
 
 fn starts_programs_alone(script: &[u8]) -> bool {
-    let Some(script) = Script::read(script) else {
+    let outline = Outline::read(script);
+    let Some(plain) = Plain::of(&outline) else {
         return false;
     };
     // A redirection can fail by itself, but no command before it has failed then.
-    let is_known = !script.redirects || script.stops_at_the_first;
+    let mut commands = plain.commands.iter();
+    let is_known = plain.stops_at_the_first || !commands.clone().any(|command| command.opens);
     is_known
-        && script.commands.iter().all(|command| {
-            let first = first_word(command);
-            first.is_none_or(|first| !words::has(DECIDE, first))
+        && commands.all(|command| {
+            let first = command.words.first();
+            first.is_none_or(|first| !words::has(DECIDE, &first.text))
         })
 }
 
-/// A script without a part that can fail by itself, apart from redirections.
-#[derive(Debug)]
-struct Script {
-    /// The commands of the script without their quoted parts.
-    commands: Vec<Vec<u8>>,
-    /// Whether the input or output of a command is redirected to a file.
-    redirects: bool,
+/// A script of simple commands without a part that can fail by itself, apart from redirections.
+struct Plain<'a> {
+    commands: Vec<&'a Command>,
     /// Whether nothing runs after a command that fails, because only `&&` connects the commands.
     stops_at_the_first: bool,
 }
 
-impl Script {
-    /// Divides a script into its commands. Returns `None` if it has an expansion with a condition, a subshell, a
-    /// here-document, or a background job.
-    fn read(script: &[u8]) -> Option<Script> {
-        let mut read = Script {
-            commands: vec![Vec::new()],
-            redirects: false,
+impl<'a> Plain<'a> {
+    /// Returns `None` if the script has an expansion with a condition, a subshell, or a background job.
+    fn of(outline: &'a Outline) -> Option<Plain<'a>> {
+        let mut plain = Plain {
+            commands: Vec::new(),
             stops_at_the_first: true,
         };
-        let mut quote = None;
-        let mut bytes = script.iter().copied().peekable();
-        while let Some(byte) = bytes.next() {
-            let command = read.commands.last_mut()?;
-            match (byte, quote) {
-                (_, Some(b'\'')) if byte != b'\'' => {}
-                (b'$', _) if bytes.peek().is_some_and(|next| b"({[".contains(next)) => return None,
-                (b'`', _) => return None,
-                (b'\\', _) => {
-                    bytes.next();
-                    command.push(b'_');
-                }
-                (b'\'' | b'"', None) => {
-                    quote = Some(byte);
-                    command.push(b'_');
-                }
-                (_, Some(end)) => quote = Some(end).filter(|end| *end != byte),
-                (b'<', None) if bytes.peek() == Some(&b'<') => return None,
-                // `2>&1` and `>>`
-                (b'<' | b'>', None) => {
-                    bytes.next_if(|next| b">&|".contains(next));
-                    command.push(b' ');
-                    read.redirects = true;
-                }
-                (b'(' | b')' | b'#', None) => return None,
-                (b'&', None) => {
-                    bytes.next_if_eq(&b'&')?;
-                    read.commands.push(Vec::new());
-                }
-                (b'|' | b';' | b'\n', None) => {
-                    read.stops_at_the_first = false;
-                    read.commands.push(Vec::new());
-                }
-                (_, None) => command.push(byte),
+        let is_plain = outline.is_whole && plain.add(outline, &outline.body);
+        is_plain.then_some(plain)
+    }
+
+    fn add(&mut self, outline: &'a Outline, tree: &Tree) -> bool {
+        match tree {
+            Tree::Simple(ix) => {
+                let command = outline.commands.get(*ix);
+                self.commands.extend(command);
+                command.is_some_and(|command| {
+                    let expands = |word: &Word| {
+                        words::contains(&word.text, b"${") && word.literal().is_none()
+                    };
+                    command.substitutions.is_empty() && !command.words.iter().any(expands)
+                })
             }
+            Tree::List(all) => {
+                self.stops_at_the_first &= all.len() <= 1;
+                all.iter().all(|tree| self.add(outline, tree))
+            }
+            Tree::Chain(all) => all.iter().all(|(link, tree)| {
+                self.stops_at_the_first &= *link == Link::And;
+                self.add(outline, tree)
+            }),
+            Tree::Pipe {
+                members,
+                negated: false,
+            } => {
+                self.stops_at_the_first = false;
+                members.iter().all(|tree| self.add(outline, tree))
+            }
+            _ => false,
         }
-        Some(read)
     }
 }
 

@@ -57,8 +57,11 @@ pub enum Ending {
 #[derive(Clone, Debug)]
 pub struct Course {
     pub ending: Ending,
-    /// For each child, the line of the command that it was started for.
-    pub lines: Vec<Option<u32>>,
+    /// If a statement ended the script, the children whose failures may have led to it: background jobs, and commands that
+    /// name a file which the statement, or the test that decided about it, names as well.
+    pub linked: Vec<usize>,
+    /// For each child, the command that it was started for.
+    pub commands: Vec<Option<CommandIx>>,
     /// For each child, the commands of the script that it executed without a program of their own.
     pub parts: Vec<Option<Part>>,
 }
@@ -71,6 +74,12 @@ impl Part {
             outline: Rc::new(outline),
             options,
         }
+    }
+
+    /// The name of the program that a command starts, if it is written out.
+    pub fn program(&self, command: CommandIx) -> Option<&[u8]> {
+        let command = self.outline.commands.get(command)?;
+        command.words.first().and_then(Word::literal)
     }
 
     /// The line and the text of a command.
@@ -135,6 +144,7 @@ impl Part {
             found: BTreeSet::new(),
             seen: HashSet::new(),
             feasible: Vec::new(),
+            deciding: BTreeSet::new(),
             queue: Vec::new(),
             budget: BACK,
         };
@@ -142,7 +152,7 @@ impl Part {
             causes.of_end(*end);
         }
         let is_known = causes.budget > 0;
-        let (found, feasible) = (causes.found, causes.feasible);
+        let (found, feasible, mut deciding) = (causes.found, causes.feasible, causes.deciding);
         if found.is_empty() && is_known {
             return None;
         }
@@ -154,10 +164,16 @@ impl Part {
         let live = walk.live(&feasible);
         let mut course = Course {
             ending,
-            lines: vec![None; children.len()],
+            linked: Vec::new(),
+            commands: vec![None; children.len()],
             parts: vec![None; children.len()],
         };
         walk.places(&live, first, self, &mut course);
+        if let Ending::Statement(statement) = course.ending {
+            deciding.insert(statement);
+            let linked = walk.linked(&live, &deciding);
+            course.linked = linked.into_iter().map(|at| first + at).collect();
+        }
         Some(course)
     }
 }
@@ -327,6 +343,8 @@ impl Walk<'_> {
             What::Status(0) | What::Not(0) => vec![(ends.ok, at)],
             What::Status(_) | What::Not(_) => vec![(ends.failed, at)],
             What::Value(_) => vec![(ends.ok, at), (ends.failed, at)],
+            // One of its ends has no way further.
+            What::Left(_) => vec![(ends.ok, at), (ends.failed, at)],
             What::Wild => {
                 let mut next = vec![(ends.ok, at), (ends.failed, at)];
                 if at < self.children.len() {
@@ -446,7 +464,7 @@ impl Walk<'_> {
 
     /// Finds the line and the commands of each child that has only one on all live ways.
     fn places(&self, live: &[bool], first: usize, part: &Part, course: &mut Course) {
-        let mut found: Vec<Option<Place<'_>>> = vec![None; course.lines.len()];
+        let mut found: Vec<Option<Place<'_>>> = vec![None; course.commands.len()];
         for (state, _) in self.states.iter().zip(live).filter(|(_, live)| **live) {
             let Some(node) = self.graph.nodes.get(state.node) else {
                 continue;
@@ -477,8 +495,8 @@ impl Walk<'_> {
             let Some(place) = place else {
                 continue;
             };
-            if let Some(line) = course.lines.get_mut(at) {
-                *line = place.line;
+            if let Some(command) = course.commands.get_mut(at) {
+                *command = place.command;
             }
             if let (Some(inside), Some((tree, options))) = (course.parts.get_mut(at), place.tree) {
                 *inside = Some(Part {
@@ -491,24 +509,77 @@ impl Walk<'_> {
     }
 
     fn place<'t>(&self, member: &'t Member, command: Option<CommandIx>) -> Place<'t> {
-        let line = |ix: CommandIx| self.outline.commands.get(ix).map(|command| command.line);
         match member {
             Member::Program(ix, _) => Place {
-                line: line(*ix),
+                command: Some(*ix),
                 tree: None,
             },
             Member::Forked(tree, options) => Place {
-                line: flow::command_of(tree).or(command).and_then(line),
+                command: flow::command_of(tree).or(command),
                 tree: Some((tree, *options)),
             },
         }
     }
+
+    /// The failed children that may have led to a statement which ended the script.
+    fn linked(&self, live: &[bool], deciding: &BTreeSet<CommandIx>) -> BTreeSet<usize> {
+        let mut files: HashSet<&[u8]> = HashSet::new();
+        for ix in deciding {
+            let command = self.outline.commands.get(*ix);
+            files.extend(command.into_iter().flat_map(files_of));
+        }
+        let mut linked = BTreeSet::new();
+        for (state, _) in self.states.iter().zip(live).filter(|(_, live)| **live) {
+            let what = self.graph.nodes.get(state.node).map(|node| &node.what);
+            let (members, is_beside) = match what {
+                Some(What::Start(member)) => (std::slice::from_ref(member), false),
+                Some(What::Beside(member)) => (std::slice::from_ref(member), true),
+                Some(What::Pipe { members, .. }) => (members.as_slice(), false),
+                _ => continue,
+            };
+            if is_beside || members.iter().any(|member| self.names(member, &files)) {
+                linked.extend(state.child..state.child + members.len());
+            }
+        }
+        linked.retain(|at| {
+            let child = self.children.get(*at);
+            child.is_some_and(|child| child.status != Some(0))
+        });
+        linked
+    }
+
+    /// Whether commands of a process name one of these files.
+    fn names(&self, member: &Member, files: &HashSet<&[u8]>) -> bool {
+        let mut places = Vec::new();
+        match member {
+            Member::Program(ix, _) => places.push(*ix),
+            Member::Forked(tree, _) => self.outline.collect(tree, &mut places),
+        }
+        let commands = places
+            .iter()
+            .filter_map(|ix| self.outline.commands.get(*ix));
+        commands.flat_map(files_of).any(|file| files.contains(file))
+    }
+}
+
+/// The words of a command that may be files.
+fn files_of(command: &Command) -> impl Iterator<Item = &[u8]> {
+    let words = command
+        .words
+        .iter()
+        .skip(1)
+        .map(|word| word.text.as_slice());
+    let words = words.chain(command.output.as_deref());
+    words.filter(|word| {
+        let is_number = word.iter().all(u8::is_ascii_digit);
+        word.len() > 1 && !is_number && !word.starts_with(b"-") && *word != b"]]" && *word != b"$?"
+    })
 }
 
 /// The place of a child in the script.
 #[derive(Clone, Copy, Debug, Default)]
 struct Place<'a> {
-    line: Option<u32>,
+    command: Option<CommandIx>,
     tree: Option<(&'a Rc<Tree>, Options)>,
 }
 
@@ -520,7 +591,7 @@ impl<'a> Place<'a> {
                 .is_some_and(|other| Rc::ptr_eq(tree.0, other.0) && tree.1 == other.1)
         };
         Place {
-            line: self.line.filter(|line| other.line == Some(*line)),
+            command: self.command.filter(|ix| other.command == Some(*ix)),
             tree: self.tree.filter(is_same),
         }
     }
@@ -544,6 +615,10 @@ enum Search {
     Tested(Otherwise),
     /// The setting of a variable.
     Variable(Vec<u8>, Otherwise),
+    /// What came right before a statement.
+    Before(Otherwise),
+    /// The last failure in a loop, which began and ended with these nodes.
+    Try(NodeIx, NodeIx, Otherwise),
 }
 
 /// What caused the end if the search finds no child.
@@ -564,6 +639,8 @@ struct Causes<'a> {
     seen: HashSet<(StateIx, Search)>,
     /// The ends with a cause.
     feasible: Vec<StateIx>,
+    /// The commands whose success decided that a statement ended the script.
+    deciding: BTreeSet<CommandIx>,
     /// The states that remain to be searched from.
     queue: Vec<(StateIx, Search)>,
     budget: usize,
@@ -624,6 +701,8 @@ impl Causes<'_> {
             Search::Earlier(child) => self.by_a_trap(*child),
             Search::Guard { otherwise, .. }
             | Search::Tested(otherwise)
+            | Search::Before(otherwise)
+            | Search::Try(_, _, otherwise)
             | Search::Variable(_, otherwise) => self.otherwise(*otherwise),
         }
     }
@@ -662,7 +741,7 @@ impl Causes<'_> {
                 _ => self.status_before_traps(from, failed, child),
             },
             Search::TrapStatus => match &node.what {
-                What::Join(_) | What::Assign => Some(Search::TrapStatus),
+                What::Join(_) | What::Assign | What::Left(_) => Some(Search::TrapStatus),
                 What::End => Some(Search::Status),
                 What::Start(_) | What::Pipe { .. } if failed => {
                     let child = self.failed_children(from, &node.what);
@@ -684,6 +763,24 @@ impl Causes<'_> {
             }
             Search::Tested(otherwise) => self.tested(from, to, otherwise),
             Search::Variable(name, otherwise) => self.variable(from, name, otherwise),
+            Search::Before(otherwise) => match node.what {
+                What::Join(_) | What::Assign => Some(Search::Before(otherwise)),
+                What::Status(_) if node.command.is_none() => Some(Search::Before(otherwise)),
+                What::Left(start) => Some(Search::Try(start, state.node, otherwise)),
+                _ => {
+                    self.otherwise(otherwise);
+                    None
+                }
+            },
+            Search::Try(start, left, otherwise) => {
+                let is_inside = (start..=left).contains(&state.node);
+                match &node.what {
+                    _ if !is_inside => self.otherwise(otherwise),
+                    What::Start(_) | What::Pipe { .. } if failed => self.blame(from, &node.what),
+                    _ => return Some(Search::Try(start, left, otherwise)),
+                }
+                None
+            }
         }
     }
 
@@ -756,7 +853,9 @@ impl Causes<'_> {
         let state = walk.states.get(from)?;
         let what = &walk.graph.nodes.get(state.node)?.what;
         match what {
-            What::Join(_) | What::Assign | What::End => return Some(Search::Status),
+            What::Join(_) | What::Assign | What::End | What::Left(_) => {
+                return Some(Search::Status);
+            }
             What::Start(_) | What::Pipe { .. } => {
                 if failed && self.passes(from, what) {
                     self.blame(from, what);
@@ -816,11 +915,10 @@ impl Causes<'_> {
         otherwise: Otherwise,
     ) -> Option<Search> {
         let otherwise = statement.map_or(otherwise, Otherwise::Statement);
-        let Some(after) = guard else {
-            self.otherwise(otherwise);
-            return None;
-        };
-        Some(Search::Guard { after, otherwise })
+        Some(match guard {
+            Some(after) => Search::Guard { after, otherwise },
+            None => Search::Before(otherwise),
+        })
     }
 
     /// What to search after a builtin failed, or decided about a statement.
@@ -876,10 +974,14 @@ impl Causes<'_> {
         let failed = target.node == node.ends.failed && node.ends.failed != node.ends.ok;
         let (command, guard) = (node.command, node.guard);
         match &node.what {
-            What::Join(_) | What::Assign | What::Not(_) | What::End => {
+            What::Join(_) | What::Assign | What::Not(_) | What::End | What::Left(_) => {
                 return Some(Search::Tested(otherwise));
             }
             What::Start(_) | What::Pipe { .. } if failed => self.blame(from, &node.what),
+            What::Start(_) => {
+                self.deciding.extend(command);
+                self.otherwise(otherwise);
+            }
             What::Builtin(builtin) => {
                 return self.by_a_builtin(*builtin, command, guard, otherwise);
             }
@@ -943,7 +1045,7 @@ impl Causes<'_> {
         let state = walk.states.get(from)?;
         let what = &walk.graph.nodes.get(state.node)?.what;
         match what {
-            What::Join(_) | What::Assign => return Some(Search::Earlier(child)),
+            What::Join(_) | What::Assign | What::Left(_) => return Some(Search::Earlier(child)),
             What::Start(_) | What::Pipe { .. } if failed => self.blame(from, what),
             What::Start(_) | What::Pipe { .. } | What::Status(0) | What::Not(0) => {
                 self.by_a_trap(child);

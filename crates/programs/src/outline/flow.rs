@@ -72,6 +72,8 @@ pub(super) enum What {
     Not(u32),
     /// The exit status becomes the value of a variable, or is not known.
     Value(Option<Vec<u8>>),
+    /// A loop that a `break` or `return` can leave has ended in another way. Its nodes begin with this one.
+    Left(NodeIx),
     /// Anything may happen.
     Wild,
     /// The shell ends with the last exit status, apart from its traps.
@@ -131,6 +133,8 @@ pub(super) fn graph(outline: &Outline, tree: &Tree, options: Options) -> Option<
 /// A function that is being called.
 struct Call<'a> {
     name: &'a [u8],
+    /// The condition under which the function is called.
+    guard: Option<NodeIx>,
     arguments: Option<Vec<Word>>,
     ends: Ends,
 }
@@ -447,6 +451,32 @@ impl<'a> Builder<'a> {
         ends
     }
 
+    /// Adds the end of a loop that its own commands can end as well.
+    fn left(&mut self, body: &Tree, start: NodeIx, ends: Ends) -> Ends {
+        let mut places = Vec::new();
+        self.outline.collect(body, &mut places);
+        let leaves = places.iter().any(|ix| {
+            let words = self.command(*ix).map(|command| command.words.as_slice());
+            let (first, value) = match words {
+                Some([first]) => (first, None),
+                Some([first, value]) => (first, number(value)),
+                _ => return false,
+            };
+            match first.literal() {
+                Some(b"break") => true,
+                Some(b"return" | b"exit") => value == Some(0),
+                _ => false,
+            }
+        });
+        if !leaves {
+            return ends;
+        }
+        Ends {
+            ok: self.action(ends.ok, What::Left(start), None).ok,
+            failed: self.action(ends.failed, What::Left(start), None).failed,
+        }
+    }
+
     fn repeated(&mut self, until: bool, arm: &'a Arm, from: NodeIx) -> Ends {
         let start = self.label();
         self.edge(from, start);
@@ -466,6 +496,7 @@ impl<'a> Builder<'a> {
         self.options.merge(options);
         // The status of the loop is that of its last round.
         let ends = self.action(leave, What::Value(None), None);
+        let ends = self.left(&arm.body, start, ends);
         self.edge(left, ends.ok);
         ends
     }
@@ -477,21 +508,24 @@ impl<'a> Builder<'a> {
         let none = self.status(from, 0);
         let next = self.label();
         let options = self.options;
-        self.loops.push((none.ok, next));
-        let body = self.build(body, start);
+        let left = self.label();
+        self.loops.push((left, next));
+        let tree = body;
+        let body = self.build(tree, start);
         self.loops.pop();
         self.options.merge(options);
         self.edge(next, none.ok);
         self.edge(next, start);
         self.edge(body.ok, start);
         self.edge(body.failed, start);
-        Ends {
-            ok: self.join(Ends {
-                ok: none.ok,
-                failed: body.ok,
-            }),
-            failed: body.failed,
-        }
+        let ok = self.join(Ends {
+            ok: none.ok,
+            failed: body.ok,
+        });
+        let failed = body.failed;
+        let ends = self.left(tree, start, Ends { ok, failed });
+        self.edge(left, ends.ok);
+        ends
     }
 
     fn command(&self, ix: CommandIx) -> Option<&'a Command> {
@@ -728,8 +762,10 @@ impl<'a> Builder<'a> {
             ok: self.label(),
             failed: self.label(),
         };
+        let guard = self.guard.take();
         self.calls.push(Call {
             name: &function.name,
+            guard,
             arguments: (!arguments.iter().any(is_many)).then(|| arguments.to_vec()),
             ends,
         });
@@ -737,6 +773,7 @@ impl<'a> Builder<'a> {
         let body = self.build(&function.body, at);
         self.loops = loops;
         self.calls.pop();
+        self.guard = guard;
         self.edge(body.ok, ends.ok);
         self.edge(body.failed, ends.failed);
         ends
@@ -760,15 +797,16 @@ impl<'a> Builder<'a> {
                     (true, true) => self.ended_by_trap,
                     (true, false) => self.ended,
                 };
-                self.gives(
-                    arguments,
-                    ix,
-                    at,
-                    Ends {
-                        ok: end,
-                        failed: end,
-                    },
-                )
+                let guard = self.guard;
+                let mut calls = self.calls.iter().rev();
+                self.guard = guard.or_else(|| calls.find_map(|call| call.guard));
+                let ends = Ends {
+                    ok: end,
+                    failed: end,
+                };
+                let ends = self.gives(arguments, ix, at, ends);
+                self.guard = guard;
+                ends
             }
             b"return" => {
                 let ends = self.calls.last().map(|call| call.ends);

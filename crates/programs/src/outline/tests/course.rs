@@ -213,14 +213,62 @@ fn a_child_has_the_line_of_its_command() {
         ("", 2),
     ];
     let course = course("sh x", script, &children, 2).unwrap();
-    assert_eq!(course.lines, [Some(3), Some(3), Some(5), Some(7)]);
+    let outline = Outline::read(script.as_bytes());
+    let lines = |course: &Course| {
+        let lines = course
+            .commands
+            .iter()
+            .map(|ix| outline.commands[ix.unwrap()].line);
+        lines.collect::<Vec<u32>>()
+    };
+    assert_eq!(lines(&course), [3, 3, 5, 7]);
     assert_eq!(course.ending, Ending::Child(3));
     let inside = course.parts[3].as_ref().unwrap();
     let inside = inside.course(&[child("make", 2)], 2, &mut 10_000).unwrap();
     assert_eq!(
-        (inside.ending, inside.lines),
-        (Ending::Child(0), vec![Some(8)])
+        (&inside.ending, lines(&inside)),
+        (&Ending::Child(0), vec![8])
     );
+}
+
+#[test]
+fn a_loop_that_gives_up_ends_by_its_last_try() {
+    let script =
+        "retry() { for n in 1 2; do \"$@\" && return 0; echo no; sleep 1; done; return 1; }\n\
+                  retry a x || exit 1\nretry push y || { echo given up; exit 1; }\n";
+    let children = [
+        ("a x", 1),
+        ("sleep 1", 0),
+        ("a x", 0),
+        ("push y", 75),
+        ("sleep 1", 0),
+        ("push y", 75),
+        ("sleep 1", 0),
+    ];
+    assert_eq!(ending("bash x", script, &children, 1), "push y");
+    let script = "[ -x z ] && for n in 1 2; do a && break; done\nb || true\nexit 4";
+    assert_eq!(
+        ending("sh x", script, &[("a", 0), ("b", 1)], 4),
+        "3: exit 4"
+    );
+}
+
+#[test]
+fn a_statement_is_linked_with_the_failures_that_it_may_depend_on() {
+    let linked = |script: &str, children: &[(&str, u32)]| {
+        let course = course("sh x", script, children, 1).unwrap();
+        assert!(matches!(course.ending, Ending::Statement(_)), "{script}");
+        course.linked
+    };
+    let script = "gen | sort > out.txt\n[ -s out.txt ] || exit 1";
+    assert_eq!(linked(script, &[("gen", 3), ("sort", 0)]), [0]);
+    let script = "make 2>&1 | tee log\nif grep -q rror log; then exit 1; fi";
+    let children = [("make", 2), ("tee log", 0), ("grep -q rror log", 0)];
+    assert_eq!(linked(script, &children), [0]);
+    let script = "server &\nsleep 1\n[ -e ready ] || exit 1";
+    assert_eq!(linked(script, &[("server", 1), ("sleep 1", 0)]), [0]);
+    let script = "lint || true\n[ -s out.txt ]";
+    assert!(linked(script, &[("lint", 1)]).is_empty());
 }
 
 #[test]
