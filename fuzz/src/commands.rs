@@ -20,6 +20,7 @@ use tr_insight::query::{By, Filter, Group, Sort};
 use tr_insight::warnings;
 use tr_insight::Recording;
 use tr_predict::{page, Predictor, Wanted};
+use tr_programs::outline::{Child, Outline, Part};
 use tr_report::reports::ci_tracer;
 use tr_report::reports::series::Series;
 use tr_report::reports::{Ask, ReportKind, View};
@@ -38,6 +39,12 @@ fn log(text: &str) {
 }
 
 pub fn commands(data: &[u8]) {
+    let script = Part::new(Outline::read(data).into(), Default::default());
+    let children = [Some(1), Some(0), None].map(|status| Child {
+        status,
+        ..Child::default()
+    });
+    script.course(&children, 1, &mut 1_000_000);
     let mut input = Input(data);
     let way = input.byte();
     let (from, length) = (input.number(), input.number());

@@ -31,7 +31,7 @@ use std::collections::BTreeSet;
 
 use tr_analyze::arena::Arena;
 use tr_analyze::critical_path;
-use tr_analyze::model::{Process, ProcessIx};
+use tr_analyze::model::ProcessIx;
 use tr_format::event::Ktime;
 use tr_programs::tools::{Family, Role};
 
@@ -366,14 +366,17 @@ impl Finder<'_> {
         })
     }
 
-    /// For each process, whether one of its ancestors went on after its failure and succeeded.
+    /// For each process, whether one of its ancestors went on after its failure and succeeded, or whether the text of a
+    /// script shows that the failure is not the reason for the script's.
     fn answered(&self) -> Arena<ProcessIx, bool> {
         down(self.analysis, |ix, above: Option<&bool>| {
             let process = self.analysis.process(ix);
-            let parent = process.parent.map(|ix| self.analysis.process(ix));
-            let goes_on =
-                |parent: &Process| parent.status == Some(0) || process.start < program(parent);
-            above == Some(&true) || parent.is_some_and(goes_on)
+            let goes_on = |above: ProcessIx| {
+                let parent = self.analysis.process(above);
+                let succeeds = parent.status == Some(0) || process.start < program(parent);
+                succeeds || fails(process) && self.by_script(ix, above) == Some(Some(false))
+            };
+            above == Some(&true) || process.parent.is_some_and(goes_on)
         })
     }
 
@@ -625,38 +628,4 @@ impl Finder<'_> {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use tr_programs::steps::StepKind;
-
-    /// A worker that its runner stopped failed without consequence, and its tests failed as the runner's report says.
-    #[test]
-    fn a_test_fails_by_its_own_result() {
-        let worker = ProcessIx(7);
-        let of_worker = |status: Option<u32>, result: Option<&str>| Step {
-            name: "test".into(),
-            kind: StepKind::Test,
-            parent: None,
-            depth: 0,
-            from: Ktime(1_000),
-            to: Ktime(2_000),
-            started_before: false,
-            ended: true,
-            process: Some(worker),
-            thread: None,
-            has_work: true,
-            place_error: None,
-            doubt: None,
-            status,
-            result: result.map(str::to_owned),
-        };
-        let calm = Failures {
-            calm: BTreeSet::from([worker]),
-            ..Failures::default()
-        };
-        assert!(calm.counts(&of_worker(None, Some("failed"))));
-        assert!(!calm.counts(&of_worker(None, Some("passed"))));
-        assert!(!calm.counts(&of_worker(Some(15), None)));
-        assert!(Failures::default().counts(&of_worker(Some(15), None)));
-    }
-}
+mod tests;

@@ -51,7 +51,17 @@ pub(super) struct Texts<'a> {
     files: HashMap<&'a [u8], &'a [u8]>,
     /// The courses of failed shells, and of their subshells, filled in when they are first needed.
     courses: RefCell<BTreeMap<ProcessIx, Option<Rc<ShellCourse>>>>,
+    /// The outlines of scripts in files, by path, filled in when they are first needed.
+    outlines: RefCell<HashMap<Vec<u8>, Rc<Outline>>>,
+    /// The number of steps that are left of [`STEPS`].
     steps: RefCell<usize>,
+}
+
+/// The script of a shell.
+struct Script {
+    /// The name of the file, if the script is in one.
+    name: Option<String>,
+    outline: Rc<Outline>,
 }
 
 /// A script, or a part of one, and what it did.
@@ -74,20 +84,37 @@ impl<'a> Texts<'a> {
         Texts {
             files: known.collect(),
             courses: RefCell::default(),
+            outlines: RefCell::default(),
             steps: RefCell::new(STEPS),
         }
     }
 
-    /// The text of the script that a shell runs, and the name of its file.
-    fn of(&self, shell: &'a Process) -> Option<(&'a [u8], Option<String>)> {
+    /// The script that a shell runs, if its text is known.
+    fn of(&self, shell: &Process) -> Option<Script> {
         let args: Vec<&[u8]> = shell.argv.args().collect();
         if let Some(text) = command_line::shell_text(&args).filter(|_| !shell.argv.truncated()) {
-            return Some((text, None));
+            let outline = Rc::new(self.read(text)?);
+            let name = None;
+            return Some(Script { name, outline });
         }
         let word = command_line::shell_script(&shell.argv)?;
         let path = path_of(&shell.execs.last()?.directory, word)?;
+        let name = Some(escape::raw(word));
+        let known = self.outlines.borrow().get(&path).cloned();
+        if let Some(outline) = known {
+            return Some(Script { name, outline });
+        }
         let text = self.files.get(path.as_slice())?;
-        Some((text, Some(escape::raw(word))))
+        let outline = Rc::new(self.read(text)?);
+        self.outlines.borrow_mut().insert(path, outline.clone());
+        Some(Script { name, outline })
+    }
+
+    /// Reads a script, if there are steps left for it.
+    fn read(&self, text: &[u8]) -> Option<Outline> {
+        let mut steps = self.steps.borrow_mut();
+        *steps = steps.checked_sub(text.len())?;
+        Some(Outline::read(text))
     }
 }
 
@@ -134,8 +161,8 @@ impl Finder<'_> {
         } else {
             let args: Vec<&[u8]> = shell.argv.args().collect();
             let options = Options::of(&args)?;
-            let (text, script) = self.texts.of(shell)?;
-            (Part::new(Outline::read(text), options), script)
+            let Script { name, outline } = self.texts.of(shell)?;
+            (Part::new(outline, options), name)
         };
         let own = shell.children.iter().copied();
         let own = own.filter(|child| self.analysis.process(*child).start >= program(shell));

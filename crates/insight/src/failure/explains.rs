@@ -208,7 +208,7 @@ impl Finder<'_> {
 
     /// Whether the text of a shell's script decides if the failure of a child is the reason for the shell's failure.
     /// `Some(None)` if the child is one of several possible reasons, `None` if the text is not known or does not decide.
-    fn by_script(&self, ix: ProcessIx, shell: ProcessIx) -> Option<Option<bool>> {
+    pub(super) fn by_script(&self, ix: ProcessIx, shell: ProcessIx) -> Option<Option<bool>> {
         if self.analysis.process(ix).parent != Some(shell) {
             return None;
         }

@@ -68,10 +68,10 @@ pub struct Course {
 
 impl Part {
     /// A script that a shell with these options runs.
-    pub fn new(outline: Outline, options: Options) -> Part {
+    pub fn new(outline: Rc<Outline>, options: Options) -> Part {
         Part {
             tree: outline.body.clone(),
-            outline: Rc::new(outline),
+            outline,
             options,
         }
     }
@@ -617,6 +617,8 @@ enum Search {
     Variable(Vec<u8>, Otherwise),
     /// What came right before a statement.
     Before(Otherwise),
+    /// The background jobs that failed, for which the shell waited.
+    Jobs,
     /// The last failure in a loop, which began and ended with these nodes.
     Try(NodeIx, NodeIx, Otherwise),
 }
@@ -696,6 +698,7 @@ impl Causes<'_> {
             _ if self.walk.is_cut => {
                 self.found.insert(Cause::Unclear);
             }
+            Search::Jobs => {}
             // The script has done nothing that could fail.
             Search::Status | Search::TrapStatus | Search::BeforeTraps => {}
             Search::Earlier(child) => self.by_a_trap(*child),
@@ -760,6 +763,17 @@ impl Causes<'_> {
                 } else {
                     Some(Search::Guard { after, otherwise })
                 }
+            }
+            Search::Jobs => {
+                match node.what {
+                    What::Beside(_) => self.blame(from, &node.what),
+                    What::Wild => {
+                        self.found.insert(Cause::Unclear);
+                        return None;
+                    }
+                    _ => {}
+                }
+                Some(Search::Jobs)
             }
             Search::Tested(otherwise) => self.tested(from, to, otherwise),
             Search::Variable(name, otherwise) => self.variable(from, name, otherwise),
@@ -895,7 +909,8 @@ impl Causes<'_> {
             What::Value(Some(name)) => {
                 return Some(Search::Variable(name.clone(), Otherwise::Unclear));
             }
-            What::Value(None) | What::Wild => {
+            What::Wild => self.by_the_unknown(from, command),
+            What::Value(None) => {
                 self.found.insert(Cause::Unclear);
             }
             What::Beside(_) | What::Ended | What::EndedByTrap => {}
@@ -905,6 +920,19 @@ impl Causes<'_> {
 
     fn command(&self, ix: Option<CommandIx>) -> Option<&Command> {
         self.walk.outline.commands.get(ix?)
+    }
+
+    /// Notes that a command whose commands are not known ended the script, or decided about the end. It is named if it
+    /// started no process.
+    fn by_the_unknown(&mut self, at: StateIx, command: Option<CommandIx>) {
+        let walk = self.walk;
+        let node = walk.states.get(at).map(|state| state.node);
+        let is_same = |from: StateIx| walk.states.get(from).map(|state| state.node) == node;
+        let cause = match command {
+            Some(command) if !walk.steps_to(at).any(is_same) => Cause::Statement(command),
+            _ => Cause::Unclear,
+        };
+        self.found.insert(cause);
     }
 
     /// What to search after a statement gave the status.
@@ -931,6 +959,13 @@ impl Causes<'_> {
     ) -> Option<Search> {
         let walk = self.walk;
         let test = command.and_then(|ix| Some((ix, walk.outline.commands.get(ix)?)));
+        let waits = |command: &Command| {
+            let first = command.words.first().and_then(Word::literal);
+            first == Some(b"wait")
+        };
+        if test.is_some_and(|(_, command)| waits(command)) {
+            return Some(Search::Jobs);
+        }
         let Some((ix, test)) = test.filter(|_| builtin != Builtin::Any) else {
             self.found.insert(Cause::Unclear);
             return None;

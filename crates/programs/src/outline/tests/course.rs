@@ -13,7 +13,7 @@ fn child<'a>(line: &'a str, status: u32) -> Child<'a> {
 fn course(shell: &str, script: &str, children: &[(&str, u32)], status: u32) -> Option<Course> {
     let args: Vec<&[u8]> = shell.split(' ').map(str::as_bytes).collect();
     let options = Options::of(&args)?;
-    let part = Part::new(Outline::read(script.as_bytes()), options);
+    let part = Part::new(Outline::read(script.as_bytes()).into(), options);
     let children: Vec<Child<'_>> = children
         .iter()
         .map(|(line, status)| child(line, *status))
@@ -181,8 +181,16 @@ fn a_tested_failure_that_leads_to_the_exit_is_the_end() {
         ("a; exit", &[("a", 3)], 3, "a"),
         ("false", &[], 1, "1: false"),
         ("set -e\ncd nowhere\na", &[], 2, "2: cd nowhere"),
-        (". ./lib.sh\na", &[("a", 1)], 1, "unknown"),
-        ("a & b &\nwait $!", &[("a", 0), ("b", 1)], 1, "unknown"),
+        ("a\n. ./lib.sh", &[("a", 1)], 2, "2: . ./lib.sh"),
+        (". ./lib.sh\na", &[("b", 0), ("c", 1)], 1, "unknown"),
+        ("a & b &\nwait $!", &[("a", 0), ("b", 1)], 1, "b"),
+        (
+            "for x in 1 2; do a $x & done\nfor x in 1 2; do wait -n || exit 3; done",
+            &[("a 1", 1), ("a 2", 0)],
+            3,
+            "a 1",
+        ),
+        ("a & b &\nwait", &[("a", 1), ("b", 1)], 1, "a|b"),
     ] {
         assert_eq!(ending("sh x", script, children, status), want, "{script}");
     }

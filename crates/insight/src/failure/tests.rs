@@ -1,0 +1,199 @@
+//! Unit tests of the rules that find the causes of failures, on recordings that are made by hand.
+
+use tr_analyze::model::{Analysis, ExecSpan, Process, ProcessIx};
+use tr_format::event::{Argv, Tgid};
+use tr_format::meta::Summary;
+use tr_format::scripts::RecordedScript;
+
+use super::*;
+use crate::steps::Steps;
+use tr_programs::steps::StepKind;
+
+/// A process of a test: the place of its parent, its command line, and its status. A process without a command line
+/// executes nothing.
+type Row = (u32, &'static str, u32);
+
+/// A recording of `sh x.sh` in `/w` with this text, whose children are these rows in the order of their starts.
+fn recording(text: &str, status: u32, rows: &[Row]) -> Analysis {
+    let mut analysis = Analysis::default();
+    let script = RecordedScript {
+        path: b"/w/x.sh".to_vec(),
+        text: Some(text.as_bytes().to_vec()),
+    };
+    analysis.summary = Some(Summary {
+        scripts: vec![script],
+        ..Summary::default()
+    });
+    let all = [(0, "sh x.sh", status)];
+    for (at, (parent, line, status)) in all.iter().chain(rows).enumerate() {
+        let ms = 1_000_000;
+        let start = Ktime(1 + at as u64 * 10 * ms);
+        let argv = Argv::from_args(line.split(' '));
+        let exec = ExecSpan {
+            start,
+            argv: argv.clone(),
+            directory: b"/w".to_vec().into(),
+            ..ExecSpan::default()
+        };
+        let parent = (at > 0).then_some(ProcessIx(*parent));
+        let process = Process {
+            pid: Tgid(100 + at as u32),
+            parent,
+            argv,
+            start,
+            end: if at == 0 {
+                Ktime(1 << 40)
+            } else {
+                Ktime(start.0 + 9 * ms)
+            },
+            status: Some(status << 8),
+            execs: if line.is_empty() {
+                Vec::new()
+            } else {
+                vec![exec]
+            },
+            ..Process::default()
+        };
+        analysis.processes.push(process);
+        if let Some(parent) = parent {
+            let above = &mut analysis.processes[parent.0 as usize];
+            above.children.push(ProcessIx(at as u32));
+        }
+    }
+    if let Some(last) = analysis.processes.last().map(|last| last.end) {
+        analysis.processes[0].end = last;
+    }
+    analysis
+}
+
+/// The cause of the script's failure: its name, whether it is certain, and its place.
+fn cause(text: &str, status: u32, rows: &[Row]) -> (String, bool, String) {
+    let analysis = recording(text, status, rows);
+    let steps = Steps::new(&analysis, &[]);
+    let tests = Tests::new(&analysis, &steps);
+    let finder = Finder::new(&analysis, ProcessEnds::new(&analysis), tests, None);
+    let mut processes = finder.chain(Some(ProcessIx(0)));
+    processes.reverse();
+    let missed = None;
+    let cause = finder.cause(&Chain { processes, missed }).unwrap();
+    let (FailedTask::Process(name) | FailedTask::ProcessOfOthers(name)) = &cause.task else {
+        panic!("{cause:?}");
+    };
+    let is_certain = !cause.above.iter().any(|above| above.perhaps);
+    (name.clone(), is_certain, cause.at().unwrap_or_default())
+}
+
+#[test]
+fn the_text_of_a_script_decides() {
+    let tried: &[Row] = &[(0, "lint a", 1), (0, "cmp a b", 1)];
+    for (text, status, rows, name, is_certain, at) in [
+        (
+            "set -e\nlint a || true\ncmp a b\n",
+            1,
+            tried,
+            "cmp a b",
+            true,
+            "x.sh:3",
+        ),
+        (
+            "lint a || true\nif ! cmp a b; then\nexit 4; fi\n",
+            4,
+            tried,
+            "cmp a b",
+            true,
+            "x.sh:2",
+        ),
+        (
+            "lint a\ncmp a b\n[ -s x ]\n",
+            1,
+            tried,
+            "x.sh",
+            true,
+            "x.sh:3: [ -s x ]",
+        ),
+        (
+            "lint a\ncmp a b\nexit 7\n",
+            7,
+            tried,
+            "x.sh",
+            true,
+            "x.sh:3: exit 7",
+        ),
+        (
+            "lint a | cat\ncmp a b > x\n[ -s x ]",
+            1,
+            &[(0, "lint a", 0), (0, "cat", 0), (0, "cmp a b", 1)],
+            "cmp a b",
+            false,
+            "x.sh:2",
+        ),
+        // Without a text that fits, the last step is the cause, perhaps.
+        ("other\n", 1, tried, "cmp a b", false, ""),
+    ] {
+        let want = (name.to_owned(), is_certain, at.to_owned());
+        assert_eq!(cause(text, status, rows), want, "{text}");
+    }
+}
+
+#[test]
+fn a_subshell_has_the_commands_of_its_part_of_the_script() {
+    let text = "set -e\n(\n  cd sub\n  gen x || true\n  make\n)\n";
+    let rows: &[Row] = &[(0, "", 2), (1, "gen x", 3), (1, "make", 2)];
+    let want = ("make".to_owned(), true, "x.sh:5".to_owned());
+    assert_eq!(cause(text, 2, rows), want);
+}
+
+#[test]
+fn a_program_that_is_not_there_has_the_name_in_the_script() {
+    let analysis = recording("set -e\nnothing y\n", 127, &[(0, "", 127)]);
+    let steps = Steps::new(&analysis, &[]);
+    let tests = Tests::new(&analysis, &steps);
+    let finder = Finder::new(&analysis, ProcessEnds::new(&analysis), tests, None);
+    let end = finder.process(ProcessIx(1)).ended();
+    assert_eq!(end, "exit 127 (no such program: nothing)");
+}
+
+#[test]
+fn many_scripts_take_little_time() {
+    let text = format!(
+        "while read x; do\n{}done\n",
+        "a \"$x\" || b c\n".repeat(4_000)
+    );
+    let shells = (0..500).map(|_| (0, "sh x.sh", 1));
+    let mut rows: Vec<Row> = shells.collect();
+    rows.extend((0..20_000).map(|at| (1 + at % 500, "a 1", 1)));
+    let start = std::time::Instant::now();
+    cause(&text, 1, &rows);
+    assert!(start.elapsed().as_secs() < 30, "{:?}", start.elapsed());
+}
+
+/// A worker that its runner stopped failed without consequence, and its tests failed as the runner's report says.
+#[test]
+fn a_test_fails_by_its_own_result() {
+    let worker = ProcessIx(7);
+    let of_worker = |status: Option<u32>, result: Option<&str>| Step {
+        name: "test".into(),
+        kind: StepKind::Test,
+        parent: None,
+        depth: 0,
+        from: Ktime(1_000),
+        to: Ktime(2_000),
+        started_before: false,
+        ended: true,
+        process: Some(worker),
+        thread: None,
+        has_work: true,
+        place_error: None,
+        doubt: None,
+        status,
+        result: result.map(str::to_owned),
+    };
+    let calm = Failures {
+        calm: BTreeSet::from([worker]),
+        ..Failures::default()
+    };
+    assert!(calm.counts(&of_worker(None, Some("failed"))));
+    assert!(!calm.counts(&of_worker(None, Some("passed"))));
+    assert!(!calm.counts(&of_worker(Some(15), None)));
+    assert!(Failures::default().counts(&of_worker(Some(15), None)));
+}
