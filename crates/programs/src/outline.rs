@@ -119,7 +119,7 @@ pub enum Tree {
     },
     Case {
         word: CommandIx,
-        arms: Vec<Tree>,
+        arms: Vec<CaseArm>,
         /// Whether a pattern fits any word.
         has_default: bool,
     },
@@ -158,6 +158,14 @@ pub struct Trap {
 #[derive(Clone, Debug, Default)]
 pub struct Arm {
     pub condition: Tree,
+    pub body: Tree,
+}
+
+/// The commands for some patterns of `case`.
+#[derive(Clone, Debug, Default)]
+pub struct CaseArm {
+    /// Whether `0` is the only pattern.
+    pub is_zero: bool,
     pub body: Tree,
 }
 

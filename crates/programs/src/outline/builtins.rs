@@ -1,5 +1,6 @@
 //! The builtins of sh, dash and bash, by how they can fail.
 
+use super::flow::number;
 use super::Word;
 use crate::words::has;
 
@@ -63,4 +64,41 @@ impl Builtin {
             Builtin::Any => status != 0,
         }
     }
+}
+
+/// Whether a test succeeds if a variable has this value; `None` if the result depends on something else.
+pub(super) fn result(words: &[Word], name: &[u8], value: &[u8]) -> Option<bool> {
+    let texts = words.iter().map(|word| match word.variable() {
+        Some(variable) => (variable == name).then_some(value),
+        None => word.literal(),
+    });
+    let texts: Vec<&[u8]> = texts.collect::<Option<_>>()?;
+    let inside = match texts.as_slice() {
+        [b"[", inside @ .., b"]"] | [b"[[", inside @ .., b"]]"] | [b"test", inside @ ..] => inside,
+        _ => return None,
+    };
+    let (negated, inside) = match inside {
+        [b"!", inside @ ..] => (true, inside),
+        inside => (false, inside),
+    };
+    let succeeds = match inside {
+        [text] | [b"-n", text] => !text.is_empty(),
+        [b"-z", text] => text.is_empty(),
+        [first, b"=" | b"==", second] => first == second,
+        [first, b"!=", second] => first != second,
+        [first, operator, second] => {
+            let (first, second) = (number(first)?, number(second)?);
+            match *operator {
+                b"-eq" => first == second,
+                b"-ne" => first != second,
+                b"-lt" => first < second,
+                b"-le" => first <= second,
+                b"-gt" => first > second,
+                b"-ge" => first >= second,
+                _ => return None,
+            }
+        }
+        _ => return None,
+    };
+    Some(succeeds != negated)
 }

@@ -36,7 +36,7 @@ impl Outline {
                 self.collect(&arm.body, places);
             }
             Tree::For { body, .. } => self.collect(body, places),
-            Tree::Case { arms, .. } => arms.iter().for_each(|arm| self.collect(arm, places)),
+            Tree::Case { arms, .. } => arms.iter().for_each(|arm| self.collect(&arm.body, places)),
             Tree::Redirected { words, body } => {
                 self.collect(body, places);
                 places.push(*words);

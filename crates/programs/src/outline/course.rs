@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::rc::Rc;
 
 use super::builtins::{self, Builtin};
-use super::flow::{self, sets, Graph, Member, NodeIx, What};
+use super::flow::{self, number, sets, Graph, Member, NodeIx, What};
 use super::{Command, CommandIx, Expansion, Options, Outline, Setting, Tree, Word};
 
 /// The largest number of children of a shell that are compared with its script. Of more, the last ones are.
@@ -339,7 +339,7 @@ impl Walk<'_> {
             }
             What::NotStarted | What::Unset if self.has_silent_failures => vec![(ends.failed, at)],
             What::NotStarted | What::Unset => Vec::new(),
-            What::Assign => vec![(ends.ok, at)],
+            What::Assign | What::Case(_) => vec![(ends.ok, at)],
             What::Status(0) | What::Not(0) => vec![(ends.ok, at)],
             What::Status(_) | What::Not(_) => vec![(ends.failed, at)],
             What::Value(_) => vec![(ends.ok, at), (ends.failed, at)],
@@ -614,13 +614,29 @@ enum Search {
     /// The result of that test.
     Tested(Otherwise),
     /// The setting of a variable.
-    Variable(Vec<u8>, Otherwise),
+    Variable {
+        name: Vec<u8>,
+        usage: Usage,
+        otherwise: Otherwise,
+    },
     /// What came right before a statement.
     Before(Otherwise),
     /// The background jobs that failed, for which the shell waited.
     Jobs,
     /// The last failure in a loop, which began and ended with these nodes.
     Try(NodeIx, NodeIx, Otherwise),
+}
+
+/// What is known about the value of a variable.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+enum Usage {
+    /// It is the exit status of the shell.
+    Status,
+    /// A test of it succeeded.
+    Success(CommandIx),
+    /// A test of it failed.
+    Failure(CommandIx),
+    Other,
 }
 
 /// What caused the end if the search finds no child.
@@ -705,8 +721,19 @@ impl Causes<'_> {
             Search::Guard { otherwise, .. }
             | Search::Tested(otherwise)
             | Search::Before(otherwise)
-            | Search::Try(_, _, otherwise)
-            | Search::Variable(_, otherwise) => self.otherwise(*otherwise),
+            | Search::Try(_, _, otherwise) => self.otherwise(*otherwise),
+            Search::Variable {
+                name,
+                usage,
+                otherwise,
+            } => {
+                // A variable that the script sets is not set before.
+                let mut commands = self.walk.outline.commands.iter();
+                let is_own = commands.any(|command| value(command, name).is_some());
+                if !is_own || self.is_fit(*usage, name, b"") {
+                    self.otherwise(*otherwise);
+                }
+            }
         }
     }
 
@@ -776,9 +803,13 @@ impl Causes<'_> {
                 Some(Search::Jobs)
             }
             Search::Tested(otherwise) => self.tested(from, to, otherwise),
-            Search::Variable(name, otherwise) => self.variable(from, name, otherwise),
+            Search::Variable {
+                name,
+                usage,
+                otherwise,
+            } => self.variable(from, name, usage, otherwise),
             Search::Before(otherwise) => match node.what {
-                What::Join(_) | What::Assign => Some(Search::Before(otherwise)),
+                What::Join(_) | What::Assign | What::Case(_) => Some(Search::Before(otherwise)),
                 What::Status(_) if node.command.is_none() => Some(Search::Before(otherwise)),
                 What::Left(start) => Some(Search::Try(start, state.node, otherwise)),
                 _ => {
@@ -867,7 +898,7 @@ impl Causes<'_> {
         let state = walk.states.get(from)?;
         let what = &walk.graph.nodes.get(state.node)?.what;
         match what {
-            What::Join(_) | What::Assign | What::End | What::Left(_) => {
+            What::Join(_) | What::Assign | What::End | What::Left(_) | What::Case(_) => {
                 return Some(Search::Status);
             }
             What::Start(_) | What::Pipe { .. } => {
@@ -877,7 +908,7 @@ impl Causes<'_> {
             }
             What::Builtin(builtin) => {
                 if failed && builtin.fails_with(self.status) {
-                    return self.by_a_builtin(*builtin, command, guard, Otherwise::Unclear);
+                    return self.by_a_builtin(*builtin, failed, command, guard, Otherwise::Unclear);
                 }
             }
             What::NotStarted => {
@@ -907,7 +938,11 @@ impl Causes<'_> {
                 }
             }
             What::Value(Some(name)) => {
-                return Some(Search::Variable(name.clone(), Otherwise::Unclear));
+                return Some(Search::Variable {
+                    name: name.clone(),
+                    usage: Usage::Status,
+                    otherwise: Otherwise::Unclear,
+                });
             }
             What::Wild => self.by_the_unknown(from, command),
             What::Value(None) => {
@@ -953,6 +988,7 @@ impl Causes<'_> {
     fn by_a_builtin(
         &mut self,
         builtin: Builtin,
+        failed: bool,
         command: Option<CommandIx>,
         guard: Option<NodeIx>,
         otherwise: Otherwise,
@@ -986,7 +1022,15 @@ impl Causes<'_> {
         let mut expanded = test.words.iter().filter(is_expanded);
         let variable = expanded.next().and_then(Word::variable);
         if let (Some(name), None) = (variable, expanded.next()) {
-            return Some(Search::Variable(name.to_vec(), named));
+            return Some(Search::Variable {
+                name: name.to_vec(),
+                usage: if failed {
+                    Usage::Failure(ix)
+                } else {
+                    Usage::Success(ix)
+                },
+                otherwise: named,
+            });
         }
         match guard.filter(|_| is_comparison(test)) {
             Some(after) => Some(Search::Guard {
@@ -1018,7 +1062,7 @@ impl Causes<'_> {
                 self.otherwise(otherwise);
             }
             What::Builtin(builtin) => {
-                return self.by_a_builtin(*builtin, command, guard, otherwise);
+                return self.by_a_builtin(*builtin, failed, command, guard, otherwise);
             }
             What::NotStarted | What::Unset => {
                 self.otherwise(command.map_or(otherwise, Otherwise::Statement));
@@ -1026,7 +1070,13 @@ impl Causes<'_> {
             What::Status(status) if *status != 0 && command.is_some() => {
                 return self.by_a_statement(command, guard, otherwise);
             }
-            What::Value(Some(name)) => return Some(Search::Variable(name.clone(), otherwise)),
+            What::Value(Some(name)) | What::Case(name) => {
+                return Some(Search::Variable {
+                    name: name.clone(),
+                    usage: Usage::Other,
+                    otherwise,
+                });
+            }
             What::Value(None) | What::Wild => {
                 self.found.insert(Cause::Unclear);
             }
@@ -1035,31 +1085,64 @@ impl Causes<'_> {
         None
     }
 
+    /// Whether a variable can have this value, as far as its usage shows it.
+    fn is_fit(&self, usage: Usage, name: &[u8], value: &[u8]) -> bool {
+        let result = |ix: CommandIx| {
+            let command = self.walk.outline.commands.get(ix)?;
+            builtins::result(&command.words, name, value)
+        };
+        match usage {
+            Usage::Status => number(value).is_none_or(|number| number % 256 == self.status),
+            Usage::Success(test) => result(test) != Some(false),
+            Usage::Failure(test) => result(test) != Some(true),
+            Usage::Other => true,
+        }
+    }
+
     /// Looks for the last setting of a variable.
-    fn variable(&mut self, from: StateIx, name: Vec<u8>, otherwise: Otherwise) -> Option<Search> {
+    fn variable(
+        &mut self,
+        from: StateIx,
+        name: Vec<u8>,
+        usage: Usage,
+        otherwise: Otherwise,
+    ) -> Option<Search> {
         let walk = self.walk;
         let state = walk.states.get(from)?;
         let node = walk.graph.nodes.get(state.node)?;
-        match &node.what {
-            What::Wild => {
+        let command = node.command.and_then(|ix| walk.outline.commands.get(ix));
+        let value = match (&node.what, command) {
+            (What::Wild, _) => {
                 self.found.insert(Cause::Unclear);
                 return None;
             }
-            What::Assign => {}
-            _ => return Some(Search::Variable(name, otherwise)),
-        }
-        let command = walk.outline.commands.get(node.command?)?;
-        let Some(value) = value(command, &name) else {
-            return Some(Search::Variable(name, otherwise));
+            (What::Assign, Some(command)) => value(command, &name),
+            _ => None,
+        };
+        let Some(value) = value else {
+            return Some(Search::Variable {
+                name,
+                usage,
+                otherwise,
+            });
         };
         if value.has_status() {
             return Some(Search::Tested(otherwise));
         }
-        let is_zero = matches!(value.literal(), Some(b"0" | b""));
+        let literal = value.literal();
+        if literal.is_some_and(|value| !self.is_fit(usage, &name, value)) {
+            return None;
+        }
+        let is_zero = matches!(literal, Some(b"0" | b""));
         match node.guard.filter(|_| !is_zero) {
             Some(after) => {
                 // Of several settings (`|| failed=1`), each counts.
-                self.then(from, Search::Variable(name, Otherwise::Nothing));
+                let before = Search::Variable {
+                    name,
+                    usage: Usage::Other,
+                    otherwise: Otherwise::Nothing,
+                };
+                self.then(from, before);
                 Some(Search::Guard { after, otherwise })
             }
             None => {
@@ -1080,7 +1163,9 @@ impl Causes<'_> {
         let state = walk.states.get(from)?;
         let what = &walk.graph.nodes.get(state.node)?.what;
         match what {
-            What::Join(_) | What::Assign | What::Left(_) => return Some(Search::Earlier(child)),
+            What::Join(_) | What::Assign | What::Left(_) | What::Case(_) => {
+                return Some(Search::Earlier(child));
+            }
             What::Start(_) | What::Pipe { .. } if failed => self.blame(from, what),
             What::Start(_) | What::Pipe { .. } | What::Status(0) | What::Not(0) => {
                 self.by_a_trap(child);

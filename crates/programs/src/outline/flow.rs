@@ -7,7 +7,8 @@ use std::rc::Rc;
 
 use super::builtins::{self, Builtin};
 use super::{
-    Arm, Command, CommandIx, Expansion, Link, Options, Outline, Setting, Substitution, Tree, Word,
+    Arm, CaseArm, Command, CommandIx, Expansion, Link, Options, Outline, Setting, Substitution,
+    Tree, Word,
 };
 use crate::words::is_assignment;
 
@@ -74,6 +75,8 @@ pub(super) enum What {
     Value(Option<Vec<u8>>),
     /// A loop that a `break` or `return` can leave has ended in another way. Its nodes begin with this one.
     Left(NodeIx),
+    /// `case` has chosen commands by the value of a variable.
+    Case(Vec<u8>),
     /// Anything may happen.
     Wild,
     /// The shell ends with the last exit status, apart from its traps.
@@ -274,25 +277,7 @@ impl<'a> Builder<'a> {
                 has_default,
             } => {
                 let at = self.substitutions(*word, from).0;
-                let options = self.options;
-                let mut all = self.options;
-                let ends = Ends {
-                    ok: self.label(),
-                    failed: self.label(),
-                };
-                for arm in arms {
-                    self.options = options;
-                    let arm = self.build(arm, at);
-                    self.edge(arm.ok, ends.ok);
-                    self.edge(arm.failed, ends.failed);
-                    all.merge(self.options);
-                }
-                self.options = all;
-                if !has_default {
-                    let none = self.status(at, 0);
-                    self.edge(none.ok, ends.ok);
-                }
-                ends
+                self.cases(*word, arms, *has_default, at)
             }
             Tree::Subshell(body) => {
                 let member = self.member(body);
@@ -315,14 +300,104 @@ impl<'a> Builder<'a> {
         }
     }
 
+    fn cases(
+        &mut self,
+        word: CommandIx,
+        arms: &'a [CaseArm],
+        has_default: bool,
+        from: NodeIx,
+    ) -> Ends {
+        let options = self.options;
+        let mut all = self.options;
+        let ends = Ends {
+            ok: self.label(),
+            failed: self.label(),
+        };
+        let word = self.command(word).and_then(|command| command.words.first());
+        let variable = word.and_then(Word::variable);
+        for arm in arms {
+            self.options = options;
+            let arm = match variable {
+                Some(name) => {
+                    let what = What::Case(name.to_vec());
+                    let at = self.action(from, what, None).ok;
+                    self.guarded(at, &arm.body)
+                }
+                None => self.build(&arm.body, from),
+            };
+            self.edge(arm.ok, ends.ok);
+            self.edge(arm.failed, ends.failed);
+            all.merge(self.options);
+        }
+        self.options = all;
+        if !has_default {
+            let none = self.status(from, 0);
+            self.edge(none.ok, ends.ok);
+        }
+        ends
+    }
+
+    /// Adds `case $? in 0) … *) …`, which distinguishes the success of the command before it from failures. `None` if a tree
+    /// is something else.
+    fn cases_of_status(&mut self, tree: &'a Tree, from: Ends) -> Option<Ends> {
+        let Tree::Case {
+            word,
+            arms,
+            has_default,
+        } = tree
+        else {
+            return None;
+        };
+        let word = self.command(*word)?.words.first()?;
+        if word.text != b"$?" || !word.has_status() || !arms.iter().any(|arm| arm.is_zero) {
+            return None;
+        }
+        let ends = Ends {
+            ok: self.label(),
+            failed: self.label(),
+        };
+        let options = self.options;
+        let mut all = self.options;
+        let mut has_zero = false;
+        for arm in arms {
+            self.options = options;
+            let arms = if arm.is_zero {
+                vec![self.build(&arm.body, from.ok)]
+            } else if has_zero {
+                vec![self.guarded(from.failed, &arm.body)]
+            } else {
+                // The pattern may fit both.
+                vec![
+                    self.build(&arm.body, from.ok),
+                    self.guarded(from.failed, &arm.body),
+                ]
+            };
+            has_zero |= arm.is_zero;
+            for arm in arms {
+                self.edge(arm.ok, ends.ok);
+                self.edge(arm.failed, ends.failed);
+            }
+            all.merge(self.options);
+        }
+        self.options = all;
+        if !has_default {
+            let none = self.status(from.failed, 0);
+            self.edge(none.ok, ends.ok);
+        }
+        Some(ends)
+    }
+
     fn list(&mut self, all: &'a [Tree], from: NodeIx) -> Ends {
         let mut ends: Option<Ends> = None;
         for tree in all {
-            let at = match ends {
-                Some(before) => self.join(before),
-                None => from,
-            };
-            ends = Some(self.build(tree, at));
+            let by_status = ends.and_then(|before| self.cases_of_status(tree, before));
+            ends = by_status.or_else(|| {
+                let at = match ends {
+                    Some(before) => self.join(before),
+                    None => from,
+                };
+                Some(self.build(tree, at))
+            });
         }
         match ends {
             Some(ends) => ends,
@@ -459,7 +534,7 @@ impl<'a> Builder<'a> {
             let words = self.command(*ix).map(|command| command.words.as_slice());
             let (first, value) = match words {
                 Some([first]) => (first, None),
-                Some([first, value]) => (first, number(value)),
+                Some([first, value]) => (first, number_of(value)),
                 _ => return false,
             };
             match first.literal() {
@@ -791,7 +866,9 @@ impl<'a> Builder<'a> {
         match name {
             b"exit" => {
                 // Without a number, or with one that was kept before, a trap changes nothing.
-                let has_number = arguments.first().is_some_and(|word| number(word).is_some());
+                let has_number = arguments
+                    .first()
+                    .is_some_and(|word| number_of(word).is_some());
                 let end = match (self.is_of_trap, has_number) {
                     (false, _) => self.end,
                     (true, true) => self.ended_by_trap,
@@ -818,7 +895,7 @@ impl<'a> Builder<'a> {
                 self.gives(arguments, ix, at, ends)
             }
             b"break" | b"continue" => {
-                let number = arguments.first().and_then(number).unwrap_or(1).max(1);
+                let number = arguments.first().and_then(number_of).unwrap_or(1).max(1);
                 let place = self.loops.len().checked_sub(number as usize);
                 let target = place.and_then(|place| self.loops.get(place)).copied();
                 let Some((leave, again)) = target else {
@@ -841,7 +918,7 @@ impl<'a> Builder<'a> {
                 self.status(at, 0)
             }
             b"shift" => {
-                let number = arguments.first().map_or(Some(1), number);
+                let number = arguments.first().map_or(Some(1), number_of);
                 let is_in_a_loop = !self.loops.is_empty();
                 if let Some(call) = self.calls.last_mut() {
                     let known = number.filter(|_| !is_in_a_loop);
@@ -874,7 +951,7 @@ impl<'a> Builder<'a> {
         if is_same {
             self.edge(at, ends.ok);
             self.edge(at, ends.failed);
-        } else if let Some(status) = argument.and_then(number) {
+        } else if let Some(status) = argument.and_then(number_of) {
             let given = self.action(at, What::Status(status % 256), Some(ix));
             if status % 256 == 0 {
                 self.edge(given.ok, ends.ok);
@@ -944,9 +1021,14 @@ pub(super) fn command_of(tree: &Tree) -> Option<CommandIx> {
     }
 }
 
+/// The number that a text is.
+pub(super) fn number(text: &[u8]) -> Option<u32> {
+    std::str::from_utf8(text).ok()?.parse().ok()
+}
+
 /// The number that a word is.
-fn number(word: &Word) -> Option<u32> {
-    std::str::from_utf8(word.literal()?).ok()?.parse().ok()
+fn number_of(word: &Word) -> Option<u32> {
+    number(word.literal()?)
 }
 
 /// Whether a word of `local` or `export` sets a variable.

@@ -4,7 +4,8 @@ use std::rc::Rc;
 
 use super::words::{Expansion, Word};
 use super::{
-    Arm, Assignment, Command, CommandIx, Function, Link, Outline, Substitution, Trap, Tree, LONGEST,
+    Arm, Assignment, CaseArm, Command, CommandIx, Function, Link, Outline, Substitution, Trap,
+    Tree, LONGEST,
 };
 use crate::words::is_assignment;
 
@@ -446,12 +447,16 @@ impl Reader<'_> {
             }
             let before = self.at;
             self.eat(b"(");
+            let mut patterns = 0;
+            let mut is_zero = false;
             loop {
                 self.blanks();
                 if self.is_at_a_delimiter() {
                     break;
                 }
                 let pattern = self.word();
+                is_zero = patterns == 0 && pattern.text == b"0";
+                patterns += 1;
                 has_default |= pattern.text == b"*";
                 self.blanks();
                 if !self.eat(b"|") {
@@ -461,7 +466,8 @@ impl Reader<'_> {
             if !self.eat(b")") {
                 self.is_whole = false;
             }
-            arms.push(self.list());
+            let body = self.list();
+            arms.push(CaseArm { is_zero, body });
             let _ = self.eat(b";;&") || self.eat(b";;") || self.eat(b";&");
             if self.at == before {
                 self.is_whole = false;

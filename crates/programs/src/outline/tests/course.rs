@@ -158,6 +158,20 @@ fn a_tested_failure_that_leads_to_the_exit_is_the_end() {
             9,
             "a",
         ),
+        (
+            "for t in a b; do t $t\ncase $? in 0) echo ok;; 4) ;; *) failed=\"$failed $t\";; esac; done\n[ -z \"$failed\" ] || exit 1",
+            &[("t a", 3), ("t b", 0)],
+            1,
+            "t a",
+        ),
+        ("a\nrc=$?\ncase $rc in 0) ;; 9) b; exit 1;; esac", &[("a", 9), ("b", 0)], 1, "a"),
+        ("rc=0\nwhile read x; do a $x || rc=1; done < in\nexit $rc", &[("a 1", 2), ("a 2", 0)], 1, "a 1"),
+        (
+            "for x in 1 2; do a $x & done\nbad=0\nfor x in 1 2; do\nif ! wait -n; then bad=1; kill $(jobs -p); wait; break; fi; done\nexit $bad",
+            &[("a 1", 0), ("a 2", 3), ("", 0)],
+            1,
+            "a 2",
+        ),
         ("case $1 in x) a;; *) exit 2;; esac", &[], 2, "1: exit 2"),
         (
             "run() { \"$@\" || exit 3; }\nrun a b\nrun c\n",
