@@ -119,7 +119,7 @@ impl<'a> Texts<'a> {
 }
 
 impl Finder<'_> {
-    /// What the script of a failed shell, or the commands of a failed subshell, did; `None` if the text is not known or
+    /// The course of the script of a failed shell, or of the commands of a failed subshell; `None` if the text is not known or
     /// does not fit.
     pub(super) fn course(&self, ix: ProcessIx) -> Option<Rc<ShellCourse>> {
         if let Some(known) = self.texts.courses.borrow().get(&ix) {

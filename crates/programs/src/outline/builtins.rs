@@ -8,13 +8,13 @@ use crate::words::has;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Builtin {
     Succeeds,
-    /// It fails with 1, or with 2 after an error.
+    /// The builtin fails with 1, or with 2 after an error.
     Fails,
-    /// It always fails with 1.
+    /// The builtin always fails with 1.
     False,
-    /// It looks for a program, and fails with 1 or 127.
+    /// The builtin looks for a program, and fails with 1 or 127.
     Finds,
-    /// It fails with any status, such as that of another process.
+    /// The builtin fails with any status, such as the status of another process.
     Any,
 }
 

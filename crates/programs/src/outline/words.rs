@@ -2,7 +2,7 @@
 
 use crate::words::contains;
 
-/// What a shell may make of a word.
+/// The arguments that a word may become.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Expansion {
     /// The word is one argument with a known text.

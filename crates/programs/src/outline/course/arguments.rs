@@ -1,0 +1,65 @@
+//! Whether the arguments of a process can be the words of a command.
+
+use super::super::Word;
+use super::WORDS;
+
+/// Whether words can become these arguments of a process. An interpreter's name and its option may stand before them.
+pub(super) fn are(words: &[Word], args: &[&[u8]], is_cut: bool) -> bool {
+    if can_be(words, args, is_cut) {
+        return true;
+    }
+    let Some((first, rest)) = words.split_first() else {
+        return false;
+    };
+    let base = |path: &[u8]| {
+        let name = path.rsplit(|byte| *byte == b'/').next();
+        name.unwrap_or_default().to_vec()
+    };
+    // `#!/usr/bin/env python3`
+    (1..=3).any(|skipped| {
+        let Some((script, after)) = args.get(skipped..).and_then(<[&[u8]]>::split_first) else {
+            return false;
+        };
+        let is_script = match first.literal() {
+            Some(name) => base(name) == base(script),
+            None => first.is_many() || first.fits(script),
+        };
+        script.contains(&b'/') && is_script && can_be(rest, after, is_cut)
+    })
+}
+
+/// Whether words can become these arguments.
+fn can_be(words: &[Word], args: &[&[u8]], is_cut: bool) -> bool {
+    if words.len() > WORDS || args.len() > WORDS {
+        let first = words.first();
+        return first
+            .is_some_and(|word| word.is_many() || args.first().is_some_and(|arg| word.fits(arg)));
+    }
+    // The place after the last word that may be any number of arguments, and the argument to continue with.
+    let mut retry: Option<(usize, usize)> = None;
+    let (mut word, mut arg) = (0, 0);
+    loop {
+        match (words.get(word), args.get(arg)) {
+            (Some(many), _) if many.is_many() => {
+                word += 1;
+                retry = Some((word, arg));
+                continue;
+            }
+            (None, None) => return true,
+            (Some(_), None) if is_cut => return true,
+            (Some(one), Some(text)) if one.fits(text) || is_cut && arg + 1 == args.len() => {
+                word += 1;
+                arg += 1;
+                continue;
+            }
+            _ => {}
+        }
+        match &mut retry {
+            Some((after, from)) if *from < args.len() => {
+                *from += 1;
+                (word, arg) = (*after, *from);
+            }
+            _ => return false,
+        }
+    }
+}

@@ -1,0 +1,635 @@
+//! The search back from the end of a script to what caused it.
+
+use std::collections::{BTreeSet, HashSet};
+
+use super::super::builtins::{self, Builtin};
+use super::super::flow::{number, sets, NodeIx, What};
+use super::super::{Command, CommandIx, Expansion, Setting, Word};
+use super::walk::{StateIx, Walk};
+use super::PIPE;
+
+/// A cause of the end of a script.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum Cause {
+    Child(usize),
+    Statement(CommandIx),
+    Unclear,
+}
+
+/// The search for what a way back from the end of a script depends on.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub(super) enum Search {
+    /// The exit status with which the shell ended.
+    Status,
+    /// The exit status of a trap, which ended the shell.
+    TrapStatus,
+    /// The end before the traps, with whose status the shell ended.
+    BeforeTraps,
+    /// The end before the traps, whose status is not that of the shell. If it was no failure, this child of the trap is the
+    /// cause.
+    Earlier(Option<usize>),
+    /// The test of the condition under which a statement ran.
+    Guard { after: NodeIx, otherwise: Otherwise },
+    /// The result of that test.
+    Tested(Otherwise),
+    /// The setting of a variable.
+    Variable {
+        name: Vec<u8>,
+        usage: Usage,
+        otherwise: Otherwise,
+    },
+    /// The command right before a statement.
+    Before(Otherwise),
+    /// The background jobs that failed, for which the shell waited.
+    Jobs,
+    /// The last failure in a loop, which began and ended with these nodes.
+    Try(NodeIx, NodeIx, Otherwise),
+}
+
+/// A fact about the value of a variable.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(super) enum Usage {
+    /// The value is the exit status of the shell.
+    Status,
+    /// A test of it succeeded.
+    Success(CommandIx),
+    /// A test of it failed.
+    Failure(CommandIx),
+    Other,
+}
+
+/// The cause of the end if the search finds no child.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(super) enum Otherwise {
+    /// Another way is enough.
+    Nothing,
+    Unclear,
+    Statement(CommandIx),
+    /// A test that decided about a statement.
+    Test(CommandIx),
+}
+
+pub(super) struct Causes<'a> {
+    pub(super) walk: &'a Walk<'a>,
+    pub(super) status: u32,
+    pub(super) found: BTreeSet<Cause>,
+    pub(super) seen: HashSet<(StateIx, Search)>,
+    /// The ends with a cause.
+    pub(super) feasible: Vec<StateIx>,
+    /// The commands whose success decided that a statement ended the script.
+    pub(super) deciding: BTreeSet<CommandIx>,
+    /// The states that remain to be searched from.
+    pub(super) queue: Vec<(StateIx, Search)>,
+    pub(super) budget: usize,
+}
+
+impl Causes<'_> {
+    pub(super) fn of_end(&mut self, end: StateIx) {
+        let what = self.what(end);
+        let search = match what {
+            Some(What::EndedByTrap) => Search::TrapStatus,
+            _ => Search::BeforeTraps,
+        };
+        let before = self.found.len();
+        self.back(end, search);
+        if self.found.len() > before || self.budget == 0 {
+            self.feasible.push(end);
+        }
+    }
+
+    fn what(&self, at: StateIx) -> Option<&What> {
+        let state = self.walk.states.get(at)?;
+        Some(&self.walk.graph.nodes.get(state.node)?.what)
+    }
+
+    /// Follows all ways back from a state.
+    fn back(&mut self, from: StateIx, search: Search) {
+        self.queue.push((from, search));
+        while let Some((at, search)) = self.queue.pop() {
+            if self.budget == 0 {
+                return;
+            }
+            let steps: Vec<StateIx> = self.walk.steps_to(at).collect();
+            if steps.is_empty() {
+                self.at_the_start(&search);
+            }
+            for from in steps {
+                self.budget = self.budget.saturating_sub(1);
+                if let Some(next) = self.step(from, at, search.clone()) {
+                    self.then(from, next);
+                }
+            }
+        }
+    }
+
+    fn then(&mut self, from: StateIx, search: Search) {
+        if self.seen.insert((from, search.clone())) {
+            self.queue.push((from, search));
+        }
+    }
+
+    fn at_the_start(&mut self, search: &Search) {
+        match search {
+            _ if self.walk.is_cut => {
+                self.found.insert(Cause::Unclear);
+            }
+            Search::Jobs => {}
+            // The script has done nothing that could fail.
+            Search::Status | Search::TrapStatus | Search::BeforeTraps => {}
+            Search::Earlier(child) => self.by_a_trap(*child),
+            Search::Guard { otherwise, .. }
+            | Search::Tested(otherwise)
+            | Search::Before(otherwise)
+            | Search::Try(_, _, otherwise) => self.otherwise(*otherwise),
+            Search::Variable {
+                name,
+                usage,
+                otherwise,
+            } => {
+                // A variable that the script sets is not set before.
+                let mut commands = self.walk.outline.commands.iter();
+                let is_own = commands.any(|command| value(command, name).is_some());
+                if !is_own || self.is_fit(*usage, name, b"") {
+                    self.otherwise(*otherwise);
+                }
+            }
+        }
+    }
+
+    fn by_a_trap(&mut self, child: Option<usize>) {
+        self.found
+            .insert(child.map_or(Cause::Unclear, Cause::Child));
+    }
+
+    fn otherwise(&mut self, otherwise: Otherwise) {
+        let cause = match otherwise {
+            Otherwise::Nothing => return,
+            Otherwise::Unclear => Cause::Unclear,
+            Otherwise::Statement(command) | Otherwise::Test(command) => Cause::Statement(command),
+        };
+        self.found.insert(cause);
+    }
+
+    /// Looks at the step between two states. Returns what to search before `from`.
+    fn step(&mut self, from: StateIx, to: StateIx, search: Search) -> Option<Search> {
+        let state = self.walk.states.get(from)?;
+        let target = self.walk.states.get(to)?;
+        let node = self.walk.graph.nodes.get(state.node)?;
+        let failed = target.node == node.ends.failed && node.ends.failed != node.ends.ok;
+        match search {
+            Search::BeforeTraps => {
+                if matches!(node.what, What::End) {
+                    Some(Search::Status)
+                } else {
+                    Some(Search::BeforeTraps)
+                }
+            }
+            Search::Earlier(child) => match &node.what {
+                What::End => Some(Search::Earlier(child)),
+                _ if node.is_of_trap => Some(Search::Earlier(child)),
+                _ => self.status_before_traps(from, failed, child),
+            },
+            Search::TrapStatus => match &node.what {
+                What::Join(_) | What::Assign | What::Left(_) => Some(Search::TrapStatus),
+                What::End => Some(Search::Status),
+                What::Start(_) | What::Pipe { .. } if failed => {
+                    let child = self.failed_children(from, &node.what);
+                    let child = child.into_iter().find(|at| self.has_status(*at));
+                    Some(Search::Earlier(Some(child?)))
+                }
+                What::Status(status) => (*status == self.status).then_some(Search::Earlier(None)),
+                _ => Some(Search::Earlier(None)),
+            },
+            Search::Status => self.status(from, failed, node.command, node.guard),
+            Search::Guard { after, otherwise } => {
+                if target.node == after {
+                    self.tested(from, to, otherwise)
+                } else if state.node == after {
+                    Some(Search::Tested(otherwise))
+                } else {
+                    Some(Search::Guard { after, otherwise })
+                }
+            }
+            Search::Jobs => {
+                match node.what {
+                    What::Beside(_) => self.blame(from, &node.what),
+                    What::Wild => {
+                        self.found.insert(Cause::Unclear);
+                        return None;
+                    }
+                    _ => {}
+                }
+                Some(Search::Jobs)
+            }
+            Search::Tested(otherwise) => self.tested(from, to, otherwise),
+            Search::Variable {
+                name,
+                usage,
+                otherwise,
+            } => self.variable(from, name, usage, otherwise),
+            Search::Before(otherwise) => match node.what {
+                What::Join(_) | What::Assign | What::Case(_) => Some(Search::Before(otherwise)),
+                What::Status(_) if node.command.is_none() => Some(Search::Before(otherwise)),
+                What::Left(start) => Some(Search::Try(start, state.node, otherwise)),
+                _ => {
+                    self.otherwise(otherwise);
+                    None
+                }
+            },
+            Search::Try(start, left, otherwise) => {
+                let is_inside = (start..=left).contains(&state.node);
+                match &node.what {
+                    _ if !is_inside => self.otherwise(otherwise),
+                    What::Start(_) | What::Pipe { .. } if failed => self.blame(from, &node.what),
+                    _ => return Some(Search::Try(start, left, otherwise)),
+                }
+                None
+            }
+        }
+    }
+
+    fn has_status(&self, child: usize) -> bool {
+        let child = self.walk.children.get(child);
+        let status = child.map(|child| child.status);
+        status.is_some_and(|status| status.is_none_or(|status| status == self.status))
+    }
+
+    /// The children of a command or pipe that may have failed.
+    fn failed_children(&self, at: StateIx, what: &What) -> Vec<usize> {
+        let Some(state) = self.walk.states.get(at) else {
+            return Vec::new();
+        };
+        let count = match what {
+            What::Pipe { members, .. } => members.len(),
+            _ => 1,
+        };
+        let all = state.child..state.child + count;
+        let failed: Vec<usize> = all
+            .filter(|at| {
+                let child = self.walk.children.get(*at);
+                child.is_some_and(|child| child.status != Some(0))
+            })
+            .collect();
+        let is_closed = |at: &usize| {
+            let child = self.walk.children.get(*at);
+            child.is_some_and(|child| child.status == Some(PIPE))
+        };
+        // A command whose reader had enough has not failed by itself.
+        let others: Vec<usize> = failed.iter().copied().filter(|at| !is_closed(at)).collect();
+        if others.is_empty() {
+            failed
+        } else {
+            others
+        }
+    }
+
+    /// The children of a pipe that may be the cause of its failure.
+    fn blame(&mut self, at: StateIx, what: &What) {
+        for child in self.failed_children(at, what) {
+            self.found.insert(Cause::Child(child));
+        }
+    }
+
+    /// Whether the status of a command or pipe can be that of the shell.
+    fn passes(&self, at: StateIx, what: &What) -> bool {
+        let Some(state) = self.walk.states.get(at) else {
+            return false;
+        };
+        match what {
+            What::Pipe { members, pipefail } => {
+                let last = state.child + members.len() - 1;
+                let mut all = state.child..=last;
+                self.has_status(last)
+                    || *pipefail != Setting::Off && all.any(|at| self.has_status(at))
+            }
+            _ => self.has_status(state.child),
+        }
+    }
+
+    fn status(
+        &mut self,
+        from: StateIx,
+        failed: bool,
+        command: Option<CommandIx>,
+        guard: Option<NodeIx>,
+    ) -> Option<Search> {
+        let walk = self.walk;
+        let state = walk.states.get(from)?;
+        let what = &walk.graph.nodes.get(state.node)?.what;
+        match what {
+            What::Join(_) | What::Assign | What::End | What::Left(_) | What::Case(_) => {
+                return Some(Search::Status);
+            }
+            What::Start(_) | What::Pipe { .. } => {
+                if failed && self.passes(from, what) {
+                    self.blame(from, what);
+                }
+            }
+            What::Builtin(builtin) => {
+                if failed && builtin.fails_with(self.status) {
+                    return self.by_a_builtin(*builtin, failed, command, guard, Otherwise::Unclear);
+                }
+            }
+            What::NotStarted => {
+                let opens = self.command(command).is_some_and(|command| command.opens);
+                let is_fit = match self.status {
+                    126 | 127 => true,
+                    1 | 2 => opens,
+                    _ => false,
+                };
+                if is_fit {
+                    self.found.extend(command.map(Cause::Statement));
+                }
+            }
+            What::Unset => {
+                if matches!(self.status, 1 | 2 | 127) {
+                    self.found.extend(command.map(Cause::Statement));
+                }
+            }
+            What::Status(status) => {
+                if *status == self.status {
+                    return self.by_a_statement(command, guard, Otherwise::Unclear);
+                }
+            }
+            What::Not(status) => {
+                if *status == self.status {
+                    self.found.insert(Cause::Unclear);
+                }
+            }
+            What::Value(Some(name)) => {
+                return Some(Search::Variable {
+                    name: name.clone(),
+                    usage: Usage::Status,
+                    otherwise: Otherwise::Unclear,
+                });
+            }
+            What::Wild => self.by_the_unknown(from, command),
+            What::Value(None) => {
+                self.found.insert(Cause::Unclear);
+            }
+            What::Beside(_) | What::Ended | What::EndedByTrap => {}
+        }
+        None
+    }
+
+    fn command(&self, ix: Option<CommandIx>) -> Option<&Command> {
+        self.walk.outline.commands.get(ix?)
+    }
+
+    /// Notes that a command whose commands are not known ended the script, or decided about the end. It is named if it
+    /// started no process.
+    fn by_the_unknown(&mut self, at: StateIx, command: Option<CommandIx>) {
+        let walk = self.walk;
+        let node = walk.states.get(at).map(|state| state.node);
+        let is_same = |from: StateIx| walk.states.get(from).map(|state| state.node) == node;
+        let cause = match command {
+            Some(command) if !walk.steps_to(at).any(is_same) => Cause::Statement(command),
+            _ => Cause::Unclear,
+        };
+        self.found.insert(cause);
+    }
+
+    /// Continues the search after a statement gave the status.
+    fn by_a_statement(
+        &mut self,
+        statement: Option<CommandIx>,
+        guard: Option<NodeIx>,
+        otherwise: Otherwise,
+    ) -> Option<Search> {
+        let otherwise = statement.map_or(otherwise, Otherwise::Statement);
+        Some(match guard {
+            Some(after) => Search::Guard { after, otherwise },
+            None => Search::Before(otherwise),
+        })
+    }
+
+    /// Continues the search after a builtin failed, or decided about a statement.
+    fn by_a_builtin(
+        &mut self,
+        builtin: Builtin,
+        failed: bool,
+        command: Option<CommandIx>,
+        guard: Option<NodeIx>,
+        otherwise: Otherwise,
+    ) -> Option<Search> {
+        let walk = self.walk;
+        let test = command.and_then(|ix| Some((ix, walk.outline.commands.get(ix)?)));
+        let waits = |command: &Command| {
+            let first = command.words.first().and_then(Word::literal);
+            first == Some(b"wait")
+        };
+        if test.is_some_and(|(_, command)| waits(command)) {
+            return Some(Search::Jobs);
+        }
+        let Some((ix, test)) = test.filter(|_| builtin != Builtin::Any) else {
+            self.found.insert(Cause::Unclear);
+            return None;
+        };
+        let named = match otherwise {
+            Otherwise::Test(_) | Otherwise::Nothing => otherwise,
+            _ => Otherwise::Test(ix),
+        };
+        let first = test.words.first().and_then(Word::literal);
+        if !first.is_some_and(builtins::is_test) {
+            self.otherwise(named);
+            return None;
+        }
+        if test.words.iter().any(Word::has_status) {
+            return Some(Search::Tested(named));
+        }
+        let is_expanded = |word: &&Word| word.expansion != Expansion::None;
+        let mut expanded = test.words.iter().filter(is_expanded);
+        let variable = expanded.next().and_then(Word::variable);
+        if let (Some(name), None) = (variable, expanded.next()) {
+            return Some(Search::Variable {
+                name: name.to_vec(),
+                usage: if failed {
+                    Usage::Failure(ix)
+                } else {
+                    Usage::Success(ix)
+                },
+                otherwise: named,
+            });
+        }
+        match guard.filter(|_| is_comparison(test)) {
+            Some(after) => Some(Search::Guard {
+                after,
+                otherwise: named,
+            }),
+            None => {
+                self.otherwise(named);
+                None
+            }
+        }
+    }
+
+    /// Looks for the command whose result was tested, at the step between two states.
+    fn tested(&mut self, from: StateIx, to: StateIx, otherwise: Otherwise) -> Option<Search> {
+        let walk = self.walk;
+        let state = walk.states.get(from)?;
+        let target = walk.states.get(to)?;
+        let node = walk.graph.nodes.get(state.node)?;
+        let failed = target.node == node.ends.failed && node.ends.failed != node.ends.ok;
+        let (command, guard) = (node.command, node.guard);
+        match &node.what {
+            What::Join(_) | What::Assign | What::Not(_) | What::End | What::Left(_) => {
+                return Some(Search::Tested(otherwise));
+            }
+            What::Start(_) | What::Pipe { .. } if failed => self.blame(from, &node.what),
+            What::Start(_) => {
+                self.deciding.extend(command);
+                self.otherwise(otherwise);
+            }
+            What::Builtin(builtin) => {
+                return self.by_a_builtin(*builtin, failed, command, guard, otherwise);
+            }
+            What::NotStarted | What::Unset => {
+                self.otherwise(command.map_or(otherwise, Otherwise::Statement));
+            }
+            What::Status(status) if *status != 0 && command.is_some() => {
+                return self.by_a_statement(command, guard, otherwise);
+            }
+            What::Value(Some(name)) | What::Case(name) => {
+                return Some(Search::Variable {
+                    name: name.clone(),
+                    usage: Usage::Other,
+                    otherwise,
+                });
+            }
+            What::Value(None) | What::Wild => {
+                self.found.insert(Cause::Unclear);
+            }
+            _ => self.otherwise(otherwise),
+        }
+        None
+    }
+
+    /// Whether a variable can have this value, as far as its usage shows it.
+    fn is_fit(&self, usage: Usage, name: &[u8], value: &[u8]) -> bool {
+        let result = |ix: CommandIx| {
+            let command = self.walk.outline.commands.get(ix)?;
+            builtins::result(&command.words, name, value)
+        };
+        match usage {
+            Usage::Status => number(value).is_none_or(|number| number % 256 == self.status),
+            Usage::Success(test) => result(test) != Some(false),
+            Usage::Failure(test) => result(test) != Some(true),
+            Usage::Other => true,
+        }
+    }
+
+    /// Looks for the last setting of a variable.
+    fn variable(
+        &mut self,
+        from: StateIx,
+        name: Vec<u8>,
+        usage: Usage,
+        otherwise: Otherwise,
+    ) -> Option<Search> {
+        let walk = self.walk;
+        let state = walk.states.get(from)?;
+        let node = walk.graph.nodes.get(state.node)?;
+        let command = node.command.and_then(|ix| walk.outline.commands.get(ix));
+        let value = match (&node.what, command) {
+            (What::Wild, _) => {
+                self.found.insert(Cause::Unclear);
+                return None;
+            }
+            (What::Assign, Some(command)) => value(command, &name),
+            _ => None,
+        };
+        let Some(value) = value else {
+            return Some(Search::Variable {
+                name,
+                usage,
+                otherwise,
+            });
+        };
+        if value.has_status() {
+            return Some(Search::Tested(otherwise));
+        }
+        let literal = value.literal();
+        if literal.is_some_and(|value| !self.is_fit(usage, &name, value)) {
+            return None;
+        }
+        let is_zero = matches!(literal, Some(b"0" | b""));
+        match node.guard.filter(|_| !is_zero) {
+            Some(after) => {
+                // Of several settings (`|| failed=1`), each counts.
+                let before = Search::Variable {
+                    name,
+                    usage: Usage::Other,
+                    otherwise: Otherwise::Nothing,
+                };
+                self.then(from, before);
+                Some(Search::Guard { after, otherwise })
+            }
+            None => {
+                self.otherwise(otherwise);
+                None
+            }
+        }
+    }
+
+    /// Whether the shell had failed before its traps.
+    fn status_before_traps(
+        &mut self,
+        from: StateIx,
+        failed: bool,
+        child: Option<usize>,
+    ) -> Option<Search> {
+        let walk = self.walk;
+        let state = walk.states.get(from)?;
+        let what = &walk.graph.nodes.get(state.node)?.what;
+        match what {
+            What::Join(_) | What::Assign | What::Left(_) | What::Case(_) => {
+                return Some(Search::Earlier(child));
+            }
+            What::Start(_) | What::Pipe { .. } if failed => self.blame(from, what),
+            What::Start(_) | What::Pipe { .. } | What::Status(0) | What::Not(0) => {
+                self.by_a_trap(child);
+            }
+            What::Builtin(_) if !failed => self.by_a_trap(child),
+            _ => {
+                self.found.insert(Cause::Unclear);
+            }
+        }
+        None
+    }
+}
+
+/// The value that a command gives to a variable.
+fn value(command: &Command, name: &[u8]) -> Option<Word> {
+    let mut assignments = command.assignments.iter().rev();
+    if let Some(set) = assignments.find(|set| set.name == name) {
+        return Some(set.value.clone());
+    }
+    let word = command.words.iter().find(|word| sets(word, name))?;
+    let text = word.text.get(name.len() + 1..)?.to_vec();
+    Some(Word {
+        text,
+        ..word.clone()
+    })
+}
+
+/// Whether a test compares numbers or texts, and asks nothing about files.
+fn is_comparison(test: &Command) -> bool {
+    let is_operator = |word: &Word| {
+        matches!(
+            word.text.as_slice(),
+            b"-lt"
+                | b"-le"
+                | b"-gt"
+                | b"-ge"
+                | b"-eq"
+                | b"-ne"
+                | b"="
+                | b"=="
+                | b"!="
+                | b"-n"
+                | b"-z"
+                | b"(("
+        )
+    };
+    test.words.iter().any(is_operator)
+}

@@ -1,0 +1,404 @@
+//! The ways through a script that fit the children of its shell.
+
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
+use std::rc::Rc;
+
+use super::super::builtins::Builtin;
+use super::super::flow::{self, Graph, Member, NodeIx, What};
+use super::super::{Command, CommandIx, Options, Outline, Setting, Tree, Word};
+use super::arguments::are;
+use super::{Child, Course, Part, STATES, WORDS};
+
+pub(super) type StateIx = usize;
+
+/// A node of the graph before the child of this number was started.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct State {
+    pub(super) node: NodeIx,
+    pub(super) child: usize,
+    /// The last step to this state, as a place in `Walk::steps` plus 1.
+    pub(super) step: usize,
+}
+
+/// A step from another state, and the step before it to the same state.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Step {
+    pub(super) from: StateIx,
+    pub(super) next: usize,
+}
+
+pub(super) struct Walk<'a> {
+    pub(super) outline: &'a Outline,
+    pub(super) graph: &'a Graph,
+    pub(super) children: &'a [Child<'a>],
+    /// Whether commands may fail that start no process, because a file could not be opened or a variable is not set.
+    pub(super) has_silent_failures: bool,
+    /// Whether the first children are not compared.
+    pub(super) is_cut: bool,
+    pub(super) states: Vec<State>,
+    pub(super) steps: Vec<Step>,
+    /// The states that have been reached, by the number of their child.
+    pub(super) waiting: BTreeMap<usize, HashMap<NodeIx, StateIx>>,
+    /// The states at which the shell can have ended.
+    pub(super) ends: Vec<StateIx>,
+}
+
+impl Walk<'_> {
+    pub(super) fn forward(&mut self, starts: Vec<NodeIx>) -> Option<()> {
+        let mut queue: Vec<StateIx> = Vec::new();
+        let mut later: BTreeMap<usize, Vec<StateIx>> = BTreeMap::new();
+        for node in starts {
+            queue.extend(self.reach(node, 0, None)?);
+        }
+        loop {
+            while let Some(at) = queue.pop() {
+                let state = *self.states.get(at)?;
+                for (node, child) in self.next(state) {
+                    if let Some(new) = self.reach(node, child, Some(at))? {
+                        if child == state.child {
+                            queue.push(new);
+                        } else {
+                            later.entry(child).or_default().push(new);
+                        }
+                    }
+                }
+            }
+            let Some((child, states)) = later.pop_first() else {
+                return Some(());
+            };
+            self.waiting = self.waiting.split_off(&child);
+            queue = states;
+        }
+    }
+
+    /// Notes a step to a state. Returns `None` if there are too many states, and the state if it is new.
+    pub(super) fn reach(
+        &mut self,
+        node: NodeIx,
+        child: usize,
+        from: Option<StateIx>,
+    ) -> Option<Option<StateIx>> {
+        let known = self.waiting.entry(child).or_default();
+        let new = self.states.len();
+        let at = *known.entry(node).or_insert(new);
+        if at == new {
+            self.states.push(State {
+                node,
+                child,
+                step: 0,
+            });
+            let what = self.graph.nodes.get(node).map(|node| &node.what);
+            let is_end = matches!(what, Some(What::Ended | What::EndedByTrap));
+            if is_end && child == self.children.len() {
+                self.ends.push(at);
+            }
+        }
+        if let Some(from) = from {
+            let state = self.states.get_mut(at)?;
+            self.steps.push(Step {
+                from,
+                next: state.step,
+            });
+            state.step = self.steps.len();
+        }
+        let has_room = self.states.len() < STATES && self.steps.len() < 4 * STATES;
+        has_room.then_some((at == new).then_some(at))
+    }
+
+    /// The states after a state.
+    pub(super) fn next(&self, state: State) -> Vec<(NodeIx, usize)> {
+        let Some(node) = self.graph.nodes.get(state.node) else {
+            return Vec::new();
+        };
+        let ends = node.ends;
+        let at = state.child;
+        match &node.what {
+            What::Join(next) => next.iter().map(|next| (*next, at)).collect(),
+            What::Beside(member) => {
+                let fits = self
+                    .children
+                    .get(at)
+                    .is_some_and(|child| self.fits(member, child));
+                fits.then_some((ends.ok, at + 1)).into_iter().collect()
+            }
+            What::Start(member) => match self.children.get(at) {
+                Some(child) if self.fits(member, child) => {
+                    let mut next = Vec::new();
+                    if child.status.is_none_or(|status| status == 0) {
+                        next.push((ends.ok, at + 1));
+                    }
+                    if child.status != Some(0) {
+                        next.push((ends.failed, at + 1));
+                    }
+                    next
+                }
+                _ => Vec::new(),
+            },
+            What::Pipe { members, pipefail } => self.after_a_pipe(members, *pipefail, at, ends),
+            What::Builtin(builtin) => {
+                let mut next = Vec::new();
+                if *builtin != Builtin::False {
+                    next.push((ends.ok, at));
+                }
+                next.push((ends.failed, at));
+                next
+            }
+            What::NotStarted | What::Unset if self.has_silent_failures => vec![(ends.failed, at)],
+            What::NotStarted | What::Unset => Vec::new(),
+            What::Assign | What::Case(_) => vec![(ends.ok, at)],
+            What::Status(0) | What::Not(0) => vec![(ends.ok, at)],
+            What::Status(_) | What::Not(_) => vec![(ends.failed, at)],
+            What::Value(_) => vec![(ends.ok, at), (ends.failed, at)],
+            // One of its ends has no way further.
+            What::Left(_) => vec![(ends.ok, at), (ends.failed, at)],
+            What::Wild => {
+                let mut next = vec![(ends.ok, at), (ends.failed, at)];
+                if at < self.children.len() {
+                    next.push((state.node, at + 1));
+                }
+                next
+            }
+            What::End => vec![(ends.ok, at)],
+            What::Ended | What::EndedByTrap => Vec::new(),
+        }
+    }
+
+    pub(super) fn after_a_pipe(
+        &self,
+        members: &[Member],
+        pipefail: Setting,
+        at: usize,
+        ends: flow::Ends,
+    ) -> Vec<(NodeIx, usize)> {
+        let after = at + members.len();
+        let Some(children) = self.children.get(at..after) else {
+            return Vec::new();
+        };
+        let mut pairs = members.iter().zip(children);
+        if !pairs.all(|(member, child)| self.fits(member, child)) {
+            return Vec::new();
+        }
+        let may_fail = |child: &Child<'_>| child.status != Some(0);
+        let may_succeed = |child: &Child<'_>| child.status.is_none_or(|status| status == 0);
+        let last = children.last();
+        let any_fails = pipefail != Setting::Off && children.iter().any(may_fail);
+        let all_succeed = pipefail != Setting::On || children.iter().all(may_succeed);
+        let mut next = Vec::new();
+        if last.is_some_and(may_succeed) && all_succeed {
+            next.push((ends.ok, after));
+        }
+        if last.is_some_and(may_fail) || any_fails {
+            next.push((ends.failed, after));
+        }
+        next
+    }
+
+    /// Whether a child can be a process that the shell starts at a place of its script.
+    pub(super) fn fits(&self, member: &Member, child: &Child<'_>) -> bool {
+        match member {
+            Member::Program(ix, words) => {
+                let command = self.outline.commands.get(*ix);
+                let words = words.as_ref().map(|words| words.as_slice());
+                let words = words.or(command.map(|command| command.words.as_slice()));
+                let opens = command.is_some_and(|command| command.opens);
+                match &child.args {
+                    // A fork that could not execute its program
+                    None => child
+                        .status
+                        .is_none_or(|status| status > 125 || opens && matches!(status, 1 | 2)),
+                    Some(args) => words.is_some_and(|words| are(words, args, child.is_cut)),
+                }
+            }
+            Member::Forked(tree, _) => match &child.args {
+                None => true,
+                Some(args) => self.runs(tree, args, child.is_cut),
+            },
+        }
+    }
+
+    /// Whether one of the commands of a tree can be a program with these arguments. The last command of a process needs
+    /// no process of its own.
+    pub(super) fn runs(&self, tree: &Tree, args: &[&[u8]], is_cut: bool) -> bool {
+        let mut places = Vec::new();
+        self.outline.collect(tree, &mut places);
+        places.len() > WORDS
+            || places.iter().any(|ix| {
+                let command = self.outline.commands.get(*ix);
+                let words = command.map(|command| command.words.as_slice());
+                words.is_some_and(|words| self.may_run(words, args, is_cut))
+            })
+    }
+
+    pub(super) fn may_run(&self, words: &[Word], args: &[&[u8]], is_cut: bool) -> bool {
+        let Some((first, rest)) = words.split_first() else {
+            return false;
+        };
+        match first.literal() {
+            Some(b"exec" | b"command") => are(rest, args, is_cut),
+            Some(name) => {
+                let mut functions = self.outline.functions.iter();
+                functions.any(|function| function.name == name)
+                    || matches!(name, b"eval" | b"." | b"source")
+                    || are(words, args, is_cut)
+            }
+            None => true,
+        }
+    }
+
+    pub(super) fn steps_to(&self, at: StateIx) -> impl Iterator<Item = StateIx> + '_ {
+        let mut next = self.states.get(at).map_or(0, |state| state.step);
+        std::iter::from_fn(move || {
+            let step = self.steps.get(next.checked_sub(1)?)?;
+            next = step.next;
+            Some(step.from)
+        })
+    }
+
+    /// For each state, whether the shell can have come through it to one of these states.
+    pub(super) fn live(&self, ends: &[StateIx]) -> Vec<bool> {
+        let mut live = vec![false; self.states.len()];
+        let mut queue = ends.to_vec();
+        while let Some(at) = queue.pop() {
+            match live.get_mut(at) {
+                Some(is_live) if !*is_live => *is_live = true,
+                _ => continue,
+            }
+            queue.extend(self.steps_to(at));
+        }
+        live
+    }
+
+    /// Finds the line and the commands of each child that has only one on all live ways.
+    pub(super) fn places(&self, live: &[bool], first: usize, part: &Part, course: &mut Course) {
+        let mut found: Vec<Option<Place<'_>>> = vec![None; course.commands.len()];
+        for (state, _) in self.states.iter().zip(live).filter(|(_, live)| **live) {
+            let Some(node) = self.graph.nodes.get(state.node) else {
+                continue;
+            };
+            let members = match &node.what {
+                What::Start(member) | What::Beside(member) => std::slice::from_ref(member),
+                What::Pipe { members, .. } => members.as_slice(),
+                What::Wild => {
+                    if let Some(place) = found.get_mut(first + state.child) {
+                        *place = Some(Place::default());
+                    }
+                    continue;
+                }
+                _ => continue,
+            };
+            for (at, member) in members.iter().enumerate() {
+                let Some(place) = found.get_mut(first + state.child + at) else {
+                    continue;
+                };
+                let here = self.place(member, node.command);
+                *place = Some(match place.take() {
+                    None => here,
+                    Some(before) => before.with(here),
+                });
+            }
+        }
+        for (at, place) in found.into_iter().enumerate() {
+            let Some(place) = place else {
+                continue;
+            };
+            if let Some(command) = course.commands.get_mut(at) {
+                *command = place.command;
+            }
+            if let (Some(inside), Some((tree, options))) = (course.parts.get_mut(at), place.tree) {
+                *inside = Some(Part {
+                    outline: part.outline.clone(),
+                    tree: tree.clone(),
+                    options,
+                });
+            }
+        }
+    }
+
+    pub(super) fn place<'t>(&self, member: &'t Member, command: Option<CommandIx>) -> Place<'t> {
+        match member {
+            Member::Program(ix, _) => Place {
+                command: Some(*ix),
+                tree: None,
+            },
+            Member::Forked(tree, options) => Place {
+                command: flow::command_of(tree).or(command),
+                tree: Some((tree, *options)),
+            },
+        }
+    }
+
+    /// The failed children that may have led to a statement which ended the script.
+    pub(super) fn linked(&self, live: &[bool], deciding: &BTreeSet<CommandIx>) -> BTreeSet<usize> {
+        let mut files: HashSet<&[u8]> = HashSet::new();
+        for ix in deciding {
+            let command = self.outline.commands.get(*ix);
+            files.extend(command.into_iter().flat_map(files_of));
+        }
+        let mut linked = BTreeSet::new();
+        for (state, _) in self.states.iter().zip(live).filter(|(_, live)| **live) {
+            let what = self.graph.nodes.get(state.node).map(|node| &node.what);
+            let (members, is_beside) = match what {
+                Some(What::Start(member)) => (std::slice::from_ref(member), false),
+                Some(What::Beside(member)) => (std::slice::from_ref(member), true),
+                Some(What::Pipe { members, .. }) => (members.as_slice(), false),
+                _ => continue,
+            };
+            if is_beside || members.iter().any(|member| self.names(member, &files)) {
+                linked.extend(state.child..state.child + members.len());
+            }
+        }
+        linked.retain(|at| {
+            let child = self.children.get(*at);
+            child.is_some_and(|child| child.status != Some(0))
+        });
+        linked
+    }
+
+    /// Whether commands of a process name one of these files.
+    pub(super) fn names(&self, member: &Member, files: &HashSet<&[u8]>) -> bool {
+        let mut places = Vec::new();
+        match member {
+            Member::Program(ix, _) => places.push(*ix),
+            Member::Forked(tree, _) => self.outline.collect(tree, &mut places),
+        }
+        let commands = places
+            .iter()
+            .filter_map(|ix| self.outline.commands.get(*ix));
+        commands.flat_map(files_of).any(|file| files.contains(file))
+    }
+}
+
+/// The words of a command that may be files.
+fn files_of(command: &Command) -> impl Iterator<Item = &[u8]> {
+    let words = command
+        .words
+        .iter()
+        .skip(1)
+        .map(|word| word.text.as_slice());
+    let words = words.chain(command.output.as_deref());
+    words.filter(|word| {
+        let is_number = word.iter().all(u8::is_ascii_digit);
+        word.len() > 1 && !is_number && !word.starts_with(b"-") && *word != b"]]" && *word != b"$?"
+    })
+}
+
+/// The place of a child in the script.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Place<'a> {
+    pub(super) command: Option<CommandIx>,
+    pub(super) tree: Option<(&'a Rc<Tree>, Options)>,
+}
+
+impl<'a> Place<'a> {
+    pub(super) fn with(self, other: Place<'a>) -> Place<'a> {
+        let is_same = |tree: &(&Rc<Tree>, Options)| {
+            other
+                .tree
+                .is_some_and(|other| Rc::ptr_eq(tree.0, other.0) && tree.1 == other.1)
+        };
+        Place {
+            command: self.command.filter(|ix| other.command == Some(*ix)),
+            tree: self.tree.filter(is_same),
+        }
+    }
+}

@@ -1,0 +1,138 @@
+//! Reads the redirections of commands, and here-documents.
+
+use super::super::{CommandIx, Tree};
+use super::expansions::Draft;
+use super::{Here, Reader};
+
+impl Reader<'_> {
+    /// Reads a redirection, if one stands here.
+    pub(super) fn redirection(&mut self, ix: CommandIx) -> bool {
+        if self.starts_with(b"<(") || self.starts_with(b">(") {
+            return false;
+        }
+        let is_both = self.eat(b"&>");
+        let is_output = is_both || self.starts_with(b">");
+        if !is_output && !self.starts_with(b"<") {
+            return false;
+        }
+        if self.eat(b"<<<") {
+            self.blanks();
+            self.word();
+            self.give(ix, |_| {});
+            return true;
+        }
+        if self.eat(b"<<") {
+            let strips = self.eat(b"-");
+            self.blanks();
+            let end = self.word();
+            self.give(ix, |_| {});
+            self.heres.push(Here {
+                command: ix,
+                end: end.text,
+                strips,
+                is_quoted: end.is_quoted,
+            });
+            return true;
+        }
+        while self.peek().is_some_and(|byte| b"<>|".contains(&byte)) {
+            if self.starts_with(b"<(") || self.starts_with(b">(") {
+                break;
+            }
+            self.at += 1;
+        }
+        let is_copy = self.eat(b"&");
+        self.blanks();
+        if self.is_at_a_delimiter() {
+            self.is_whole = false;
+            return true;
+        }
+        let file = self.word();
+        let is_number = file
+            .text
+            .iter()
+            .all(|byte| byte.is_ascii_digit() || *byte == b'-');
+        let is_file = !(is_copy && is_number);
+        let is_null = file.text.starts_with(b"/dev/");
+        self.give(ix, |command| {
+            command.opens |= is_file && !is_null;
+            if is_file && is_output && command.output.is_none() {
+                command.output = Some(file.text);
+            }
+        });
+        true
+    }
+
+    /// A compound command with the redirections after it.
+    pub(super) fn redirected(&mut self, compound: Tree) -> Tree {
+        self.blanks();
+        let digits = self.text.get(self.at..).unwrap_or_default();
+        let digits = digits
+            .iter()
+            .take_while(|byte| byte.is_ascii_digit())
+            .count();
+        let next = self.text.get(self.at + digits);
+        let is_both = self.starts_with(b"&>");
+        if !is_both && next.is_none_or(|byte| !b"<>".contains(byte)) {
+            return compound;
+        }
+        let words = self.begin();
+        loop {
+            self.blanks();
+            let digits = self.text.get(self.at..).unwrap_or_default();
+            let digits = digits
+                .iter()
+                .take_while(|byte| byte.is_ascii_digit())
+                .count();
+            let next = self.text.get(self.at + digits);
+            if digits > 0 && next.is_some_and(|byte| b"<>".contains(byte)) {
+                self.at += digits;
+            }
+            if !self.redirection(words) {
+                break;
+            }
+        }
+        self.finish(words);
+        let body = Box::new(compound);
+        Tree::Redirected { words, body }
+    }
+
+    /// Reads the texts of the here-documents of the line that has ended.
+    pub(super) fn here_texts(&mut self) {
+        let heres = std::mem::take(&mut self.heres);
+        for here in heres {
+            let (from, first_line) = (self.at, self.line);
+            let mut to = self.text.len();
+            while self.at < self.text.len() {
+                let start = self.at;
+                let rest = self.text.get(start..).unwrap_or_default();
+                let length = rest.iter().position(|byte| *byte == b'\n');
+                let line = rest.get(..length.unwrap_or(rest.len())).unwrap_or_default();
+                self.at += line.len();
+                self.next();
+                let tabs = line
+                    .iter()
+                    .take_while(|byte| here.strips && **byte == b'\t')
+                    .count();
+                if line.get(tabs..) == Some(here.end.as_slice()) {
+                    to = start;
+                    break;
+                }
+            }
+            if here.is_quoted {
+                continue;
+            }
+            let (after, line) = (self.at, self.line);
+            let inside = self.text.get(..to).unwrap_or_default();
+            let text = std::mem::replace(&mut self.text, inside);
+            (self.at, self.line) = (from, first_line);
+            let found = std::mem::take(&mut self.found);
+            let mut draft = Draft::default();
+            while self.peek().is_some() {
+                self.expandable(&mut draft, true);
+            }
+            self.give(here.command, |_| {});
+            self.found = found;
+            (self.text, self.at, self.line) = (text, after, line);
+        }
+    }
+}
