@@ -120,7 +120,7 @@ fn the_text_of_a_script_decides() {
             "x.sh:3: exit 7",
         ),
         (
-            "lint a | cat\ncmp a b > x\n[ -s x ]",
+            "lint a | cat\ncmp a b > out\n[ -s out ]",
             1,
             &[(0, "lint a", 0), (0, "cat", 0), (0, "cmp a b", 1)],
             "cmp a b",

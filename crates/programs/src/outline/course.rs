@@ -97,14 +97,14 @@ impl Part {
 
     /// Compares the script with the children of its shell, in the order of their starts, and with the exit status of
     /// the shell. `budget` is the number of steps that the comparison may still take, and is reduced. `None` if no way
-    /// through the script fits, or if there are too many.
+    /// through the script fits, if there are too many, or if the reader does not know all parts of the script.
     pub fn course(
         &self,
         children: &[Child<'_>],
         status: u32,
         budget: &mut usize,
     ) -> Option<Course> {
-        if *budget == 0 {
+        if *budget == 0 || !self.outline.is_whole {
             return None;
         }
         let graph = flow::graph(&self.outline, &self.tree, self.options);

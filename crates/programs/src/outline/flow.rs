@@ -419,11 +419,15 @@ impl<'a> Builder<'a> {
                     builder.guarded(guard, tree)
                 }
             };
+            let options = self.options;
             let now = if is_last {
                 build(self)
             } else {
                 self.tested(build)
             };
+            if before.is_some() {
+                self.options.merge(options);
+            }
             let Some(before) = before else {
                 ends = Some(now);
                 continue;
@@ -551,10 +555,26 @@ impl<'a> Builder<'a> {
         }
     }
 
+    /// Makes the options unknown if the body of a loop sets them, because an earlier round may have set them.
+    fn forget_options(&mut self, body: &Tree) {
+        let mut places = Vec::new();
+        self.outline.collect(body, &mut places);
+        let sets = places.iter().any(|ix| {
+            let first = self.command(*ix).and_then(|command| command.words.first());
+            first.and_then(Word::literal) == Some(b"set")
+        });
+        if sets {
+            self.options.errexit = Setting::Maybe;
+            self.options.nounset = Setting::Maybe;
+            self.options.pipefail = Setting::Maybe;
+        }
+    }
+
     fn repeated(&mut self, until: bool, arm: &'a Arm, from: NodeIx) -> Ends {
         let start = self.label();
         self.edge(from, start);
         let options = self.options;
+        self.forget_options(&arm.body);
         let condition = self.tested(|builder| builder.build(&arm.condition, start));
         let (inside, leave) = if until {
             (condition.failed, condition.ok)
@@ -585,6 +605,7 @@ impl<'a> Builder<'a> {
         let left = self.label();
         self.loops.push((left, next));
         let tree = body;
+        self.forget_options(tree);
         let body = self.build(tree, start);
         self.loops.pop();
         self.options.merge(options);
@@ -608,10 +629,7 @@ impl<'a> Builder<'a> {
         self.is_of_trap = true;
         self.guard = None;
         self.options.tested = false;
-        self.options.errexit = match self.options.errexit {
-            Setting::Off => Setting::Off,
-            Setting::On | Setting::Maybe => Setting::Maybe,
-        };
+        self.options.errexit = Setting::Maybe;
         let after_errors = self.label();
         self.edge(from, after_errors);
         for is_of_errors in [true, false] {

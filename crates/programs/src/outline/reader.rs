@@ -176,6 +176,7 @@ impl Reader<'_> {
             }
             lists.push(self.list());
         }
+        self.is_whole &= self.heres.is_empty();
         match <[Tree; 1]>::try_from(lists) {
             Ok([only]) => only,
             Err(lists) => Tree::List(lists),

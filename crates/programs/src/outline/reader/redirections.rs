@@ -102,6 +102,7 @@ impl Reader<'_> {
         for here in heres {
             let (from, first_line) = (self.at, self.line);
             let mut to = self.text.len();
+            let mut has_end = false;
             while self.at < self.text.len() {
                 let start = self.at;
                 let rest = self.text.get(start..).unwrap_or_default();
@@ -115,9 +116,11 @@ impl Reader<'_> {
                     .count();
                 if line.get(tabs..) == Some(here.end.as_slice()) {
                     to = start;
+                    has_end = true;
                     break;
                 }
             }
+            self.is_whole &= has_end;
             if here.is_quoted {
                 continue;
             }
