@@ -35,6 +35,7 @@ use tr_analyze::model::ProcessIx;
 use tr_format::event::Ktime;
 use tr_programs::tools::{Family, Role};
 
+use self::courses::Decided;
 pub use self::courses::{ScriptLine, Statement};
 use self::ends::ProcessEnds;
 pub use self::ends::{FailureEnd, PERHAPS};
@@ -374,7 +375,7 @@ impl Finder<'_> {
             let goes_on = |above: ProcessIx| {
                 let parent = self.analysis.process(above);
                 let succeeds = parent.status == Some(0) || process.start < program(parent);
-                succeeds || fails(process) && self.by_script(ix, above) == Some(Some(false))
+                succeeds || fails(process) && self.by_script(ix, above) == Some(Decided::No)
             };
             above == Some(&true) || process.parent.is_some_and(goes_on)
         })

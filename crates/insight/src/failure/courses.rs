@@ -226,18 +226,32 @@ impl ShellCourse {
         })
     }
 
-    /// Whether the text decides if the failure of a child ended the script. `Some(None)` if the child is one of several
-    /// possible reasons, `None` if the text does not decide.
-    pub(super) fn decides(&self, child: ProcessIx) -> Option<Option<bool>> {
+    /// Whether the failure of a child ended the script, as far as the text decides it.
+    pub(super) fn decides(&self, child: ProcessIx) -> Option<Decided> {
         let is_at = |place: &usize| self.children.get(*place) == Some(&child);
         match &self.course.ending {
-            Ending::Child(place) => Some(Some(is_at(place))),
-            Ending::OneOf(places) if places.iter().any(is_at) => Some(None),
-            Ending::Statement(_) if self.course.linked.iter().any(is_at) => Some(None),
-            Ending::OneOf(_) | Ending::Statement(_) => Some(Some(false)),
+            Ending::Child(place) if is_at(place) => Some(Decided::Yes),
+            // Of equal reasons, the first one stands before the others.
+            Ending::Each(places) if places.first().is_some_and(is_at) => Some(Decided::Yes),
+            Ending::Each(places) if places.iter().any(is_at) => Some(Decided::Too),
+            Ending::OneOf(places) if places.iter().any(is_at) => Some(Decided::Maybe),
+            Ending::Statement(_) if self.course.linked.iter().any(is_at) => Some(Decided::Maybe),
             Ending::Unknown => None,
+            _ => Some(Decided::No),
         }
     }
+}
+
+/// The decision of a script's text about a child's failure.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Decided {
+    /// The failure is not the reason for the end of the script.
+    No,
+    /// The failure is one of several possible reasons.
+    Maybe,
+    /// The failure is one of several reasons, each of which is enough.
+    Too,
+    Yes,
 }
 
 fn child(process: &Process) -> Child<'_> {

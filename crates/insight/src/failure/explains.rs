@@ -9,6 +9,7 @@ use tr_programs::tools::{Children, Family, Role};
 use tr_programs::words;
 
 use super::afterwards::until_the_end;
+use super::courses::Decided;
 use super::ends::Stop;
 use super::finder::{Explains, Finder};
 use super::passes::{
@@ -76,8 +77,11 @@ impl Finder<'_> {
             return None;
         }
         let by_script = self.by_script(ix, above);
-        if let Some(Some(decided)) = by_script {
-            return decided.then_some(Explains::Last);
+        match by_script {
+            Some(Decided::No) => return None,
+            Some(Decided::Too) => return Some(Explains::One),
+            Some(Decided::Yes) => return Some(Explains::Last),
+            Some(Decided::Maybe) | None => {}
         }
         // The end of a worker that its owner stopped explains less than what the worker ran, or than another worker
         // that failed.
@@ -206,9 +210,9 @@ impl Finder<'_> {
         }
     }
 
-    /// Whether the text of a shell's script decides if the failure of a child is the reason for the shell's failure.
-    /// `Some(None)` if the child is one of several possible reasons, `None` if the text is not known or does not decide.
-    pub(super) fn by_script(&self, ix: ProcessIx, shell: ProcessIx) -> Option<Option<bool>> {
+    /// Whether the failure of a child is the reason for the failure of its shell, as far as the text of the shell's script
+    /// decides it.
+    pub(super) fn by_script(&self, ix: ProcessIx, shell: ProcessIx) -> Option<Decided> {
         if self.analysis.process(ix).parent != Some(shell) {
             return None;
         }

@@ -54,6 +54,8 @@ pub enum Ending {
     Child(usize),
     /// The script ended because of one of these children.
     OneOf(Vec<usize>),
+    /// The failure of each of these children was enough: they were started for one command of a loop.
+    Each(Vec<usize>),
     /// A builtin, or a statement such as `exit 4`, ended the script, and no child's failure did.
     Statement(CommandIx),
     Unknown,
@@ -85,7 +87,11 @@ impl Part {
     /// The name of the program that a command starts, if it is written out.
     pub fn program(&self, command: CommandIx) -> Option<&[u8]> {
         let command = self.outline.commands.get(command)?;
-        command.words.first().and_then(Word::literal)
+        let name = command.words.first().and_then(Word::literal)?;
+        let mut functions = self.outline.functions.iter();
+        functions
+            .all(|function| function.name != name)
+            .then_some(name)
     }
 
     /// The line and the text of a command.
@@ -175,12 +181,38 @@ impl Part {
             parts: vec![None; children.len()],
         };
         walk.places(&live, first, self, &mut course);
+        course.ending = course.of_one_command(children);
         if let Ending::Statement(statement) = course.ending {
             deciding.insert(statement);
             let linked = walk.linked(&live, &deciding);
             course.linked = linked.into_iter().map(|at| first + at).collect();
         }
         Some(course)
+    }
+}
+
+impl Course {
+    /// The ending, with regard to the commands of its children: several runs of one command each count, and of equal tries
+    /// the last one.
+    fn of_one_command(&self, children: &[Child<'_>]) -> Ending {
+        let Ending::OneOf(places) = &self.ending else {
+            return self.ending.clone();
+        };
+        let command = |place: &usize| self.commands.get(*place).copied().flatten();
+        let args = |place: &usize| children.get(*place).and_then(|child| child.args.as_ref());
+        match places.as_slice() {
+            [first, rest @ .., last] if command(first).is_some() => {
+                let mut others = rest.iter().chain([last]);
+                if !others.clone().all(|place| command(place) == command(first)) {
+                    return self.ending.clone();
+                }
+                if others.all(|place| args(place) == args(first)) {
+                    return Ending::Child(*last);
+                }
+                Ending::Each(places.clone())
+            }
+            _ => self.ending.clone(),
+        }
     }
 }
 

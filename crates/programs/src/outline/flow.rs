@@ -111,6 +111,7 @@ pub(super) fn graph(outline: &Outline, tree: &Tree, options: Options) -> Option<
         loops: Vec::new(),
         calls: Vec::new(),
         is_of_trap: false,
+        may_end_at_failures: options.errexit != Setting::Off || sets_errexit(outline),
         replaced: 0,
         end: 0,
         ended: 0,
@@ -135,6 +136,8 @@ pub(super) fn graph(outline: &Outline, tree: &Tree, options: Options) -> Option<
 /// A function that is being called.
 struct Call<'a> {
     name: &'a [u8],
+    /// The command that calls the function.
+    command: CommandIx,
     /// The condition under which the function is called.
     guard: Option<NodeIx>,
     arguments: Option<Vec<Word>>,
@@ -150,6 +153,8 @@ struct Builder<'a> {
     loops: Vec<(NodeIx, NodeIx)>,
     calls: Vec<Call<'a>>,
     is_of_trap: bool,
+    /// Whether `set -e` may hold when a trap runs.
+    may_end_at_failures: bool,
     replaced: usize,
     end: NodeIx,
     ended: NodeIx,
@@ -629,7 +634,11 @@ impl<'a> Builder<'a> {
         self.is_of_trap = true;
         self.guard = None;
         self.options.tested = false;
-        self.options.errexit = Setting::Maybe;
+        self.options.errexit = if self.may_end_at_failures {
+            Setting::Maybe
+        } else {
+            Setting::Off
+        };
         let after_errors = self.label();
         self.edge(from, after_errors);
         for is_of_errors in [true, false] {
@@ -649,6 +658,18 @@ impl<'a> Builder<'a> {
         }
         self.edge(after_errors, ended);
     }
+}
+
+/// Whether a command of a script sets `-e`.
+fn sets_errexit(outline: &Outline) -> bool {
+    outline.commands.iter().any(|command| {
+        let Some((first, rest)) = command.words.split_first() else {
+            return false;
+        };
+        let mut options = Options::default();
+        options.set(rest);
+        first.literal() == Some(b"set") && options.errexit != Setting::Off
+    })
 }
 
 fn merge(merged: &mut Option<Options>, options: Options) {

@@ -36,15 +36,22 @@ impl Word {
         (self.expansion == Expansion::None).then_some(self.text.as_slice())
     }
 
-    /// The name of the variable that is the whole word: `$x`, `"${x}"`
+    /// The name of the variable that is the whole word: `$x`, `"${x}"`, `${x:-0}`
     pub fn variable(&self) -> Option<&[u8]> {
         let name = self.text.strip_prefix(b"$")?;
         let inside = name
             .strip_prefix(b"{")
             .and_then(|name| name.strip_suffix(b"}"));
-        let name = inside.unwrap_or(name);
         let is_part = |byte: &u8| byte.is_ascii_alphanumeric() || *byte == b'_';
-        let is_name = !name.is_empty() && name.iter().all(is_part);
+        let (name, rest) = match inside {
+            Some(inside) => {
+                let end = inside.iter().position(|byte| !is_part(byte));
+                inside.split_at(end.unwrap_or(inside.len()))
+            }
+            None => (name, &b""[..]),
+        };
+        let has_default = rest.is_empty() || rest.starts_with(b":-") || rest.starts_with(b"-");
+        let is_name = !name.is_empty() && name.iter().all(is_part) && has_default;
         (is_name && self.expansion != Expansion::None).then_some(name)
     }
 

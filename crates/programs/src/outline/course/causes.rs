@@ -552,6 +552,9 @@ impl Causes<'_> {
         if literal.is_some_and(|value| !self.is_fit(usage, &name, value)) {
             return None;
         }
+        if literal.is_none() {
+            self.deciding.extend(node.command);
+        }
         let is_zero = matches!(literal, Some(b"0" | b""));
         match node.guard.filter(|_| !is_zero) {
             Some(after) => {
@@ -580,7 +583,8 @@ impl Causes<'_> {
     ) -> Option<Search> {
         let walk = self.walk;
         let state = walk.states.get(from)?;
-        let what = &walk.graph.nodes.get(state.node)?.what;
+        let node = walk.graph.nodes.get(state.node)?;
+        let what = &node.what;
         match what {
             What::Join(_) | What::Assign | What::Left(_) | What::Case(_) => {
                 return Some(Search::Earlier(child));
@@ -590,6 +594,13 @@ impl Causes<'_> {
                 self.by_a_trap(child);
             }
             What::Builtin(_) if !failed => self.by_a_trap(child),
+            What::Builtin(builtin) => {
+                let otherwise = Otherwise::Unclear;
+                return self.by_a_builtin(*builtin, failed, node.command, node.guard, otherwise);
+            }
+            What::Status(_) => {
+                return self.by_a_statement(node.command, node.guard, Otherwise::Unclear);
+            }
             _ => {
                 self.found.insert(Cause::Unclear);
             }

@@ -316,8 +316,9 @@ impl Walk<'_> {
 
     pub(super) fn place<'t>(&self, member: &'t Member, command: Option<CommandIx>) -> Place<'t> {
         match member {
-            Member::Program(ix, _) => Place {
-                command: Some(*ix),
+            // The words of `"$@"` are written at the call of the function.
+            Member::Program(ix, words) => Place {
+                command: command.filter(|_| words.is_some()).or(Some(*ix)),
                 tree: None,
             },
             Member::Forked(tree, options) => Place {
@@ -334,6 +335,16 @@ impl Walk<'_> {
             let command = self.outline.commands.get(*ix);
             files.extend(command.into_iter().flat_map(files_of));
         }
+        let span = |ix: &CommandIx| self.outline.commands.get(*ix).map(|command| command.span);
+        let spans: Vec<(usize, usize)> = deciding.iter().filter_map(span).collect();
+        // Commands in `$(…)` of a test.
+        let is_inside = |member: &Member| {
+            let inner = member_command(member).and_then(|ix| span(&ix));
+            inner.is_some_and(|(from, to)| {
+                let mut spans = spans.iter();
+                spans.any(|(start, end)| *start < from && to < *end)
+            })
+        };
         let mut linked = BTreeSet::new();
         for (state, _) in self.states.iter().zip(live).filter(|(_, live)| **live) {
             let what = self.graph.nodes.get(state.node).map(|node| &node.what);
@@ -343,7 +354,8 @@ impl Walk<'_> {
                 Some(What::Pipe { members, .. }) => (members.as_slice(), false),
                 _ => continue,
             };
-            if is_beside || members.iter().any(|member| self.names(member, &files)) {
+            let is_linked = |member: &Member| self.names(member, &files) || is_inside(member);
+            if is_beside || members.iter().any(is_linked) {
                 linked.extend(state.child..state.child + members.len());
             }
         }
@@ -365,6 +377,14 @@ impl Walk<'_> {
             .iter()
             .filter_map(|ix| self.outline.commands.get(*ix));
         commands.flat_map(files_of).any(|file| files.contains(file))
+    }
+}
+
+/// The command that a process executes, or with which its commands begin.
+fn member_command(member: &Member) -> Option<CommandIx> {
+    match member {
+        Member::Program(ix, _) => Some(*ix),
+        Member::Forked(tree, _) => flow::command_of(tree),
     }
 }
 

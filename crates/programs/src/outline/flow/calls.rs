@@ -132,7 +132,13 @@ impl<'a> Builder<'a> {
             return self.fatal(ends);
         }
         let words = (is_changed || skips_functions).then(|| Rc::new(rest.to_vec()));
-        let ends = self.action(at, What::Start(Member::Program(ix, words)), Some(ix));
+        let is_given = command
+            .words
+            .first()
+            .is_some_and(|word| word.literal().is_none());
+        let call = self.calls.last().filter(|_| is_given);
+        let place = call.map_or(ix, |call| call.command);
+        let ends = self.action(at, What::Start(Member::Program(ix, words)), Some(place));
         let not = self.action(at, What::NotStarted, Some(ix));
         self.edge(not.failed, ends.failed);
         self.fatal(ends)
@@ -250,6 +256,7 @@ impl<'a> Builder<'a> {
         let guard = self.guard.take();
         self.calls.push(Call {
             name: &function.name,
+            command: ix,
             guard,
             arguments: (!arguments.iter().any(is_many)).then(|| arguments.to_vec()),
             ends,

@@ -29,7 +29,7 @@ fn ending(shell: &str, script: &str, children: &[(&str, u32)], status: u32) -> S
     };
     match course.ending {
         Ending::Child(at) => children[at].0.to_owned(),
-        Ending::OneOf(all) => {
+        Ending::OneOf(all) | Ending::Each(all) => {
             let all: Vec<&str> = all.iter().map(|at| children[*at].0).collect();
             all.join("|")
         }
@@ -193,6 +193,18 @@ fn a_tested_failure_that_leads_to_the_exit_is_the_end() {
             "a",
         ),
         ("a; exit", &[("a", 3)], 3, "a"),
+        (
+            "for x in 1 2 3; do a $x || bad=1; done\nexit ${bad:-0}",
+            &[("a 1", 1), ("a 2", 0), ("a 3", 2)],
+            1,
+            "a 1|a 3",
+        ),
+        (
+            "a &\ntrap \"kill $!\" EXIT\nwhile ! b; do\nn=$((n + 1))\nif [ $n -ge 2 ]; then exit 1; fi\nc\ndone",
+            &[("a", 143), ("b", 7), ("c", 0), ("b", 7)],
+            1,
+            "b",
+        ),
         ("false", &[], 1, "1: false"),
         ("set -e\ncd nowhere\na", &[], 2, "2: cd nowhere"),
         ("a\n. ./lib.sh", &[("a", 1)], 2, "2: . ./lib.sh"),
@@ -289,6 +301,10 @@ fn a_statement_is_linked_with_the_failures_that_it_may_depend_on() {
     assert_eq!(linked(script, &children), [0]);
     let script = "server &\nsleep 1\n[ -e ready ] || exit 1";
     assert_eq!(linked(script, &[("server", 1), ("sleep 1", 0)]), [0]);
+    let script = "[ \"$(count x)\" = 2 ]";
+    assert_eq!(linked(script, &[("count x", 1)]), [0]);
+    let script = "n=$(count x)\n[ \"$n\" = 2 ] || exit 1";
+    assert_eq!(linked(script, &[("count x", 1)]), [0]);
     let script = "lint || true\n[ -s out.txt ]";
     assert!(linked(script, &[("lint", 1)]).is_empty());
 }
