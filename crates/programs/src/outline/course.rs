@@ -206,10 +206,16 @@ impl Course {
                 if !others.clone().all(|place| command(place) == command(first)) {
                     return self.ending.clone();
                 }
-                if others.all(|place| args(place) == args(first)) {
+                if others.clone().all(|place| args(place) == args(first)) {
                     return Ending::Child(*last);
                 }
-                Ending::Each(places.clone())
+                // The script may treat another status in another way.
+                let status = |place: &usize| children.get(*place).and_then(|child| child.status);
+                if others.all(|place| status(place) == status(first)) {
+                    Ending::Each(places.clone())
+                } else {
+                    self.ending.clone()
+                }
             }
             _ => self.ending.clone(),
         }

@@ -117,6 +117,10 @@ pub(super) fn graph(outline: &Outline, tree: &Tree, options: Options) -> Option<
         ended: 0,
         ended_by_trap: 0,
     };
+    // A trap may end the shell after any failure.
+    if outline.traps.iter().any(|trap| trap.is_of_errors) {
+        builder.options.errexit.doubt();
+    }
     let start = builder.label();
     builder.end = builder.node(What::End, None);
     builder.ended = builder.node(What::Ended, None);

@@ -12,6 +12,15 @@ pub enum Setting {
     Maybe,
 }
 
+impl Setting {
+    /// Notes that an option that is not set may be set from now on.
+    pub(super) fn doubt(&mut self) {
+        if *self == Setting::Off {
+            *self = Setting::Maybe;
+        }
+    }
+}
+
 /// The options of a shell at one place of its script.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Options {

@@ -352,6 +352,10 @@ impl<'a> Builder<'a> {
                 self.status(at, 0)
             }
             b"eval" | b"." | b"source" => {
+                if name != b"eval" {
+                    self.options.errexit.doubt();
+                    self.options.pipefail.doubt();
+                }
                 let ends = self.action(at, What::Wild, Some(ix));
                 self.edge(ends.failed, self.end);
                 ends

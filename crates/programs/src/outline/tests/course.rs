@@ -195,7 +195,7 @@ fn a_tested_failure_that_leads_to_the_exit_is_the_end() {
         ("a; exit", &[("a", 3)], 3, "a"),
         (
             "for x in 1 2 3; do a $x || bad=1; done\nexit ${bad:-0}",
-            &[("a 1", 1), ("a 2", 0), ("a 3", 2)],
+            &[("a 1", 1), ("a 2", 0), ("a 3", 1)],
             1,
             "a 1|a 3",
         ),
