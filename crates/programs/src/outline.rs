@@ -40,6 +40,8 @@ pub struct Outline {
     pub functions: Vec<Function>,
     /// The commands that `trap` sets for the end of the shell or for errors.
     pub traps: Vec<Trap>,
+    /// The variables of `for` and `select`.
+    pub loop_variables: Vec<Vec<u8>>,
     /// Whether the reader knows all parts of the script.
     pub is_whole: bool,
 }

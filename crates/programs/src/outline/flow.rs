@@ -5,11 +5,12 @@
 
 mod calls;
 
+use std::collections::HashSet;
 use std::rc::Rc;
 
 use super::builtins::Builtin;
 use super::{Arm, CaseArm, CommandIx, Link, Options, Outline, Setting, Tree, Word};
-use crate::words::is_assignment;
+use crate::words::{has, is_assignment};
 
 /// The largest number of nodes of a graph.
 pub(super) const MOST: usize = 30_000;
@@ -105,6 +106,7 @@ pub(super) struct Graph {
 pub(super) fn graph(outline: &Outline, tree: &Tree, options: Options) -> Option<Graph> {
     let mut builder = Builder {
         outline,
+        set: variables_set(outline),
         nodes: Vec::new(),
         options,
         guard: None,
@@ -137,6 +139,23 @@ pub(super) fn graph(outline: &Outline, tree: &Tree, options: Options) -> Option<
     })
 }
 
+/// The commands that set the variables which they name, separated by spaces.
+const SETTERS: &str = "declare export getopts local mapfile read readarray readonly typeset";
+
+/// The variables that a script sets.
+fn variables_set(outline: &Outline) -> HashSet<&[u8]> {
+    let mut set: HashSet<&[u8]> = outline.loop_variables.iter().map(Vec::as_slice).collect();
+    for command in &outline.commands {
+        set.extend(command.assignments.iter().map(|set| set.name.as_slice()));
+        let first = command.words.first().and_then(Word::literal);
+        if first.is_some_and(|first| has(SETTERS, first)) {
+            let names = command.words.iter().skip(1);
+            set.extend(names.filter_map(|word| word.text.split(|byte| *byte == b'=').next()));
+        }
+    }
+    set
+}
+
 /// A function that is being called.
 struct Call<'a> {
     name: &'a [u8],
@@ -150,6 +169,9 @@ struct Call<'a> {
 
 struct Builder<'a> {
     outline: &'a Outline,
+    /// The variables that the script sets somewhere, or has expanded before. The end of a shell for want of a variable is
+    /// not expected of them.
+    set: HashSet<&'a [u8]>,
     nodes: Vec<Node>,
     options: Options,
     guard: Option<NodeIx>,

@@ -41,6 +41,7 @@ pub(super) fn read(text: &[u8]) -> Outline {
         body,
         functions: reader.functions,
         traps,
+        loop_variables: reader.loop_variables,
         is_whole: reader.is_whole,
     }
 }
@@ -69,6 +70,7 @@ struct Reader<'a> {
     /// The substitutions in the words that were read since the command began.
     found: Vec<Substitution>,
     insists: bool,
+    loop_variables: Vec<Vec<u8>>,
 }
 
 impl Reader<'_> {
@@ -370,7 +372,8 @@ impl Reader<'_> {
                 None => self.give_up(),
             }
         } else {
-            self.word();
+            let name = self.word().text;
+            self.loop_variables.push(name);
             self.newlines();
             if self.keyword(b"in") {
                 self.until_the_end_of_the_line(words);

@@ -55,6 +55,35 @@ impl Word {
         (is_name && self.expansion != Expansion::None).then_some(name)
     }
 
+    /// Whether the word is a path with a directory, whatever its expansions become: `./"$tool"`, `$dir/tool`
+    pub fn is_path(&self) -> bool {
+        let head = self.text.get(..self.head).unwrap_or_default();
+        let tail = self.text.len().saturating_sub(self.tail);
+        let tail = self.text.get(tail..).unwrap_or_default();
+        let text = self.literal().unwrap_or_default();
+        [head, tail, text].iter().any(|part| part.contains(&b'/'))
+    }
+
+    /// The names of the variables that the word expands, apart from those with a value for the case that they are not set
+    /// (`${x:-0}`), and apart from `$?` and others that are always set.
+    pub fn variables(&self) -> impl Iterator<Item = &[u8]> {
+        let text = Some(self.text.as_slice()).filter(|_| self.expansion != Expansion::None);
+        let mut parts = text.unwrap_or_default().split(|byte| *byte == b'$');
+        parts.next();
+        parts.filter_map(|part| {
+            let (inside, is_braced) = match part.strip_prefix(b"{") {
+                Some(inside) => (inside.strip_prefix(b"#").unwrap_or(inside), true),
+                None => (part, false),
+            };
+            let is_part = |byte: &u8| byte.is_ascii_alphanumeric() || *byte == b'_';
+            let end = inside.iter().position(|byte| !is_part(byte));
+            let (name, rest) = inside.split_at(end.unwrap_or(inside.len()));
+            let operator = rest.strip_prefix(b":").unwrap_or(rest);
+            let has_value = is_braced && operator.first().is_some_and(|byte| b"-+=".contains(byte));
+            Some(name).filter(|name| !name.is_empty() && !has_value)
+        })
+    }
+
     /// Whether the word contains the exit status of the command before it: `$?`
     pub fn has_status(&self) -> bool {
         self.expansion != Expansion::None && contains(&self.text, b"$?")

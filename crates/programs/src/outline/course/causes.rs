@@ -67,6 +67,13 @@ pub(super) enum Otherwise {
     Statement(CommandIx),
     /// A test that decided about a statement.
     Test(CommandIx),
+    /// A test of a variable decided about a statement, and the script shows no reason for the value. The search goes on
+    /// with the condition under which the test ran.
+    Condition {
+        test: CommandIx,
+        at: StateIx,
+        after: NodeIx,
+    },
 }
 
 pub(super) struct Causes<'a> {
@@ -166,6 +173,10 @@ impl Causes<'_> {
             Otherwise::Nothing => return,
             Otherwise::Unclear => Cause::Unclear,
             Otherwise::Statement(command) | Otherwise::Test(command) => Cause::Statement(command),
+            Otherwise::Condition { test, at, after } => {
+                let otherwise = Otherwise::Test(test);
+                return self.then(at, Search::Guard { after, otherwise });
+            }
         };
         self.found.insert(cause);
     }
@@ -327,7 +338,7 @@ impl Causes<'_> {
             }
             What::Builtin(builtin) => {
                 if failed && builtin.fails_with(self.status) {
-                    return self.by_a_builtin(*builtin, failed, command, guard, Otherwise::Unclear);
+                    return self.by_a_builtin(from, *builtin, failed, Otherwise::Unclear);
                 }
             }
             What::NotStarted => {
@@ -406,13 +417,15 @@ impl Causes<'_> {
     /// Continues the search after a builtin failed, or decided about a statement.
     fn by_a_builtin(
         &mut self,
+        at: StateIx,
         builtin: Builtin,
         failed: bool,
-        command: Option<CommandIx>,
-        guard: Option<NodeIx>,
         otherwise: Otherwise,
     ) -> Option<Search> {
         let walk = self.walk;
+        let state = walk.states.get(at)?;
+        let node = walk.graph.nodes.get(state.node)?;
+        let (command, guard) = (node.command, node.guard);
         let test = command.and_then(|ix| Some((ix, walk.outline.commands.get(ix)?)));
         let waits = |command: &Command| {
             let first = command.words.first().and_then(Word::literal);
@@ -426,7 +439,7 @@ impl Causes<'_> {
             return None;
         };
         let named = match otherwise {
-            Otherwise::Test(_) | Otherwise::Nothing => otherwise,
+            Otherwise::Test(_) | Otherwise::Condition { .. } | Otherwise::Nothing => otherwise,
             _ => Otherwise::Test(ix),
         };
         let first = test.words.first().and_then(Word::literal);
@@ -448,7 +461,12 @@ impl Causes<'_> {
                 } else {
                     Usage::Success(ix)
                 },
-                otherwise: named,
+                otherwise: match (named, guard) {
+                    (Otherwise::Test(test), Some(after)) => {
+                        Otherwise::Condition { test, at, after }
+                    }
+                    _ => named,
+                },
             });
         }
         match guard.filter(|_| is_comparison(test)) {
@@ -481,7 +499,7 @@ impl Causes<'_> {
                 self.otherwise(otherwise);
             }
             What::Builtin(builtin) => {
-                return self.by_a_builtin(*builtin, failed, command, guard, otherwise);
+                return self.by_a_builtin(from, *builtin, failed, otherwise);
             }
             What::NotStarted | What::Unset => {
                 self.otherwise(command.map_or(otherwise, Otherwise::Statement));
@@ -596,7 +614,7 @@ impl Causes<'_> {
             What::Builtin(_) if !failed => self.by_a_trap(child),
             What::Builtin(builtin) => {
                 let otherwise = Otherwise::Unclear;
-                return self.by_a_builtin(*builtin, failed, node.command, node.guard, otherwise);
+                return self.by_a_builtin(from, *builtin, failed, otherwise);
             }
             What::Status(_) => {
                 return self.by_a_statement(node.command, node.guard, Otherwise::Unclear);

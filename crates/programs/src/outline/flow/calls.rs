@@ -83,10 +83,16 @@ impl<'a> Builder<'a> {
             return self.status(from, 0);
         };
         let (mut at, last) = self.substitutions(ix, from);
-        let expands = |word: &Word| word.expansion != Expansion::None;
-        let may_be_unset = self.options.nounset != Setting::Off
-            && (command.words.iter().any(expands)
-                || command.assignments.iter().any(|set| expands(&set.value)));
+        let values = command.assignments.iter().map(|set| &set.value);
+        let mut variables = command.words.iter().chain(values).flat_map(Word::variables);
+        let may_be_unset =
+            self.options.nounset != Setting::Off && variables.any(|name| !self.set.contains(name));
+        // The shell has passed this command on all ways further.
+        if self.guard.is_none() && self.loops.is_empty() && self.calls.is_empty() {
+            let values = command.assignments.iter().map(|set| &set.value);
+            let words = command.words.iter().chain(values);
+            self.set.extend(words.flat_map(Word::variables));
+        }
         if command.insists || may_be_unset {
             let unset = self.action(at, What::Unset, Some(ix));
             self.edge(unset.failed, self.end);
@@ -117,8 +123,11 @@ impl<'a> Builder<'a> {
         let Some((first, arguments)) = rest.split_first() else {
             return self.status(at, 0);
         };
-        let Some(name) = first.literal() else {
-            return self.unknown_command(ix, command, at, skips_functions);
+        let name = match first.literal() {
+            Some(name) => name,
+            // Neither a function nor a builtin has a directory.
+            None if first.is_path() => &first.text,
+            None => return self.unknown_command(ix, command, at, skips_functions),
         };
         let function = self.function(name).filter(|_| !skips_functions);
         if let Some((function, is_only)) = function {

@@ -341,3 +341,31 @@ fn many_children_take_little_time() {
     );
     assert!(start.elapsed().as_secs() < 10, "{:?}", start.elapsed());
 }
+
+/// Neither a builtin nor a function has a directory, so a loop that starts `./"$tool"` does nothing else.
+#[test]
+fn a_program_in_a_directory_is_no_builtin() {
+    let script = "set -e\nmake -q all || make all\ncd bin\nfor tool in *; do ./\"$tool\" > \"../$tool.out\"; done\n";
+    let children = [("make -q all", 1), ("make all", 0)];
+    assert_eq!(ending("sh x", script, &children, 2), "3: cd bin");
+}
+
+#[test]
+fn only_variables_that_the_script_does_not_set_can_be_unset() {
+    let script =
+        "set -u\ntag=$(git describe 2> /dev/null) || tag=v0\nfor d in a b; do echo $d; done\n\
+                  printf '%s\\n' \"$tag ${2:-}\" > notes\necho \"to ${HOST}\"\ncp x \"$HOST\"\n";
+    let want = "5: echo \"to ${HOST}\"";
+    assert_eq!(ending("bash x", script, &[("", 128)], 1), want);
+}
+
+/// A step of a job failed, and the second test only decides whether that counts.
+#[test]
+fn a_test_of_a_parameter_leads_to_the_test_before_it() {
+    let script = "failed=0\nstep() {\n  local how=${2:-}\n  sh steps/$1.sh\n  local rc=$?\n  \
+                  if [ $rc -ne 0 ] && [ \"$how\" != ignore ]; then\n    failed=1\n  fi\n}\n\
+                  step lint ignore\nstep build\nexit $failed\n";
+    let children = [("sh steps/lint.sh", 1), ("sh steps/build.sh", 2)];
+    let named = ending("bash x", script, &children, 1);
+    assert!(named.contains("sh steps/build.sh"), "{named}");
+}
