@@ -100,6 +100,9 @@ const PAUSE = 160;
 
 type Listener = (state: State, changed: Set<keyof State>) => void;
 
+/** Whether the shown time moves, as while a hand zooms or pans. */
+export const isMoving = () => document.documentElement.dataset.moving !== undefined;
+
 export class Store {
   readonly state: State;
   private initial: State;

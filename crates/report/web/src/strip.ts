@@ -9,7 +9,7 @@ import { FONT } from "./heatmap";
 import { moment } from "./moment";
 import { density, hatch, theme, type Theme } from "./paint";
 import { fitName, steps } from "./path";
-import { isTimed, type Store } from "./state";
+import { isMoving, isTimed, type Store } from "./state";
 import type { Context } from "./timeview";
 import { at, time } from "./units";
 
@@ -19,6 +19,8 @@ const PATH = 16;
 const AXIS = 20;
 /** A stretch of the path that has room for a name, CSS pixels. */
 const NAMED = 34;
+/** While a view zooms or pans, the shown span is marked this often, ms: each time is a layout and draws the strip again. */
+const PACE = 50;
 
 export class Strip {
   readonly element: HTMLElement;
@@ -37,6 +39,11 @@ export class Strip {
   /** The height of the plot, and that of the path below it; 0: it has none. */
   private height = HEIGHTS[0];
   private band = 0;
+  /** The span is being dragged here, so that it follows the pointer. */
+  private dragged = false;
+  /** When the shown span was last marked, and the timer that marks it next; 0: none. */
+  private marked = -PACE;
+  private later = 0;
   private data: Data;
   private store: Store;
 
@@ -104,6 +111,7 @@ export class Strip {
             : "new";
       plot.setPointerCapture(event.pointerId);
       drag = { t: t(event), t0, t1, how };
+      this.dragged = true;
     });
     plot.addEventListener("pointermove", (event) => {
       const now = t(event);
@@ -122,7 +130,10 @@ export class Strip {
       else if (drag.how === "right") store.zoom(drag.t0, Math.max(now, drag.t0 + least));
       else if (Math.abs(now - drag.t) > (to - from) / 200) store.zoom(Math.min(drag.t, now), Math.max(drag.t, now));
     });
-    const end = () => (drag = null);
+    const end = () => {
+      drag = null;
+      this.dragged = false;
+    };
     plot.addEventListener("pointerup", end);
     plot.addEventListener("pointercancel", end);
     plot.addEventListener("pointerleave", () => {
@@ -253,9 +264,11 @@ export class Strip {
     ctx.textBaseline = "alphabetic";
   }
 
-  draw(all = true) {
-    const width = all || this.room === 0 ? this.plot.clientWidth : this.room;
-    if (width === 0) return;
+  /** Marks the span that the views show. */
+  private mark(width: number) {
+    clearTimeout(this.later);
+    this.later = 0;
+    this.marked = performance.now();
     const [from, to] = this.store.whole;
     const { t0, t1 } = this.store.state;
     const x = (t: number) => ((t - from) / (to - from)) * width;
@@ -265,6 +278,15 @@ export class Strip {
     this.range.textContent = this.store.zoomed
       ? `${at(t0, t1 - t0)} – ${at(t1, t1 - t0)} · ${time(t1 - t0)} of ${time(to - from)}`
       : `${time(to - from)} · drag to zoom`;
+  }
+
+  draw(all = true) {
+    const width = all || this.room === 0 ? this.plot.clientWidth : this.room;
+    if (width === 0) return;
+    const [from, to] = this.store.whole;
+    const waits = isMoving() && !this.dragged && performance.now() - this.marked < PACE;
+    if (all || !waits || width !== this.width) this.mark(width);
+    else if (this.later === 0) this.later = window.setTimeout(() => this.mark(this.room || width), PACE);
     const timed = isTimed(this.store.state.view);
     const [high, band] = [HEIGHTS[timed ? 1 : 0], this.data.doc.path && !timed ? PATH : 0];
     if (!all && width === this.width && high === this.height && band === this.band) return;

@@ -2755,6 +2755,64 @@ const tests = {
     }
   },
 
+  async lanes_are_as_the_rows_after_a_gesture() {
+    for (const view of ["timeline", "heatmap"]) {
+      const page = await open("fsync", `#view=${view}`);
+      await settle(page);
+      // The strip with the shown span, the lanes, the axis and the rows.
+      const drawn = () =>
+        page.evaluate((view) => {
+          const canvases = [...document.querySelectorAll(`#view-${view} canvas`)].filter((one) =>
+            one.checkVisibility(),
+          );
+          const { left, width } = document.querySelector(".strip .window").style;
+          return [
+            ...canvases.map((one) => one.toDataURL()),
+            left,
+            width,
+            document.querySelector(".range").textContent,
+          ].concat(document.querySelector(`#view-${view} .axis`).outerHTML);
+        }, view);
+      // A step in each frame, and in every third one.
+      for (const [steps, frames] of [
+        [7, 1],
+        [8, 1],
+        [5, 3],
+        [6, 3],
+      ]) {
+        const before = await drawn();
+        await page.evaluate(
+          ({ view, steps, frames }) =>
+            new Promise((done) => {
+              const canvas = document.querySelector(`#view-${view} .scroll canvas`);
+              const { left, top, width } = canvas.getBoundingClientRect();
+              const next = (n) => {
+                if (n === 0) return done();
+                requestAnimationFrame(() => next(n - 1));
+                if (n % frames > 0) return;
+                const place = { clientX: left + width * 0.6, clientY: top + 30, deltaY: -9, ctrlKey: true };
+                canvas.dispatchEvent(new WheelEvent("wheel", { bubbles: true, cancelable: true, ...place }));
+              };
+              next(steps * frames);
+            }),
+          { view, steps, frames },
+        );
+        await settle(page);
+        const after = await drawn();
+        assert.notDeepEqual(after, before);
+        // The same time anew.
+        await page.setViewportSize({ width: 1200, height: 800 });
+        await settle(page);
+        await page.setViewportSize({ width: 1280, height: 800 });
+        await settle(page);
+        const anew = await drawn();
+        after.forEach((one, at) => assert.equal(one === anew[at], true, `${view}, ${steps} steps: picture ${at}`));
+      }
+      page.calm();
+      await page.context().close();
+    }
+  },
+
   async wake_ups_are_drawn_on_demand() {
     const { processes } = analysis("demo");
     const longest = processes.reduce((a, b) => (a.on_cpu_ns >= b.on_cpu_ns ? a : b));
