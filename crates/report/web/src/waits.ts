@@ -132,15 +132,19 @@ const SHORT = 0.01;
  */
 export function betweenProcesses(data: Data, part: Part, n: number): Awaited[] {
   const { t0, t1 } = part.state;
-  const isLast = ({ kind, ns }: Awaited) => FOR_CHILDREN.has(reasonOf(kind)) || ns < (t1 - t0) * SHORT;
+  const short = (t1 - t0) * SHORT;
+  const isLast = ({ kind, ns }: Awaited) => FOR_CHILDREN.has(reasonOf(kind)) || ns < short;
   const order = (a: Awaited, b: Awaited) => Number(isLast(a)) - Number(isLast(b)) || b.ns - a.ns;
   // A process that ends another one's sleep, as by a signal, is not what the sleep was for.
   const isForOther = (row: Awaited) => !isOwn(row) && reasonOf(row.kind) !== "timer";
   let top: Awaited[] = [];
   for (const ix of living(data, part)) {
+    // Nearly all of many processes are too short for any of their waits to be among the longest.
+    const last = top[n - 1];
+    const worth = last ? (isLast(last) ? Math.min(last.ns, short) : last.ns) : 0;
+    if (data.wall(ix) * data.doc.processes.threads[ix] < worth) continue;
     const rows = waitsOf(data, ix, (ender) => ender >= 0 && ender !== ix, t0, t1);
-    const least = top[n - 1];
-    top.push(...rows.filter((row) => isForOther(row) && (!least || order(row, least) < 0)));
+    top.push(...rows.filter((row) => isForOther(row) && (!last || order(row, last) < 0)));
     if (top.length >= n) top = top.sort(order).slice(0, n);
   }
   return top.sort(order);
