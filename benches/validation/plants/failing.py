@@ -11,6 +11,7 @@ from failing_ninth import NINTH
 from failing_seventh import SEVENTH
 from failing_sixth import SIXTH
 from failing_tenth import TENTH
+from failing_thirteenth import THIRTEENTH
 from failing_twelfth import TWELFTH
 from plant import Plant
 
@@ -971,5 +972,5 @@ FOURTH = {
         "",
     ),
 }
-PARTS = [FIRST, SECOND, THIRD, FOURTH, FIFTH, SIXTH, SEVENTH, EIGHTH, NINTH, TENTH, ELEVENTH, TWELFTH]
+PARTS = [FIRST, SECOND, THIRD, FOURTH, FIFTH, SIXTH, SEVENTH, EIGHTH, NINTH, TENTH, ELEVENTH, TWELFTH, THIRTEENTH]
 ALL = {name: plant for part in PARTS for name, plant in part.items()}
