@@ -36,7 +36,7 @@ impl Word {
         (self.expansion == Expansion::None).then_some(self.text.as_slice())
     }
 
-    /// The name of the variable that is the whole word: `$x`, `"${x}"`, `${x:-0}`
+    /// The name of the variable that is the whole word: `$x`, `"${x}"`, `${x:-0}`, `${x[0]}`
     pub fn variable(&self) -> Option<&[u8]> {
         let name = self.text.strip_prefix(b"$")?;
         let inside = name
@@ -50,8 +50,11 @@ impl Word {
             }
             None => (name, &b""[..]),
         };
-        let has_default = rest.is_empty() || rest.starts_with(b":-") || rest.starts_with(b"-");
-        let is_name = !name.is_empty() && name.iter().all(is_part) && has_default;
+        let is_value = rest.is_empty()
+            || [&b":-"[..], b"-", b"["]
+                .iter()
+                .any(|part| rest.starts_with(part));
+        let is_name = !name.is_empty() && name.iter().all(is_part) && is_value;
         (is_name && self.expansion != Expansion::None).then_some(name)
     }
 

@@ -8,6 +8,9 @@ use super::super::{Command, CommandIx, Expansion, Setting, Word};
 use super::walk::{StateIx, Walk};
 use super::PIPE;
 
+/// The variable with the exit statuses of the commands of the last pipe.
+const PIPE_STATUS: &[u8] = b"PIPESTATUS";
+
 /// A cause of the end of a script.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Cause {
@@ -42,6 +45,8 @@ pub(super) enum Search {
     Before(Otherwise),
     /// The background jobs that failed, for which the shell waited.
     Jobs,
+    /// The background job that was started last.
+    LastJob,
     /// The last failure in a loop, which began and ended with these nodes.
     Try(NodeIx, NodeIx, Otherwise),
 }
@@ -140,7 +145,7 @@ impl Causes<'_> {
             _ if self.walk.is_cut => {
                 self.found.insert(Cause::Unclear);
             }
-            Search::Jobs => {}
+            Search::Jobs | Search::LastJob => {}
             // The script has done nothing that could fail.
             Search::Status | Search::TrapStatus | Search::BeforeTraps => {}
             Search::Earlier(child) => self.by_a_trap(*child),
@@ -221,6 +226,17 @@ impl Causes<'_> {
                     Some(Search::Guard { after, otherwise })
                 }
             }
+            Search::LastJob => match node.what {
+                What::Beside(_) => {
+                    self.blame(from, &node.what);
+                    None
+                }
+                What::Wild => {
+                    self.found.insert(Cause::Unclear);
+                    None
+                }
+                _ => Some(Search::LastJob),
+            },
             Search::Jobs => {
                 match node.what {
                     What::Beside(_) => self.blame(from, &node.what),
@@ -431,8 +447,8 @@ impl Causes<'_> {
             let first = command.words.first().and_then(Word::literal);
             first == Some(b"wait")
         };
-        if test.is_some_and(|(_, command)| waits(command)) {
-            return Some(Search::Jobs);
+        if let Some((_, command)) = test.filter(|(_, command)| waits(command)) {
+            return Some(self.by_wait(command));
         }
         let Some((ix, test)) = test.filter(|_| builtin != Builtin::Any) else {
             self.found.insert(Cause::Unclear);
@@ -522,6 +538,28 @@ impl Causes<'_> {
         None
     }
 
+    /// Continues the search after `wait` failed.
+    fn by_wait(&self, command: &Command) -> Search {
+        let [_, job] = command.words.as_slice() else {
+            return Search::Jobs;
+        };
+        if job.text == b"$!" {
+            return Search::LastJob;
+        }
+        let is_job = |name: &[u8]| {
+            let mut commands = self.walk.outline.commands.iter();
+            commands.any(|command| value(command, name).is_some_and(|value| value.text == b"$!"))
+        };
+        match job.variable().filter(|name| is_job(name)) {
+            Some(name) => Search::Variable {
+                name: name.to_vec(),
+                usage: Usage::Other,
+                otherwise: Otherwise::Unclear,
+            },
+            None => Search::Jobs,
+        }
+    }
+
     /// Whether a variable can have this value, as far as its usage shows it.
     fn is_fit(&self, usage: Usage, name: &[u8], value: &[u8]) -> bool {
         let result = |ix: CommandIx| {
@@ -553,6 +591,10 @@ impl Causes<'_> {
                 self.found.insert(Cause::Unclear);
                 return None;
             }
+            (What::Pipe { .. } | What::Start(_), _) if name == PIPE_STATUS => {
+                self.blame(from, &node.what);
+                return None;
+            }
             (What::Assign, Some(command)) => value(command, &name),
             _ => None,
         };
@@ -565,6 +607,21 @@ impl Causes<'_> {
         };
         if value.has_status() {
             return Some(Search::Tested(otherwise));
+        }
+        if value.text == b"$!" {
+            return Some(Search::LastJob);
+        }
+        let is_source = |source: &&[u8]| {
+            let mut commands = walk.outline.commands.iter();
+            let mut is_set = || commands.any(|command| self::value(command, source).is_some());
+            *source != name && (*source == PIPE_STATUS || is_set())
+        };
+        if let Some(source) = value.variable().filter(is_source) {
+            return Some(Search::Variable {
+                name: source.to_vec(),
+                usage: Usage::Other,
+                otherwise,
+            });
         }
         let literal = value.literal();
         if literal.is_some_and(|value| !self.is_fit(usage, &name, value)) {

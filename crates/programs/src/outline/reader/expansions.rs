@@ -5,7 +5,6 @@ use std::rc::Rc;
 use super::super::words::{Expansion, Word};
 use super::super::Substitution;
 use super::{Reader, DEEP, DELIMITERS};
-use crate::words::is_assignment;
 
 /// A word that is being read.
 #[derive(Default)]
@@ -56,7 +55,7 @@ impl Reader<'_> {
                 {
                     self.group(&mut draft);
                 }
-                b'(' if is_assignment(&draft.word.text) && draft.word.text.ends_with(b"=") => {
+                b'(' if is_array(&draft.word.text) => {
                     self.array(&mut draft);
                 }
                 _ if DELIMITERS.contains(&byte) => break,
@@ -365,4 +364,12 @@ impl Reader<'_> {
         });
         draft.expand(self.text.get(from..self.at).unwrap_or_default(), expansion);
     }
+}
+
+/// Whether a word sets an array: `x=`, `x+=`
+fn is_array(word: &[u8]) -> bool {
+    let name = word.strip_suffix(b"=").unwrap_or_default();
+    let name = name.strip_suffix(b"+").unwrap_or(name);
+    let is_part = |byte: &u8| byte.is_ascii_alphanumeric() || *byte == b'_';
+    !name.is_empty() && name.iter().all(is_part)
 }
