@@ -513,7 +513,7 @@ fn a_stopped_step_is_not_among_the_failed_ones() -> Result<(), Failure> {
         assert!(
             expected
                 .iter()
-                .all(|name| failed.iter().any(|it| it == name)),
+                .all(|name| failed.iter().any(|other| other == name)),
             "{failed:?}"
         );
         assert_eq!(failed.is_empty(), expected.is_empty(), "{failed:?}");

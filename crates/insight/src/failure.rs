@@ -25,6 +25,7 @@ mod reactions;
 mod runners;
 mod scripts;
 mod servers;
+mod texts;
 
 use std::cmp::Reverse;
 use std::collections::BTreeSet;
@@ -35,8 +36,6 @@ use tr_analyze::model::ProcessIx;
 use tr_format::event::Ktime;
 use tr_programs::tools::{Family, Role};
 
-use self::courses::Decided;
-pub use self::courses::{ScriptLine, Statement};
 use self::ends::ProcessEnds;
 pub use self::ends::{FailureEnd, PERHAPS};
 use self::failed_tests::Tests;
@@ -44,6 +43,8 @@ use self::finder::Finder;
 use self::links::Chain;
 pub(crate) use self::passes::is_probe;
 use self::passes::{fails, family, program, role};
+use self::texts::Decided;
+pub use self::texts::{ScriptLine, Statement};
 use super::timeout::{ran, timed_out};
 use super::verdicts::{StepVerdicts, Verdict};
 use crate::ancestors::down;

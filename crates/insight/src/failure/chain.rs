@@ -7,12 +7,12 @@ use tr_analyze::arena::Arena;
 use tr_analyze::model::{Analysis, Process, ProcessIx};
 use tr_format::event::Ktime;
 
-use super::courses::Texts;
 use super::ends::ProcessEnds;
 use super::failed_tests::Tests;
 use super::finder::{Explains, Finder};
 use super::passes::{code, fails, is_killed_itself, is_question, passes, program, Passes};
 use super::runners::SHORT;
+use super::texts::Texts;
 use crate::ancestors::down;
 use crate::exit;
 

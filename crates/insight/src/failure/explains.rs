@@ -9,7 +9,6 @@ use tr_programs::tools::{Children, Family, Role};
 use tr_programs::words;
 
 use super::afterwards::until_the_end;
-use super::courses::Decided;
 use super::ends::Stop;
 use super::finder::{Explains, Finder};
 use super::passes::{
@@ -19,6 +18,7 @@ use super::passes::{
 };
 use super::reactions::is_test_program;
 use super::scripts;
+use super::texts::Decided;
 use crate::timeout::timed_out;
 use crate::{exit, label};
 

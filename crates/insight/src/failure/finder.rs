@@ -7,11 +7,11 @@ use tr_analyze::arena::Arena;
 use tr_analyze::model::{Analysis, ProcessIx};
 use tr_format::event::Ktime;
 
-use super::courses::Texts;
 use super::ends::ProcessEnds;
 use super::failed_tests::Tests;
 use super::makes::FailedJobs;
 use super::runners::Scripts;
+use super::texts::Texts;
 
 /// The search for the failures that explain a recording's end.
 pub(super) struct Finder<'a> {

@@ -1,7 +1,6 @@
 //! The builtins of sh, dash and bash, by how they can fail.
 
-use super::flow::number;
-use super::Word;
+use super::words::{number, Word};
 use crate::words::has;
 
 /// How a builtin can fail.

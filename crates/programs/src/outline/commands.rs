@@ -1,6 +1,6 @@
 //! The commands of a script in the order of its text.
 
-use super::{Command, CommandIx, Outline, Tree};
+use super::tree::{Command, CommandIx, Outline, Tree};
 
 impl Outline {
     /// The simple commands in the order of the text, without the commands that only expand words. The redirections of a

@@ -11,22 +11,15 @@ use self::causes::{Cause, Causes};
 use self::walk::Walk;
 
 use super::flow::{self, Graph};
-use super::{CommandIx, Options, Outline, Tree, Word};
+use super::options::Options;
+use super::tree::{CommandIx, Outline, Tree};
+use super::words::Word;
 
 /// The largest number of children of a shell that are compared with its script. Of more, the last ones are.
 const CHILDREN: usize = 2_048;
 
-/// The largest number of states of the comparison, and of steps from one to another.
-const STATES: usize = 300_000;
-
 /// The largest number of steps back from the end of a script to what caused it.
 const BACK: usize = 20_000;
-
-/// The largest number of arguments of a process, and of words of a command, that are compared.
-const WORDS: usize = 256;
-
-/// The status of a process that SIGPIPE killed.
-const PIPE: u32 = 128 + 13;
 
 /// A process that a shell started.
 #[derive(Clone, Debug, Default)]

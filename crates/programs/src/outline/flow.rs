@@ -9,7 +9,9 @@ use std::collections::HashSet;
 use std::rc::Rc;
 
 use super::builtins::Builtin;
-use super::{Arm, CaseArm, CommandIx, Link, Options, Outline, Setting, Tree, Word};
+use super::options::{Options, Setting};
+use super::tree::{Arm, CaseArm, CommandIx, Link, Outline, Tree};
+use super::words::{number, Word};
 use crate::words::{has, is_assignment};
 
 /// The largest number of nodes of a graph.
@@ -719,11 +721,6 @@ pub(super) fn command_of(tree: &Tree) -> Option<CommandIx> {
         Tree::Redirected { body, .. } => command_of(body),
         Tree::Function(_) => None,
     }
-}
-
-/// The number that a text is.
-pub(super) fn number(text: &[u8]) -> Option<u32> {
-    std::str::from_utf8(text).ok()?.parse().ok()
 }
 
 /// The number that a word is.

@@ -1,6 +1,6 @@
 //! The options of a shell that decide what it does after a failure.
 
-use super::Word;
+use super::words::Word;
 
 /// Whether an option of a shell is set.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

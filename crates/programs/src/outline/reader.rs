@@ -5,11 +5,11 @@ mod redirections;
 
 use std::rc::Rc;
 
-use super::words::{Expansion, Word};
-use super::{
+use super::tree::{
     Arm, Assignment, CaseArm, Command, CommandIx, Function, Link, Outline, Substitution, Trap,
     Tree, LONGEST,
 };
+use super::words::{Expansion, Word};
 
 /// The largest depth of nested commands that is read.
 const DEEP: usize = 48;

@@ -2,6 +2,11 @@
 
 use crate::words::contains;
 
+/// The number that a text is.
+pub(super) fn number(text: &[u8]) -> Option<u32> {
+    std::str::from_utf8(text).ok()?.parse().ok()
+}
+
 /// The arguments that a word may become.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Expansion {

@@ -1,7 +1,9 @@
 //! Whether the arguments of a process can be the words of a command.
 
-use super::super::Word;
-use super::WORDS;
+use super::super::words::Word;
+
+/// The largest number of arguments of a process, and of words of a command, that are compared.
+pub(super) const WORDS: usize = 256;
 
 /// Whether words can become these arguments of a process. An interpreter's name and its option may stand before them.
 pub(super) fn are(words: &[Word], args: &[&[u8]], is_cut: bool) -> bool {

@@ -3,10 +3,14 @@
 use std::collections::{BTreeSet, HashSet};
 
 use super::super::builtins::{self, Builtin};
-use super::super::flow::{number, sets, NodeIx, What};
-use super::super::{Command, CommandIx, Expansion, Setting, Word};
+use super::super::flow::{sets, NodeIx, What};
+use super::super::options::Setting;
+use super::super::tree::{Command, CommandIx};
+use super::super::words::{number, Expansion, Word};
 use super::walk::{StateIx, Walk};
-use super::PIPE;
+
+/// The status of a process that SIGPIPE killed.
+const PIPE: u32 = 128 + 13;
 
 /// The variable with the exit statuses of the commands of the last pipe.
 const PIPE_STATUS: &[u8] = b"PIPESTATUS";

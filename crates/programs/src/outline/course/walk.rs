@@ -5,9 +5,14 @@ use std::rc::Rc;
 
 use super::super::builtins::Builtin;
 use super::super::flow::{self, Graph, Member, NodeIx, What};
-use super::super::{Command, CommandIx, Options, Outline, Setting, Tree, Word};
-use super::arguments::are;
-use super::{Child, Course, Part, STATES, WORDS};
+use super::super::options::{Options, Setting};
+use super::super::tree::{Command, CommandIx, Outline, Tree};
+use super::super::words::Word;
+use super::arguments::{are, WORDS};
+use super::{Child, Course, Part};
+
+/// The largest number of states of the comparison, and of steps from one to another.
+const STATES: usize = 300_000;
 
 pub(super) type StateIx = usize;
 

@@ -3,7 +3,9 @@
 use std::rc::Rc;
 
 use super::super::builtins::{self, Builtin};
-use super::super::{Command, CommandIx, Expansion, Function, Setting, Substitution, Tree, Word};
+use super::super::options::Setting;
+use super::super::tree::{Command, CommandIx, Function, Substitution, Tree};
+use super::super::words::{Expansion, Word};
 use super::{command_of, number_of, Builder, Call, Ends, Member, NodeIx, Options, What, CALLS};
 
 impl<'a> Builder<'a> {

@@ -2,8 +2,8 @@
 
 use std::rc::Rc;
 
+use super::super::tree::Substitution;
 use super::super::words::{Expansion, Word};
-use super::super::Substitution;
 use super::{Reader, DEEP, DELIMITERS};
 
 /// A word that is being read.

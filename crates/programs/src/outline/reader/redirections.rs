@@ -1,6 +1,6 @@
 //! Reads the redirections of commands, and here-documents.
 
-use super::super::{CommandIx, Tree};
+use super::super::tree::{CommandIx, Tree};
 use super::expansions::Draft;
 use super::{Here, Reader};
 

@@ -1,0 +1,155 @@
+//! The texts of the scripts that shells ran, and what is known of the courses of these scripts.
+
+use std::cell::RefCell;
+use std::collections::{BTreeMap, HashMap};
+use std::rc::Rc;
+
+use tr_analyze::model::{Analysis, Process, ProcessIx};
+use tr_format::scripts::path_of;
+use tr_programs::command_line;
+use tr_programs::outline::{CommandIx, Course, Ending, Outline, Part};
+use tr_text::escape;
+
+/// The number of steps that the comparisons of all scripts of a recording with the children of their shells may take.
+/// Less than a second of work, measured.
+const STEPS: usize = 2_000_000;
+
+/// The place of a command in a script.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ScriptLine {
+    /// The file of the script as the command line of its shell names it; `None` for a script on the command line.
+    pub script: Option<String>,
+    /// The number of the line, from 1.
+    pub line: u32,
+}
+
+impl std::fmt::Display for ScriptLine {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match &self.script {
+            Some(script) => write!(f, "{script}:{}", self.line),
+            None => write!(f, "line {}", self.line),
+        }
+    }
+}
+
+/// A statement of a script by which its shell failed although no program that it ran caused this.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Statement {
+    pub place: ScriptLine,
+    /// The statement as it is written in the script, on one line.
+    pub text: String,
+}
+
+/// The texts of the scripts that shells ran.
+pub(super) struct Texts<'a> {
+    /// The texts of scripts in files, by path.
+    files: HashMap<&'a [u8], &'a [u8]>,
+    /// The courses of failed shells, and of their subshells, filled in when they are first needed.
+    pub(super) courses: RefCell<BTreeMap<ProcessIx, Option<Rc<ShellCourse>>>>,
+    /// The outlines of scripts in files, by path, filled in when they are first needed.
+    outlines: RefCell<HashMap<Vec<u8>, Rc<Outline>>>,
+    /// The number of steps that are left of [`STEPS`].
+    pub(super) steps: RefCell<usize>,
+}
+
+/// The script of a shell.
+pub(super) struct Script {
+    /// The name of the file, if the script is in one.
+    pub(super) name: Option<String>,
+    pub(super) outline: Rc<Outline>,
+}
+
+/// A script, or a part of one, and what it did.
+#[derive(Clone, Debug)]
+pub(super) struct ShellCourse {
+    pub(super) script: Option<String>,
+    pub(super) part: Part,
+    pub(super) course: Course,
+    /// The children of the shell in the order of the course.
+    pub(super) children: Vec<ProcessIx>,
+}
+
+impl<'a> Texts<'a> {
+    pub(super) fn new(analysis: &'a Analysis) -> Texts<'a> {
+        let scripts = analysis.summary.iter().flat_map(|summary| &summary.scripts);
+        let known = scripts.filter_map(|script| {
+            let text = script.text.as_deref()?;
+            Some((script.path.as_slice(), text))
+        });
+        Texts {
+            files: known.collect(),
+            courses: RefCell::default(),
+            outlines: RefCell::default(),
+            steps: RefCell::new(STEPS),
+        }
+    }
+
+    /// The script that a shell runs, if its text is known.
+    pub(super) fn of(&self, shell: &Process) -> Option<Script> {
+        let args: Vec<&[u8]> = shell.argv.args().collect();
+        if let Some(text) = command_line::shell_text(&args).filter(|_| !shell.argv.truncated()) {
+            let outline = Rc::new(self.read(text)?);
+            let name = None;
+            return Some(Script { name, outline });
+        }
+        let word = command_line::shell_script(&shell.argv)?;
+        let path = path_of(&shell.execs.last()?.directory, word)?;
+        let name = Some(escape::raw(word));
+        let known = self.outlines.borrow().get(&path).cloned();
+        if let Some(outline) = known {
+            return Some(Script { name, outline });
+        }
+        let text = self.files.get(path.as_slice())?;
+        let outline = Rc::new(self.read(text)?);
+        self.outlines.borrow_mut().insert(path, outline.clone());
+        Some(Script { name, outline })
+    }
+
+    /// Reads a script, if there are steps left for it.
+    fn read(&self, text: &[u8]) -> Option<Outline> {
+        let mut steps = self.steps.borrow_mut();
+        *steps = steps.checked_sub(text.len())?;
+        Some(Outline::read(text))
+    }
+}
+
+impl ShellCourse {
+    /// The command that a child was started for.
+    pub(super) fn command(&self, child: ProcessIx) -> Option<CommandIx> {
+        *self.course.commands.get(self.place(child)?)?
+    }
+
+    pub(super) fn place(&self, child: ProcessIx) -> Option<usize> {
+        self.children.binary_search(&child).ok().or_else(|| {
+            let mut children = self.children.iter();
+            children.position(|other| *other == child)
+        })
+    }
+
+    /// Whether the failure of a child ended the script, as far as the text decides it.
+    pub(super) fn decides(&self, child: ProcessIx) -> Option<Decided> {
+        let is_at = |place: &usize| self.children.get(*place) == Some(&child);
+        match &self.course.ending {
+            Ending::Child(place) if is_at(place) => Some(Decided::Yes),
+            // Of equal reasons, the first one stands before the others.
+            Ending::Each(places) if places.first().is_some_and(is_at) => Some(Decided::Yes),
+            Ending::Each(places) if places.iter().any(is_at) => Some(Decided::Too),
+            Ending::OneOf(places) if places.iter().any(is_at) => Some(Decided::Maybe),
+            Ending::Statement(_) if self.course.linked.iter().any(is_at) => Some(Decided::Maybe),
+            Ending::Unknown => None,
+            _ => Some(Decided::No),
+        }
+    }
+}
+
+/// The decision of a script's text about a child's failure.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Decided {
+    /// The failure is not the reason for the end of the script.
+    No,
+    /// The failure is one of several possible reasons.
+    Maybe,
+    /// The failure is one of several reasons, each of which is enough.
+    Too,
+    Yes,
+}
