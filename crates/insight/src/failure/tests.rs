@@ -185,6 +185,7 @@ fn a_test_fails_by_its_own_result() {
         has_work: true,
         place_error: None,
         doubt: None,
+        is_worker: false,
         status,
         result: result.map(str::to_owned),
     };
