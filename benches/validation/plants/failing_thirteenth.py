@@ -378,7 +378,7 @@ sed -i '5s/.*/{"key": "k5"/' shards/charlie.ndjson
             "sql/seed.sql": "INSERT INTO account VALUES (1, 'cash'), (2, 'rent');\n",
             "sql/year2023.sql": "INSERT INTO posting VALUES (1, -90000);\nINSERT INTO posting VALUES (2, 90000);\n",
             "sql/year2024.sql": "INSERT INTO posting VALUES (1, -95000);\nINSERT INTO postings VALUES (2, 95000);\n",
-            "tests/test_ledger.py": r'''import subprocess
+            "tests/test_ledger.py": r"""import subprocess
 
 import pytest
 
@@ -411,7 +411,7 @@ def test_year_is_balanced(ledger, year):
 
 def test_accounts(ledger):
     assert sql(ledger, "SELECT count(*) FROM account").stdout == "2\n"
-''',
+""",
             "command": "set -e\npytest -q -p no:cacheprovider tests\necho passed > status\n",
         },
         r"sqlite3 .*year2024",
@@ -422,7 +422,7 @@ def test_accounts(ledger):
         "pytest",
         "bash ci/test.sh",
         {
-            "flagparse.py": r'''import argparse
+            "flagparse.py": r"""import argparse
 import sys
 
 
@@ -438,8 +438,8 @@ def parser():
 if __name__ == "__main__":
     args = parser().parse_args()
     sys.exit(3 if args.depth < 0 else 0)
-''',
-            "tests/test_flags.py": r'''import os
+""",
+            "tests/test_flags.py": r"""import os
 import subprocess
 import sys
 
@@ -466,7 +466,7 @@ def test_usage_fits_a_terminal():
 
 def test_default_depth():
     assert flagparse.parser().parse_args(["."]).depth == 3
-''',
+""",
             "ci/test.sh": """status=0
 scratch=$(mktemp -d ./scratch.XXXX)
 pytest -q -p no:cacheprovider --basetemp="$scratch/pytest" tests || status=$?
@@ -481,7 +481,7 @@ exit $status
         "unittest",
         "/usr/bin/python3 -m unittest discover -s tests",
         {
-            "server.py": r'''import configparser
+            "server.py": r"""import configparser
 import http.server
 import sys
 
@@ -501,9 +501,9 @@ server = http.server.HTTPServer(("127.0.0.1", 0), Handler)
 with open("port", "w") as out:
     out.write(str(server.server_address[1]))
 server.serve_forever()
-''',
+""",
             "conf/test.ini": "[stations]\nname = Wendelstein\n",
-            "tests/test_station.py": r'''import os
+            "tests/test_station.py": r"""import os
 import subprocess
 import sys
 import time
@@ -532,7 +532,7 @@ class Station(unittest.TestCase):
         with open("port") as port:
             url = f"http://127.0.0.1:{port.read()}/"
         self.assertEqual(urllib.request.urlopen(url).read(), b"Wendelstein")
-''',
+""",
         },
         r"server\.py",
         r"unittest",
@@ -605,7 +605,7 @@ curl -sf "$url/items" | jq -e 'length == 3' > /dev/null
 curl -sf "$url/about" | jq -e '.schema >= 7' > /dev/null
 echo "smoke test passed"
 """,
-            "catalog.py": r'''import http.server
+            "catalog.py": r"""import http.server
 import json
 import os
 import sys
@@ -629,7 +629,7 @@ with open(sys.argv[1] + ".new", "w") as out:
     out.write(str(server.server_address[1]))
 os.rename(sys.argv[1] + ".new", sys.argv[1])
 server.serve_forever()
-''',
+""",
         },
         r"jq .*schema",
         r"rmdir",
@@ -641,7 +641,7 @@ server.serve_forever()
         {
             "sim/run.sh": "set -e\nmkdir -p results\nsha256sum sim/orbit.json > results/inputs\n"
             "/usr/bin/python3 sim/integrate.py sim/orbit.json results/orbit.csv\n",
-            "sim/integrate.py": r'''import json
+            "sim/integrate.py": r"""import json
 import sys
 import time
 
@@ -654,7 +654,7 @@ while residual > orbit["tolerance"]:
     residual = max(residual / 2, 1e-6)
 with open(sys.argv[2], "w") as out:
     out.write(f"{residual}\n")
-''',
+""",
             "sim/orbit.json": '{"body": "Ceres", "tolerance": 1e-9, "step_s": 0.05}\n',
             "command": r"""cleanup() { rm -f results/*.partial; }
 trap cleanup EXIT
@@ -722,7 +722,7 @@ for f in src/*.c; do
 done
 [ $missing -eq 0 ]
 """,
-            "checks/links.sh": "for n in 1 2 3 4 5 6 7 8; do sleep 1; echo \"page $n\"; done\n",
+            "checks/links.sh": 'for n in 1 2 3 4 5 6 7 8; do sleep 1; echo "page $n"; done\n',
             "checks/style.sh": "for f in src/*.c; do sleep 2; awk 'length > 100 { exit 1 }' \"$f\" || exit 1; done\n",
             "src/a.c": "/* SPDX-License-Identifier: MIT */\nint a;\n",
             "src/b.c": "int b;\n",
