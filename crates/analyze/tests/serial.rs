@@ -5,10 +5,11 @@
 use std::collections::HashSet;
 
 use proptest::prelude::*;
+use tr_analyze::contention::Contention;
 use tr_analyze::critical_path::{self, critical_path, CriticalPath, Kind, NoPath, Segment, Then};
 use tr_analyze::model::{Analysis, ProcessIx};
 use tr_analyze::own::Own;
-use tr_analyze::parallelism::{parallelism, Idle, Parallelism};
+use tr_analyze::parallelism::{parallelism, with_contention, Idle, Parallelism};
 use tr_analyze::programs::Groups;
 use tr_analyze::timeline::{Actor, Bucket, Wait};
 use tr_analyze::what_if::{limits, Limits};
@@ -178,6 +179,16 @@ fn check_parallelism(
     groups: &Groups,
 ) -> Result<(), TestCaseError> {
     let is = parallelism(analysis, groups, path, 5).expect("a timeline");
+    let (same, contention) = with_contention(analysis, groups, path, 5).expect("a timeline");
+    prop_assert_eq!(format!("{same:?}"), format!("{is:?}"));
+    let alone = Contention::new(analysis);
+    prop_assert_eq!(contention.is_some(), alone.is_some());
+    if let Some((contention, alone)) = contention.zip(alone) {
+        let threads = analysis.thread_ids();
+        for wait in threads.flat_map(|thread| Contention::waits(analysis, thread)) {
+            prop_assert_eq!(contention.divide(wait), alone.divide(wait));
+        }
+    }
     let span = analysis.end.since(analysis.start);
     prop_assert_eq!(is.running.iter().sum::<u64>() + is.unknown, span);
     prop_assert_eq!(is.demand.iter().sum::<u64>() + is.unknown, span);

@@ -170,7 +170,11 @@ impl Failure {
     }
 
     /// The sentence that says how the failed process or step ended, and when.
+    /// A failed test without a place in time has no length.
     pub fn fact(&self) -> String {
+        if self.after == 0 {
+            return self.ended();
+        }
         format!("{} after {}", self.ended(), units::time(self.after))
     }
 }

@@ -102,7 +102,17 @@ impl<'a> StepVerdicts<'a> {
     /// The times of all steps, where `path` is the recording's critical path. If the verdicts have not been computed
     /// yet, they are computed, too. See [`JudgedTimes::new`].
     pub fn times(&self, path: &[Segment], fineness: Option<Fineness>) -> AllTimes {
-        let judged = JudgedTimes::new(self.analysis, &self.steps, path, fineness);
+        self.times_with(path, fineness, Contention::new(self.analysis))
+    }
+
+    /// Like [`StepVerdicts::times`], where the tasks that had the CPUs are known already ([`Contention::new`]).
+    pub fn times_with(
+        &self,
+        path: &[Segment],
+        fineness: Option<Fineness>,
+        contention: Option<Contention>,
+    ) -> AllTimes {
+        let judged = JudgedTimes::by(self.analysis, &self.steps, path, fineness, contention);
         self.verdicts.get_or_init(|| judged.verdicts);
         judged.times
     }
@@ -118,7 +128,7 @@ impl Verdicts {
         let Ok(paths) = Paths::new(analysis) else {
             return Verdicts::default();
         };
-        let Some(mut judge) = Judge::new(analysis, steps) else {
+        let Some(mut judge) = Judge::new(analysis, steps, Contention::new(analysis)) else {
             return Verdicts::default();
         };
         for at in 0..steps.list().len() {
@@ -166,9 +176,20 @@ impl JudgedTimes {
         path: &[Segment],
         fineness: Option<Fineness>,
     ) -> JudgedTimes {
+        JudgedTimes::by(analysis, steps, path, fineness, Contention::new(analysis))
+    }
+
+    /// Like [`JudgedTimes::new`], where the tasks that had the CPUs are known already ([`Contention::new`]).
+    fn by(
+        analysis: &Analysis,
+        steps: &Steps,
+        path: &[Segment],
+        fineness: Option<Fineness>,
+        contention: Option<Contention>,
+    ) -> JudgedTimes {
         let mut times = AllTimes::without_parts(analysis, steps, path);
         let paths = Paths::new(analysis).ok();
-        let mut judge = Judge::new(analysis, steps);
+        let mut judge = Judge::new(analysis, steps, contention);
         times.divide(steps, paths.as_ref(), fineness, |at, path| {
             if let Some(judge) = &mut judge {
                 judge.divide(at, path);
@@ -194,11 +215,15 @@ struct Judge<'a> {
 
 impl<'a> Judge<'a> {
     /// `None` without scheduling events.
-    fn new(analysis: &'a Analysis, steps: &'a Steps) -> Option<Judge<'a>> {
+    fn new(
+        analysis: &'a Analysis,
+        steps: &'a Steps,
+        contention: Option<Contention>,
+    ) -> Option<Judge<'a>> {
         (analysis.basis() == Basis::Events).then(|| Judge {
             analysis,
             steps,
-            divider: Divider::new(analysis, steps),
+            divider: Divider::new(analysis, steps, contention),
             divided: vec![None; steps.list().len()],
         })
     }

@@ -7,6 +7,7 @@
 //! No published crate does this: the parsers of shell scripts on crates.io (conch-parser, brush-parser, tree-sitter-bash)
 //! return an error for the first thing that they do not know, or recurse without a limit.
 
+mod arguments;
 mod builtins;
 mod commands;
 mod course;

@@ -15,7 +15,7 @@ use crate::ids::ThreadIx;
 use crate::model::Analysis;
 use crate::questions::own::Own;
 use crate::share::share;
-use crate::timeline::{Bucket, Stretch, Timeline};
+use crate::timeline::{Bucket, StateChange, Stretch, Timeline};
 
 /// The time that tasks waited for a CPU, divided by the tasks that had the CPU then, in ns.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -245,7 +245,7 @@ impl Times {
 }
 
 /// Which tasks had each CPU at which time, before these times are in order.
-struct Slices {
+pub(crate) struct Slices {
     cpus: BTreeMap<CpuId, Vec<Slice>>,
     own: Own,
     /// The times for which it has to be known who had a CPU; `None` for all times.
@@ -253,6 +253,11 @@ struct Slices {
 }
 
 impl Slices {
+    /// An empty collection for all times; `None` if a recording does not show which tasks had the CPUs.
+    pub(crate) fn of_all_times(analysis: &Analysis) -> Option<Slices> {
+        Slices::new(analysis, None)
+    }
+
     /// An empty collection for these times; `None` if a recording does not show which tasks had the CPUs.
     fn new(analysis: &Analysis, times: Option<Times>) -> Option<Slices> {
         let is_shown = analysis.others.outside.is_told() || analysis.meta.scope == Scope::All;
@@ -291,8 +296,16 @@ impl Slices {
         }
     }
 
+    /// Adds the stretch that ends with a change. The changes of all threads come in the order of time, so that most
+    /// slices of the build become one with the slice before.
+    pub(crate) fn take(&mut self, analysis: &Analysis, change: &StateChange) {
+        if let Some(ended) = &change.before {
+            self.put_stretch(analysis, change.thread, ended);
+        }
+    }
+
     /// Adds the times of unrecorded tasks, and puts all times in order.
-    fn finish(mut self, analysis: &Analysis) -> Contention {
+    pub(crate) fn finish(mut self, analysis: &Analysis) -> Contention {
         let lost = unsummed(analysis);
         let outside = &analysis.others.outside;
         for (cpu, slices) in &outside.slices {
@@ -324,13 +337,10 @@ impl Slices {
 impl Contention {
     /// Which tasks had each CPU in a recording; `None` if it does not show that.
     pub fn new(analysis: &Analysis) -> Option<Contention> {
-        let mut slices = Slices::new(analysis, None)?;
+        let mut slices = Slices::of_all_times(analysis)?;
         let timeline = analysis.timeline.as_ref()?;
-        // In the order of time, most slices of the build become one with the slice before.
         for change in timeline.changes(analysis.thread_ids()) {
-            if let Some(ended) = change.before {
-                slices.put_stretch(analysis, change.thread, &ended);
-            }
+            slices.take(analysis, &change);
         }
         Some(slices.finish(analysis))
     }

@@ -10,12 +10,13 @@ use tr_format::meta::Scope;
 use crate::arena::Ix;
 use crate::concurrency::add;
 use crate::model::{Analysis, ProcessIx, ThreadIx};
+use crate::questions::contention::{Contention, Slices};
 use crate::questions::critical_path::{CriticalPath, Kind, NoPath, Segment};
 use crate::questions::graph::Graph;
 use crate::questions::load::{Load, Loads};
 use crate::questions::own::Own;
 use crate::questions::programs::{sleeper, Group, Groups};
-use crate::timeline::Bucket;
+use crate::timeline::{Bucket, StateChange};
 
 /// A phase in which only one process, which belongs to one group, ran or waited for a CPU.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -104,27 +105,69 @@ pub fn parallelism(
     path: Option<&CriticalPath>,
     longest: usize,
 ) -> Result<Parallelism, NoPath> {
-    let graph = Graph::new(analysis).ok_or(NoPath::NoTimeline)?;
-    let mut sweep = Sweep {
-        graph,
-        groups,
-        path,
-        at_segment: 0,
-        longest,
-        now: analysis.start,
-        counts: Counts::default(),
-        forks_missing_from: forks_missing_from(analysis),
-        unknown_is_off_from: analysis
-            .all_cpus_seen_from
-            .filter(|_| analysis.quality.lost.is_empty())
-            .unwrap_or(Ktime(u64::MAX)),
-        alone: None,
-        kept: BinaryHeap::new(),
-        loads: Loads::new(analysis.cpus_of_build().max(1)),
-        result: Parallelism::default(),
-    };
-    sweep.run();
+    let mut sweep = Sweep::new(analysis, groups, path, longest)?;
+    let own = Own::of(analysis);
+    let threads = analysis.thread_ids();
+    let threads = threads.filter(|ix| own.has_thread(analysis, *ix));
+    for change in sweep.graph.timeline.changes(threads) {
+        sweep.take(&change);
+    }
     Ok(sweep.finish())
+}
+
+/// Like [`parallelism`], together with the tasks that had the CPUs ([`Contention::new`]). One walk over the changes of all
+/// threads, which is most of the work of both, finds both.
+///
+/// # Errors
+/// No timeline was kept.
+pub fn with_contention(
+    analysis: &Analysis,
+    groups: &Groups,
+    path: Option<&CriticalPath>,
+    longest: usize,
+) -> Result<(Parallelism, Option<Contention>), NoPath> {
+    let mut sweep = Sweep::new(analysis, groups, path, longest)?;
+    let mut slices = Slices::of_all_times(analysis);
+    let own = Own::of(analysis);
+    for change in sweep.graph.timeline.changes(analysis.thread_ids()) {
+        if let Some(slices) = &mut slices {
+            slices.take(analysis, &change);
+        }
+        if own.has_thread(analysis, change.thread) {
+            sweep.take(&change);
+        }
+    }
+    let contention = slices.map(|slices| slices.finish(analysis));
+    Ok((sweep.finish(), contention))
+}
+
+impl<'a> Sweep<'a> {
+    fn new(
+        analysis: &'a Analysis,
+        groups: &'a Groups,
+        path: Option<&'a CriticalPath>,
+        longest: usize,
+    ) -> Result<Sweep<'a>, NoPath> {
+        let graph = Graph::new(analysis).ok_or(NoPath::NoTimeline)?;
+        Ok(Sweep {
+            graph,
+            groups,
+            path,
+            at_segment: 0,
+            longest,
+            now: analysis.start,
+            counts: Counts::default(),
+            forks_missing_from: forks_missing_from(analysis),
+            unknown_is_off_from: analysis
+                .all_cpus_seen_from
+                .filter(|_| analysis.quality.lost.is_empty())
+                .unwrap_or(Ktime(u64::MAX)),
+            alone: None,
+            kept: BinaryHeap::new(),
+            loads: Loads::new(analysis.cpus_of_build().max(1)),
+            result: Parallelism::default(),
+        })
+    }
 }
 
 /// The time from which on there may be unknown tasks, because forks may be missing. In a recording of the
@@ -214,24 +257,17 @@ struct Sweep<'a> {
 }
 
 impl Sweep<'_> {
-    /// Counts all changes of all threads in the order of time.
-    fn run(&mut self) {
-        let (analysis, timeline) = (self.graph.analysis, self.graph.timeline);
-        let own = Own::of(analysis);
-        let threads = analysis.thread_ids();
-        let threads = threads.filter(|ix| own.has_thread(analysis, *ix));
-        for change in timeline.changes(threads) {
-            self.advance(change.at);
-            let (running, demand) = self.counts.at_once();
-            self.loads.begin(change.at, running, demand);
-            if let Some(before) = change.before {
-                self.counts.leave(change.thread, before.doing);
-            }
-            if let Some(after) = change.after {
-                self.counts.enter(change.thread, after.doing);
-            }
+    /// Counts the time up to a change of a thread, and the change. Changes come in the order of time.
+    fn take(&mut self, change: &StateChange) {
+        self.advance(change.at);
+        let (running, demand) = self.counts.at_once();
+        self.loads.begin(change.at, running, demand);
+        if let Some(before) = change.before {
+            self.counts.leave(change.thread, before.doing);
         }
-        self.advance(analysis.end);
+        if let Some(after) = change.after {
+            self.counts.enter(change.thread, after.doing);
+        }
     }
 
     /// Counts the time up to `to`. No state changes before `to`.
@@ -346,6 +382,7 @@ impl Sweep<'_> {
     }
 
     fn finish(mut self) -> Parallelism {
+        self.advance(self.graph.analysis.end);
         self.end_phase();
         let (running, demand) = self.counts.at_once();
         self.result.load = self.loads.end(running, demand);

@@ -5,6 +5,7 @@ use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
 use tr_programs::{command_line, table};
 
+use tr_analyze::contention::Contention;
 use tr_analyze::critical_path::{CriticalPath, Kind as Time, NoPath, Segment};
 use tr_analyze::model::{Analysis, ExecSpan, Process, ProcessIx};
 use tr_analyze::own::Own;
@@ -64,27 +65,55 @@ pub struct Facts<'a> {
     limits: OnceCell<Result<Limits, NoPath>>,
 }
 
+/// A group for each execution of a program.
+fn groups(analysis: &Analysis) -> Groups {
+    let mut number = 0u32;
+    Groups::new(analysis, |_, _| {
+        number += 1;
+        number.to_string()
+    })
+}
+
 impl<'a> Facts<'a> {
     /// Computes the facts of a recording. Returns `None` if there is no critical path.
     pub fn new(recording: &'a Recording, path: &'a CriticalPath) -> Option<Facts<'a>> {
+        let analysis = &recording.analysis;
+        let groups = groups(analysis);
+        let parallelism = parallelism::parallelism(analysis, &groups, Some(path), 1).ok()?;
+        Some(Facts::by(recording, path, groups, parallelism))
+    }
+
+    /// Like [`Facts::new`], together with the tasks that had the CPUs ([`Contention::new`]), for less than the work of both.
+    pub fn with_contention(
+        recording: &'a Recording,
+        path: &'a CriticalPath,
+    ) -> Option<(Facts<'a>, Option<Contention>)> {
+        let analysis = &recording.analysis;
+        let groups = groups(analysis);
+        let found = parallelism::with_contention(analysis, &groups, Some(path), 1);
+        let (parallelism, contention) = found.ok()?;
+        Some((Facts::by(recording, path, groups, parallelism), contention))
+    }
+
+    fn by(
+        recording: &'a Recording,
+        path: &'a CriticalPath,
+        groups: Groups,
+        parallelism: Parallelism,
+    ) -> Facts<'a> {
         let analysis = &recording.analysis;
         let own = Own::of(analysis);
         let works = path
             .segments
             .iter()
             .filter(|segment| segment.kind != Time::RunQueue);
-        let mut number = 0u32;
-        let groups = Groups::new(analysis, |_, _| {
-            number += 1;
-            number.to_string()
-        });
         let mut facts = Facts {
             recording,
             analysis,
             executions: Vec::new(),
             of: Vec::new(),
             segments: Vec::new(),
-            parallelism: parallelism::parallelism(analysis, &groups, Some(path), 1).ok()?,
+            parallelism,
             own,
             wall: path.length(),
             worked: works.map(Segment::length).fold(0, u64::saturating_add),
@@ -107,7 +136,7 @@ impl<'a> Facts<'a> {
             .iter()
             .map(|segment| facts.at(segment))
             .collect();
-        Some(facts)
+        facts
     }
 
     /// The executions in the order of the groups' numbers: first all execs, then the processes that run

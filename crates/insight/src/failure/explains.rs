@@ -216,7 +216,17 @@ impl Finder<'_> {
         if self.analysis.process(ix).parent != Some(shell) {
             return None;
         }
-        self.course(shell)?.decides(ix)
+        let course = self.course(shell)?;
+        let was_stopped = |child: ProcessIx| {
+            self.sure.stop(child).is_some()
+                || self.was_killed_for_another(child, shell)
+                || self.was_stopped_for_another(child, shell)
+        };
+        // The shell has the status of a child that it stopped, and stopped it for another reason.
+        if course.reasons().any(was_stopped) {
+            return None;
+        }
+        course.decides(ix)
     }
 
     /// Whether a process is run by `$(shell …)` of a make, which uses the output of the process and ignores its exit

@@ -74,6 +74,15 @@ pub(super) fn outputs(argv: &Argv, program: &str) -> Vec<Output> {
     .collect()
 }
 
+/// The file to which the script of a shell redirects the output of a program.
+pub(super) fn by_redirection(name: &[u8]) -> Option<Output> {
+    let is_file = is_name(name) && !name.starts_with(b"/dev/");
+    is_file.then(|| Output {
+        name: plain(name).to_vec(),
+        is_guess: false,
+    })
+}
+
 /// The file that the last of several arguments of a script names. It is guessed to be the script's product: programs
 /// mostly read the first files and write the last one. Only a name with an extension is taken for a file.
 pub(super) fn last_file(argv: &Argv) -> Option<Output> {

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use tr_analyze::model::ProcessIx;
 use tr_programs::tools::Role;
 
-use super::files::{is_same, needs, outputs, Output};
+use super::files::{by_redirection, is_same, needs, outputs, Output};
 use super::finder::Finder;
 use super::passes::DEEP;
 use super::passes::{builds, is_probe, is_unstarted, passes, program, role, Passes};
@@ -61,6 +61,7 @@ impl Finder<'_> {
         let writers = failed.iter().rev().filter(counts).take(WRITERS);
         let writers = writers.flat_map(|ix| {
             let outputs = self.outputs(*ix).into_iter();
+            let outputs = outputs.chain(self.redirected_output(*ix));
             outputs.map(|output| (*ix, output))
         });
         let writers: Vec<(ProcessIx, Output)> = writers.collect();
@@ -91,6 +92,13 @@ impl Finder<'_> {
             return Vec::new();
         }
         outputs(&process.argv, &label::program(process))
+    }
+
+    /// The file to which the script of its shell redirects the output of a process.
+    fn redirected_output(&self, ix: ProcessIx) -> Option<Output> {
+        let child = self.analysis.process(ix);
+        let shell = self.analysis.process(child.parent?);
+        by_redirection(&self.texts.output(shell, child)?)
     }
 
     /// Whether a process ended before the program of another process began.
@@ -136,9 +144,12 @@ impl Finder<'_> {
             self.analysis.process(writer).end,
             program(self.analysis.process(reader)),
         );
+        // A shell whose script redirects the output of the writer is not another one.
+        let above: BTreeSet<ProcessIx> = self.analysis.ancestors(writer).take(DEEP).collect();
         let mut all = self.analysis.process_ids().filter(|ix| {
             let process = self.analysis.process(*ix);
-            process.status == Some(0) && process.end > after && process.end <= before
+            let is_between = process.end > after && process.end <= before;
+            process.status == Some(0) && is_between && !above.contains(ix)
         });
         all.any(|ix| {
             let outputs = self.outputs(ix);

@@ -105,6 +105,18 @@ impl<'a> Texts<'a> {
         Some(Script { name, outline })
     }
 
+    /// The file to which the script of a shell redirects the output of a process that it started, also through a pipe.
+    pub(super) fn output(&self, shell: &Process, child: &Process) -> Option<Vec<u8>> {
+        let Script { outline, .. } = self.of(shell)?;
+        let argv = &child.execs.first()?.argv;
+        let args: Vec<&[u8]> = argv.args().collect();
+        let mut steps = self.steps.borrow_mut();
+        *steps = steps.checked_sub(outline.commands.len())?;
+        outline
+            .output_of(&args, argv.truncated())
+            .map(<[u8]>::to_vec)
+    }
+
     /// Reads a script, if there are steps left for it.
     fn read(&self, text: &[u8]) -> Option<Outline> {
         let mut steps = self.steps.borrow_mut();
@@ -124,6 +136,18 @@ impl ShellCourse {
             let mut children = self.children.iter();
             children.position(|other| *other == child)
         })
+    }
+
+    /// The children whose failures ended the script, or may have done so.
+    pub(super) fn reasons(&self) -> impl Iterator<Item = ProcessIx> + '_ {
+        let places = match &self.course.ending {
+            Ending::Child(place) => std::slice::from_ref(place),
+            Ending::OneOf(places) | Ending::Each(places) => places.as_slice(),
+            Ending::Statement(_) | Ending::Unknown => &[],
+        };
+        places
+            .iter()
+            .filter_map(|place| self.children.get(*place).copied())
     }
 
     /// Whether the failure of a child ended the script, as far as the text decides it.

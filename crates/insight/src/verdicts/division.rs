@@ -82,7 +82,13 @@ pub(super) struct Divider<'a> {
 }
 
 impl<'a> Divider<'a> {
-    pub fn new(analysis: &'a Analysis, steps: &'a Steps) -> Divider<'a> {
+    /// The facts about a recording for the division of its steps' paths. `contention` has the tasks that had the CPUs;
+    /// `None` if the recording does not show them.
+    pub fn new(
+        analysis: &'a Analysis,
+        steps: &'a Steps,
+        contention: Option<Contention>,
+    ) -> Divider<'a> {
         let mut threads: HashMap<StepIx, Vec<ThreadIx>> = HashMap::new();
         for thread in analysis.thread_ids() {
             for (.., step) in steps.parts(analysis, thread) {
@@ -99,7 +105,7 @@ impl<'a> Divider<'a> {
         Divider {
             analysis,
             steps,
-            contention: Contention::new(analysis),
+            contention,
             ends: Ends::new(analysis),
             threads,
             memory: memory_of(analysis, steps),

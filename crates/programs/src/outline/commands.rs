@@ -1,5 +1,6 @@
 //! The commands of a script in the order of its text.
 
+use super::arguments::are;
 use super::tree::{Command, CommandIx, Outline, Tree};
 
 impl Outline {
@@ -12,40 +13,86 @@ impl Outline {
         commands.filter_map(|ix| self.commands.get(ix)).collect()
     }
 
+    /// The file that gets the output of a program with these arguments, also through a pipe. `is_cut` is whether arguments
+    /// are missing at the end. `None` if the script has no command or several commands that can be the program, or if the
+    /// name of the file is not written out.
+    pub fn output_of(&self, args: &[&[u8]], is_cut: bool) -> Option<&[u8]> {
+        let mut found = Vec::new();
+        self.visit(&self.body, None, &mut |ix, output| {
+            let words = self.commands.get(ix).map(|command| &command.words);
+            if words.is_some_and(|words| !words.is_empty() && are(words, args, is_cut)) {
+                found.push(output);
+            }
+        });
+        let [Some(output)] = found.as_slice() else {
+            return None;
+        };
+        let is_written_out = !output.contains(&b'$') && !output.contains(&b'`');
+        Some(*output).filter(|_| is_written_out)
+    }
+
     /// Appends the places of the simple commands in a tree.
     pub(super) fn collect(&self, tree: &Tree, places: &mut Vec<CommandIx>) {
+        self.visit(tree, None, &mut |ix, _| places.push(ix));
+    }
+
+    /// Calls `each` for the simple commands in a tree, with the file that gets their output. `output` is that of the
+    /// commands around the tree.
+    fn visit<'a>(
+        &'a self,
+        tree: &Tree,
+        output: Option<&'a [u8]>,
+        each: &mut impl FnMut(CommandIx, Option<&'a [u8]>),
+    ) {
         match tree {
-            Tree::Simple(ix) => places.push(*ix),
-            Tree::List(all) => all.iter().for_each(|tree| self.collect(tree, places)),
+            Tree::Simple(ix) => each(*ix, self.output(*ix).or(output)),
+            Tree::List(all) => all.iter().for_each(|tree| self.visit(tree, output, each)),
             Tree::Pipe { members, .. } => {
-                members.iter().for_each(|tree| self.collect(tree, places));
+                let last = members.last().and_then(|last| match &**last {
+                    Tree::Simple(ix) => self.output(*ix),
+                    Tree::Redirected { words, .. } => self.output(*words),
+                    _ => None,
+                });
+                for tree in members {
+                    self.visit(tree, last.or(output), each);
+                }
             }
-            Tree::Chain(all) => all.iter().for_each(|(_, tree)| self.collect(tree, places)),
-            Tree::Background(body) | Tree::Subshell(body) => self.collect(body, places),
+            Tree::Chain(all) => all
+                .iter()
+                .for_each(|(_, tree)| self.visit(tree, output, each)),
+            Tree::Background(body) | Tree::Subshell(body) => self.visit(body, output, each),
             Tree::If { arms, otherwise } => {
                 for arm in arms {
-                    self.collect(&arm.condition, places);
-                    self.collect(&arm.body, places);
+                    self.visit(&arm.condition, output, each);
+                    self.visit(&arm.body, output, each);
                 }
                 if let Some(otherwise) = otherwise {
-                    self.collect(otherwise, places);
+                    self.visit(otherwise, output, each);
                 }
             }
             Tree::Loop { arm, .. } => {
-                self.collect(&arm.condition, places);
-                self.collect(&arm.body, places);
+                self.visit(&arm.condition, output, each);
+                self.visit(&arm.body, output, each);
             }
-            Tree::For { body, .. } => self.collect(body, places),
-            Tree::Case { arms, .. } => arms.iter().for_each(|arm| self.collect(&arm.body, places)),
+            Tree::For { body, .. } => self.visit(body, output, each),
+            Tree::Case { arms, .. } => {
+                arms.iter()
+                    .for_each(|arm| self.visit(&arm.body, output, each));
+            }
             Tree::Redirected { words, body } => {
-                self.collect(body, places);
-                places.push(*words);
+                self.visit(body, self.output(*words).or(output), each);
+                each(*words, output);
             }
             Tree::Function(ix) => {
                 if let Some(function) = self.functions.get(*ix) {
-                    self.collect(&function.body, places);
+                    self.visit(&function.body, None, each);
                 }
             }
         }
+    }
+
+    /// The file to which a command's own redirection sends its output.
+    fn output(&self, ix: CommandIx) -> Option<&[u8]> {
+        self.commands.get(ix)?.output.as_deref()
     }
 }

@@ -1,6 +1,5 @@
 //! The ways through a script that fit the processes which its shell started, and what ended the shell on them.
 
-mod arguments;
 mod causes;
 mod walk;
 

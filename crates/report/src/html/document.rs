@@ -5,6 +5,7 @@
 //! value is `null`. A text is its number in `strings`. Each part stands in a file of its own.
 
 use serde::Serialize;
+use tr_analyze::contention::Contention;
 use tr_analyze::critical_path::CriticalPath;
 use tr_analyze::model::ProcessIx;
 
@@ -96,7 +97,11 @@ pub fn document(
     let everything: Vec<ProcessIx> = analysis.process_ids().collect();
     let ask = Ask::default();
     let view = View::new(recording, &everything, file, &ask);
-    let facts = path.and_then(|path| Facts::new(recording, path));
+    let found = path.and_then(|path| Facts::with_contention(recording, path));
+    let (facts, contention) = match found {
+        Some((facts, contention)) => (Some(facts), contention),
+        None => (None, Contention::new(analysis)),
+    };
     let advised = path.map(|path| advise_by(&view, path, facts.as_ref()));
     let advised = advised.unwrap_or_default();
     let needs = facts.as_ref().map(needs).unwrap_or_default();
@@ -104,7 +109,7 @@ pub fn document(
     let shown = advised.to_change().count();
     let tables = Tables::new(analysis, &steps, &mut strings);
     // Before the failures: this finds the verdicts on the steps together with the steps' times.
-    let mut step_columns = steps.columns(analysis, path, &needs, &mut strings);
+    let mut step_columns = steps.columns(analysis, path, &needs, contention, &mut strings);
     let failures = Failures::new(recording, &everything, Some(&steps.judged));
     steps.keep_failures_that_count(&mut step_columns, &failures);
     Document {

@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use tr_analyze::contention::Contention;
 use tr_analyze::critical_path::CriticalPath;
 use tr_analyze::model::{Analysis, ProcessIx};
 use tr_programs::steps::StepKind;
@@ -239,12 +240,13 @@ impl<'a> Chosen<'a> {
         analysis: &Analysis,
         path: Option<&CriticalPath>,
         needs: &[(ProcessIx, Vec<ProcessIx>)],
+        contention: Option<Contention>,
         strings: &mut Strings,
     ) -> Steps {
         let mut after = self.after(analysis, needs);
         let steps = &self.judged.steps;
         let path = path.map_or(&[][..], |path| &path.segments);
-        let times_of = self.judged.times(path, Some(FINENESS));
+        let times_of = self.judged.times_with(path, Some(FINENESS), contention);
         let unexplained = steps.unexplained();
         let inside = steps.list().iter().filter(|step| step.to > step.from);
         let holds: BTreeSet<usize> = inside.filter_map(|step| step.parent).collect();

@@ -3,12 +3,12 @@
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::rc::Rc;
 
+use super::super::arguments::{are, WORDS};
 use super::super::builtins::Builtin;
 use super::super::flow::{self, Graph, Member, NodeIx, What};
 use super::super::options::{Options, Setting};
 use super::super::tree::{Command, CommandIx, Outline, Tree};
 use super::super::words::Word;
-use super::arguments::{are, WORDS};
 use super::{Child, Course, Part};
 
 /// The largest number of states of the comparison, and of steps from one to another.

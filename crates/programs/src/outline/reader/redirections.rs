@@ -2,7 +2,7 @@
 
 use super::super::tree::{CommandIx, Tree};
 use super::expansions::Draft;
-use super::{Here, Reader};
+use super::{Here, Reader, DELIMITERS};
 
 impl Reader<'_> {
     /// Reads a redirection, if one stands here.
@@ -10,6 +10,11 @@ impl Reader<'_> {
         if self.starts_with(b"<(") || self.starts_with(b">(") {
             return false;
         }
+        let before = self.text.get(..self.at).unwrap_or_default();
+        let is_of_errors = match before {
+            [.., last, b'2'] => DELIMITERS.contains(last),
+            _ => false,
+        };
         let is_both = self.eat(b"&>");
         let is_output = is_both || self.starts_with(b">");
         if !is_output && !self.starts_with(b"<") {
@@ -55,7 +60,7 @@ impl Reader<'_> {
         let is_null = file.text.starts_with(b"/dev/");
         self.give(ix, |command| {
             command.opens |= is_file && !is_null;
-            if is_file && is_output && command.output.is_none() {
+            if is_file && is_output && !is_of_errors && command.output.is_none() {
                 command.output = Some(file.text);
             }
         });

@@ -139,3 +139,28 @@ fn any_text_has_an_end() {
         );
     }
 }
+
+#[test]
+fn the_output_of_a_program_goes_to_the_file_that_the_script_names() {
+    let output = |script: &str, line: &str| {
+        let outline = Outline::read(script.as_bytes());
+        let args: Vec<&[u8]> = line.split(' ').map(str::as_bytes).collect();
+        let output = outline.output_of(&args, false);
+        output.map(|output| String::from_utf8_lossy(output).into_owned())
+    };
+    for (script, line, want) in [
+        (
+            "perl a.pl x | sort > gen/a.inc",
+            "perl a.pl x",
+            Some("gen/a.inc"),
+        ),
+        ("cd sub; gen \"$x\" > out.txt; ls", "gen 1", Some("out.txt")),
+        ("{ a; b | c; } > all.txt", "b", Some("all.txt")),
+        ("(a) 2> log", "a", None),
+        ("gen > \"$out\"", "gen", None),
+        ("gen > one; gen > two", "gen", None),
+        ("a | b", "a", None),
+    ] {
+        assert_eq!(output(script, line).as_deref(), want, "{script}");
+    }
+}

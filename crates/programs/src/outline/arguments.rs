@@ -1,6 +1,6 @@
 //! Whether the arguments of a process can be the words of a command.
 
-use super::super::words::Word;
+use super::words::Word;
 
 /// The largest number of arguments of a process, and of words of a command, that are compared.
 pub(super) const WORDS: usize = 256;
