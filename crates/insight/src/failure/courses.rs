@@ -3,6 +3,7 @@
 use std::rc::Rc;
 
 use tr_analyze::model::{Process, ProcessIx};
+use tr_analyze::status::INTERRUPT;
 use tr_format::event::Argv;
 use tr_programs::outline::{Child, Ending, Options, Part};
 use tr_text::escape;
@@ -11,6 +12,9 @@ use super::finder::Finder;
 use super::passes::{code, fails, program, DEEP};
 use super::texts::{Script, ScriptLine, ShellCourse, Statement};
 use crate::exit;
+
+/// The signals by which programs are stopped: SIGHUP, SIGINT, SIGTERM.
+const STOPS: [u32; 3] = [1, INTERRUPT, 15];
 
 impl Finder<'_> {
     /// The course of the script of a failed shell, or of the commands of a failed subshell; `None` if the text is not known or
@@ -56,6 +60,10 @@ impl Finder<'_> {
             let args: Vec<&[u8]> = shell.argv.args().collect();
             let options = Options::of(&args)?;
             let Script { name, outline } = self.texts.of(shell)?;
+            // A trap may have ended the shell, and its children.
+            if outline.handles_signals() && self.has_stopped_child(shell) {
+                return None;
+            }
             (Part::new(outline, options), name)
         };
         let own = shell.children.iter().copied();
@@ -72,6 +80,15 @@ impl Finder<'_> {
             part,
             course,
             children,
+        })
+    }
+
+    /// Whether a signal with which programs are stopped killed a child of a process.
+    fn has_stopped_child(&self, of: &Process) -> bool {
+        let mut children = of.children.iter().map(|ix| self.analysis.process(*ix));
+        children.any(|child| {
+            let signal = exit::killed_by(child.status);
+            signal.is_some_and(|signal| STOPS.contains(&signal))
         })
     }
 

@@ -2,6 +2,11 @@
 
 use super::arguments::are;
 use super::tree::{Command, CommandIx, Outline, Tree};
+use super::words::Word;
+use crate::words;
+
+/// The signals by which others end a shell, by their names and numbers, separated by spaces.
+const SIGNALS: &str = "1 15 2 HUP INT TERM";
 
 impl Outline {
     /// The simple commands in the order of the text, without the commands that only expand words. The redirections of a
@@ -29,6 +34,18 @@ impl Outline {
         };
         let is_written_out = !output.contains(&b'$') && !output.contains(&b'`');
         Some(*output).filter(|_| is_written_out)
+    }
+
+    /// Whether the script sets a trap for a signal that others send, so that the shell can end at any command.
+    pub fn handles_signals(&self) -> bool {
+        let is_signal = |word: &Word| {
+            let name = word.text.strip_prefix(b"SIG").unwrap_or(&word.text);
+            words::has(SIGNALS, name)
+        };
+        self.commands.iter().any(|command| {
+            let first = command.words.first().and_then(Word::literal);
+            first == Some(b"trap") && command.words.iter().skip(2).any(is_signal)
+        })
     }
 
     /// Appends the places of the simple commands in a tree.

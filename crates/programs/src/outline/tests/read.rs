@@ -164,3 +164,17 @@ fn the_output_of_a_program_goes_to_the_file_that_the_script_names() {
         assert_eq!(output(script, line).as_deref(), want, "{script}");
     }
 }
+
+#[test]
+fn a_trap_for_a_signal_is_known() {
+    for (script, handles) in [
+        ("trap 'kill $!; exit 1' TERM\nsleep 99 & wait\n", true),
+        ("trap cleanup EXIT INT", true),
+        ("trap - SIGHUP; make", true),
+        ("trap cleanup EXIT; make 2", false),
+        ("trap TERM", false),
+    ] {
+        let outline = Outline::read(script.as_bytes());
+        assert_eq!(outline.handles_signals(), handles, "{script}");
+    }
+}
