@@ -21,7 +21,7 @@ fn with(scripts: Vec<RecordedScript>) -> Summary {
     }
 }
 
-/// What a reader makes of a summary with these scripts.
+/// The scripts that a reader finds in a summary to which these were written.
 fn back(scripts: Vec<RecordedScript>) -> Summary {
     let body = put_section(Masked::trusted(with(scripts))).unwrap();
     take_section(&body).unwrap().0

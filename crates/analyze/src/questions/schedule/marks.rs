@@ -148,7 +148,7 @@ impl Builder<'_> {
             let Some(jobs) = change.jobs.iter().find(inside) else {
                 continue;
             };
-            // Of those that have started since: this one is among them.
+            // The job that starts now is among those that have started since.
             let first = count(&self.starts[process], jobs.from);
             let over = (started + 1).saturating_sub(first + jobs.at_once);
             let before = self.ended_children(process, jobs.from);

@@ -37,7 +37,7 @@ impl Builder<'_> {
             Cause::Thread(by) if self.is_chance(thread, by, stretch) => {
                 self.graph.wait(thread, stretch, false)
             }
-            // Of a thread that is no part of the run, or after its end.
+            // The thread is no part of the run, or has ended.
             Cause::Thread(_) => Kind::Unknown,
         };
         if let Bucket::RunQueue { preempted } = stretch.doing {

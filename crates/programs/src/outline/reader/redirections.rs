@@ -67,31 +67,25 @@ impl Reader<'_> {
         true
     }
 
+    /// The number of digits that stand here before `<` or `>`; `None` if neither follows.
+    fn descriptor(&self) -> Option<usize> {
+        let rest = self.text.get(self.at..)?;
+        let digits = rest.iter().take_while(|byte| byte.is_ascii_digit()).count();
+        rest.get(digits)
+            .filter(|byte| b"<>".contains(byte))
+            .map(|_| digits)
+    }
+
     /// A compound command with the redirections after it.
     pub(super) fn redirected(&mut self, compound: Tree) -> Tree {
         self.blanks();
-        let digits = self.text.get(self.at..).unwrap_or_default();
-        let digits = digits
-            .iter()
-            .take_while(|byte| byte.is_ascii_digit())
-            .count();
-        let next = self.text.get(self.at + digits);
-        let is_both = self.starts_with(b"&>");
-        if !is_both && next.is_none_or(|byte| !b"<>".contains(byte)) {
+        if !self.starts_with(b"&>") && self.descriptor().is_none() {
             return compound;
         }
         let words = self.begin();
         loop {
             self.blanks();
-            let digits = self.text.get(self.at..).unwrap_or_default();
-            let digits = digits
-                .iter()
-                .take_while(|byte| byte.is_ascii_digit())
-                .count();
-            let next = self.text.get(self.at + digits);
-            if digits > 0 && next.is_some_and(|byte| b"<>".contains(byte)) {
-                self.at += digits;
-            }
+            self.at += self.descriptor().unwrap_or(0);
             if !self.redirection(words) {
                 break;
             }
