@@ -45,8 +45,7 @@ fn run(which: Which, fault: Fault) -> Result<Run, Failed> {
     let said = scratch("writes.stderr");
     let _ = std::fs::remove_file(&trace);
     // On a busy machine several flushes are one write.
-    let script =
-        format!("for i in 1 2 3 4 5 6 7; do /bin/true; sleep 0.5; done; exit {STATUS}");
+    let script = format!("for i in 1 2 3 4 5 6 7; do /bin/true; sleep 0.5; done; exit {STATUS}");
     let mut tr = recording(&trace, &[], &["sh", "-c", &script]);
     tr.stdout(Stdio::null())
         .stderr(std::fs::File::create(&said)?);
