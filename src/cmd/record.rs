@@ -14,10 +14,11 @@ use std::io::IsTerminal;
 use std::process::ExitCode;
 use std::time::Instant;
 
+use tr_programs::{command_line, outline};
 use tr_record::hang::GuardSettings;
 use tr_record::{
     Choice, CommandSettings, Config, Error, FactSettings, Follow, Inherited, Limits, MaskSettings,
-    MethodSettings, Notices, Scope, Target, TraceFile,
+    MethodSettings, Notices, Scope, ScriptFinder, Target, TraceFile,
 };
 use tr_redact::Redactor;
 use tr_text::called::TR;
@@ -128,7 +129,11 @@ fn config(args: &Args, follow: Follow, redactor: Redactor, started: Instant) -> 
             off_cpu_stacks: args.off_cpu_stacks,
             symbols: !args.no_symbols,
             argv_limit: u32::try_from(args.argv_limit).unwrap_or(u32::MAX),
-            scripts: (!args.no_scripts).then_some(tr_programs::command_line::shell_script),
+            scripts: (!args.no_scripts).then_some(ScriptFinder {
+                file: command_line::shell_script,
+                text: command_line::script_text,
+                sourced: outline::sourced_files,
+            }),
         },
         mask: MaskSettings {
             redactor,

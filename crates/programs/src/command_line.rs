@@ -329,6 +329,12 @@ pub fn shell_text<'a>(args: &[&'a [u8]]) -> Option<&'a [u8]> {
     }
 }
 
+/// The whole script on a shell's command line, like [`shell_text`].
+pub fn script_text(argv: &Argv) -> Option<&[u8]> {
+    let args: Vec<&[u8]> = argv.args().collect();
+    shell_text(&args).filter(|_| !argv.truncated())
+}
+
 /// The file of the script that a shell runs, as its command line names it: `x.sh` in `bash -eo pipefail x.sh`. `None`
 /// for other programs, for a shell that only checks the script (`-n`), for standard input (`-s`), and for files of
 /// `/dev` and `/proc`, whose contents may be read only once (`bash <(…)`).

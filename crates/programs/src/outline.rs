@@ -14,14 +14,16 @@ mod course;
 mod flow;
 mod options;
 mod reader;
+mod sources;
 mod tree;
 mod words;
 
-pub use course::{Child, Course, Ending, Part};
+pub use course::{Child, CommandText, Course, Ending, Part};
 pub use options::{Options, Setting};
+pub use sources::sourced_files;
 pub use tree::{
-    Arm, Assignment, CaseArm, Command, CommandIx, Function, Link, Outline, Substitution, Trap,
-    Tree, LONGEST,
+    Arm, Assignment, CaseArm, Command, CommandIx, Function, Link, Outline, SourcedFile,
+    Substitution, Trap, Tree, LONGEST,
 };
 pub use words::{Expansion, Word};
 

@@ -13,7 +13,7 @@ use tr_redact::Redactor;
 use crate::error::Error;
 use crate::hang::GuardSettings;
 use crate::inherited::Inherited;
-use crate::scripts::ScriptFile;
+use crate::scripts::ScriptFinder;
 use crate::watcher::Watching;
 
 /// All settings of a recording.
@@ -80,8 +80,8 @@ pub struct FactSettings {
     pub symbols: bool,
     /// The longest argument vector that is recorded, in bytes.
     pub argv_limit: u32,
-    /// The function that finds the files of scripts whose texts are recorded; `None` if no scripts are recorded.
-    pub scripts: Option<ScriptFile>,
+    /// The functions that find the scripts whose texts are recorded; `None` if no scripts are recorded.
+    pub scripts: Option<ScriptFinder>,
 }
 
 /// The settings of the masking of secrets and addresses.

@@ -22,7 +22,7 @@ use crate::marks::{self, Count as MarkCount};
 use crate::network::Connections;
 use crate::queue::Queue;
 use crate::quotas::Quotas;
-use crate::scripts::{Runner, ScriptFile, Scripts};
+use crate::scripts::{Runner, ScriptFinder, Scripts};
 use crate::size::Size;
 use crate::source::{degraded, recorder, Drained, ProgramClock, Take};
 use crate::stacks::{Stacked, Stacks};
@@ -171,7 +171,7 @@ impl Output {
         redactor: Redactor,
         connections: Connections,
         watching: Option<Watching>,
-        scripts: Option<ScriptFile>,
+        scripts: Option<ScriptFinder>,
     ) -> Result<Output, tr_format::Error> {
         destination.lock();
         let (out, name) = destination.split();

@@ -1,9 +1,11 @@
-//! Keeps the texts of the shell scripts that recorded processes run from files.
+//! Keeps the texts of the shell scripts that recorded processes run from files, and of the files that these scripts
+//! execute in their own shell (`. file`).
 //!
 //! An exec has only the name of a script's file. The recorder reads the file when it handles the exec, which is up to
 //! the interval of two drains after the shell has opened it. A file that was changed since the exec has no known text.
 
 mod file;
+mod values;
 
 use std::collections::{HashMap, HashSet};
 use std::hash::{BuildHasher, RandomState};
@@ -18,8 +20,30 @@ use crate::host;
 pub use file::{is_possible, Runner};
 use file::{Reader, Version};
 
-/// A function that finds the file of the script that a shell runs, as the shell's arguments name it.
-pub type ScriptFile = for<'a> fn(&'a Argv) -> Option<&'a [u8]>;
+/// The functions that find the scripts of shells.
+#[derive(Clone, Copy, Debug)]
+pub struct ScriptFinder {
+    /// Returns the file of the script that a shell runs, as the shell's arguments name it.
+    pub file: for<'a> fn(&'a Argv) -> Option<&'a [u8]>,
+    /// Returns the script on the command line of a shell.
+    pub text: for<'a> fn(&'a Argv) -> Option<&'a [u8]>,
+    /// Returns the paths that may be files which a script executes in its own shell, by the script's text, the path of its file if it
+    /// is in one, and the shell's directory. Not all of them have to exist.
+    pub sourced: fn(&[u8], Option<&[u8]>, &[u8]) -> Vec<Vec<u8>>,
+}
+
+impl ScriptFinder {
+    /// Whether a program is a shell that may run a script from a file, or execute a file.
+    pub fn is_wanted(&self, argv: &Argv) -> bool {
+        (self.file)(argv).is_some() || (self.text)(argv).is_some()
+    }
+}
+
+/// The largest number of files that are looked for because of one exec. Scripts can execute each other in circles.
+const SOURCED: usize = 64;
+
+/// The largest number of files that are looked for again at the end of a recording.
+const PENDING: usize = 256;
 
 /// The largest number of left out scripts that are counted.
 const COUNTED: usize = 1 << 16;
@@ -31,7 +55,7 @@ const CLOCK_READS: usize = 4;
 #[derive(Debug)]
 pub struct Scripts {
     /// `None` if no scripts are recorded.
-    file_of: Option<ScriptFile>,
+    finder: Option<ScriptFinder>,
     reader: Reader,
     known: HashMap<Vec<u8>, Script>,
     /// The hash of each path, and of the facts about the task that ran it, since the last [`Scripts::begin_batch`], with
@@ -43,7 +67,18 @@ pub struct Scripts {
     bytes: u64,
     /// The hashes of the paths for which there was no room.
     left_out: HashSet<u64>,
+    /// The files that scripts may execute themselves, and that were not found: a shell may open them later.
+    pending: Vec<(Ktime, Wanted)>,
     hasher: RandomState,
+}
+
+/// A file of a script.
+#[derive(Clone, Debug)]
+struct Wanted {
+    path: Vec<u8>,
+    runner: Runner,
+    /// Whether another script executes the file.
+    is_sourced: bool,
 }
 
 /// A file that a shell has run.
@@ -51,6 +86,15 @@ pub struct Scripts {
 struct Script {
     version: Version,
     content: Content,
+}
+
+/// The result of the examination of a file.
+#[derive(Debug, Default)]
+struct Seen {
+    /// Whether the kernel's times do not tell if the file was changed before or after the exec.
+    is_doubtful: bool,
+    /// The text of the file, if the file was not known before.
+    new: Option<Vec<u8>>,
 }
 
 #[derive(Debug, PartialEq, Eq)]
@@ -83,16 +127,17 @@ impl Content {
 }
 
 impl Scripts {
-    /// A collection of scripts, whose files `file_of` finds.
-    pub fn new(file_of: Option<ScriptFile>) -> Scripts {
+    /// A collection of scripts, which `finder` finds.
+    pub fn new(finder: Option<ScriptFinder>) -> Scripts {
         Scripts {
-            file_of,
+            finder,
             reader: Reader::new(),
             known: HashMap::new(),
             seen: HashMap::new(),
             tick: tick(),
             bytes: 0,
             left_out: HashSet::new(),
+            pending: Vec::new(),
             hasher: RandomState::new(),
         }
     }
@@ -103,50 +148,92 @@ impl Scripts {
         self.seen.clear();
     }
 
-    /// Notes the script of an exec, if the program is a shell with a script in a file.
+    /// Notes the script of an exec, if the program is a shell with a script.
     pub fn executed(&mut self, time: Ktime, exec: &Exec, runner: Option<Runner>) {
-        let Some(file_of) = self.file_of else {
+        let Some((finder, runner)) = self.finder.zip(runner) else {
             return;
         };
-        let path = file_of(&exec.argv).and_then(|word| path_of(&exec.directory, word));
-        let Some((path, runner)) = path.zip(runner) else {
-            return;
+        let directory: &[u8] = &exec.directory;
+        let wanted = |path, is_sourced| Wanted {
+            path,
+            runner,
+            is_sourced,
         };
-        let hash = self.hasher.hash_one((&path, runner));
+        let mut queue: Vec<Wanted> = Vec::new();
+        if let Some(word) = (finder.file)(&exec.argv) {
+            let path = path_of(directory, word);
+            queue.extend(path.map(|path| wanted(path, false)));
+        } else if let Some(text) = (finder.text)(&exec.argv) {
+            let paths = (finder.sourced)(text, None, directory);
+            queue.extend(paths.into_iter().map(|path| wanted(path, true)));
+        }
+        for at in 0..SOURCED {
+            let Some(next) = queue.get(at).cloned() else {
+                break;
+            };
+            if let Some(text) = self.examine(time, &next) {
+                let paths = (finder.sourced)(&text, Some(&next.path), directory);
+                for path in paths {
+                    if queue.iter().all(|other| other.path != path) {
+                        queue.push(wanted(path, true));
+                    }
+                }
+            }
+        }
+    }
+
+    /// Examines the file of a script once a batch. Returns its text if it is new.
+    fn examine(&mut self, time: Ktime, wanted: &Wanted) -> Option<Vec<u8>> {
+        let hash = self.hasher.hash_one((&wanted.path, wanted.runner));
         match self.seen.get(&hash) {
             None => {
-                let is_doubtful = self.see(time, path, runner);
-                self.seen.insert(hash, is_doubtful);
+                let seen = self.see(time, wanted);
+                self.seen.insert(hash, seen.is_doubtful);
+                return seen.new;
             }
             // Written, run, written, run within a tick; or written, and run twice.
             Some(true) => {
-                self.change(&path);
+                self.change(&wanted.path);
                 self.seen.insert(hash, false);
             }
             Some(false) => {}
         }
+        None
     }
 
-    /// Examines the file of a script. Returns whether the kernel's times do not tell if the file was changed before or
-    /// after the exec.
-    fn see(&mut self, time: Ktime, path: Vec<u8>, runner: Runner) -> bool {
-        let known = self.known.get(&path);
+    /// Examines the file of a script.
+    fn see(&mut self, time: Ktime, wanted: &Wanted) -> Seen {
+        let path = &wanted.path;
+        let known = self.known.get(path);
         if known.is_some_and(|script| script.content == Content::Changed) {
-            return false;
+            return Seen::default();
         }
         let is_full = self.known.len() as u64 >= limits::SCRIPTS;
-        let hash = self.hasher.hash_one(&path);
+        let hash = self.hasher.hash_one(path);
         if known.is_none() && (is_full || self.left_out.contains(&hash)) {
-            self.leave_out(hash);
-            return false;
+            // A file that a script may execute itself need not exist.
+            if !wanted.is_sourced {
+                self.leave_out(hash);
+            }
+            return Seen::default();
         }
         // The same version is not read again: a build may run a script 10,000 times.
-        let read = self.reader.read(&path, runner, |version| {
+        let read = self.reader.read(path, wanted.runner, |version| {
             known.is_none_or(|script| script.version != *version)
         });
         let Some((version, bytes)) = read else {
-            return false;
+            if wanted.is_sourced && known.is_none() && self.pending.len() < PENDING {
+                self.pending.push((time, wanted.clone()));
+            }
+            return Seen::default();
         };
+        let bytes = bytes.map(|bytes| {
+            if wanted.is_sourced {
+                values::hidden(&bytes)
+            } else {
+                bytes
+            }
+        });
         let time = real_time(time);
         let content = if version.changed > time {
             Content::Changed
@@ -154,18 +241,23 @@ impl Scripts {
             Content::of(bytes)
         };
         let is_doubtful = version.changed.saturating_add(self.tick) > time;
-        if let Some(script) = self.known.get_mut(&path) {
+        let mut new = None;
+        if let Some(script) = self.known.get_mut(path) {
             script.version = version;
             if script.content != content {
-                self.change(&path);
+                self.change(path);
             }
         } else if self.bytes + content.len() > limits::SCRIPT_BYTES || path.len() > limits::NAME {
             self.leave_out(hash);
         } else {
             self.bytes += content.len();
-            self.known.insert(path, Script { version, content });
+            if let Content::Text(text) = &content {
+                new = Some(text.clone());
+            }
+            let script = Script { version, content };
+            self.known.insert(path.clone(), script);
         }
-        is_doubtful
+        Seen { is_doubtful, new }
     }
 
     fn change(&mut self, path: &[u8]) {
@@ -183,6 +275,10 @@ impl Scripts {
 
     /// The scripts, in the order of their paths, and the number of those for which there was no room.
     pub fn take(&mut self) -> (Vec<RecordedScript>, u64) {
+        // What a script executes after a while may have been in no cache before.
+        for (time, wanted) in std::mem::take(&mut self.pending) {
+            self.see(time, &wanted);
+        }
         let mut left_out = self.left_out.len() as u64;
         let mut scripts = Vec::new();
         for (path, script) in self.known.drain() {

@@ -5,7 +5,7 @@ use std::rc::Rc;
 use tr_analyze::model::{Process, ProcessIx};
 use tr_analyze::status::INTERRUPT;
 use tr_format::event::Argv;
-use tr_programs::outline::{Child, Ending, Options, Part};
+use tr_programs::outline::{Child, CommandText, Ending, Options, Part};
 use tr_text::escape;
 
 use super::finder::Finder;
@@ -95,9 +95,8 @@ impl Finder<'_> {
     /// The place of the command for which a shell started a process.
     pub(super) fn script_line(&self, ix: ProcessIx) -> Option<ScriptLine> {
         let above = self.course(self.analysis.process(ix).parent?)?;
-        let (line, _) = above.part.text(above.command(ix)?)?;
-        let script = above.script.clone();
-        Some(ScriptLine { script, line })
+        let text = above.part.text(above.command(ix)?)?;
+        Some(self.place_of(&above, &text))
     }
 
     /// The program that a shell started a process for, which did not execute it.
@@ -113,14 +112,28 @@ impl Finder<'_> {
         let Ending::Statement(command) = course.course.ending else {
             return None;
         };
-        let (line, text) = course.part.text(command)?;
+        let text = course.part.text(command)?;
         Some(Statement {
-            place: ScriptLine {
-                script: course.script.clone(),
-                line,
-            },
-            text: escape::raw(text),
+            place: self.place_of(&course, &text),
+            text: escape::raw(text.text),
         })
+    }
+
+    /// The place of a command of a script. A file in the directory in which COMMAND began, or below, has a relative path.
+    fn place_of(&self, course: &ShellCourse, text: &CommandText<'_>) -> ScriptLine {
+        let command = self.analysis.processes.first();
+        let first = command.and_then(|command| command.execs.first());
+        let directory = first.map_or(&b""[..], |exec| &exec.directory);
+        let script = text.file.map(|path| {
+            let inside = path
+                .strip_prefix(directory)
+                .and_then(|path| path.strip_prefix(b"/"));
+            escape::raw(inside.unwrap_or(path))
+        });
+        ScriptLine {
+            script: script.or_else(|| course.script.clone()),
+            line: text.line,
+        }
     }
 }
 

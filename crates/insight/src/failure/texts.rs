@@ -46,8 +46,8 @@ pub(super) struct Texts<'a> {
     files: HashMap<&'a [u8], &'a [u8]>,
     /// The courses of failed shells, and of their subshells, filled in when they are first needed.
     pub(super) courses: RefCell<BTreeMap<ProcessIx, Option<Rc<ShellCourse>>>>,
-    /// The outlines of scripts in files, by path, filled in when they are first needed.
-    outlines: RefCell<HashMap<Vec<u8>, Rc<Outline>>>,
+    /// The outlines of scripts in files, by the path and the directory of the shell, filled in when they are first needed.
+    outlines: RefCell<HashMap<(Vec<u8>, Vec<u8>), Rc<Outline>>>,
     /// The number of steps that are left of [`STEPS`].
     pub(super) steps: RefCell<usize>,
 }
@@ -86,22 +86,23 @@ impl<'a> Texts<'a> {
 
     /// The script that a shell runs, if its text is known.
     pub(super) fn of(&self, shell: &Process) -> Option<Script> {
-        let args: Vec<&[u8]> = shell.argv.args().collect();
-        if let Some(text) = command_line::shell_text(&args).filter(|_| !shell.argv.truncated()) {
-            let outline = Rc::new(self.read(text)?);
+        let directory = &shell.execs.last()?.directory;
+        if let Some(text) = command_line::script_text(&shell.argv) {
+            let outline = Rc::new(self.read(text, None, directory)?);
             let name = None;
             return Some(Script { name, outline });
         }
         let word = command_line::shell_script(&shell.argv)?;
-        let path = path_of(&shell.execs.last()?.directory, word)?;
+        let path = path_of(directory, word)?;
         let name = Some(escape::raw(word));
-        let known = self.outlines.borrow().get(&path).cloned();
+        let key = (path, directory.to_vec());
+        let known = self.outlines.borrow().get(&key).cloned();
         if let Some(outline) = known {
             return Some(Script { name, outline });
         }
-        let text = self.files.get(path.as_slice())?;
-        let outline = Rc::new(self.read(text)?);
-        self.outlines.borrow_mut().insert(path, outline.clone());
+        let text = self.files.get(key.0.as_slice())?;
+        let outline = Rc::new(self.read(text, Some(&key.0), directory)?);
+        self.outlines.borrow_mut().insert(key, outline.clone());
         Some(Script { name, outline })
     }
 
@@ -117,11 +118,14 @@ impl<'a> Texts<'a> {
             .map(<[u8]>::to_vec)
     }
 
-    /// Reads a script, if there are steps left for it.
-    fn read(&self, text: &[u8]) -> Option<Outline> {
+    /// Reads a script with the files that it executes itself, if there are steps left for it.
+    fn read(&self, text: &[u8], path: Option<&[u8]>, directory: &[u8]) -> Option<Outline> {
+        let text_of = |path: &[u8]| self.files.get(path).copied();
+        let outline = Outline::with_sources(text, path, directory, text_of);
+        let sourced: usize = outline.files.iter().map(|file| file.text.len()).sum();
         let mut steps = self.steps.borrow_mut();
-        *steps = steps.checked_sub(text.len())?;
-        Some(Outline::read(text))
+        *steps = steps.checked_sub(text.len() + sourced)?;
+        Some(outline)
     }
 }
 

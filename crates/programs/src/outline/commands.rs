@@ -62,7 +62,13 @@ impl Outline {
         each: &mut impl FnMut(CommandIx, Option<&'a [u8]>),
     ) {
         match tree {
-            Tree::Simple(ix) => each(*ix, self.output(*ix).or(output)),
+            Tree::Simple(ix) => {
+                let output = self.output(*ix).or(output);
+                each(*ix, output);
+                if let Some(body) = self.sourced(*ix) {
+                    self.visit(body, output, each);
+                }
+            }
             Tree::List(all) => all.iter().for_each(|tree| self.visit(tree, output, each)),
             Tree::Pipe { members, .. } => {
                 let last = members.last().and_then(|last| match &**last {

@@ -39,6 +39,16 @@ pub struct Part {
     options: Options,
 }
 
+/// A command as it is written.
+#[derive(Clone, Copy, Debug)]
+pub struct CommandText<'a> {
+    /// The path of the file that the script executes in its own shell and that has the command; `None` if the script itself has it.
+    pub file: Option<&'a [u8]>,
+    /// The number of the line, from 1.
+    pub line: u32,
+    pub text: &'a [u8],
+}
+
 /// The reason why a shell ended.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Ending {
@@ -86,11 +96,16 @@ impl Part {
             .then_some(name)
     }
 
-    /// The line and the text of a command.
-    pub fn text(&self, command: CommandIx) -> Option<(u32, &[u8])> {
-        let command = self.outline.commands.get(command)?;
-        let (from, to) = command.span;
-        Some((command.line, self.outline.text.get(from..to)?))
+    /// The place and the text of a command.
+    pub fn text(&self, command: CommandIx) -> Option<CommandText<'_>> {
+        Some(CommandText {
+            file: self
+                .outline
+                .file_of(command)
+                .map(|file| file.path.as_slice()),
+            line: self.outline.commands.get(command)?.line,
+            text: self.outline.text_of(command)?,
+        })
     }
 
     /// Compares the script with the children of its shell, in the order of their starts, and with the exit status of

@@ -20,7 +20,7 @@ pub(super) const MOST: usize = 30_000;
 /// The largest number of bytes of words in which arguments of functions are replaced.
 const REPLACED: usize = 1 << 20;
 
-/// The largest number of functions that call each other.
+/// The largest number of functions and sourced files that are executed inside of each other.
 const CALLS: usize = 8;
 
 /// The largest number of commands that one pipe connects.
@@ -114,6 +114,7 @@ pub(super) fn graph(outline: &Outline, tree: &Tree, options: Options) -> Option<
         guard: None,
         loops: Vec::new(),
         calls: Vec::new(),
+        returns: Vec::new(),
         is_of_trap: false,
         may_end_at_failures: options.errexit != Setting::Off || sets_errexit(outline),
         replaced: 0,
@@ -166,7 +167,6 @@ struct Call<'a> {
     /// The condition under which the function is called.
     guard: Option<NodeIx>,
     arguments: Option<Vec<Word>>,
-    ends: Ends,
 }
 
 struct Builder<'a> {
@@ -180,6 +180,8 @@ struct Builder<'a> {
     /// The nodes of `break` and `continue`.
     loops: Vec<(NodeIx, NodeIx)>,
     calls: Vec<Call<'a>>,
+    /// The nodes of `return`, for each function and each sourced file that is executed.
+    returns: Vec<Ends>,
     is_of_trap: bool,
     /// Whether `set -e` may hold when a trap runs.
     may_end_at_failures: bool,

@@ -3,6 +3,7 @@
 mod expansions;
 mod redirections;
 
+use std::collections::BTreeMap;
 use std::rc::Rc;
 
 use super::tree::{
@@ -34,7 +35,7 @@ pub(super) fn read(text: &[u8]) -> Outline {
         ..Reader::default()
     };
     let body = Rc::new(reader.script());
-    let traps = reader.traps();
+    let traps = reader.traps(0);
     Outline {
         text: start.to_vec(),
         commands: reader.commands,
@@ -43,7 +44,35 @@ pub(super) fn read(text: &[u8]) -> Outline {
         traps,
         loop_variables: reader.loop_variables,
         is_whole: reader.is_whole,
+        files: Vec::new(),
+        sources: BTreeMap::new(),
     }
+}
+
+/// Reads another file, and appends its commands, functions and traps to those of an outline. Returns its body. `None`, with the
+/// outline as it was, if the file has a part that the reader does not know.
+pub(super) fn append(outline: &mut Outline, text: &[u8]) -> Option<Rc<Tree>> {
+    let (commands, functions) = (outline.commands.len(), outline.functions.len());
+    let mut reader = Reader {
+        text,
+        is_whole: text.len() <= LONGEST && !text.contains(&0),
+        line: 1,
+        commands: std::mem::take(&mut outline.commands),
+        functions: std::mem::take(&mut outline.functions),
+        ..Reader::default()
+    };
+    let body = Rc::new(reader.script());
+    let traps = reader.traps(commands);
+    outline.commands = reader.commands;
+    outline.functions = reader.functions;
+    if !reader.is_whole || outline.traps.len() + traps.len() > TRAPS {
+        outline.commands.truncate(commands);
+        outline.functions.truncate(functions);
+        return None;
+    }
+    outline.traps.extend(traps);
+    outline.loop_variables.extend(reader.loop_variables);
+    Some(body)
 }
 
 /// A here-document whose text has not begun.
@@ -599,13 +628,14 @@ impl Reader<'_> {
         Tree::Function(self.functions.len() - 1)
     }
 
-    /// Reads the commands that the script gives to `trap`.
-    fn traps(&mut self) -> Vec<Trap> {
+    /// Reads what the commands from `first` on give to `trap`.
+    fn traps(&mut self, first: CommandIx) -> Vec<Trap> {
         let is_trap = |command: &&Command| {
             let first = command.words.first();
             first.and_then(Word::literal) == Some(b"trap")
         };
-        let traps = self.commands.iter().filter(is_trap).take(TRAPS);
+        let new = self.commands.iter().skip(first);
+        let traps = new.filter(is_trap).take(TRAPS);
         let traps = traps.filter_map(|command| {
             let (action, signals) = command.words.get(1..)?.split_first()?;
             let names = |name: &[u8]| signals.iter().any(|signal| signal.text == name);
@@ -668,14 +698,22 @@ impl Name {
 }
 
 fn assigned(word: &Word) -> Option<Name> {
-    let at = word.text.iter().position(|byte| *byte == b'=')?;
-    let name = word.text.get(..at)?;
-    let name = name.strip_suffix(b"+").unwrap_or(name);
-    let name = name.split(|byte| *byte == b'[').next()?;
     let is_part = |byte: &u8| byte.is_ascii_alphanumeric() || *byte == b'_';
+    let end = word.text.iter().position(|byte| !is_part(byte))?;
+    let (name, rest) = word.text.split_at(end);
+    // An element of an array: `job[$!]=x`
+    let subscript = rest
+        .starts_with(b"[")
+        .then(|| rest.iter().position(|byte| *byte == b']'));
+    let after = subscript.map_or(Some(0), |end| Some(end? + 1))?;
+    let sign = rest.get(after..)?;
+    let sign_length = [&b"="[..], b"+="]
+        .iter()
+        .find(|form| sign.starts_with(form))?
+        .len();
     let is_name = name.first().is_some_and(|byte| !byte.is_ascii_digit());
-    let is_known = is_name && name.iter().all(is_part) && at <= word.text.len() && word.head > at;
-    is_known.then(|| Name(name.to_vec(), at + 1))
+    let is_unquoted = word.head > end + if after > 0 { 0 } else { sign_length - 1 };
+    (is_name && is_unquoted).then(|| Name(name.to_vec(), end + after + sign_length))
 }
 
 /// The part of a word after its first bytes, which no expansion changes.

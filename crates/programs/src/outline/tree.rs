@@ -1,5 +1,6 @@
 //! The parts of a script's outline.
 
+use std::collections::BTreeMap;
 use std::rc::Rc;
 
 use super::words::Word;
@@ -27,6 +28,21 @@ pub struct Outline {
     pub loop_variables: Vec<Vec<u8>>,
     /// Whether the reader knows all parts of the script.
     pub is_whole: bool,
+    /// The files that the script executes in its own shell, in the order of their commands.
+    pub files: Vec<SourcedFile>,
+    /// The commands that execute a file, with the place of the file in `files`.
+    pub(super) sources: BTreeMap<CommandIx, usize>,
+}
+
+/// A file that a script executes in its own shell.
+#[derive(Clone, Debug)]
+pub struct SourcedFile {
+    /// The absolute path, as [`path_of`](tr_format::scripts::path_of) makes it.
+    pub path: Vec<u8>,
+    pub text: Vec<u8>,
+    /// The first command of the file. The commands of the next file follow the last one.
+    pub first: CommandIx,
+    pub body: Rc<Tree>,
 }
 
 /// A simple command: its assignments, words and redirections.

@@ -24,10 +24,20 @@ impl Machine {
         let directory = TempDir::new().unwrap();
         let all = std::fs::Permissions::from_mode(0o755);
         std::fs::set_permissions(directory.path(), all).unwrap();
-        let file_of: ScriptFile = |argv| argv.args().nth(1);
+        // A script of these tests is one line: the name of the file that it executes, or another text.
+        let finder = ScriptFinder {
+            file: |argv| argv.args().nth(1).filter(|word| *word != b"-c"),
+            text: |argv| argv.args().nth(2),
+            sourced: |text, _, directory| {
+                let name = text.strip_prefix(b". ").map(<[u8]>::trim_ascii_end);
+                name.and_then(|name| path_of(directory, name))
+                    .into_iter()
+                    .collect()
+            },
+        };
         Machine {
             directory,
-            scripts: Scripts::new(Some(file_of)),
+            scripts: Scripts::new(Some(finder)),
         }
     }
 
@@ -98,6 +108,36 @@ fn a_script_is_kept_once() {
     machine.run("link");
     machine.run("none");
     let want = [text("a", ""), text("b", "exit 3"), text("link", "exit 3")];
+    assert_eq!(machine.kept(), (want.into(), 0));
+}
+
+#[test]
+fn files_that_a_script_executes_itself_are_kept_without_values() {
+    let mut machine = Machine::new();
+    machine.write("a", ". b");
+    machine.write("b", ". c");
+    machine.write("c", ". a");
+    machine.run("a");
+    // The file is not there yet, or in no cache.
+    machine.write("d", ". e");
+    machine.run("d");
+    machine.run("other");
+    let want = [
+        text("a", ". b"),
+        text("b", ". c"),
+        text("c", ". a"),
+        text("d", ". e"),
+    ];
+    assert_eq!(machine.kept(), (want.into(), 0));
+
+    let mut machine = Machine::new();
+    machine.write("settings", "TOKEN=abc\nstatus=1\n");
+    machine.write("a", ". settings");
+    machine.run("a");
+    let want = [
+        text("a", ". settings"),
+        text("settings", "TOKEN=***\nstatus=1\n"),
+    ];
     assert_eq!(machine.kept(), (want.into(), 0));
 }
 

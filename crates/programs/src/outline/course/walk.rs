@@ -340,14 +340,12 @@ impl Walk<'_> {
             let command = self.outline.commands.get(*ix);
             files.extend(command.into_iter().flat_map(files_of));
         }
-        let span = |ix: &CommandIx| self.outline.commands.get(*ix).map(|command| command.span);
-        let spans: Vec<(usize, usize)> = deciding.iter().filter_map(span).collect();
         // Commands in `$(…)` of a test.
         let is_inside = |member: &Member| {
-            let inner = member_command(member).and_then(|ix| span(&ix));
-            inner.is_some_and(|(from, to)| {
-                let mut spans = spans.iter();
-                spans.any(|(start, end)| *start < from && to < *end)
+            let inner = member_command(member);
+            inner.is_some_and(|inner| {
+                let mut outer = deciding.iter();
+                outer.any(|outer| self.outline.contains(*outer, inner))
             })
         };
         let mut linked = BTreeSet::new();

@@ -90,7 +90,7 @@ impl<'a> Builder<'a> {
         let may_be_unset =
             self.options.nounset != Setting::Off && variables.any(|name| !self.set.contains(name));
         // The shell has passed this command on all ways further.
-        if self.guard.is_none() && self.loops.is_empty() && self.calls.is_empty() {
+        if self.guard.is_none() && self.loops.is_empty() && self.returns.is_empty() {
             let values = command.assignments.iter().map(|set| &set.value);
             let words = command.words.iter().chain(values);
             self.set.extend(words.flat_map(Word::variables));
@@ -254,7 +254,7 @@ impl<'a> Builder<'a> {
         at: NodeIx,
     ) -> Ends {
         let is_recursive = self.calls.iter().any(|call| call.name == function.name);
-        if !is_only || is_recursive || self.calls.len() >= CALLS || self.is_full() {
+        if !is_only || is_recursive || self.returns.len() >= CALLS || self.is_full() {
             let ends = self.action(at, What::Wild, Some(ix));
             self.edge(ends.failed, self.end);
             return ends;
@@ -270,16 +270,36 @@ impl<'a> Builder<'a> {
             command: ix,
             guard,
             arguments: (!arguments.iter().any(is_many)).then(|| arguments.to_vec()),
-            ends,
         });
         let loops = std::mem::take(&mut self.loops);
-        let body = self.build(&function.body, at);
+        self.until_return(&function.body, at, ends);
         self.loops = loops;
         self.calls.pop();
         self.guard = guard;
+        ends
+    }
+
+    /// Adds commands that `return` can leave, and after which the ways go on at `ends`.
+    fn until_return(&mut self, tree: &'a Tree, at: NodeIx, ends: Ends) {
+        self.returns.push(ends);
+        let body = self.build(tree, at);
+        self.returns.pop();
         self.edge(body.ok, ends.ok);
         self.edge(body.failed, ends.failed);
-        ends
+    }
+
+    /// Adds the commands of the file that a command executes in the script's own shell; `None` if the file is not known.
+    fn sourced(&mut self, ix: CommandIx, at: NodeIx) -> Option<Ends> {
+        let body = self.outline.sourced(ix)?;
+        if self.returns.len() >= CALLS || self.is_full() {
+            return None;
+        }
+        let ends = Ends {
+            ok: self.label(),
+            failed: self.label(),
+        };
+        self.until_return(body, at, ends);
+        Some(ends)
     }
 
     /// A node that no way reaches, for the ways after a command that does not end.
@@ -320,9 +340,8 @@ impl<'a> Builder<'a> {
                 ends
             }
             b"return" => {
-                let ends = self.calls.last().map(|call| call.ends);
                 let end = self.end;
-                let ends = ends.unwrap_or(Ends {
+                let ends = self.returns.last().copied().unwrap_or(Ends {
                     ok: end,
                     failed: end,
                 });
@@ -363,6 +382,9 @@ impl<'a> Builder<'a> {
                 self.status(at, 0)
             }
             b"eval" | b"." | b"source" => {
+                if let Some(ends) = self.sourced(ix, at) {
+                    return ends;
+                }
                 if name != b"eval" {
                     self.options.errexit.doubt();
                     self.options.pipefail.doubt();

@@ -11,9 +11,18 @@ fn child<'a>(line: &'a str, status: u32) -> Child<'a> {
 }
 
 fn course(shell: &str, script: &str, children: &[(&str, u32)], status: u32) -> Option<Course> {
+    course_of(shell, Outline::read(script.as_bytes()), children, status)
+}
+
+fn course_of(
+    shell: &str,
+    outline: Outline,
+    children: &[(&str, u32)],
+    status: u32,
+) -> Option<Course> {
     let args: Vec<&[u8]> = shell.split(' ').map(str::as_bytes).collect();
     let options = Options::of(&args)?;
-    let part = Part::new(Outline::read(script.as_bytes()).into(), options);
+    let part = Part::new(outline.into(), options);
     let children: Vec<Child<'_>> = children
         .iter()
         .map(|(line, status)| child(line, *status))
@@ -388,4 +397,95 @@ fn a_test_of_a_parameter_leads_to_the_test_before_it() {
     let children = [("sh steps/lint.sh", 1), ("sh steps/build.sh", 2)];
     let named = ending("bash x", script, &children, 1);
     assert!(named.contains("sh steps/build.sh"), "{named}");
+}
+
+/// The outline of `/w/ci/job.sh`, which runs in `/w`, with the files that it executes itself.
+fn with_files(script: &str, files: &[(&str, &str)]) -> Outline {
+    let text_of = |path: &[u8]| {
+        let mut files = files.iter();
+        let (_, text) = files.find(|(name, _)| name.as_bytes() == path)?;
+        Some(text.as_bytes())
+    };
+    Outline::with_sources(script.as_bytes(), Some(b"/w/ci/job.sh"), b"/w", text_of)
+}
+
+#[test]
+fn the_commands_of_a_file_that_the_script_executes_itself_are_known() {
+    let library = "run() {\n    \"$@\" || failed=1\n}\nset -e\n";
+    for word in [
+        "ci/lib.sh",
+        "./ci/lib.sh",
+        "/w/ci/lib.sh",
+        "lib.sh",
+        "\"$(dirname \"$0\")/lib.sh\"",
+        "\"$ROOT/ci/lib.sh\"",
+        "${BASH_SOURCE%/*}/lib.sh",
+    ] {
+        let script = format!("cd x\n. {word}\nrun lint\nbuild\n");
+        let outline = with_files(&script, &[("/w/ci/lib.sh", library)]);
+        assert_eq!(outline.files.len(), 1, "{word}");
+        let dirname = word
+            .contains("dirname")
+            .then_some(("dirname /w/ci/job.sh", 0));
+        let mut children: Vec<(&str, u32)> = dirname.into_iter().collect();
+        children.extend([("lint", 1), ("build", 2)]);
+        let last = children.len() - 1;
+        let course = course_of("bash ci/job.sh", outline, &children, 2).unwrap();
+        assert_eq!(course.ending, Ending::Child(last), "{word}");
+    }
+}
+
+#[test]
+fn a_statement_of_a_sourced_file_has_its_path_and_its_line() {
+    let outline = with_files(
+        "source ci/lib.sh\ncheck\n",
+        &[(
+            "/w/ci/lib.sh",
+            "# a\ncheck() {\n    list\n    return 4\n}\n",
+        )],
+    );
+    let args: Vec<&[u8]> = vec![b"bash", b"ci/job.sh"];
+    let part = Part::new(outline.into(), Options::of(&args).unwrap());
+    let course = part.course(&[child("list", 0)], 4, &mut 1_000_000).unwrap();
+    let Ending::Statement(statement) = course.ending else {
+        panic!("{:?}", course.ending);
+    };
+    let text = part.text(statement).unwrap();
+    assert_eq!(
+        (text.file, text.line, text.text),
+        (Some(&b"/w/ci/lib.sh"[..]), 4, &b"return 4"[..])
+    );
+}
+
+#[test]
+fn files_that_execute_each_other_have_an_end() {
+    let files = [
+        ("/w/ci/a.sh", ". ci/b.sh\n. ci/b.sh\na\n"),
+        ("/w/ci/b.sh", ". ci/a.sh\n. ci/job.sh\nb\n"),
+    ];
+    let outline = with_files(". ci/a.sh\n. ci/b.sh\nfalse\n", &files);
+    assert_eq!(outline.files.len(), 2);
+    let mut places = Vec::new();
+    outline.collect(&outline.body, &mut places);
+    assert!(places.len() < 40);
+    let many: String = (0..40).map(|_| ". ci/a.sh\n").collect();
+    let _ = with_files(&many, &files).in_order();
+}
+
+#[test]
+fn a_file_that_the_word_does_not_tell_is_left_out() {
+    let files = [("/w/ci/lib.sh", "a\n"), ("/w/lib.sh", "b\n")];
+    for word in ["lib.sh", "\"$X/lib.sh\"", "$X", "\"$X\"lib.sh", "$X/*.sh"] {
+        let outline = with_files(&format!(". {word}\n"), &files);
+        assert!(outline.files.is_empty(), "{word}");
+    }
+}
+
+#[test]
+fn an_element_of_an_array_is_set_without_a_program() {
+    let script = "for x in a b; do\n    work $x &\n    job[$!]=$x\n    other[$x]+=$x\ndone\n\
+                  for pid in \"${!job[@]}\"; do\n    wait \"$pid\" || broken=\"$broken ${job[$pid]}\"\ndone\n\
+                  tell || echo no\nif [ -n \"$broken\" ]; then\n    exit 3\nfi\n";
+    let children = [("work a", 0), ("work b", 1), ("tell", 7)];
+    assert_eq!(ending("bash", script, &children, 3), "work b");
 }

@@ -15,7 +15,7 @@ use crate::config::FactSettings;
 use crate::host;
 use crate::proc::{self, tgid, tid, Id};
 use crate::rescue::{self, Stage};
-use crate::scripts::{Runner, ScriptFile};
+use crate::scripts::{Runner, ScriptFinder};
 use crate::source::events::Waiting;
 use crate::source::{degraded, Reaped};
 
@@ -80,8 +80,8 @@ pub struct State {
     pub signal: Option<(i32, std::time::Instant)>,
     /// The longest argument vector that is recorded, in bytes.
     argv_limit: u32,
-    /// The function that finds the files of scripts; `None` if no scripts are recorded.
-    script_of: Option<ScriptFile>,
+    /// The functions that find scripts; `None` if no scripts are recorded.
+    scripts: Option<ScriptFinder>,
     /// Whether a program that would have gained rights has been reported.
     pub told_rights: bool,
     /// The absolute paths of executed programs that gain no rights.
@@ -105,7 +105,7 @@ impl State {
             tasks: HashMap::from([(root, task)]),
             root,
             argv_limit: facts.argv_limit,
-            script_of: facts.scripts,
+            scripts: facts.scripts,
             news,
             ..State::default()
         }
@@ -315,7 +315,7 @@ impl State {
         };
         let comm = comm.unwrap_or_default();
         // The script may end before the next drain, and with it these facts.
-        let is_script = self.script_of.is_some_and(|of| of(&argv).is_some());
+        let is_script = self.scripts.is_some_and(|finder| finder.is_wanted(&argv));
         let runner = is_script.then(|| Runner::of(id)).flatten();
         let directory = runner.and_then(|_| proc::directory(id));
         let _ = sys::go_on(id, 0);

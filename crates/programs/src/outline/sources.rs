@@ -1,0 +1,181 @@
+//! The files whose commands a script executes in its own shell: `. file`, `source file`.
+
+use std::rc::Rc;
+
+use tr_format::scripts::path_of;
+
+use super::reader;
+use super::tree::{Command, CommandIx, Outline, SourcedFile, Tree, LONGEST};
+use super::words::Word;
+
+/// The largest number of commands of a script that execute a file. This bounds the work for scripts that execute each other.
+const MOST: usize = 16;
+
+/// The paths that a word of `.` may name.
+///
+/// `script` is the path of the file in which the word stands, if it stands in one, and `directory` is the directory in which the shell
+/// began. A script can have changed its directory, mostly to its own, and expansions mostly are the directory of the script or the
+/// one above: `. "$(dirname "$0")/lib.sh"`, `. "$ROOT/ci/lib.sh"`.
+fn candidates(word: &Word, script: Option<&[u8]>, directory: &[u8]) -> Vec<Vec<u8>> {
+    let own = script.and_then(parent);
+    let directories = [own, Some(directory), own.and_then(parent)];
+    let (name, count) = match word.literal() {
+        Some(name) if name.starts_with(b"/") => (name, 1),
+        Some(name) => (name, 2),
+        None => {
+            let end = word.text.len().saturating_sub(word.tail);
+            let tail = word.text.get(end..).unwrap_or_default();
+            match tail.strip_prefix(b"/") {
+                Some(name) => (name, 3),
+                None => return Vec::new(),
+            }
+        }
+    };
+    let mut paths: Vec<Vec<u8>> = Vec::new();
+    for directory in directories.into_iter().take(count).flatten() {
+        let path = path_of(directory, name).filter(|path| !paths.contains(path));
+        paths.extend(path);
+    }
+    paths
+}
+
+fn parent(path: &[u8]) -> Option<&[u8]> {
+    let end = path.iter().rposition(|byte| *byte == b'/')?;
+    path.get(..end.max(1))
+}
+
+/// The word of `.` or `source` that names the file, if the file gets no arguments of its own.
+fn file_word(command: &Command) -> Option<&Word> {
+    match command.words.as_slice() {
+        [first, file] if matches!(first.literal(), Some(b"." | b"source")) => Some(file),
+        _ => None,
+    }
+}
+
+/// The paths of files that a script may execute in its own shell, as far as its words show them, without those that these files
+/// execute. `script` is the path of the script's own file, if it is in one, and `directory` is the directory of the shell.
+pub fn sourced_files(text: &[u8], script: Option<&[u8]>, directory: &[u8]) -> Vec<Vec<u8>> {
+    // Most scripts execute no file, and need not be read here.
+    let is_dot = |pair: &[u8]| pair == b". ";
+    if !text.windows(2).any(is_dot) && !crate::words::contains(text, b"source ") {
+        return Vec::new();
+    }
+    let outline = Outline::read(text);
+    let words = outline.commands.iter().filter_map(file_word).take(MOST);
+    words
+        .flat_map(|word| candidates(word, script, directory))
+        .collect()
+}
+
+impl Outline {
+    /// Reads a script with the files that it executes in its own shell. `text_of` returns the text of a file, if it is known. A
+    /// file is left out if its word may name several known files, or if it has a part that the reader does not know.
+    pub fn with_sources<'t>(
+        text: &[u8],
+        script: Option<&[u8]>,
+        directory: &[u8],
+        text_of: impl Fn(&[u8]) -> Option<&'t [u8]>,
+    ) -> Outline {
+        let mut outline = Outline::read(text);
+        let mut at = 0;
+        // The commands of a file come after all others, so that the loop reaches them as well.
+        while outline.sources.len() < MOST {
+            let Some(command) = outline.commands.get(at) else {
+                break;
+            };
+            if let Some(word) = file_word(command) {
+                let own = outline.file_of(at).map(|file| file.path.as_slice());
+                let paths = candidates(word, own.or(script), directory);
+                let known = paths.iter().filter_map(|path| Some((path, text_of(path)?)));
+                let known: Vec<(&Vec<u8>, &[u8])> = known.collect();
+                if let [(path, text)] = known.as_slice() {
+                    if Some(path.as_slice()) != script {
+                        outline.source(at, path, text);
+                    }
+                }
+            }
+            at += 1;
+        }
+        outline
+    }
+
+    /// Notes that a command executes a file.
+    fn source(&mut self, at: CommandIx, path: &[u8], text: &[u8]) {
+        let mut files = self.files.iter();
+        if let Some(known) = files.position(|file| file.path == path) {
+            if !self.executes(known, at) {
+                self.sources.insert(at, known);
+            }
+            return;
+        }
+        let bytes: usize = self.files.iter().map(|file| file.text.len()).sum();
+        if bytes + text.len() > LONGEST {
+            return;
+        }
+        let first = self.commands.len();
+        if let Some(body) = reader::append(self, text) {
+            self.sources.insert(at, self.files.len());
+            self.files.push(SourcedFile {
+                path: path.to_vec(),
+                text: text.to_vec(),
+                first,
+                body,
+            });
+        }
+    }
+
+    /// Whether a file executes the command at a place, itself or through other files.
+    fn executes(&self, file: usize, at: CommandIx) -> bool {
+        let mut seen = vec![file];
+        let mut next = 0;
+        while let Some(file) = seen.get(next).copied() {
+            if self.place_of_file(at) == Some(file) {
+                return true;
+            }
+            let inner = self
+                .sources
+                .iter()
+                .filter(|(at, _)| self.place_of_file(**at) == Some(file));
+            let new: Vec<usize> = inner
+                .map(|(_, file)| *file)
+                .filter(|file| !seen.contains(file))
+                .collect();
+            seen.extend(new);
+            next += 1;
+        }
+        false
+    }
+
+    /// The place in [`Outline::files`] of the file that has a command; `None` for the script itself.
+    fn place_of_file(&self, command: CommandIx) -> Option<usize> {
+        let after = self.files.partition_point(|file| file.first <= command);
+        after.checked_sub(1)
+    }
+
+    /// The file that has a command; `None` if the script itself has it.
+    pub fn file_of(&self, command: CommandIx) -> Option<&SourcedFile> {
+        self.files.get(self.place_of_file(command)?)
+    }
+
+    /// The commands of the file that a command executes in the script's own shell.
+    pub(super) fn sourced(&self, command: CommandIx) -> Option<&Rc<Tree>> {
+        let file = self.files.get(*self.sources.get(&command)?)?;
+        Some(&file.body)
+    }
+
+    /// Whether a command is written inside of another one.
+    pub(super) fn contains(&self, outer: CommandIx, inner: CommandIx) -> bool {
+        let spans = self.commands.get(outer).zip(self.commands.get(inner));
+        let is_inside = spans.is_some_and(|(outer, inner)| {
+            outer.span.0 < inner.span.0 && inner.span.1 < outer.span.1
+        });
+        is_inside && self.place_of_file(outer) == self.place_of_file(inner)
+    }
+
+    /// The text of a command as it is written, on one line or several.
+    pub fn text_of(&self, command: CommandIx) -> Option<&[u8]> {
+        let (from, to) = self.commands.get(command)?.span;
+        let text = self.file_of(command).map_or(&self.text, |file| &file.text);
+        text.get(from..to)
+    }
+}
