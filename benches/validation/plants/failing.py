@@ -7,6 +7,7 @@ nothing that it ran. `also`: what may be named beside it, because it failed as w
 from failing_eighth import EIGHTH
 from failing_eleventh import ELEVENTH
 from failing_fifth import FIFTH
+from failing_fourteenth import FOURTEENTH
 from failing_ninth import NINTH
 from failing_seventh import SEVENTH
 from failing_sixth import SIXTH
@@ -972,5 +973,5 @@ FOURTH = {
         "",
     ),
 }
-PARTS = [FIRST, SECOND, THIRD, FOURTH, FIFTH, SIXTH, SEVENTH, EIGHTH, NINTH, TENTH, ELEVENTH, TWELFTH, THIRTEENTH]
+PARTS = [FIRST, SECOND, THIRD, FOURTH, FIFTH, SIXTH, SEVENTH, EIGHTH, NINTH, TENTH, ELEVENTH, TWELFTH, THIRTEENTH, FOURTEENTH]
 ALL = {name: plant for part in PARTS for name, plant in part.items()}

@@ -13,6 +13,7 @@ mod commands;
 mod course;
 mod flow;
 mod options;
+mod outputs;
 mod reader;
 mod sources;
 mod tree;

@@ -91,7 +91,7 @@ fn commands(script: &[u8]) -> Vec<Command> {
             .skip_while(|word| is_assignment(&word.text))
             .map(|word| word.text.clone())
             .collect(),
-        output: command.output.clone(),
+        output: command.output.as_ref().map(|word| word.text.clone()),
     });
     simple
         .filter(|command| *command != Command::default())

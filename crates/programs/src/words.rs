@@ -44,7 +44,7 @@ pub(crate) fn texts<'a>(args: impl IntoIterator<Item = &'a &'a [u8]>) -> Vec<Str
 }
 
 /// Whether a file's name has the extension of a compiler's source files.
-pub(crate) fn is_source(name: &[u8]) -> bool {
+pub fn is_source(name: &[u8]) -> bool {
     SOURCES.iter().any(|end| name.ends_with(end.as_bytes()))
 }
 

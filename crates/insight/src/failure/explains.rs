@@ -93,6 +93,9 @@ impl Finder<'_> {
             }
         }
         if let Some(stop) = self.sure.stop(ix) {
+            if self.passes_on_a_kill(ix, above) {
+                return Some(Explains::Maybe);
+            }
             return self.stopped(*stop, ix, above);
         }
         if self.was_killed_for_another(ix, above) || self.was_stopped_for_another(ix, above) {
@@ -227,6 +230,16 @@ impl Finder<'_> {
             return None;
         }
         course.decides(ix)
+    }
+
+    /// Whether a script killed a child with SIGKILL and then ended with the child's status, as a script does that watches over a
+    /// limit of its own. A script that ends a service stops it in an orderly way.
+    fn passes_on_a_kill(&self, ix: ProcessIx, shell: ProcessIx) -> bool {
+        let (child, above) = (self.analysis.process(ix), self.analysis.process(shell));
+        let is_killed = exit::killed_by(child.status) == Some(KILL);
+        let is_passed_on = is_killed && code(child) == code(above) && child.parent == Some(shell);
+        let course = || self.course(shell);
+        is_passed_on && course().is_some_and(|course| course.decides(ix) == Some(Decided::Yes))
     }
 
     /// Whether a process is run by `$(shell …)` of a make, which uses the output of the process and ignores its exit

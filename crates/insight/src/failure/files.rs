@@ -148,10 +148,15 @@ fn by_program<'a>(args: &[&'a [u8]], program: &str) -> Vec<&'a [u8]> {
         _ => {
             let script = after(is_script).filter(|script| script.len() <= SCRIPT);
             let redirected = script.into_iter().flat_map(redirected);
-            // A program that is no compiler and names a header makes it.
+            // A program that is no compiler and names a header as its last file makes it, if it names no other sources:
+            // checks of style do.
             let writes = role_of(program) != Some(Role::Compiler) && uses(program).is_empty();
-            let headers = operands(args).filter(|name| writes && is_header(name));
-            redirected.chain(headers).collect()
+            let mut names = operands(args).filter(|_| writes);
+            let last = names.by_ref().last().filter(|name| is_header(name));
+            let mut others =
+                operands(args).filter(|name| is_header(name) || words::is_source(name));
+            let is_alone = others.next() == last && others.next().is_none();
+            redirected.chain(last.filter(|_| is_alone)).collect()
         }
     }
 }
@@ -358,6 +363,9 @@ mod tests {
             ("grep -q x a.txt", "sort a.txt"),
             ("sh -c exit~1", "sort a.txt"),
             ("cp a", "cat b"),
+            ("awk script src/a.cpp src/a.hpp", "g++ -Isrc src/a.hpp"),
+            ("lint src/a.h src/b.h", "cpp src/b.h"),
+            ("lint src/a.h --strict fast", "cpp src/a.h"),
             ("", ""),
         ] {
             assert!(!links(writer, reader), "{writer} | {reader}");

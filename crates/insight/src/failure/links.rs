@@ -61,7 +61,7 @@ impl Finder<'_> {
         let writers = failed.iter().rev().filter(counts).take(WRITERS);
         let writers = writers.flat_map(|ix| {
             let outputs = self.outputs(*ix).into_iter();
-            let outputs = outputs.chain(self.redirected_output(*ix));
+            let outputs = outputs.chain(self.redirected_outputs(*ix));
             outputs.map(|output| (*ix, output))
         });
         let writers: Vec<(ProcessIx, Output)> = writers.collect();
@@ -94,11 +94,17 @@ impl Finder<'_> {
         outputs(&process.argv, &label::program(process))
     }
 
-    /// The file to which the script of its shell redirects the output of a process.
-    fn redirected_output(&self, ix: ProcessIx) -> Option<Output> {
+    /// The files that the script of its shell makes of the output of a process.
+    fn redirected_outputs(&self, ix: ProcessIx) -> Vec<Output> {
         let child = self.analysis.process(ix);
-        let shell = self.analysis.process(child.parent?);
-        by_redirection(&self.texts.output(shell, child)?)
+        let Some(parent) = child.parent else {
+            return Vec::new();
+        };
+        let names = self.texts.outputs(self.analysis.process(parent), child);
+        names
+            .iter()
+            .filter_map(|name| by_redirection(name))
+            .collect()
     }
 
     /// Whether a process ended before the program of another process began.

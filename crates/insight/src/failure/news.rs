@@ -19,6 +19,7 @@ use super::passes::{
 };
 use super::passes::{is_optional, is_step};
 use super::passes::{Passes, AT_ONCE, DEEP, NEAR};
+use super::reactions::runs_tests;
 use super::runners::is_script;
 use super::servers::addresses;
 use crate::timeout::timed_out;
@@ -113,7 +114,9 @@ impl Finder<'_> {
     /// $(cat status)`.
     fn by_status(&self, last: ProcessIx, others: &[ProcessIx]) -> Option<ProcessIx> {
         let process = self.analysis.process(last);
-        if passes(process) != Passes::Status && !is_script(process) && !is_reader(process) {
+        // A program that runs tests fails by a test.
+        let has_own_status = runs_tests(process) || !is_script(process) && !is_reader(process);
+        if passes(process) != Passes::Status && has_own_status {
             return None;
         }
         let status = code(process).filter(|code| *code != 0 && !OF_SHELLS.contains(code))?;

@@ -115,7 +115,7 @@ pub(super) fn is_test_program(process: &Process) -> bool {
 }
 
 /// Whether a process runs tests: it is a test runner, or a script that is named like a test.
-fn runs_tests(process: &Process) -> bool {
+pub(super) fn runs_tests(process: &Process) -> bool {
     let name = label::program(process);
     let is_named = || {
         let mut words = TESTS.iter();

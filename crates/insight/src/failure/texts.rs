@@ -4,7 +4,7 @@ use std::cell::RefCell;
 use std::collections::{BTreeMap, HashMap};
 use std::rc::Rc;
 
-use tr_analyze::model::{Analysis, Process, ProcessIx};
+use tr_analyze::model::{Analysis, ExecSpan, Process, ProcessIx};
 use tr_format::scripts::path_of;
 use tr_programs::command_line;
 use tr_programs::outline::{CommandIx, Course, Ending, Outline, Part};
@@ -106,16 +106,19 @@ impl<'a> Texts<'a> {
         Some(Script { name, outline })
     }
 
-    /// The file to which the script of a shell redirects the output of a process that it started, also through a pipe.
-    pub(super) fn output(&self, shell: &Process, child: &Process) -> Option<Vec<u8>> {
-        let Script { outline, .. } = self.of(shell)?;
-        let argv = &child.execs.first()?.argv;
+    /// The files that the script of a shell makes of the output of a process that it started.
+    pub(super) fn outputs(&self, shell: &Process, child: &Process) -> Vec<Vec<u8>> {
+        let script = self.of(shell).zip(child.execs.first());
+        let Some((Script { outline, .. }, ExecSpan { argv, .. })) = script else {
+            return Vec::new();
+        };
         let args: Vec<&[u8]> = argv.args().collect();
         let mut steps = self.steps.borrow_mut();
-        *steps = steps.checked_sub(outline.commands.len())?;
-        outline
-            .output_of(&args, argv.truncated())
-            .map(<[u8]>::to_vec)
+        let Some(rest) = steps.checked_sub(outline.commands.len()) else {
+            return Vec::new();
+        };
+        *steps = rest;
+        outline.outputs_of(&args, argv.truncated())
     }
 
     /// Reads a script with the files that it executes itself, if there are steps left for it.

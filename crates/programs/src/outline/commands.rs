@@ -1,9 +1,11 @@
 //! The commands of a script in the order of its text.
 
-use super::arguments::are;
-use super::tree::{Command, CommandIx, Outline, Tree};
+use super::tree::{Command, CommandIx, Link, Outline, Tree};
 use super::words::Word;
 use crate::words;
+
+/// The programs whose last argument is the file that they make of another one, separated by spaces.
+const MOVE: &str = "cp install ln mv";
 
 /// The signals by which others end a shell, by their names and numbers, separated by spaces.
 const SIGNALS: &str = "1 15 2 HUP INT TERM";
@@ -18,24 +20,6 @@ impl Outline {
         commands.filter_map(|ix| self.commands.get(ix)).collect()
     }
 
-    /// The file that gets the output of a program with these arguments, also through a pipe. `is_cut` is whether arguments
-    /// are missing at the end. `None` if the script has no command or several commands that can be the program, or if the
-    /// name of the file is not written out.
-    pub fn output_of(&self, args: &[&[u8]], is_cut: bool) -> Option<&[u8]> {
-        let mut found = Vec::new();
-        self.visit(&self.body, None, &mut |ix, output| {
-            let words = self.commands.get(ix).map(|command| &command.words);
-            if words.is_some_and(|words| !words.is_empty() && are(words, args, is_cut)) {
-                found.push(output);
-            }
-        });
-        let [Some(output)] = found.as_slice() else {
-            return None;
-        };
-        let is_written_out = !output.contains(&b'$') && !output.contains(&b'`');
-        Some(*output).filter(|_| is_written_out)
-    }
-
     /// Whether the script sets a trap for a signal that others send, so that the shell can end at any command.
     pub fn handles_signals(&self) -> bool {
         let is_signal = |word: &Word| {
@@ -48,28 +32,60 @@ impl Outline {
         })
     }
 
-    /// Appends the places of the simple commands in a tree.
-    pub(super) fn collect(&self, tree: &Tree, places: &mut Vec<CommandIx>) {
-        self.visit(tree, None, &mut |ix, _| places.push(ix));
+    /// Whether a command with this name may execute a program in the shell's own process: a function that uses `exec`, or a command
+    /// whose text is not known. For other commands of a function, a shell starts a process, also for the last one.
+    pub(super) fn may_exec(&self, name: &[u8]) -> bool {
+        let mut names: Vec<&[u8]> = vec![name];
+        let mut next = 0;
+        while let Some(name) = names.get(next).copied() {
+            if matches!(name, b"eval" | b"." | b"source") || next > 0 && name == b"exec" {
+                return true;
+            }
+            let mut places = Vec::new();
+            let named = self
+                .functions
+                .iter()
+                .filter(|function| function.name == name);
+            named.for_each(|function| self.collect(&function.body, &mut places));
+            for ix in places {
+                let words = self
+                    .commands
+                    .get(ix)
+                    .map_or(&[][..], |command| &command.words);
+                match words.first().map(Word::literal) {
+                    Some(Some(inner)) if !names.contains(&inner) => names.push(inner),
+                    // An expansion may be the name of a function.
+                    Some(None) => return true,
+                    _ => {}
+                }
+            }
+            next += 1;
+        }
+        false
     }
 
-    /// Calls `each` for the simple commands in a tree, with the file that gets their output. `output` is that of the
-    /// commands around the tree.
-    fn visit<'a>(
+    /// Appends the places of the simple commands in a tree.
+    pub(super) fn collect(&self, tree: &Tree, places: &mut Vec<CommandIx>) {
+        self.visit(tree, Destination::default(), &mut |ix, _| places.push(ix));
+    }
+
+    /// Calls `each` for the simple commands in a tree, with the files that get their output. `around` is that of the commands
+    /// around the tree.
+    pub(super) fn visit<'a>(
         &'a self,
         tree: &Tree,
-        output: Option<&'a [u8]>,
-        each: &mut impl FnMut(CommandIx, Option<&'a [u8]>),
+        around: Destination<'a>,
+        each: &mut impl FnMut(CommandIx, Destination<'a>),
     ) {
         match tree {
             Tree::Simple(ix) => {
-                let output = self.output(*ix).or(output);
-                each(*ix, output);
+                let own = around.within(self.output(*ix));
+                each(*ix, own);
                 if let Some(body) = self.sourced(*ix) {
-                    self.visit(body, output, each);
+                    self.visit(body, own, each);
                 }
             }
-            Tree::List(all) => all.iter().for_each(|tree| self.visit(tree, output, each)),
+            Tree::List(all) => all.iter().for_each(|tree| self.visit(tree, around, each)),
             Tree::Pipe { members, .. } => {
                 let last = members.last().and_then(|last| match &**last {
                     Tree::Simple(ix) => self.output(*ix),
@@ -77,45 +93,80 @@ impl Outline {
                     _ => None,
                 });
                 for tree in members {
-                    self.visit(tree, last.or(output), each);
+                    self.visit(tree, around.within(last), each);
                 }
             }
-            Tree::Chain(all) => all
-                .iter()
-                .for_each(|(_, tree)| self.visit(tree, output, each)),
-            Tree::Background(body) | Tree::Subshell(body) => self.visit(body, output, each),
+            Tree::Chain(all) => {
+                for (at, (_, tree)) in all.iter().enumerate() {
+                    let after = all.get(at + 1..).unwrap_or_default().iter();
+                    let after = after.take_while(|(link, _)| *link == Link::And);
+                    let moved = after.filter_map(|(_, tree)| self.moved_to(tree)).last();
+                    let moved = moved.or(around.moved);
+                    self.visit(tree, Destination { moved, ..around }, each);
+                }
+            }
+            Tree::Background(body) | Tree::Subshell(body) => self.visit(body, around, each),
             Tree::If { arms, otherwise } => {
                 for arm in arms {
-                    self.visit(&arm.condition, output, each);
-                    self.visit(&arm.body, output, each);
+                    self.visit(&arm.condition, around, each);
+                    self.visit(&arm.body, around, each);
                 }
                 if let Some(otherwise) = otherwise {
-                    self.visit(otherwise, output, each);
+                    self.visit(otherwise, around, each);
                 }
             }
             Tree::Loop { arm, .. } => {
-                self.visit(&arm.condition, output, each);
-                self.visit(&arm.body, output, each);
+                self.visit(&arm.condition, around, each);
+                self.visit(&arm.body, around, each);
             }
-            Tree::For { body, .. } => self.visit(body, output, each),
+            Tree::For { body, .. } => self.visit(body, around, each),
             Tree::Case { arms, .. } => {
                 arms.iter()
-                    .for_each(|arm| self.visit(&arm.body, output, each));
+                    .for_each(|arm| self.visit(&arm.body, around, each));
             }
             Tree::Redirected { words, body } => {
-                self.visit(body, self.output(*words).or(output), each);
-                each(*words, output);
+                self.visit(body, around.within(self.output(*words)), each);
+                each(*words, around);
             }
             Tree::Function(ix) => {
                 if let Some(function) = self.functions.get(*ix) {
-                    self.visit(&function.body, None, each);
+                    self.visit(&function.body, Destination::default(), each);
                 }
             }
         }
     }
 
     /// The file to which a command's own redirection sends its output.
-    fn output(&self, ix: CommandIx) -> Option<&[u8]> {
-        self.commands.get(ix)?.output.as_deref()
+    fn output(&self, ix: CommandIx) -> Option<&Word> {
+        self.commands.get(ix)?.output.as_ref()
+    }
+
+    /// The file that a tree makes, if the tree is a command that moves or copies files.
+    fn moved_to(&self, tree: &Tree) -> Option<&Word> {
+        let Tree::Simple(ix) = tree else {
+            return None;
+        };
+        let words = &self.commands.get(*ix)?.words;
+        let program = words.first().and_then(Word::literal)?;
+        words::has(MOVE, program).then(|| words.last()).flatten()
+    }
+}
+
+/// The files that get the output of a command.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Destination<'a> {
+    /// The file to which the output is redirected, also through a pipe.
+    pub(super) output: Option<&'a Word>,
+    /// The file that is made of it by a command that runs only after the success of this one: `gen > x.new && mv x.new x`
+    pub(super) moved: Option<&'a Word>,
+}
+
+impl<'a> Destination<'a> {
+    /// The destination of a command inside, whose own output may be redirected.
+    fn within(self, output: Option<&'a Word>) -> Destination<'a> {
+        Destination {
+            output: output.or(self.output),
+            ..self
+        }
     }
 }

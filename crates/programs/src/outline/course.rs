@@ -166,11 +166,13 @@ impl Part {
             deciding: BTreeSet::new(),
             queue: Vec::new(),
             budget: BACK,
+            selects: false,
         };
         for end in &walk.ends {
             causes.of_end(*end);
         }
         let is_known = causes.budget > 0;
+        let selects = causes.selects;
         let (found, feasible, mut deciding) = (causes.found, causes.feasible, causes.deciding);
         if found.is_empty() && is_known {
             return None;
@@ -188,7 +190,7 @@ impl Part {
             parts: vec![None; children.len()],
         };
         walk.places(&live, first, self, &mut course);
-        course.ending = course.of_one_command(children);
+        course.ending = course.of_one_command(children, selects);
         if let Ending::Statement(statement) = course.ending {
             deciding.insert(statement);
             let linked = walk.linked(&live, &deciding);
@@ -199,9 +201,9 @@ impl Part {
 }
 
 impl Course {
-    /// The ending, with regard to the commands of its children: several runs of one command each count, and of equal tries
-    /// the last one.
-    fn of_one_command(&self, children: &[Child<'_>]) -> Ending {
+    /// The ending, with regard to the commands of its children: several runs of one command each count, unless the script
+    /// selects some of them, and of equal tries the last one counts.
+    fn of_one_command(&self, children: &[Child<'_>], selects: bool) -> Ending {
         let Ending::OneOf(places) = &self.ending else {
             return self.ending.clone();
         };
@@ -218,7 +220,7 @@ impl Course {
                 }
                 // The script may treat another status in another way.
                 let status = |place: &usize| children.get(*place).and_then(|child| child.status);
-                if others.all(|place| status(place) == status(first)) {
+                if !selects && others.all(|place| status(place) == status(first)) {
                     Ending::Each(places.clone())
                 } else {
                     self.ending.clone()

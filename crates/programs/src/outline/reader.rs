@@ -712,7 +712,12 @@ fn assigned(word: &Word) -> Option<Name> {
         .find(|form| sign.starts_with(form))?
         .len();
     let is_name = name.first().is_some_and(|byte| !byte.is_ascii_digit());
-    let is_unquoted = word.head > end + if after > 0 { 0 } else { sign_length - 1 };
+    // The bracket begins a pattern, so that the head may end before it.
+    let is_unquoted = if after > 0 {
+        word.head >= end
+    } else {
+        word.head >= end + sign_length
+    };
     (is_name && is_unquoted).then(|| Name(name.to_vec(), end + after + sign_length))
 }
 

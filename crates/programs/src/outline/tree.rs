@@ -55,7 +55,7 @@ pub struct Command {
     pub assignments: Vec<Assignment>,
     pub words: Vec<Word>,
     /// The file that the command's output goes to.
-    pub output: Option<Vec<u8>>,
+    pub output: Option<Word>,
     /// Whether the shell opens a file for the command, which can fail.
     pub opens: bool,
     /// Whether an expansion of the command ends the shell if a variable is not set (`${x:?}`).

@@ -97,6 +97,8 @@ pub(super) struct Causes<'a> {
     /// The states that remain to be searched from.
     pub(super) queue: Vec<(StateIx, Search)>,
     pub(super) budget: usize,
+    /// Whether the script also asked something else about a failure before it counted it: the script may have tolerated some.
+    pub(super) selects: bool,
 }
 
 impl Causes<'_> {
@@ -183,6 +185,7 @@ impl Causes<'_> {
             Otherwise::Unclear => Cause::Unclear,
             Otherwise::Statement(command) | Otherwise::Test(command) => Cause::Statement(command),
             Otherwise::Condition { test, at, after } => {
+                self.selects = true;
                 let otherwise = Otherwise::Test(test);
                 return self.then(at, Search::Guard { after, otherwise });
             }
@@ -490,10 +493,13 @@ impl Causes<'_> {
             });
         }
         match guard.filter(|_| is_comparison(test)) {
-            Some(after) => Some(Search::Guard {
-                after,
-                otherwise: named,
-            }),
+            Some(after) => {
+                self.selects = true;
+                Some(Search::Guard {
+                    after,
+                    otherwise: named,
+                })
+            }
             None => {
                 self.otherwise(named);
                 None

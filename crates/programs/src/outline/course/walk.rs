@@ -240,12 +240,7 @@ impl Walk<'_> {
         };
         match first.literal() {
             Some(b"exec" | b"command") => are(rest, args, is_cut),
-            Some(name) => {
-                let mut functions = self.outline.functions.iter();
-                functions.any(|function| function.name == name)
-                    || matches!(name, b"eval" | b"." | b"source")
-                    || are(words, args, is_cut)
-            }
+            Some(name) => self.outline.may_exec(name) || are(words, args, is_cut),
             None => true,
         }
     }
@@ -398,7 +393,7 @@ fn files_of(command: &Command) -> impl Iterator<Item = &[u8]> {
         .iter()
         .skip(1)
         .map(|word| word.text.as_slice());
-    let words = words.chain(command.output.as_deref());
+    let words = words.chain(command.output.iter().map(|word| word.text.as_slice()));
     words.filter(|word| {
         let is_number = word.iter().all(u8::is_ascii_digit);
         word.len() > 1 && !is_number && !word.starts_with(b"-") && *word != b"]]" && *word != b"$?"

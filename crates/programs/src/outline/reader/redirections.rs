@@ -61,7 +61,7 @@ impl Reader<'_> {
         self.give(ix, |command| {
             command.opens |= is_file && !is_null;
             if is_file && is_output && !is_of_errors && command.output.is_none() {
-                command.output = Some(file.text);
+                command.output = Some(file);
             }
         });
         true

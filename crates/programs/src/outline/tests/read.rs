@@ -145,8 +145,8 @@ fn the_output_of_a_program_goes_to_the_file_that_the_script_names() {
     let output = |script: &str, line: &str| {
         let outline = Outline::read(script.as_bytes());
         let args: Vec<&[u8]> = line.split(' ').map(str::as_bytes).collect();
-        let output = outline.output_of(&args, false);
-        output.map(|output| String::from_utf8_lossy(output).into_owned())
+        let output = outline.outputs_of(&args, false).into_iter().next();
+        output.map(|output| String::from_utf8_lossy(&output).into_owned())
     };
     for (script, line, want) in [
         (
@@ -160,9 +160,26 @@ fn the_output_of_a_program_goes_to_the_file_that_the_script_names() {
         ("gen > \"$out\"", "gen", None),
         ("gen > one; gen > two", "gen", None),
         ("a | b", "a", None),
+        ("gen a > x.new && mv x.new x", "gen a", Some("x.new")),
+        ("gen > \"$out/x.txt\"", "gen", Some("x.txt")),
+        (
+            "for n in a b; do m4 in/$n.m4 > \"out/${n}.new\" && mv a b; done",
+            "m4 in/b.c.m4",
+            Some("out/b.c.new"),
+        ),
+        ("gen $n > out/$m", "gen a", None),
     ] {
         assert_eq!(output(script, line).as_deref(), want, "{script}");
     }
+}
+
+#[test]
+fn a_file_that_is_moved_only_after_a_success_is_an_output_too() {
+    let script =
+        "[ -f in/$n.m4 ] && m4 in/$n.m4 > \"out/$n.new\" && mv \"out/$n.new\" \"out/$n\" || true\n";
+    let outline = Outline::read(script.as_bytes());
+    let outputs = outline.outputs_of(&[b"m4", b"in/cron.tab.m4"], false);
+    assert_eq!(outputs, [&b"out/cron.tab.new"[..], b"out/cron.tab"]);
 }
 
 #[test]
