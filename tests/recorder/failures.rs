@@ -73,7 +73,7 @@ fn to_fail() -> Result<(), Failed> {
 
 /// Commands that fail, beside processes that fail without being the reason: the files, the command, and the name and the
 /// end of what comes first.
-const NOISE: [Noise; 29] = [
+const NOISE: [Noise; 31] = [
     // A make goes on with another job after a failure that it ignores, and then stops by itself.
     Noise {
         files: &[(
@@ -509,6 +509,41 @@ const NOISE: [Noise; 29] = [
         )],
         command: &["python3", "ask.py"],
         first: ("ask.py", "exit 1"),
+        failures: 1,
+    },
+    // A function of a file that the script sources tolerates a failure, and another one does not.
+    Noise {
+        files: &[
+            (
+                "job.sh",
+                "set -e\n. \"$(dirname \"$0\")/lib.sh\"\nadvisory sh lint.sh\nstage sh build.sh\nsleep 0.1\ntrue\n",
+            ),
+            (
+                "lib.sh",
+                "LEVEL=info\nadvisory() {\n    \"$@\" || echo \"$LEVEL: advisory\"\n}\n\
+                 stage() {\n    \"$@\" || status=$?\n    sleep 0.1\n    return ${status:-0}\n}\n",
+            ),
+            ("lint.sh", "exit 1\n"),
+            ("build.sh", "exit 1\n"),
+        ],
+        command: &["bash", "./job.sh"],
+        first: ("build.sh", "exit 1"),
+        failures: 1,
+    },
+    // A step that was tolerated should have made the file that a later one needs.
+    Noise {
+        files: &[
+            (
+                "render.sh",
+                "out=$1\nfor name in a b; do\n    sh make-$name.sh > \"$out/$name.new\" && mv \"$out/$name.new\" \"$out/$name.txt\"\n\
+                 done\nsleep 0.1\ntrue\n",
+            ),
+            ("make-a.sh", "exit 3\n"),
+            ("make-b.sh", "echo b\n"),
+            ("all.sh", "mkdir out; sh render.sh out; sleep 0.1; cd out; set -e; cat b.txt; cat a.txt\n"),
+        ],
+        command: &["bash", "./all.sh"],
+        first: ("make-a.sh", "exit 3"),
         failures: 1,
     },
 ];

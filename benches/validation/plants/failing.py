@@ -6,6 +6,7 @@ nothing that it ran. `also`: what may be named beside it, because it failed as w
 
 from failing_eighth import EIGHTH
 from failing_eleventh import ELEVENTH
+from failing_fifteenth import FIFTEENTH
 from failing_fifth import FIFTH
 from failing_fourteenth import FOURTEENTH
 from failing_ninth import NINTH
@@ -973,5 +974,5 @@ FOURTH = {
         "",
     ),
 }
-PARTS = [FIRST, SECOND, THIRD, FOURTH, FIFTH, SIXTH, SEVENTH, EIGHTH, NINTH, TENTH, ELEVENTH, TWELFTH, THIRTEENTH, FOURTEENTH]
+PARTS = [FIRST, SECOND, THIRD, FOURTH, FIFTH, SIXTH, SEVENTH, EIGHTH, NINTH, TENTH, ELEVENTH, TWELFTH, THIRTEENTH, FOURTEENTH, FIFTEENTH]
 ALL = {name: plant for part in PARTS for name, plant in part.items()}

@@ -337,7 +337,7 @@ cargo fmt-of-the-team --check 2> /dev/null || echo "the formatter is not install
 cargo test 2>&1 | tee test.log
 """,
         },
-        r"^\S*\bhalves-[0-9a-f]+(\s|$)",
+        r"\bhalves\b(?!.*fmt)",
         r"^\S*cargo\b",
         needs="cargo",
     ),

@@ -6,12 +6,12 @@ use crate::error::within;
 use crate::limits;
 use crate::Fault;
 
-/// A shell script that a recorded process ran from a file.
+/// A shell script that a recorded process ran from a file, or a file that such a script executes in its own shell.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RecordedScript {
     /// The absolute path of the file, as [`path_of`] makes it.
     pub path: Vec<u8>,
-    /// The whole text of the script; `None` if the file had different texts at different times of the recording.
+    /// The whole text, of a file that only other scripts execute with `***` in place of the values of variables; `None` if the file had different texts at different times of the recording.
     pub text: Option<Vec<u8>>,
 }
 

@@ -11,7 +11,6 @@ use super::passes::{
     is_report, is_step, is_tidying, passes, soon, undoes, Passes,
 };
 use super::passes::{DEEP, NEAR};
-use crate::exit;
 
 /// The exit status of a script that counts failures in a variable and ends with it.
 const COUNTED: u32 = 1;
@@ -133,10 +132,11 @@ impl Finder<'_> {
     /// delays any program.
     pub(super) fn soon_ended(&self, child: &Process, parent: ProcessIx) -> bool {
         let above = self.analysis.process(parent);
-        let (all, most) = (until_the_end(child, above), soon(above));
+        // An exiting process can wait for a CPU before it leaves its last one.
+        let exit = self.exit(above).max(child.end);
+        let (all, most) = (exit.since(child.end), soon(above));
         let queued = || self.queued_since(child.end, parent);
-        let has_exited = exit::killed_by(child.status).is_none();
-        all <= most || has_exited && all.saturating_sub(queued()) <= most
+        all <= most || all.saturating_sub(queued()) <= most
     }
 
     /// The longest time in nanoseconds that a thread of a process has waited for a CPU since a time.
