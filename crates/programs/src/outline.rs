@@ -19,6 +19,7 @@ mod sources;
 mod tree;
 mod words;
 
+pub use builtins::{may_decide, starts_nothing};
 pub use course::{Child, CommandText, Course, Ending, Part};
 pub use options::{Options, Setting};
 pub use sources::sourced_files;

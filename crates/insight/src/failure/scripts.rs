@@ -1,32 +1,24 @@
 //! Scripts on the command lines of shells, as far as their words show what decides a shell's status.
 
 use tr_analyze::model::Process;
-use tr_programs::outline::{Command, Link, Outline, Tree, Word, LONGEST};
+use tr_programs::outline::{self, Command, Link, Options, Outline, Setting, Tree, Word, LONGEST};
 use tr_programs::{command_line, words};
-
-/// The words that begin a command which starts no program and can fail, or which contains other commands, separated by
-/// spaces. A shell ends with the status of such a command, whatever the statuses of its children are.
-const DECIDE: &str = "! . [ [[ alias bg break builtin case cd command continue coproc declare do done elif else esac eval \
-                      exec exit export false fc fg fi for function getopts hash if jobs kill let local mapfile popd pushd read \
-                      readarray readonly return select set shift shopt source test then time trap type typeset ulimit \
-                      unalias unset until wait while { }";
 
 /// Whether the script on a shell's command line consists only of programs, such as `sh -c 'node gen.js && node
 /// pack.js'`. The shell then ends with the status of one of them.
 pub(super) fn runs_programs_alone(shell: &Process) -> bool {
     // With -u each expansion can fail.
-    let expands = |script: &[u8]| has_letter(shell, b'u') && script.contains(&b'$');
+    let args: Vec<&[u8]> = shell.argv.args().collect();
+    let options = Options::of(&args);
+    let is_strict = options.is_some_and(|options| options.nounset != Setting::Off);
+    let expands = |script: &[u8]| is_strict && script.contains(&b'$');
     script_of(shell).is_some_and(|script| !expands(script) && starts_programs_alone(script))
 }
 
 /// The script on a shell's command line, if it is not too long.
 fn script_of(shell: &Process) -> Option<&[u8]> {
-    let args: Vec<&[u8]> = shell.argv.args().collect();
-    command_line::shell_text(&args).filter(|script| script.len() <= LONGEST)
+    command_line::script_text(&shell.argv).filter(|script| script.len() <= LONGEST)
 }
-
-/// The commands that start no program and can precede a program that does not exist, separated by spaces.
-const START_NOTHING: &str = ": [ cd echo export printf set test true umask unset";
 
 /// The program in the script on a shell's command line that comes after `others` other programs, if each command runs
 /// only after the success of the one before it.
@@ -38,20 +30,14 @@ fn program_at(script: &[u8], place: usize) -> Option<Vec<u8>> {
     let outline = Outline::read(script);
     let plain = Plain::of(&outline).filter(|plain| plain.stops_at_the_first)?;
     let firsts = plain.commands.iter().map(|command| command.words.first());
-    let is_nothing = |word: &&Word| words::has(START_NOTHING, &word.text);
+    let is_nothing = |word: &&Word| outline::starts_nothing(&word.text);
     let programs: Vec<&Word> = firsts.flatten().filter(|word| !is_nothing(word)).collect();
-    if programs.iter().any(|word| words::has(DECIDE, &word.text)) {
+    if programs.iter().any(|word| outline::may_decide(&word.text)) {
         return None;
     }
     let is_plain = |word: &&&Word| word.text.len() > 1 && !word.is_quoted;
     let program = programs.get(place).filter(is_plain)?;
     program.literal().map(<[u8]>::to_vec)
-}
-
-/// Whether a letter is among the short options of a shell, which stand before its script.
-fn has_letter(shell: &Process, letter: u8) -> bool {
-    let mut args = shell.argv.args().skip(1);
-    args.any(|arg| matches!(arg, [b'-', letters @ ..] if letters.contains(&letter)))
 }
 
 fn starts_programs_alone(script: &[u8]) -> bool {
@@ -65,7 +51,7 @@ fn starts_programs_alone(script: &[u8]) -> bool {
     is_known
         && commands.all(|command| {
             let first = command.words.first();
-            first.is_none_or(|first| !words::has(DECIDE, &first.text))
+            first.is_none_or(|first| !outline::may_decide(&first.text))
         })
 }
 

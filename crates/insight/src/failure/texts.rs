@@ -46,10 +46,26 @@ pub(super) struct Texts<'a> {
     files: HashMap<&'a [u8], &'a [u8]>,
     /// The courses of failed shells, and of their subshells, filled in when they are first needed.
     pub(super) courses: RefCell<BTreeMap<ProcessIx, Option<Rc<ShellCourse>>>>,
-    /// The outlines of scripts in files, by the path and the directory of the shell, filled in when they are first needed.
-    outlines: RefCell<HashMap<(Vec<u8>, Vec<u8>), Rc<Outline>>>,
+    /// The outlines of scripts, filled in when they are first needed.
+    outlines: RefCell<HashMap<Source, Rc<Outline>>>,
     /// The number of steps that are left of [`STEPS`].
     pub(super) steps: RefCell<usize>,
+}
+
+/// A script, and the directory in which its shell began: the outline depends on both, because the script may execute other files.
+#[derive(Debug, PartialEq, Eq, Hash)]
+struct Source {
+    origin: Origin,
+    directory: Vec<u8>,
+}
+
+/// The place of a script's text.
+#[derive(Debug, PartialEq, Eq, Hash)]
+enum Origin {
+    /// The text on the command line of a shell.
+    CommandLine(Vec<u8>),
+    /// The path of a file.
+    File(Vec<u8>),
 }
 
 /// The script of a shell.
@@ -87,22 +103,30 @@ impl<'a> Texts<'a> {
     /// The script that a shell runs, if its text is known.
     pub(super) fn of(&self, shell: &Process) -> Option<Script> {
         let directory = &shell.execs.last()?.directory;
-        if let Some(text) = command_line::script_text(&shell.argv) {
-            let outline = Rc::new(self.read(text, None, directory)?);
-            let name = None;
-            return Some(Script { name, outline });
-        }
-        let word = command_line::shell_script(&shell.argv)?;
-        let path = path_of(directory, word)?;
-        let name = Some(escape::raw(word));
-        let key = (path, directory.to_vec());
-        let known = self.outlines.borrow().get(&key).cloned();
+        let (name, origin) = match command_line::script_text(&shell.argv) {
+            Some(text) => (None, Origin::CommandLine(text.to_vec())),
+            None => {
+                let word = command_line::shell_script(&shell.argv)?;
+                (
+                    Some(escape::raw(word)),
+                    Origin::File(path_of(directory, word)?),
+                )
+            }
+        };
+        let source = Source {
+            origin,
+            directory: directory.to_vec(),
+        };
+        let known = self.outlines.borrow().get(&source).cloned();
         if let Some(outline) = known {
             return Some(Script { name, outline });
         }
-        let text = self.files.get(key.0.as_slice())?;
-        let outline = Rc::new(self.read(text, Some(&key.0), directory)?);
-        self.outlines.borrow_mut().insert(key, outline.clone());
+        let (text, path) = match &source.origin {
+            Origin::CommandLine(text) => (text.as_slice(), None),
+            Origin::File(path) => (*self.files.get(path.as_slice())?, Some(path.as_slice())),
+        };
+        let outline = Rc::new(self.read(text, path, directory)?);
+        self.outlines.borrow_mut().insert(source, outline.clone());
         Some(Script { name, outline })
     }
 

@@ -29,11 +29,27 @@ const FAIL: &str =
 /// The other builtins, separated by spaces.
 const OTHERS: &str = ". builtin command eval false source type wait";
 
+/// The builtins that run other commands, leave a part of the script or wait, separated by spaces.
+const CONTROL: &str = ". break builtin command continue eval exec exit return source trap wait";
+
+/// The builtins of `SUCCEED` that no argument makes fail, separated by spaces.
+const NEVER_FAIL: &str = ": disown echo printf pwd times true umask";
+
 /// The builtins that test a condition, separated by spaces.
 const TESTS: &str = "(( [ [[ let test";
 
 pub(super) fn is_builtin(name: &[u8]) -> bool {
     has(SUCCEED, name) || has(FAIL, name) || has(OTHERS, name)
+}
+
+/// Whether a builtin can decide about the exit status of its shell: it can fail, or it runs other commands.
+pub fn may_decide(name: &[u8]) -> bool {
+    is_builtin(name) && !has(NEVER_FAIL, name)
+}
+
+/// Whether a builtin does its work in the shell itself, and the script goes on after its success.
+pub fn starts_nothing(name: &[u8]) -> bool {
+    is_builtin(name) && !has(CONTROL, name)
 }
 
 /// How a builtin with these arguments can fail.

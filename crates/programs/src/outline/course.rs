@@ -1,12 +1,15 @@
 //! The ways through a script that fit the processes which its shell started, and what ended the shell on them.
 
 mod causes;
+mod search;
+mod variables;
 mod walk;
 
 use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::rc::Rc;
 
-use self::causes::{Cause, Causes};
+use self::causes::Causes;
+use self::search::Cause;
 use self::walk::Walk;
 
 use super::flow::{self, Graph};

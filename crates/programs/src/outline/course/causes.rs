@@ -3,87 +3,19 @@
 use std::collections::{BTreeSet, HashSet};
 
 use super::super::builtins::{self, Builtin};
-use super::super::flow::{sets, NodeIx, What};
+use super::super::flow::{NodeIx, What};
 use super::super::options::Setting;
 use super::super::tree::{Command, CommandIx};
-use super::super::words::{number, Expansion, Word};
+use super::super::words::{Expansion, Word};
+use super::search::{Cause, Otherwise, Search, Usage};
+use super::variables::value;
 use super::walk::{StateIx, Walk};
 
 /// The status of a process that SIGPIPE killed.
 const PIPE: u32 = 128 + 13;
 
 /// The variable with the exit statuses of the commands of the last pipe.
-const PIPE_STATUS: &[u8] = b"PIPESTATUS";
-
-/// A cause of the end of a script.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) enum Cause {
-    Child(usize),
-    Statement(CommandIx),
-    Unclear,
-}
-
-/// The search for what a way back from the end of a script depends on.
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub(super) enum Search {
-    /// The exit status with which the shell ended.
-    Status,
-    /// The exit status of a trap, which ended the shell.
-    TrapStatus,
-    /// The end before the traps, with whose status the shell ended.
-    BeforeTraps,
-    /// The end before the traps, whose status is not that of the shell. If it was no failure, this child of the trap is the
-    /// cause.
-    Earlier(Option<usize>),
-    /// The test of the condition under which a statement ran.
-    Guard { after: NodeIx, otherwise: Otherwise },
-    /// The result of that test.
-    Tested(Otherwise),
-    /// The setting of a variable.
-    Variable {
-        name: Vec<u8>,
-        usage: Usage,
-        otherwise: Otherwise,
-    },
-    /// The command right before a statement.
-    Before(Otherwise),
-    /// The background jobs that failed, for which the shell waited.
-    Jobs,
-    /// The background job that was started last.
-    LastJob,
-    /// The last failure in a loop, which began and ended with these nodes.
-    Try(NodeIx, NodeIx, Otherwise),
-}
-
-/// A fact about the value of a variable.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub(super) enum Usage {
-    /// The value is the exit status of the shell.
-    Status,
-    /// A test of it succeeded.
-    Success(CommandIx),
-    /// A test of it failed.
-    Failure(CommandIx),
-    Other,
-}
-
-/// The cause of the end if the search finds no child.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub(super) enum Otherwise {
-    /// Another way is enough.
-    Nothing,
-    Unclear,
-    Statement(CommandIx),
-    /// A test that decided about a statement.
-    Test(CommandIx),
-    /// A test of a variable decided about a statement, and the script shows no reason for the value. The search goes on
-    /// with the condition under which the test ran.
-    Condition {
-        test: CommandIx,
-        at: StateIx,
-        after: NodeIx,
-    },
-}
+pub(super) const PIPE_STATUS: &[u8] = b"PIPESTATUS";
 
 pub(super) struct Causes<'a> {
     pub(super) walk: &'a Walk<'a>,
@@ -140,7 +72,7 @@ impl Causes<'_> {
         }
     }
 
-    fn then(&mut self, from: StateIx, search: Search) {
+    pub(super) fn then(&mut self, from: StateIx, search: Search) {
         if self.seen.insert((from, search.clone())) {
             self.queue.push((from, search));
         }
@@ -179,7 +111,7 @@ impl Causes<'_> {
             .insert(child.map_or(Cause::Unclear, Cause::Child));
     }
 
-    fn otherwise(&mut self, otherwise: Otherwise) {
+    pub(super) fn otherwise(&mut self, otherwise: Otherwise) {
         let cause = match otherwise {
             Otherwise::Nothing => return,
             Otherwise::Unclear => Cause::Unclear,
@@ -318,7 +250,7 @@ impl Causes<'_> {
     }
 
     /// The children of a pipe that may be the cause of its failure.
-    fn blame(&mut self, at: StateIx, what: &What) {
+    pub(super) fn blame(&mut self, at: StateIx, what: &What) {
         for child in self.failed_children(at, what) {
             self.found.insert(Cause::Child(child));
         }
@@ -570,95 +502,6 @@ impl Causes<'_> {
         }
     }
 
-    /// Whether a variable can have this value, as far as its usage shows it.
-    fn is_fit(&self, usage: Usage, name: &[u8], value: &[u8]) -> bool {
-        let result = |ix: CommandIx| {
-            let command = self.walk.outline.commands.get(ix)?;
-            builtins::result(&command.words, name, value)
-        };
-        match usage {
-            Usage::Status => number(value).is_none_or(|number| number % 256 == self.status),
-            Usage::Success(test) => result(test) != Some(false),
-            Usage::Failure(test) => result(test) != Some(true),
-            Usage::Other => true,
-        }
-    }
-
-    /// Looks for the last setting of a variable.
-    fn variable(
-        &mut self,
-        from: StateIx,
-        name: Vec<u8>,
-        usage: Usage,
-        otherwise: Otherwise,
-    ) -> Option<Search> {
-        let walk = self.walk;
-        let state = walk.states.get(from)?;
-        let node = walk.graph.nodes.get(state.node)?;
-        let command = node.command.and_then(|ix| walk.outline.commands.get(ix));
-        let value = match (&node.what, command) {
-            (What::Wild, _) => {
-                self.found.insert(Cause::Unclear);
-                return None;
-            }
-            (What::Pipe { .. } | What::Start(_), _) if name == PIPE_STATUS => {
-                self.blame(from, &node.what);
-                return None;
-            }
-            (What::Assign, Some(command)) => value(command, &name),
-            _ => None,
-        };
-        let Some(value) = value else {
-            return Some(Search::Variable {
-                name,
-                usage,
-                otherwise,
-            });
-        };
-        if value.has_status() {
-            return Some(Search::Tested(otherwise));
-        }
-        if value.text == b"$!" {
-            return Some(Search::LastJob);
-        }
-        let is_source = |source: &&[u8]| {
-            let mut commands = walk.outline.commands.iter();
-            let mut is_set = || commands.any(|command| self::value(command, source).is_some());
-            *source != name && (*source == PIPE_STATUS || is_set())
-        };
-        if let Some(source) = value.variable().filter(is_source) {
-            return Some(Search::Variable {
-                name: source.to_vec(),
-                usage: Usage::Other,
-                otherwise,
-            });
-        }
-        let literal = value.literal();
-        if literal.is_some_and(|value| !self.is_fit(usage, &name, value)) {
-            return None;
-        }
-        if literal.is_none() {
-            self.deciding.extend(node.command);
-        }
-        let is_zero = matches!(literal, Some(b"0" | b""));
-        match node.guard.filter(|_| !is_zero) {
-            Some(after) => {
-                // Of several settings (`|| failed=1`), each counts.
-                let before = Search::Variable {
-                    name,
-                    usage: Usage::Other,
-                    otherwise: Otherwise::Nothing,
-                };
-                self.then(from, before);
-                Some(Search::Guard { after, otherwise })
-            }
-            None => {
-                self.otherwise(otherwise);
-                None
-            }
-        }
-    }
-
     /// Whether the shell had failed before its traps.
     fn status_before_traps(
         &mut self,
@@ -692,20 +535,6 @@ impl Causes<'_> {
         }
         None
     }
-}
-
-/// The value that a command gives to a variable.
-fn value(command: &Command, name: &[u8]) -> Option<Word> {
-    let mut assignments = command.assignments.iter().rev();
-    if let Some(set) = assignments.find(|set| set.name == name) {
-        return Some(set.value.clone());
-    }
-    let word = command.words.iter().find(|word| sets(word, name))?;
-    let text = word.text.get(name.len() + 1..)?.to_vec();
-    Some(Word {
-        text,
-        ..word.clone()
-    })
 }
 
 /// Whether a test compares numbers or texts, and asks nothing about files.
