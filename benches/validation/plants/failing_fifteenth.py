@@ -350,7 +350,7 @@ func TestVat(t *testing.T) {
 }
 """,
         },
-        r"\btax\.test\b",
+        r"\btest tax\b|\btax\.test\b",
         r"\bgo test\b",
         needs="go",
     ),

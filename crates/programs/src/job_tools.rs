@@ -113,7 +113,7 @@ impl JobTool {
     }
 
     /// Whether an argument is the value of the option before it.
-    fn takes(&self, option: &[u8], value: &[u8]) -> bool {
+    pub fn takes(&self, option: &[u8], value: &[u8]) -> bool {
         let is_digit = |byte: &u8| byte.is_ascii_digit() || *byte == b'.';
         let is_number = !value.is_empty() && value.iter().all(is_digit);
         let takes_number =

@@ -101,9 +101,27 @@ impl Finder<'_> {
     /// Whether a child undoes what its shell had set up, and the step before it had failed. The child's failure is then
     /// perhaps one of a trap.
     pub(super) fn is_tidying_after_a_failure(&self, child: &Process, shell: ProcessIx) -> bool {
-        let mut before = self.before_start(child, shell).rev().take(TIDYING);
+        undoes(child) && self.follows_a_failed_step(child, shell)
+    }
+
+    /// Whether a program cleaned up by this child after a step had failed, so that the child's failure is none of the program's
+    /// reasons.
+    pub(super) fn is_failed_tidying(&self, child: &Process, above: ProcessIx) -> bool {
+        tidies(child) && self.follows_a_failed_step(child, above)
+    }
+
+    /// Whether the step of a script or program before this child failed.
+    fn follows_a_failed_step(&self, child: &Process, above: ProcessIx) -> bool {
+        let mut before = self.before_start(child, above).rev().take(TIDYING);
         let step = before.find(|earlier| !tidies(earlier));
-        undoes(child) && step.is_some_and(|step| fails(step) && is_step(step))
+        step.is_some_and(|step| fails(step) && is_step(step))
+    }
+
+    /// Whether a process only cleaned up after a child, at least one program of which failed, and then soon ended.
+    pub(super) fn gave_up_before_tidying(&self, child: &Process, above: ProcessIx) -> bool {
+        self.after(child, above).take(TIDYING).any(fails)
+            && self.is_last_but(child, above, tidies)
+            && self.soon_ended(child, above)
     }
 
     fn is_last_but(

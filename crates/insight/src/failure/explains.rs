@@ -119,7 +119,14 @@ impl Finder<'_> {
             let is_needed = !(is_other_answer && before.any(fails));
             return (gave_up && is_needed).then_some(Explains::Maybe);
         }
-        let (last, gave_up) = (self.is_last(child, above), self.gave_up(child, above));
+        let last = self.is_last(child, above);
+        let mut gave_up = self.gave_up(child, above);
+        if passes(parent) == Passes::Last {
+            if self.is_failed_tidying(child, above) {
+                return None;
+            }
+            gave_up |= self.gave_up_before_tidying(child, above);
+        }
         let of_children = children(parent);
         let may_be_optional = of_children == Children::FailUnlessOptional;
         let of_make = family(parent) == Some(Family::Make);

@@ -201,6 +201,16 @@ pub(super) fn has_name_of(argv: &Argv, output: &Output) -> bool {
     names.any(|name| base(plain(name)) == base(&output.name))
 }
 
+/// Whether an argument of a command names one of the other files that a script with a last file reads. Both then read the same
+/// files, and none is a product.
+pub(super) fn reads_the_same(script: &Argv, other: &Argv) -> bool {
+    let args: Vec<&[u8]> = script.args().skip(2).collect();
+    let files: Vec<&[u8]> = operands(&args).collect();
+    let inputs = files.split_last().map_or(&[][..], |(_, inputs)| inputs);
+    let named = |input: &&[u8]| other.args().skip(1).any(|word| plain(word) == plain(input));
+    inputs.iter().any(named)
+}
+
 /// Whether two outputs are one file.
 pub(super) fn is_same(one: &Output, other: &Output) -> bool {
     one.name == other.name || ends_with(&one.name, &other.name) || ends_with(&other.name, &one.name)

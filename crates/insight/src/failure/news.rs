@@ -11,7 +11,7 @@ use tr_programs::tools::Role;
 use tr_programs::words;
 
 use super::explains::{is_nap, OF_SHELLS};
-use super::files::{has_name_of, last_file, needs};
+use super::files::{has_name_of, last_file, needs, reads_the_same};
 use super::finder::Finder;
 use super::passes::{
     builds, code, fails, has_use, is_often_ignored, is_probe, is_question, is_report, passes,
@@ -131,29 +131,45 @@ impl Finder<'_> {
         self.only_uppermost(others.iter().filter(is_same))
     }
 
-    /// The failed background job of a shell that ended before the shell's last poll, which failed, too.
+    /// The failed background job of a shell that ended before the last poll, which failed, too. The shell polls itself, or runs
+    /// the script that does.
     fn by_polls(&self, last: ProcessIx, others: &[ProcessIx]) -> Option<ProcessIx> {
         let process = self.analysis.process(last);
-        let is_shell = passes(process) == Passes::Status;
-        let shell = if is_shell { last } else { process.parent? };
+        let is_shell = |ix: &ProcessIx| passes(self.analysis.process(*ix)) == Passes::Status;
+        let poller = if is_shell(&last) {
+            last
+        } else {
+            process.parent?
+        };
+        let above = self.analysis.ancestors(poller).take(DEEP);
+        let mut shells = std::iter::once(poller).chain(above).take_while(is_shell);
+        shells.find_map(|shell| self.job_before_polls(shell, poller, last, others))
+    }
+
+    /// The failed background job of `shell` that ended before the last poll of `poller`.
+    fn job_before_polls(
+        &self,
+        shell: ProcessIx,
+        poller: ProcessIx,
+        last: ProcessIx,
+        others: &[ProcessIx],
+    ) -> Option<ProcessIx> {
+        let process = self.analysis.process(last);
         let script = self.analysis.process(shell);
-        if passes(script) != Passes::Status {
-            return None;
-        }
-        let services = others.iter().copied().rev().filter(|ix| {
-            let service = self.analysis.process(*ix);
-            // A `sleep` after the service can end right after it, too.
+        let jobs = others.iter().copied().rev().filter(|ix| {
+            let job = self.analysis.process(*ix);
+            // A `sleep` after the job can end right after it, too.
             let is_read = |reader| self.analysis.timeline.is_none() || self.reads(reader, *ix);
-            let is_piped = || self.reader(service, script).is_some_and(is_read);
+            let is_piped = || self.reader(job, script).is_some_and(is_read);
             let top = self.top_of_subshells(*ix);
             let is_of_shell = self.analysis.process(top).parent == Some(shell);
             is_of_shell && self.is_in_background(top) && !is_piped()
         });
-        let mut services = services.take(NEAR);
-        services.find(|ix| {
-            let service = self.analysis.process(*ix);
-            let is_client = || self.is_client(last, *ix, shell);
-            self.polls_fail_after(service, script, process) || is_client()
+        let mut jobs = jobs.take(NEAR);
+        jobs.find(|ix| {
+            let job = self.analysis.process(*ix);
+            let is_client = || shell == poller && self.is_client(last, *ix, shell);
+            self.polls_fail_after(job, self.analysis.process(poller), process) || is_client()
         })
     }
 
@@ -456,6 +472,7 @@ impl Finder<'_> {
             let names_last_file = || {
                 let file = last_file(&step.argv);
                 file.is_some_and(|file| has_name_of(&process.argv, &file))
+                    && !reads_the_same(&step.argv, &process.argv)
             };
             if is_before && names_last_file() {
                 return true;

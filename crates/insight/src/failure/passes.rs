@@ -247,11 +247,9 @@ pub(super) fn is_named_job(child: &Process, parallel: &Process) -> bool {
         .skip_while(|arg| !arg.ends_with(b"parallel"))
         .skip(1)
         .peekable();
+    let jobs = tool(parallel).and_then(|tool| tool.jobs);
     while let Some(option) = words.next_if(|word| word.starts_with(b"-")) {
-        // `-j 4`
-        if option.len() == 2 {
-            words.next();
-        }
+        words.next_if(|value| jobs.is_some_and(|jobs| jobs.takes(option, value)));
     }
     let words: Vec<&[u8]> = words.take_while(|word| !word.starts_with(b":::")).collect();
     let command = words.join(&b' ');

@@ -15,7 +15,6 @@ use self::walk::Walk;
 use super::flow::{self, Graph};
 use super::options::Options;
 use super::tree::{CommandIx, Outline, Tree};
-use super::words::Word;
 
 /// The largest number of children of a shell that are compared with its script. Of more, the last ones are.
 const CHILDREN: usize = 2_048;
@@ -89,10 +88,12 @@ impl Part {
         }
     }
 
-    /// The name of the program that a command starts, if it is written out.
+    /// The name of the program that a command starts, if it is written out, or its path after an expansion: `tools/x` of
+    /// `"$top/tools/x"`.
     pub fn program(&self, command: CommandIx) -> Option<&[u8]> {
         let command = self.outline.commands.get(command)?;
-        let name = command.words.first().and_then(Word::literal)?;
+        let word = command.words.first()?;
+        let name = word.literal().or_else(|| word.path_after_expansion())?;
         let mut functions = self.outline.functions.iter();
         functions
             .all(|function| function.name != name)

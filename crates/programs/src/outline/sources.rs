@@ -22,14 +22,10 @@ fn candidates(word: &Word, script: Option<&[u8]>, directory: &[u8]) -> Vec<Vec<u
     let (name, count) = match word.literal() {
         Some(name) if name.starts_with(b"/") => (name, 1),
         Some(name) => (name, 2),
-        None => {
-            let end = word.text.len().saturating_sub(word.tail);
-            let tail = word.text.get(end..).unwrap_or_default();
-            match tail.strip_prefix(b"/") {
-                Some(name) => (name, 3),
-                None => return Vec::new(),
-            }
-        }
+        None => match word.path_after_expansion() {
+            Some(name) => (name, 3),
+            None => return Vec::new(),
+        },
     };
     let mut paths: Vec<Vec<u8>> = Vec::new();
     for directory in directories.into_iter().take(count).flatten() {

@@ -41,6 +41,13 @@ impl Word {
         (self.expansion == Expansion::None).then_some(self.text.as_slice())
     }
 
+    /// The part of a path after the last expansion and its slash: `x.txt` of `"$dir/x.txt"`
+    pub fn path_after_expansion(&self) -> Option<&[u8]> {
+        let end = self.text.len().checked_sub(self.tail)?;
+        let path = self.text.get(end..)?.strip_prefix(b"/")?;
+        (self.expansion != Expansion::None && !path.is_empty()).then_some(path)
+    }
+
     /// The name of the variable that is the whole word: `$x`, `"${x}"`, `${x:-0}`, `${x[0]}`
     pub fn variable(&self) -> Option<&[u8]> {
         let name = self.text.strip_prefix(b"$")?;

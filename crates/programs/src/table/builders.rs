@@ -470,6 +470,10 @@ pub(super) const ROWS: &[Tool] = &[
         role: Some(Role::Jobs),
         jobs: Some(JobTool {
             options: "-j --jobs",
+            valued: "-a -D -d -E -I -j -L -l -M -N -n -P -S -s -U --arg-file --arg-sep --basefile --block --colsep --delay --delimiter --halt \
+                     --halt-on-error --header --jobs --joblog --load --max-args --max-chars --max-lines --max-procs --max-replace-args --memfree \
+                     --nice --results --retries --return --rpl --sshlogin --sshloginfile --tagstring --tempdir --termseq --timeout --tmpdir \
+                     --wd --workdir",
             starts: Some(Starts::Listed),
             unless_told: Untold::Cpus,
             ..JOBS

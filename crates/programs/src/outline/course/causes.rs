@@ -10,6 +10,7 @@ use super::super::words::{Expansion, Word};
 use super::search::{Cause, Otherwise, Search, Usage};
 use super::variables::value;
 use super::walk::{StateIx, Walk};
+use crate::table::utilities::{self, UtilityUse};
 
 /// The status of a process that SIGPIPE killed.
 const PIPE: u32 = 128 + 13;
@@ -116,6 +117,7 @@ impl Causes<'_> {
             Otherwise::Nothing => return,
             Otherwise::Unclear => Cause::Unclear,
             Otherwise::Statement(command) | Otherwise::Test(command) => Cause::Statement(command),
+            Otherwise::Question(child) => Cause::Child(child),
             Otherwise::Condition { test, at, after } => {
                 self.selects = true;
                 let otherwise = Otherwise::Test(test);
@@ -439,6 +441,19 @@ impl Causes<'_> {
         }
     }
 
+    /// Whether a child runs a program by which scripts ask questions.
+    fn is_question(&self, child: usize) -> bool {
+        let args = self
+            .walk
+            .children
+            .get(child)
+            .and_then(|child| child.args.as_ref());
+        let program = args.and_then(|args| args.first());
+        let name = program.and_then(|program| program.rsplit(|byte| *byte == b'/').next());
+        let name = name.and_then(|name| std::str::from_utf8(name).ok());
+        name.is_some_and(|name| utilities::uses(name).contains(&UtilityUse::Question))
+    }
+
     /// Looks for the command whose result was tested, at the step between two states.
     fn tested(&mut self, from: StateIx, to: StateIx, otherwise: Otherwise) -> Option<Search> {
         let walk = self.walk;
@@ -450,6 +465,12 @@ impl Causes<'_> {
         match &node.what {
             What::Join(_) | What::Assign | What::Not(_) | What::End | What::Left(_) => {
                 return Some(Search::Tested(otherwise));
+            }
+            // `if a; …; elif grep -q x known; …`: the question is about the failure that led to it.
+            What::Start(_) if failed && self.is_question(state.child) && guard.is_some() => {
+                self.selects = true;
+                let otherwise = Otherwise::Question(state.child);
+                return guard.map(|after| Search::Guard { after, otherwise });
             }
             What::Start(_) | What::Pipe { .. } if failed => self.blame(from, &node.what),
             What::Start(_) => {

@@ -65,6 +65,8 @@ pub(super) enum Otherwise {
     Statement(CommandIx),
     /// A test that decided about a statement.
     Test(CommandIx),
+    /// A program that answered a question about an earlier failure.
+    Question(usize),
     /// A test of a variable decided about a statement, and the script shows no reason for the value. The search goes on
     /// with the condition under which the test ran.
     Condition {

@@ -498,3 +498,18 @@ fn a_failure_that_another_test_may_have_tolerated_is_only_one_of_several() {
     let course = course("bash", script, &children, 1).unwrap();
     assert_eq!(course.ending, Ending::OneOf(vec![1, 2]));
 }
+
+#[test]
+fn a_question_about_a_failure_leads_to_that_failure() {
+    let script = "failed=\nfor spec in a b; do\n    out=$(run $spec)\n    case $? in\n        0) ;;\n        77) echo skip ;;\n        *)\n\
+                  \x20           if grep -qx $spec known; then\n                :\n            else\n                failed=\"$failed $spec\"\n            fi ;;\n    esac\ndone\n\
+                  [ -z \"$failed\" ]\n";
+    let children = [("run a", 0), ("run b", 1), ("grep -qx b known", 1)];
+    assert_eq!(ending("sh", script, &children, 1), "run b");
+    let script = "make\nif ! grep -q done log; then\n    exit 4\nfi\n";
+    let children = [("make", 1), ("grep -q done log", 1)];
+    assert_eq!(ending("sh", script, &children, 4), "grep -q done log");
+    let script = "if make; then\n    if grep -q warning log; then\n        exit 0\n    else\n        exit 4\n    fi\nfi\n";
+    let children = [("make", 0), ("grep -q warning log", 1)];
+    assert_eq!(ending("sh", script, &children, 4), "grep -q warning log");
+}
