@@ -598,6 +598,40 @@ fn others_are_kept() {
     }
 }
 
+/// A group of tasks has the same share of the CPUs beside another group, however many tasks it has.
+#[test]
+fn a_group_has_one_share() {
+    let driver = |jobs: u16| {
+        let mut driver: Vec<Op> = (0..jobs).map(|_| fork(1)).collect();
+        driver.extend([Op::WaitAll, Op::ExitGroup(0)]);
+        driver
+    };
+    for (jobs, others, grouped, want) in [
+        // One task has a CPU for itself; four have one CPU together.
+        (1, 1, true, 100),
+        (4, 1, true, 400),
+        (4, 3, true, 800),
+        (1, 2, false, 150),
+        (4, 2, false, 300),
+    ] {
+        let programs = [
+            ("make", driver(jobs)),
+            ("cc1", vec![run(100), Op::ExitGroup(0)]),
+        ];
+        let answer = Answer::of(world(&programs, &[]), 2);
+        let machine = Machine {
+            others: others * 1000,
+            grouped,
+            ..Machine::of(2)
+        };
+        let is = answer.schedule(&[]).run(machine, 0, Effect::Likely).wall;
+        assert!(
+            is.abs_diff(want * MS) < 5 * MS,
+            "{jobs} {others}: {is} {want}"
+        );
+    }
+}
+
 /// Large processes that share a CPU cost each other a part of their work: so does the recording's own
 /// sharing, which ends with more CPUs.
 /// A task that works beside a job for a moment waits for a CPU as long as the job does, if other tasks have the CPUs.

@@ -11,6 +11,9 @@ pub struct Machine {
     /// The number of tasks outside of the run that never sleep, in thousandths of a task. They get equal shares
     /// of the CPUs.
     pub others: u64,
+    /// Whether the tasks of the run have one share of the CPUs together, however many they are, like a session or a
+    /// cgroup beside others. `others` is then the share of all others, in thousandths of the run's share.
+    pub grouped: bool,
     /// Whether the jobs are planned anew. A tool that runs as many jobs as there are CPUs then runs `cpus` jobs
     /// at once; any other tool runs as many as in the recording.
     pub planned: bool,
@@ -36,6 +39,7 @@ impl Machine {
             cpus: cpus.max(1),
             quota: None,
             others: 0,
+            grouped: false,
             planned: false,
             jobs: None,
             longest_first: false,
@@ -149,9 +153,13 @@ impl Clock {
     /// How fast `tasks` run on the CPUs, of which `large` belong to large processes.
     fn rates(&self, tasks: u64, large: u64, stopped: bool) -> Rates {
         let cpus = self.machine.cpus.saturating_mul(1000);
-        let all = tasks
-            .saturating_mul(1000)
-            .saturating_add(self.machine.others);
+        let others = self.machine.others;
+        let all = if self.machine.grouped {
+            // The share of the others counts for each task: all tasks divide what is left.
+            tasks.saturating_mul(others.saturating_add(1000))
+        } else {
+            tasks.saturating_mul(1000).saturating_add(others)
+        };
         let cost = self.cost((tasks, large), all.saturating_sub(cpus), stopped);
         Rates {
             tasks,
@@ -296,12 +304,17 @@ mod tests {
             PERIOD * 9,
         ];
         let with = |quota| {
-            [(0, 0), (700, 90), (7_333, 250)].map(|(others, cold)| Machine {
+            let each = [(0, 0), (700, 90), (7_333, 250)].map(|(others, cold)| Machine {
                 quota: Some(quota),
                 others,
                 cold,
                 ..Machine::of(2)
-            })
+            });
+            let grouped = each.map(|machine| Machine {
+                grouped: true,
+                ..machine
+            });
+            each.into_iter().chain(grouped)
         };
         quotas.into_iter().flat_map(with)
     }
