@@ -447,8 +447,8 @@ fn wrappers_and_limits_have_their_time() {
     );
 }
 
-/// The kernel divides the CPUs among sessions and cgroups, which no recording tells: beside other tasks two jobs may
-/// gain as much as alone, or nothing.
+/// The kernel divides the CPUs among sessions and cgroups, which a recording of few tasks does not show: beside other
+/// tasks two jobs may gain a third, or nothing, and the recording does not allow a forecast of more jobs.
 #[test]
 fn a_forecast_beside_load_is_no_promise() {
     let forecast = |name: &str, options: &[&str]| -> Value {
@@ -470,13 +470,14 @@ fn a_forecast_beside_load_is_no_promise() {
             .contains("does not allow the forecast")
     };
     let beside = forecast("busy-serial", &["--jobs", "2"]);
-    let alone = forecast("busy-serial", &["--jobs", "2", "--alone"]);
+    let many = forecast("busy-serial", &["--jobs", "8"]);
+    let alone = forecast("busy-serial", &["--jobs", "8", "--alone"]);
     assert!(
-        ns(&beside, "low_ns") <= ns(&alone, "likely_ns"),
-        "{beside} {alone}"
+        ns(&beside, "low_ns") * 3 <= recorded(&beside) * 2,
+        "{beside}"
     );
     assert!(ns(&beside, "high_ns") >= recorded(&beside), "{beside}");
-    assert!(says(&beside) && !says(&alone), "{beside} {alone}");
+    assert!(says(&many) && !says(&alone), "{many} {alone}");
     let idle = forecast("make-j1", &["--jobs", "2"]);
     assert!(ns(&idle, "high_ns") < recorded(&idle), "{idle}");
     // The page has schedules of other numbers, and each says it itself.

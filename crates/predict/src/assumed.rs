@@ -12,9 +12,14 @@ impl Predictor {
     }
 
     fn others(&self) -> String {
-        match (self.others, self.wanted.alone) {
+        match (self.load.others, self.wanted.alone) {
             (_, true) => "no other task takes CPU time".to_owned(),
             (0, _) => "other tasks take no CPU time, as in the recording".to_owned(),
+            (others, _) if self.load.grouped => format!(
+                "other tasks have {}.{} times the run's share of the CPUs, however many of its tasks run at once",
+                others / 1000,
+                others % 1000 / 100
+            ),
             (others, _) => format!(
                 "other tasks take as much of the CPUs as {}.{} tasks that never sleep",
                 others / 1000,
@@ -58,8 +63,8 @@ impl Predictor {
     /// The assumptions that apply to any number of jobs, as text.
     pub(super) fn assumed_of_all(&self) -> Vec<String> {
         let mut assumed = vec![self.others()];
-        if self.is_beside() {
-            let groups = "the kernel divides the CPUs among sessions and cgroups, which the recording does not tell: the interval is from no others to the recorded part of the CPUs";
+        if self.other_load.is_some() {
+            let groups = "the recording does not show whether the run shares the CPUs with other tasks one by one, or as a session or cgroup of its own: the forecast of a change is the middle of both, and its interval covers both";
             assumed.push(groups.to_owned());
         }
         if self.wanted.longest_first {

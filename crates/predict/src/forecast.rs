@@ -46,6 +46,19 @@ pub struct Interval {
     pub high: u64,
 }
 
+impl Interval {
+    /// The interval of a time that is forecast in two ways, of which one is right: the likely time is the geometric middle,
+    /// which is wrong by the same factor whichever is right.
+    pub(crate) fn or(self, other: Interval) -> Interval {
+        let product = u128::from(self.likely) * u128::from(other.likely);
+        Interval {
+            low: self.low.min(other.low),
+            likely: u64::try_from(product.isqrt()).unwrap_or(u64::MAX),
+            high: self.high.max(other.high),
+        }
+    }
+}
+
 /// A part of the critical path in the simulated run of a forecast.
 #[derive(Clone, Debug, PartialEq, Eq, serde::Serialize)]
 pub struct Part {

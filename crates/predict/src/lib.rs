@@ -7,6 +7,7 @@
 mod assumed;
 mod changes;
 mod forecast;
+mod load;
 mod page;
 mod predictor;
 mod render;

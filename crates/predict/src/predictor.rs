@@ -7,12 +7,10 @@ use tr_analyze::jobs::Tools;
 use tr_analyze::machine::withheld;
 use tr_analyze::model::{Analysis, Basis, ProcessIx};
 use tr_analyze::schedule::{Changes, Done, Effect, Machine, Schedule, PERIOD};
-use tr_analyze::share;
 use tr_format::event::Ktime;
 
 use tr_insight::advice::facts::{Facts, STRAY};
 use tr_insight::depends;
-use tr_insight::shares::CpuShares;
 use tr_insight::size::{self, HeldMemory};
 use tr_insight::Recording;
 
@@ -21,6 +19,7 @@ use tr_text::units;
 use crate::forecast::{
     parts, totals, warnings, Forecast, Interval, Knee, NoForecast, Row, Wanted, MOST_CPUS,
 };
+use crate::load::{self, Load, BESIDE};
 use crate::{changes, render, shards};
 
 /// The simulation behind a forecast; it can be run for any machine.
@@ -34,10 +33,12 @@ pub struct Predictor {
     pub(crate) variants: Vec<[Changes; 3]>,
     /// The number of tests that are split among machines.
     pub(crate) tests: usize,
-    /// The number of tasks outside of the run that use CPUs beside it, in thousandths of a task.
-    pub(crate) others: u64,
-    /// The simulated time of the recorded run on its own machine, in ns.
-    pub(crate) replayed: u64,
+    pub(crate) load: Load,
+    /// The simulated time of the recorded run without tasks outside of it, in ns.
+    pub(crate) alone: u64,
+    /// Another load that explains the recorded time as well, if the recording does not show how the kernel divides the
+    /// CPUs.
+    pub(crate) other_load: Option<Load>,
     /// The share of the recorded time that tasks outside of the run took, in thousandths.
     pub(crate) taken: u64,
     /// The recorded mean number of running tasks, in thousandths.
@@ -57,9 +58,6 @@ pub struct Predictor {
     pub(crate) shared: bool,
 }
 
-/// The least number of other tasks that never sleep, in thousandths, beside which shares of the CPUs are in doubt. A
-/// guess: a quarter of a task; below it, forecasts have no note.
-const BESIDE: u64 = 250;
 /// The largest factor between the lower and the upper bound of a forecast beside other tasks, for a forecast
 /// that counts as narrow. A guess: wider ones are printed with the note that they say little.
 const WIDE: u64 = 3;
@@ -109,20 +107,21 @@ impl Predictor {
             ..Machine::of(facts.cpus)
         };
         let replay = schedule.run(same, 0, Effect::Likely);
-        let others = if wanted.alone {
-            0
-        } else {
-            let most = most_others(analysis, recorded).unwrap_or(u64::MAX);
-            others(&schedule, same, most, recorded, replay.wall)
+        let none = Load {
+            replayed: replay.wall,
+            ..Load::default()
         };
-        let beside = Machine { others, ..same };
+        let (load, other_load) = if wanted.alone {
+            (none, None)
+        } else {
+            load::loads(facts, &schedule, same, none)
+        };
         Ok(Predictor {
             taken: recorded.saturating_sub(replay.wall).saturating_mul(1000) / recorded.max(1),
             occupancy: replay.on_cpu.saturating_mul(1000) / recorded.max(1),
-            replayed: match others {
-                0 => replay.wall,
-                _ => schedule.run(beside, 0, Effect::Likely).wall,
-            },
+            load,
+            alone: replay.wall,
+            other_load,
             recorded_cpus: facts.cpus,
             from: path.from,
             follow: depends::follow(facts),
@@ -137,7 +136,6 @@ impl Predictor {
             recorded,
             variants,
             tests,
-            others,
         })
     }
 
@@ -157,12 +155,17 @@ impl Predictor {
     }
 
     fn machine(&self, cpus: u64, jobs: Option<u64>) -> Machine {
+        self.machine_beside(self.load, cpus, jobs)
+    }
+
+    fn machine_beside(&self, load: Load, cpus: u64, jobs: Option<u64>) -> Machine {
         Machine {
             quota: self
                 .wanted
                 .quota
                 .map(|thousandths| thousandths.saturating_mul(PERIOD / 1000)),
-            others: self.others,
+            others: load.others,
+            grouped: load.grouped,
             planned: self.wanted.longest_first || self.starts_more(cpus),
             jobs,
             longest_first: self.wanted.longest_first,
@@ -179,16 +182,33 @@ impl Predictor {
 
     /// The forecast time on this number of CPUs with this number of jobs at once, and the simulated run.
     pub fn interval(&self, cpus: u64, jobs: Option<u64>) -> (Interval, Done) {
-        let machine = self.machine(cpus, jobs);
+        let (interval, done) = self.interval_beside(self.load, cpus, jobs);
+        let is_changed = self.is_changed(self.machine(cpus, jobs));
+        let Some(load) = self.other_load.filter(|_| is_changed) else {
+            return (interval, done);
+        };
+        let (other, _) = self.interval_beside(load, cpus, jobs);
+        let both = interval.or(other);
+        (both, done.fitted((both.likely, interval.likely.max(1))))
+    }
+
+    /// Like [`Predictor::interval`], beside one load.
+    pub(crate) fn interval_beside(
+        &self,
+        load: Load,
+        cpus: u64,
+        jobs: Option<u64>,
+    ) -> (Interval, Done) {
+        let machine = self.machine_beside(load, cpus, jobs);
         let done = self.traced(machine);
         let (low, high) = self.bounds(machine, &done);
+        let kept = self.kept_waits(machine);
+        let high = kept.map_or(high, |kept| high.max(kept));
+        let low = kept.map_or(low, |kept| low.min(kept));
         let least = self.without_others(machine).map_or(low, |ns| ns.min(low));
-        let high = self
-            .as_before(machine, &done)
-            .map_or(high, |ns| ns.max(high));
         let least = self.followed(least, cpus, jobs, &done);
-        let error = self.error(cpus, &done);
-        let fit = self.fit(machine, &done);
+        let error = self.error(load, cpus, &done);
+        let fit = self.fit(load, machine, &done);
         // One CPU may take less than two: nothing moves.
         let least_fit = if cpus > 1 { fit } else { (1, 1) };
         let part = |ns, fit, thousandths| Done::times(Done::times(ns, fit), (thousandths, 1000));
@@ -198,7 +218,7 @@ impl Predictor {
             least_fit,
             1000u64.saturating_sub(error.0),
         );
-        let all = self.unexplained(machine, &done);
+        let all = self.unexplained(load, machine, &done);
         let interval = Interval {
             low: all.map_or(low, |all| low.min(all)),
             likely: Done::times(done.wall, fit),
@@ -226,94 +246,111 @@ impl Predictor {
         size::most_at_once(held.collect::<Option<Vec<HeldMemory>>>()?)
     }
 
-    /// The simulated time in ns without other tasks, if a change lets the run have another part of the CPUs.
-    /// The kernel divides the CPUs among sessions and cgroups, which no recording shows, and among the tasks
-    /// of each. What runs for a short time may have a CPU at once.
+    /// The simulated time in ns without other tasks, if the run may have it beside them: with a quota, because the run then
+    /// has a cgroup, and if it is so short that its tasks are done within their first time slices.
     fn without_others(&self, machine: Machine) -> Option<u64> {
-        let quota = machine.quota.is_some() && machine.others > 0;
-        (quota || self.is_beside() && self.is_changed(machine)).then(|| {
-            let machine = Machine {
+        if machine.others == 0 {
+            return None;
+        }
+        let without = Machine {
+            others: 0,
+            ..machine
+        };
+        let least = self.slowest(without, Effect::Best).0.wall;
+        let is_short = self.is_changed(machine) && least < SHORT;
+        (machine.quota.is_some() || is_short).then_some(least)
+    }
+
+    /// The simulated time in ns if tasks with other work wait in run queues beside others for as long as they did: a short
+    /// task that is woken waits until a time slice of another one ends, however little it has to do then.
+    fn kept_waits(&self, machine: Machine) -> Option<u64> {
+        let same = machine.cpus == self.recorded_cpus && machine.jobs.is_none();
+        let is_kept = self.is_beside() && same && machine.quota.is_none() && self.has_other_work();
+        is_kept.then(|| {
+            let without = Machine {
                 others: 0,
                 ..machine
             };
-            self.slowest(machine, Effect::Best).0.wall
+            let waits = self.recorded.saturating_sub(self.alone);
+            let least = self.slowest(without, Effect::Likely).0.wall;
+            least.saturating_add(waits)
         })
-    }
-
-    /// The simulated time in ns if the run has the same part of the CPUs as in the recording, however many of
-    /// its tasks run at once, like a session or a cgroup beside others.
-    fn as_before(&self, machine: Machine, done: &Done) -> Option<u64> {
-        let same = machine.cpus == self.recorded_cpus && machine.quota.is_none();
-        let on_cpu = share(self.recorded, self.occupancy, 1000).max(1);
-        (self.is_beside() && same && self.is_changed(machine))
-            .then(|| Done::times(self.recorded, (done.on_cpu.min(on_cpu), on_cpu)))
     }
 
     /// Whether tasks outside of the run take so much of the CPUs that it matters how the kernel divides them.
     pub(crate) fn is_beside(&self) -> bool {
-        self.others >= BESIDE
+        self.load.others >= BESIDE
     }
 
     /// Whether the forecast is about a run that differs from the recorded one.
     fn is_changed(&self, machine: Machine) -> bool {
         let wanted = &self.wanted;
-        let other_work =
-            !(wanted.faster.is_empty() && wanted.without.is_empty() && wanted.cached.is_empty());
-        let other_waits = wanted.disk.is_some() || wanted.network.is_some();
         let other_order = wanted.longest_first || wanted.shards.is_some() || machine.jobs.is_some();
         let other_cpus = machine.cpus != self.recorded_cpus;
-        other_work || other_waits || other_order || other_cpus
+        self.has_other_work() || other_order || other_cpus
+    }
+
+    /// Whether the forecast is about a run whose tasks have other work or other waits of their own.
+    fn has_other_work(&self) -> bool {
+        let wanted = &self.wanted;
+        let other_work =
+            !(wanted.faster.is_empty() && wanted.without.is_empty() && wanted.cached.is_empty());
+        other_work || wanted.disk.is_some() || wanted.network.is_some()
     }
 
     /// The fraction by which a simulated time is multiplied to get the time of the run. It is the recorded
     /// run's ratio, because a run on other machines has the same additional waits, for example for a CPU
     /// while another one is idle. On one CPU none is idle, but the run takes no less time than on two.
-    fn fit(&self, machine: Machine, done: &Done) -> (u64, u64) {
-        if !self.is_fitted(machine) {
+    fn fit(&self, load: Load, machine: Machine, done: &Done) -> (u64, u64) {
+        if !self.is_fitted(load, machine) {
             return (1, 1);
         }
-        let (is, of) = (bounded(self.without_quota(), self.replayed), self.replayed);
+        let (is, of) = (
+            bounded(self.without_quota(load), load.replayed),
+            load.replayed,
+        );
         if machine.cpus > 1 {
             return (is, of);
         }
-        let two = self.machine(2, machine.jobs);
+        let two = self.machine_beside(load, 2, machine.jobs);
         let two = self.slowest(two, Effect::Likely).0.wall;
         (Done::times(two, (is, of)).max(done.wall), done.wall)
     }
 
     /// Whether the excess of the recorded run over its simulation applies to a machine. With a quota it does
     /// not, because the waits for a quota are already simulated.
-    fn is_fitted(&self, machine: Machine) -> bool {
+    fn is_fitted(&self, load: Load, machine: Machine) -> bool {
         let changed = self.wanted.alone || machine.quota.is_some();
-        !changed && self.recorded_cpus > 1 && self.replayed > 0
+        !changed && self.recorded_cpus > 1 && load.replayed > 0
     }
 
     /// The recorded time in ns without the time for which a quota throttled the run, because the simulation
     /// of the recorded run has no quota.
-    fn without_quota(&self) -> u64 {
-        unthrottled(self.recorded, self.throttled, self.replayed)
+    fn without_quota(&self, load: Load) -> u64 {
+        unthrottled(self.recorded, self.throttled, load.replayed)
     }
 
     /// The forecast time in ns if the whole difference between the recorded run and its simulation remains.
-    fn unexplained(&self, machine: Machine, done: &Done) -> Option<u64> {
+    fn unexplained(&self, load: Load, machine: Machine, done: &Done) -> Option<u64> {
         let on_one = self.recorded_cpus == 1 && machine.cpus == 1 && self.off().is_some();
-        let all = self.is_fitted(machine) && machine.cpus > 1 || on_one;
-        all.then(|| Done::times(done.wall, (self.without_quota(), self.replayed)))
+        let all = self.is_fitted(load, machine) && machine.cpus > 1 || on_one;
+        all.then(|| Done::times(done.wall, (self.without_quota(load), load.replayed)))
     }
 
     /// If the forecast of the recorded run itself is wrong by more than [`MOST_OFF`], the recorded time
     /// without a quota's waits, and that forecast, in ns. The effects missing from the simulation are unknown
     /// then, and they are missing from forecasts of changes as well.
     fn off(&self) -> Option<(u64, u64)> {
-        let recorded = self.without_quota();
-        let nearest = bounded(recorded, self.replayed);
+        let replayed = self.load.replayed;
+        let recorded = self.without_quota(self.load);
+        let nearest = bounded(recorded, replayed);
         // Forecasts of these are without what the simulation lacks.
         let is_without = self.wanted.alone || self.wanted.quota.is_some();
         let forecast = match self.recorded_cpus {
-            1 => self.replayed,
+            1 => replayed,
             _ => nearest,
         };
-        let is_off = nearest != recorded && self.replayed > 0 && !is_without;
+        let is_off = nearest != recorded && replayed > 0 && !is_without;
         is_off.then_some((recorded, forecast))
     }
 
@@ -409,8 +446,8 @@ impl Predictor {
     }
 
     /// The largest parts by which the time may be shorter and longer than the forecast, in thousandths.
-    fn error(&self, cpus: u64, done: &Done) -> (u64, u64) {
-        let off = self.replayed.abs_diff(self.recorded).saturating_mul(1000);
+    fn error(&self, load: Load, cpus: u64, done: &Done) -> (u64, u64) {
+        let off = load.replayed.abs_diff(self.recorded).saturating_mul(1000);
         let off = (off / self.recorded.max(1)).min(MOST_OFF);
         let own = if self.wanted.alone {
             // What others took is not in it.
@@ -419,7 +456,7 @@ impl Predictor {
             BASE + off / 2
         };
         // What others had is taken to be the same.
-        let others = (self.others / 20).min(150);
+        let others = (load.others / 20).min(150);
         // Beside others work took more CPU time than alone, by an unknown part.
         let (beside_less, beside_more) = (self.taken / 4, self.taken / 3);
         // Caches and cores are shared by the tasks that run at once.
@@ -433,7 +470,7 @@ impl Predictor {
         };
         // A cgroup with a quota has its own part of the CPUs beside others.
         let held = match self.wanted.quota {
-            Some(_) => (self.others / 4).min(500),
+            Some(_) => (load.others / 4).min(500),
             None => 0,
         };
         // Recorded on one CPU no process moved to another one's caches.
@@ -511,7 +548,7 @@ impl Predictor {
         }
         let machine = self.machine(high, self.wanted.jobs);
         let traced = self.traced(machine);
-        let fit = self.fit(machine, &traced);
+        let fit = self.fit(self.load, machine, &traced);
         let traced = traced.fitted(fit);
         (high < MOST_CPUS).then(|| Knee {
             cpus: high,
@@ -520,6 +557,9 @@ impl Predictor {
     }
 }
 
+/// A run that takes less time than this in ns without other tasks may have the CPUs at once beside them. A guess: some
+/// dozens of time slices; a recorded build whose cached rest took 60 ms had them.
+const SHORT: u64 = 100_000_000;
 /// The least error of a forecast that is assumed, in thousandths. A guess; `predict.py` compares the
 /// intervals with real runs.
 const BASE: u64 = 50;
@@ -573,51 +613,6 @@ fn is_on_one_cpu(facts: &Facts<'_>) -> bool {
     let all = by_cpu.values().copied().fold(0, u64::saturating_add);
     let most = by_cpu.values().max().copied().unwrap_or(0);
     all > 0 && all.saturating_sub(most) <= all / STRAY
-}
-
-/// The largest possible number of tasks outside of the run that never sleep, in thousandths of a task, by the
-/// CPU time that they had. It is at most twice the number of CPUs. Where a run waited for a CPU although
-/// others had little CPU time, the reason was a limit or a delay of the scheduler.
-fn most_others(analysis: &Analysis, recorded: u64) -> Option<u64> {
-    // The others may have been on CPUs that the run was not allowed.
-    if analysis.machine.limited_to.is_some() {
-        return None;
-    }
-    let shares = CpuShares::of(analysis);
-    let had = shares.others?.saturating_add(shares.stolen.unwrap_or(0));
-    let had = had.saturating_mul(1000) / recorded.max(1);
-    let cpus = (analysis.meta.cpus.len() as u64).saturating_mul(1000);
-    let left = cpus.checked_sub(had).filter(|left| *left > 0)?;
-    Some(had.saturating_mul(2).saturating_mul(cpus) / left)
-}
-
-/// The number of tasks outside of the run, in thousandths of a task, with which the simulated run takes as
-/// long as the recorded one.
-fn others(schedule: &Schedule, same: Machine, most: u64, recorded: u64, alone: u64) -> u64 {
-    // Less may be slices, and the choice of a CPU.
-    if alone.saturating_add(alone / 50) >= recorded || most < 100 {
-        return 0;
-    }
-    let wall = |others| {
-        schedule
-            .run(Machine { others, ..same }, 0, Effect::Likely)
-            .wall
-    };
-    let (mut low, mut high) = (0, most.min(64_000));
-    while high - low > 50 {
-        let middle = (low + high) / 2;
-        if wall(middle) < recorded {
-            low = middle
-        } else {
-            high = middle
-        }
-    }
-    if wall(high) < recorded {
-        // The others explain nothing, because they had what they needed beside the run.
-        high / 2
-    } else {
-        high
-    }
 }
 
 #[cfg(test)]

@@ -1,0 +1,448 @@
+//! The tasks outside of a run that use CPUs beside it, and how the kernel divides the CPUs between them and the run.
+//!
+//! Tasks of one session (`sched_autogroup`) or of one cgroup have equal shares, and so have sessions and cgroups beside
+//! each other, however many tasks each of them has. A recording does not have the groups. But it shows which processes had
+//! the CPUs while the run's tasks waited, and how many of the run's tasks ran while a number of them wanted to: four tasks
+//! beside two others have two thirds of the CPUs among tasks, and half of them between two groups. Two tasks beside two
+//! others have half of the CPUs either way.
+
+use std::collections::BTreeMap;
+
+use tr_analyze::machine::withheld;
+use tr_analyze::model::Analysis;
+use tr_analyze::outside::Outside;
+use tr_analyze::schedule::{Effect, Machine, Schedule};
+use tr_analyze::share;
+use tr_format::event::{Ktime, Tgid};
+
+use tr_insight::advice::facts::Facts;
+use tr_insight::shares::CpuShares;
+
+/// The load beside a run, as the simulation assumes it.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Load {
+    /// The number of tasks outside of the run that never sleep, in thousandths of a task, or the share of the other groups
+    /// in thousandths of the run's share.
+    pub others: u64,
+    /// Whether the run has one share of the CPUs, however many of its tasks run at once.
+    pub grouped: bool,
+    /// The simulated time of the recorded run on its own machine beside this load, in ns.
+    pub replayed: u64,
+}
+
+/// The loads that explain the recorded time: the likely one, and another one if the recording does not show how the kernel
+/// divides the CPUs. `same` is the recorded machine, and `none` the run without others.
+pub(crate) fn loads(
+    facts: &Facts<'_>,
+    schedule: &Schedule,
+    same: Machine,
+    none: Load,
+) -> (Load, Option<Load>) {
+    let recorded = facts.path.length();
+    let most = most_others(facts.analysis, recorded).unwrap_or(u64::MAX);
+    let fitted = |grouped| {
+        let same = Machine { grouped, ..same };
+        fitted(schedule, same, most, recorded, none.replayed)
+    };
+    let load = |others, grouped| {
+        let machine = Machine {
+            others,
+            grouped,
+            ..same
+        };
+        Load {
+            others,
+            grouped,
+            replayed: schedule.run(machine, 0, Effect::Likely).wall,
+        }
+    };
+    let others = fitted(false);
+    if others == 0 {
+        return (none, None);
+    }
+    let counted = busy_processes(&facts.analysis.others.outside);
+    let near = counted.filter(|counted| is_near(*counted, others));
+    let tasks = load(near.unwrap_or(others), false);
+    if others < BESIDE {
+        return (tasks, None);
+    }
+    let groups = load(fitted(true), true);
+    match counted.and_then(|counted| division(facts, counted)) {
+        Some(Division::Tasks) => (tasks, None),
+        Some(Division::Groups) => (groups, None),
+        None => (tasks, Some(groups)),
+    }
+}
+
+/// How the kernel divides the CPUs between a run and the tasks outside of it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Division {
+    /// Each task has the same share.
+    Tasks,
+    /// The run and all others have the same share.
+    Groups,
+}
+
+/// The least number of other tasks that never sleep, in thousandths, beside which shares of the CPUs are in doubt. A
+/// guess: a quarter of a task; below it, forecasts have no note.
+pub(crate) const BESIDE: u64 = 250;
+/// The divisor of the recorded time: the division counts as shown if it showed for a fifth of that. A guess: a shorter time
+/// is one of few time slices.
+const SHOWN: u64 = 5;
+/// The divisor of the CPU time that the run would get by one division: the other one differs if it gives an eighth less.
+/// Measured beside two loops on two CPUs: four tasks got 1.28 to 1.36 CPUs as tasks, and 1.0 to 1.08 as a group.
+const DIFFER: u64 = 8;
+/// The divisor of the recorded span: a process that was seen in its first and in its last quarter was there all the time.
+/// A guess: a compiler of another build ends sooner.
+const ENDS: u64 = 4;
+/// A process that had less than this part of the time of the busiest one does not count as busy. A guess: of two loops, one
+/// may have stayed for long on a CPU that no task of the run wanted.
+const PART: u64 = 4;
+
+/// The time in ns that an unrecorded process had the CPUs, and when it had them.
+#[derive(Clone, Copy, Debug)]
+struct Busy {
+    ns: u64,
+    first: Ktime,
+    last: Ktime,
+}
+
+/// The number of unrecorded processes that had the CPUs beside the run all the time, in thousandths. What other processes
+/// had is in the number, in proportion. `None` if these had more than a quarter of the time, or if it is not known for
+/// half of the time whose it was.
+fn busy_processes(outside: &Outside) -> Option<u64> {
+    let mut busy: BTreeMap<Tgid, Busy> = BTreeMap::new();
+    let mut all = 0u64;
+    let mut add = |process: Tgid, ns: u64, from: Ktime, to: Ktime| {
+        if ns == 0 {
+            return;
+        }
+        all = all.saturating_add(ns);
+        let of = busy.entry(process).or_insert(Busy {
+            ns: 0,
+            first: from,
+            last: to,
+        });
+        of.ns = of.ns.saturating_add(ns);
+        of.first = of.first.min(from);
+        of.last = of.last.max(to);
+    };
+    for (cpu, slices) in &outside.slices {
+        let sums = outside.sums.get(cpu).map_or(&[][..], Vec::as_slice);
+        for slice in slices.iter().filter(|slice| !slice.is_open) {
+            // The sums have the time in which several tasks had the CPU.
+            let before = sums.partition_point(|sum| sum.from < slice.to);
+            let last = before.checked_sub(1).and_then(|last| sums.get(last));
+            let from = last.map_or(slice.from, |sum| sum.to.max(slice.from));
+            let task = outside.at(slice.tid, slice.to);
+            let process = task.map_or(Tgid(slice.tid.0), |task| task.tgid);
+            add(process, slice.to.since(from.min(slice.to)), from, slice.to);
+        }
+    }
+    for sum in outside.sums.values().flatten() {
+        let rest = sum.others.rest_us.saturating_mul(1000);
+        add(SEVERAL, rest, sum.from, sum.to);
+        for share in &sum.others.shares {
+            let ns = share.us.saturating_mul(1000);
+            add(share.tgid, ns, sum.from, sum.to);
+        }
+    }
+    let several = busy.remove(&SEVERAL).map_or(0, |of| of.ns);
+    let from = busy.values().map(|of| of.first).min()?;
+    let to = busy.values().map(|of| of.last).max()?;
+    let end = to.since(from) / ENDS;
+    busy.retain(|_, of| of.first.since(from) <= end && to.since(of.last) <= end);
+    let most = busy.values().map(|of| of.ns).max()?;
+    busy.retain(|_, of| of.ns >= most / PART);
+    let sum = busy.values().map(|of| of.ns);
+    let sum = sum.fold(0, u64::saturating_add);
+    let named = all.saturating_sub(several);
+    let is_most = sum >= named / 4 * 3 && sum >= all / 2;
+    is_most.then(|| share((busy.len() as u64).saturating_mul(1000), named, sum))
+}
+
+/// The process of a share that several processes have.
+const SEVERAL: Tgid = Tgid(0);
+
+/// Whether a number of busy processes explains a load that fits the recorded time: they differ by half of the smaller one
+/// at most. A guess: processes that often sleep, or of which each has several tasks, differ by more.
+fn is_near(counted: u64, fitted: u64) -> bool {
+    let (less, more) = (counted.min(fitted), counted.max(fitted));
+    more <= less.saturating_add(less / 2)
+}
+
+/// The times in ns in which tasks of the run wanted CPUs, and the CPU time in ns that they got.
+#[derive(Clone, Debug, Default)]
+struct Level {
+    /// The least number of tasks that wanted a CPU.
+    least: usize,
+    /// The times in which that number of tasks wanted a CPU, and each larger one.
+    wanted: Vec<u64>,
+    /// The CPU time of all of these tasks in `ns`.
+    on_cpu: u64,
+    ns: u64,
+}
+
+/// How the kernel divided the CPUs between the run and `others` thousandths of a task that never sleep; `None` if the
+/// recording does not show it, because too few tasks of the run wanted a CPU at once, or because a quota or a mask of CPUs
+/// held the run back.
+fn division(facts: &Facts<'_>, others: u64) -> Option<Division> {
+    let throttled = withheld(facts.analysis).throttled_ns.unwrap_or(0);
+    if throttled > 0 || facts.analysis.machine.limited_to.is_some() {
+        return None;
+    }
+    let cpus = usize::try_from(facts.cpus).ok()?;
+    let mut used = 0;
+    let demand = &facts.parallelism.demand;
+    let mut levels = vec![Level::default(); cpus.saturating_add(1).min(demand.len())];
+    for (at, level) in levels.iter_mut().enumerate() {
+        // All demand from the number of CPUs on is one level of the load.
+        let more = if at == cpus { demand.len() } else { at + 1 };
+        level.least = at;
+        level.wanted = demand.get(at..more)?.to_vec();
+    }
+    for (ns, running, demand) in facts.load(facts.path.from, facts.path.to) {
+        let Some(level) = levels.get_mut(demand) else {
+            continue;
+        };
+        used = used.max(running);
+        level.ns = level.ns.saturating_add(ns);
+        let on_cpu = ns.saturating_mul(running as u64);
+        level.on_cpu = level.on_cpu.saturating_add(on_cpu);
+    }
+    let divided = divided(&levels, facts.cpus, others, facts.path.length());
+    divided.filter(|_| used >= cpus)
+}
+
+/// Like [`division`], from the levels of the run's demand.
+fn divided(levels: &[Level], cpus: u64, others: u64, wall: u64) -> Option<Division> {
+    let cpus = cpus.saturating_mul(1000);
+    let (mut for_tasks, mut for_groups) = (0u64, 0u64);
+    for level in levels {
+        // All of these are thousandths of a CPU.
+        let (mut among_tasks, mut one_share, mut all) = (0u64, 0u64, 0u64);
+        for (tasks, ns) in (level.least..).zip(&level.wanted) {
+            let wanted = (tasks as u64).saturating_mul(1000);
+            let tasks = share(cpus, wanted, wanted.saturating_add(others)).min(wanted);
+            let group = wanted.min((cpus / 2).max(cpus.saturating_sub(others)));
+            among_tasks = among_tasks.saturating_add(share(tasks, *ns, 1000));
+            one_share = one_share.saturating_add(share(group, *ns, 1000));
+            all = all.saturating_add(*ns);
+        }
+        let [among_tasks, one_share] = [among_tasks, one_share].map(|ns| share(ns, 1000, all));
+        let got = share(level.on_cpu, 1000, level.ns);
+        let (less, more) = (among_tasks.min(one_share), among_tasks.max(one_share));
+        if more - less <= more / DIFFER {
+            continue;
+        }
+        // The geometric middle of both.
+        let is_more = u128::from(got) * u128::from(got) > u128::from(less) * u128::from(more);
+        if is_more == (one_share > among_tasks) {
+            for_groups = for_groups.saturating_add(level.ns);
+        } else if among_tasks > one_share {
+            for_tasks = for_tasks.saturating_add(level.ns);
+        }
+        // A task that is alone has a CPU for itself beside a group only after the kernel has moved the others away:
+        // if it has not, that shows nothing.
+    }
+    let shown = for_groups.max(for_tasks);
+    (shown > 0 && shown.saturating_mul(SHOWN) >= wall).then_some(if for_groups > for_tasks {
+        Division::Groups
+    } else {
+        Division::Tasks
+    })
+}
+
+/// The largest possible number of tasks outside of the run that never sleep, in thousandths of a task, by the
+/// CPU time that they had. It is at most twice the number of CPUs. Where a run waited for a CPU although
+/// others had little CPU time, the reason was a limit or a delay of the scheduler.
+fn most_others(analysis: &Analysis, recorded: u64) -> Option<u64> {
+    // The others may have been on CPUs that the run was not allowed.
+    if analysis.machine.limited_to.is_some() {
+        return None;
+    }
+    let shares = CpuShares::of(analysis);
+    let had = shares.others?.saturating_add(shares.stolen.unwrap_or(0));
+    let had = had.saturating_mul(1000) / recorded.max(1);
+    let cpus = (analysis.meta.cpus.len() as u64).saturating_mul(1000);
+    let left = cpus.checked_sub(had).filter(|left| *left > 0)?;
+    Some(had.saturating_mul(2).saturating_mul(cpus) / left)
+}
+
+/// The number of tasks outside of the run, in thousandths of a task, with which the simulated run takes as
+/// long as the recorded one.
+fn fitted(schedule: &Schedule, same: Machine, most: u64, recorded: u64, alone: u64) -> u64 {
+    // Less may be slices, and the choice of a CPU.
+    if alone.saturating_add(alone / 50) >= recorded || most < 100 {
+        return 0;
+    }
+    let wall = |others| {
+        schedule
+            .run(Machine { others, ..same }, 0, Effect::Likely)
+            .wall
+    };
+    let (mut low, mut high) = (0, most.min(64_000));
+    while high - low > 50 {
+        let middle = (low + high) / 2;
+        if wall(middle) < recorded {
+            low = middle
+        } else {
+            high = middle
+        }
+    }
+    if wall(high) < recorded {
+        // The others explain nothing, because they had what they needed beside the run.
+        high / 2
+    } else {
+        high
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use tr_analyze::outside::{Slice, Sum};
+    use tr_format::event::{CpuId, Others, Share, Tid};
+    use tr_sim::config::Config;
+    use tr_sim::program::{ms, Op, Resident};
+
+    use super::*;
+    use crate::{Predictor, Wanted};
+
+    const MS: u64 = 1_000_000;
+
+    /// The division that a run on two CPUs beside two tasks shows, by the numbers of its tasks that wanted a CPU: for each
+    /// the time in ms, and the CPUs that they got, in hundredths.
+    fn shown(levels: &[(usize, u64, u64)]) -> Option<Division> {
+        let wall = levels.iter().map(|(_, ms, _)| ms * MS).sum();
+        let level = |(demand, ms, percent): &(usize, u64, u64)| Level {
+            least: *demand,
+            wanted: vec![ms * MS],
+            on_cpu: ms * MS * percent / 100,
+            ns: ms * MS,
+        };
+        let levels: Vec<Level> = levels.iter().map(level).collect();
+        divided(&levels, 2, 2000, wall)
+    }
+
+    #[test]
+    fn many_tasks_show_how_the_cpus_are_divided() {
+        assert_eq!(shown(&[(1, 100, 60), (4, 900, 132)]), Some(Division::Tasks));
+        assert_eq!(
+            shown(&[(1, 100, 60), (4, 900, 104)]),
+            Some(Division::Groups)
+        );
+        assert_eq!(shown(&[(1, 900, 92), (2, 100, 97)]), Some(Division::Groups));
+    }
+
+    /// A forecast from a simulated recording of a build that runs `jobs` jobs at once beside two tasks that never sleep.
+    fn beside_two(jobs: u32, wanted: Wanted) -> Predictor {
+        let mut world = tr_sim::scenario::make(jobs, 16);
+        let spin = u16::try_from(world.programs.len()).unwrap();
+        world.programs.push(vec![Op::Run(ms(4, 4)), Op::Goto(0)]);
+        let resident = Resident {
+            program: spin,
+            arg: 0,
+            kthread: false,
+            pin: None,
+        };
+        world.residents = vec![resident; 2];
+        let mut config = Config::new(world, 2, 4_000_000_000);
+        config.linger = Some(100_000);
+        let (recording, _) = tr_sim::recording::Recording::record(&config);
+        let options = tr_analyze::Options {
+            timeline: true,
+            ..tr_analyze::Options::default()
+        };
+        let analysis = tr_analyze::analyze(&tr_sim::examples::trace(&recording), &options);
+        Predictor::new(&analysis.into(), wanted).unwrap()
+    }
+
+    /// The times in which processes had one CPU: the process, and its time in ms.
+    fn outside(slices: &[(u32, u64)]) -> Outside {
+        let mut outside = Outside::default();
+        let mut at = 0;
+        for (tid, ms) in slices {
+            let (from, to) = (Ktime(at * MS), Ktime((at + ms) * MS));
+            at += ms;
+            let slice = Slice {
+                from,
+                to,
+                tid: Tid(*tid),
+                is_open: false,
+            };
+            outside.slices.entry(CpuId(0)).or_default().push(slice);
+        }
+        outside
+    }
+
+    #[test]
+    fn processes_that_never_sleep_are_counted() {
+        // One of the loops was on a CPU that the run did not want for long; a third process had a tenth of the time.
+        let parts = [(7, 60), (8, 20), (9, 10)].repeat(8);
+        assert_eq!(busy_processes(&outside(&parts)), Some(2250));
+        // Compilers of another build come and go.
+        let compilers: Vec<(u32, u64)> = (1..40).map(|tid| (tid, 30)).collect();
+        assert_eq!(busy_processes(&outside(&compilers)), None);
+        assert_eq!(busy_processes(&Outside::default()), None);
+    }
+
+    #[test]
+    fn a_time_is_in_the_sums_or_in_a_slice() {
+        let mut outside = outside(&[(7, 100), (8, 100)].repeat(4));
+        let share = |tgid, us| Share {
+            tgid: Tgid(tgid),
+            us,
+            ..Share::default()
+        };
+        let others = Others {
+            shares: vec![share(7, 60_000), share(8, 60_000)],
+            ..Others::default()
+        };
+        let sum = Sum {
+            from: Ktime(580 * MS),
+            to: Ktime(700 * MS),
+            others: Box::new(others),
+        };
+        outside.sums.insert(CpuId(0), vec![sum]);
+        assert_eq!(busy_processes(&outside), Some(2000));
+    }
+
+    #[test]
+    fn an_unknown_division_is_both() {
+        let predictor = beside_two(2, Wanted::default());
+        let other = predictor.other_load.unwrap();
+        assert!(!predictor.load.grouped && other.grouped);
+        let (tasks, groups) = (predictor.load, other);
+        let [tasks, groups] =
+            [tasks, groups].map(|load| predictor.interval_beside(load, 2, Some(1)).0);
+        assert!(tasks.likely > groups.likely, "{tasks:?} {groups:?}");
+        let (both, _) = predictor.interval(2, Some(1));
+        assert!(both.likely < tasks.likely && both.likely > groups.likely);
+        assert_eq!(both.low, tasks.low.min(groups.low));
+        assert_eq!(both.high, tasks.high.max(groups.high));
+        // The recorded run took the recorded time, however the CPUs are divided.
+        let (same, _) = predictor.interval(2, None);
+        assert_eq!(same, predictor.interval_beside(predictor.load, 2, None).0);
+    }
+
+    #[test]
+    fn with_other_work_the_waits_for_cpus_may_stay() {
+        let wanted = Wanted {
+            disk: Some(1000.0),
+            ..Wanted::default()
+        };
+        let predictor = beside_two(2, wanted);
+        let waits = predictor.recorded - predictor.alone;
+        let (wall, _) = predictor.interval(2, None);
+        assert!(waits > predictor.alone / 2, "{waits}");
+        assert!(wall.high > waits + predictor.alone / 2, "{wall:?}");
+    }
+
+    #[test]
+    fn few_tasks_do_not_show_it() {
+        // Two tasks beside two have half of the CPUs in both cases.
+        assert_eq!(shown(&[(1, 350, 59), (2, 650, 97)]), None);
+        assert_eq!(shown(&[(2, 900, 97), (4, 100, 104)]), None);
+        assert_eq!(shown(&[]), None);
+    }
+}
