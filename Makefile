@@ -112,6 +112,7 @@ validate: setup build ## apply the first advice for real builds, plant differenc
 	benches/validation/validate.py --out docs/validation.md --csv $(RESULTS)/advice.csv
 	benches/validation/diff.py --csv $(RESULTS)/differences.csv | benches/section.py docs/validation.md
 	benches/validation/predict.py --out docs/validation.md --csv $(RESULTS)/forecasts.csv
+	benches/validation/beside.py --out docs/validation.md --csv $(RESULTS)/forecasts-beside.csv
 
 web: setup ## rebuild the bundle of the page of tr report
 	scripts/web.sh build

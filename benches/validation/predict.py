@@ -526,11 +526,8 @@ def rows(runs, name):
         if forecast is None:
             return None
         wall = forecast["wall"]
-        real, work = real
+        real, _ = real
         error = wall["likely_ns"] / real - 1
-        # The real time, had its work taken the CPU time of the forecast on as many CPUs.
-        used = work / real if "quota" in what else max(1, work / real)
-        same = real + (forecast["on_cpu_ns"] - work) / used
         return {
             "build": name,
             "what": what,
@@ -541,8 +538,6 @@ def rows(runs, name):
             "high": wall["high_ns"],
             "real": real,
             "error": error,
-            "same_work": wall["likely_ns"] / same - 1,
-            "work": forecast["on_cpu_ns"] / work - 1,
             "covered": wall["low_ns"] <= real <= wall["high_ns"],
         }
 
@@ -655,14 +650,6 @@ def summary(all_rows):
             high,
         )
     )
-    again = [row for row in all_rows if kind(row) == "nothing"]
-    if again:
-        yield (
-            "The same command at the same setting again took another CPU time: by %.1f %% in the median, by %.1f %% in the 90th percentile."
-            % spread(row["work"] for row in again)
-            + " Had the work of each real run taken the CPU time of the forecast, the errors were %.1f and %.1f %%."
-            % spread(row["same_work"] for row in all_rows)
-        )
     yield (
         "The worst: "
         + "; ".join("%s, %s (%+.0f %%)" % (row["build"], row["what"], 100 * row["error"]) for row in worst)
