@@ -20,6 +20,10 @@ use crate::host;
 pub use file::{is_possible, Runner};
 use file::{Reader, Version};
 
+/// A function that returns the paths which may be files that a script executes in its own shell, by the script's text, the path
+/// of its file if it is in one, and the shell's directory. Not all of them have to exist.
+pub type SourcedFiles = fn(&[u8], Option<&[u8]>, &[u8]) -> Vec<Vec<u8>>;
+
 /// The functions that find the scripts of shells.
 #[derive(Clone, Copy, Debug)]
 pub struct ScriptFinder {
@@ -27,9 +31,8 @@ pub struct ScriptFinder {
     pub file: for<'a> fn(&'a Argv) -> Option<&'a [u8]>,
     /// Returns the script on the command line of a shell.
     pub text: for<'a> fn(&'a Argv) -> Option<&'a [u8]>,
-    /// Returns the paths that may be files which a script executes in its own shell, by the script's text, the path of its file if it
-    /// is in one, and the shell's directory. Not all of them have to exist.
-    pub sourced: fn(&[u8], Option<&[u8]>, &[u8]) -> Vec<Vec<u8>>,
+    /// Finds the files that a script executes in its own shell.
+    pub sourced: SourcedFiles,
 }
 
 impl ScriptFinder {
