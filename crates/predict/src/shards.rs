@@ -4,14 +4,16 @@ mod cost;
 mod ids;
 mod lists;
 mod runner;
+mod windows;
 
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use serde_json::{json, Value};
-use tr_analyze::critical_path;
+use tr_analyze::{critical_path, share};
+use tr_format::event::Ktime;
 use tr_insight::imports::junit::cases::CaseSteps;
-use tr_insight::imports::junit::{Case, Report, Suite};
+use tr_insight::imports::junit::{Report, Suite};
 use tr_insight::steps::{StepIx, Steps};
 use tr_insight::Recording;
 use tr_programs::steps::StepKind;
@@ -21,6 +23,8 @@ use tr_text::units;
 
 pub use cost::{Cost, Costs, Source};
 pub use lists::{Format, Unlisted};
+
+use windows::{Place, Work};
 
 /// A test that a machine runs or leaves out as a whole.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -47,6 +51,9 @@ pub struct Tests {
     pub list: Vec<Test>,
     /// The costs that the report has for whole files.
     files: BTreeMap<String, Cost>,
+    /// The cost in ns that each shard has besides its tests, the start and the end of the runner, as far as it is
+    /// known.
+    start: Option<u64>,
 }
 
 /// The plan of which tests are in each shard.
@@ -144,6 +151,16 @@ impl Tests {
 }
 
 impl Cost {
+    /// The estimated cost in ns of a test with this length in a report.
+    fn reported(ns: u64, length: u64) -> Cost {
+        Cost {
+            ns,
+            on_cpu: None,
+            wall: length,
+            source: Source::Report,
+        }
+    }
+
     /// This cost with the runner's own time around the test added, in ns.
     fn with_runner(self, ns: u64) -> Cost {
         Cost {
@@ -210,7 +227,7 @@ fn of_steps(costs: &Costs<'_>) -> Tests {
     }
     Tests {
         list: tests.list,
-        files: BTreeMap::new(),
+        ..Tests::default()
     }
 }
 
@@ -222,32 +239,61 @@ fn of_reports(costs: &Costs<'_>, reports: &[&Report]) -> Tests {
     let nodes = ids::Nodes::new(costs.steps);
     let mut tests = Merged::default();
     let mut files: BTreeMap<String, Cost> = BTreeMap::new();
+    let mut start = None;
     for report in reports {
         let at_once = costs.at_once(report);
+        let suites: Vec<Option<StepIx>> = report
+            .suites
+            .iter()
+            .map(|suite| cases.find("", &suite.attributes.name))
+            .collect();
+        let places = report.suites.iter().zip(&suites);
+        let places =
+            places.map(|(suite, at)| Place::new(suite, costs.steps.list().get((*at)?)?.from));
+        let works = windows::works(&places.collect::<Vec<_>>(), |time| costs.used(Ktime(time)));
+        if let Some(span) = works.span {
+            let outside = costs.used_outside(span).saturating_add(works.start);
+            start = Some(start.unwrap_or(0).max(outside));
+        }
         let between = costs
             .reported(runner::between_suites(report), None, at_once)
             .ns;
-        for suite in &report.suites {
-            if let Some((file, whole)) =
-                only_file(suite).zip(whole(costs, &mut cases, suite, at_once))
-            {
-                let whole = whole.with_runner(between);
+        let suites = report.suites.iter().zip(suites);
+        for ((suite, at), work) in suites.zip(works.list) {
+            let before = match work {
+                Some(_) => works.between,
+                None => between,
+            };
+            let placed = PlacedSuite { suite, at, work };
+            if let Some((file, whole)) = only_file(suite).zip(placed.cost(costs, at_once)) {
+                let whole = whole.with_runner(before);
                 let sum = files.entry(file);
                 sum.and_modify(|cost| *cost = cost.and(whole))
                     .or_insert(whole);
             }
-            let between = costs
-                .reported(runner::between_tests(suite), None, at_once)
-                .ns;
+            let between = match work {
+                Some(work) => work.rest / (suite.cases.len() as u64).max(1),
+                None => {
+                    let between = runner::between_tests(suite);
+                    costs.reported(between, None, at_once).ns
+                }
+            };
+            let sum = suite.sum().unsigned_abs();
+            let by_suite = |length| Some(share(work?.tests, length, sum));
             for (case, around) in suite.cases.iter().zip(suite.around()) {
                 // The step of an inner test is taken, too: the next one of its name is another run's.
                 let at = cases.find(&case.attributes.class, &case.attributes.name);
                 if around.is_none() {
+                    let length = case.attributes.length.map(i64::unsigned_abs);
+                    let estimate = length.map(|length| match by_suite(length) {
+                        Some(ns) => Cost::reported(ns, length),
+                        None => costs.reported(length, at, at_once),
+                    });
                     tests.add(Test {
                         id: nodes.id(suite, case),
                         class: case.attributes.class.clone(),
                         file: ids::file(suite, case),
-                        cost: of_case(costs, case, at, at_once).with_runner(between),
+                        cost: of_case(costs, at, estimate).with_runner(between),
                     });
                 }
             }
@@ -256,6 +302,7 @@ fn of_reports(costs: &Costs<'_>, reports: &[&Report]) -> Tests {
     Tests {
         list: tests.list,
         files,
+        start,
     }
 }
 
@@ -268,11 +315,10 @@ fn only_file(suite: &Suite) -> Option<String> {
         .then_some(file)
 }
 
-fn of_case(costs: &Costs<'_>, case: &Case, at: Option<StepIx>, at_once: u64) -> Cost {
+/// The cost of a test by its recorded work, or else by an estimate from its length.
+fn of_case(costs: &Costs<'_>, at: Option<StepIx>, estimate: Option<Cost>) -> Cost {
     let recorded = at.and_then(|at| costs.recorded(at));
-    let length = case.attributes.length.map(i64::unsigned_abs);
-    let reported = || Some(costs.reported(length?, at, at_once));
-    recorded.or_else(reported).unwrap_or(Cost {
+    recorded.or(estimate).unwrap_or(Cost {
         ns: 0,
         on_cpu: None,
         wall: 0,
@@ -280,17 +326,31 @@ fn of_case(costs: &Costs<'_>, case: &Case, at: Option<StepIx>, at_once: u64) -> 
     })
 }
 
-/// The cost of a whole suite, by the suite's own step or its own length in the report.
-fn whole(
-    costs: &Costs<'_>,
-    cases: &mut CaseSteps<'_>,
-    suite: &Suite,
-    at_once: u64,
-) -> Option<Cost> {
-    let at = cases.find("", &suite.attributes.name);
-    let length = suite.attributes.length.map(i64::unsigned_abs);
-    let recorded = at.and_then(|at| costs.recorded(at));
-    recorded.or_else(|| Some(costs.reported(length?, at, at_once)))
+/// A suite of a report, with what the recording has of it.
+struct PlacedSuite<'a> {
+    suite: &'a Suite,
+    at: Option<StepIx>,
+    /// The work of the build in the time of the suite.
+    work: Option<Work>,
+}
+
+impl PlacedSuite<'_> {
+    /// The cost of the whole suite, by the suite's own step, by the work in its time, or by its own length in the
+    /// report.
+    fn cost(&self, costs: &Costs<'_>, at_once: u64) -> Option<Cost> {
+        let length = self.suite.attributes.length.map(i64::unsigned_abs);
+        let recorded = self.at.and_then(|at| costs.recorded(at));
+        let by_work = || {
+            let work = self.work?;
+            Some(Cost::reported(
+                work.tests.saturating_add(work.rest),
+                length?,
+            ))
+        };
+        recorded
+            .or_else(by_work)
+            .or_else(|| Some(costs.reported(length?, self.at, at_once)))
+    }
 }
 
 impl Plan {
@@ -385,6 +445,11 @@ impl Plan {
             };
             out.line(&format!("  {number}: {cost}, {count} {unit}{known}"));
         }
+        if let Some(start) = self.tests.start {
+            let start = units::time(start);
+            let words = format!("each has the start and the end of the runner besides: {start}");
+            out.wrapped(Paint::Plain, "  ", &words);
+        }
         let longest = self.units.iter().max_by_key(|(_, cost)| cost.ns);
         if let Some((name, cost)) = longest.filter(|(_, cost)| cost.ns > all / self.shards) {
             let cost = units::time(cost.ns);
@@ -430,6 +495,7 @@ impl Plan {
                 "report": self.tests.count(Source::Report),
                 "median": self.tests.count(Source::Median),
             },
+            "start_ns": self.tests.start,
             "shards": shards.collect::<Vec<Value>>(),
         })
     }

@@ -114,6 +114,20 @@ impl<'a> Costs<'a> {
         })
     }
 
+    /// The CPU time that the build has used up to a time, and the waits on the critical path up to it except waits
+    /// for a CPU, in ns.
+    pub fn used(&self, time: Ktime) -> u64 {
+        self.on_cpu
+            .until(time)
+            .saturating_add(self.waits.until(time))
+    }
+
+    /// The cost in ns of the parts of the recording outside of a span.
+    pub fn used_outside(&self, (from, to): (u64, u64)) -> u64 {
+        let inside = self.used(Ktime(to)).saturating_sub(self.used(Ktime(from)));
+        self.used(self.span.1).saturating_sub(inside)
+    }
+
     /// The cost of a test whose length in ns is known from a report, and whose place in the recording is not
     /// proven. `at_once` is the mean number of tests that run at once, in thousandths.
     pub fn reported(&self, length: u64, at: Option<StepIx>, at_once: u64) -> Cost {

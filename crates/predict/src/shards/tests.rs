@@ -23,7 +23,12 @@ fn test(id: &str, class: &str, file: Option<&str>, ms: u64) -> Test {
 
 fn plan(list: Vec<Test>, format: Format) -> Result<String, Unlisted> {
     let files = BTreeMap::new();
-    Plan::new(Tests { list, files }, 2, format)?.text()
+    let tests = Tests {
+        list,
+        files,
+        start: None,
+    };
+    Plan::new(tests, 2, format)?.text()
 }
 
 fn suite(name: &str, cases: &[(&str, &str)]) -> Suite {
@@ -94,7 +99,11 @@ fn a_file_is_never_divided() {
     // A file's loading can take longer than its tests.
     let whole = test("", "", None, 9).cost;
     let files = BTreeMap::from([("b.test.js".to_owned(), whole)]);
-    let tests = Tests { list: tests, files };
+    let tests = Tests {
+        list: tests,
+        files,
+        start: None,
+    };
     let plan = Plan::new(tests.clone(), 2, Format::Files).unwrap();
     assert_eq!(plan.text().unwrap(), "1 b.test.js\n2 a.test.js\n");
     let mut nameless = tests;
