@@ -13,6 +13,10 @@ pub const TESTS: &[Test] = &[
     ("a_hang_on_a_lock_leads_to_its_holder", lock),
     ("a_hang_on_a_pipe_leads_to_its_writer", pipe),
     ("a_hang_on_a_server_leads_to_its_address", server),
+    ("a_hang_on_an_own_server_leads_into_it", own_server),
+    ("a_hang_on_a_local_socket_leads_to_its_server", local_server),
+    ("a_hang_on_a_fifo_names_it", fifo),
+    ("a_hang_on_a_shared_lock_is_named", shared_lock),
     ("a_hang_on_a_terminal_is_named", terminal),
     ("a_child_that_ignores_term_is_killed", ignored_term),
     ("a_ticker_does_not_hide_a_hang", ticker),
@@ -104,6 +108,70 @@ fn server() -> Result<(), Failed> {
     );
     let said = hang("server", &["--stall", "2s"], &script)?;
     ends_with(&said, &format!("waits for an answer of 127.0.0.1:{port}"))
+}
+
+/// The client and the server of COMMAND: the server's child accepts the connection and takes a lock twice.
+fn own_server() -> Result<(), Failed> {
+    let program = "import os, socket, threading\n\
+                   server = socket.create_server((\"127.0.0.1\", 0))\n\
+                   if os.fork() == 0:\n    \
+                       client, _ = server.accept()\n    \
+                       lock = threading.Lock()\n    lock.acquire()\n    lock.acquire()\n\
+                   client = socket.create_connection(server.getsockname())\n\
+                   server.close()\nclient.recv(1)\n";
+    let file = scratch("own-server.py");
+    std::fs::write(&file, program)?;
+    let script = format!("python3 {}; true", file.display());
+    let said = hang("own-server", &["--stall", "2s"], &script)?;
+    ensure(said.contains(") on 127.0.0.1:"), || said.clone())?;
+    ends_with(&said, "has no other thread that could end this")
+}
+
+fn local_server() -> Result<(), Failed> {
+    let program = "import os, socket, sys, time\n\
+                   server = socket.socket(socket.AF_UNIX)\n\
+                   server.bind(sys.argv[1])\nserver.listen()\n\
+                   if os.fork() > 0:\n    \
+                       client, _ = server.accept()\n    \
+                       time.sleep(1000)\n\
+                   client = socket.socket(socket.AF_UNIX)\n\
+                   client.connect(sys.argv[1])\nclient.recv(1)\n";
+    let file = scratch("local-server.py");
+    std::fs::write(&file, program)?;
+    let socket = scratch("local-server.sock");
+    let (file, socket) = (file.display(), socket.display());
+    let script = format!("rm -f {socket}; python3 {file} {socket} & wait");
+    let said = hang("local-server", &["--stall", "2s"], &script)?;
+    ensure(said.contains(") on a local socket"), || said.clone())?;
+    ends_with(&said, "sleeps")
+}
+
+fn fifo() -> Result<(), Failed> {
+    let fifo = scratch("hang.fifo");
+    let fifo = fifo.display();
+    let script = format!("rm -f {fifo}; mkfifo {fifo}; cat {fifo} | sort; echo not reached");
+    let said = hang("fifo", &["--stall", "2s"], &script)?;
+    let end = format!("opens the FIFO {fifo}, which no process has open for writing");
+    ends_with(&said, &end)
+}
+
+/// Two processes that each have one semaphore and want the other's.
+fn shared_lock() -> Result<(), Failed> {
+    let program = "import multiprocessing as m, time\n\
+                   def run(first, second):\n    \
+                       first.acquire()\n    time.sleep(0.5)\n    second.acquire()\n\
+                   a, b = m.Lock(), m.Lock()\n\
+                   both = [m.Process(target=run, args=(a, b)), m.Process(target=run, args=(b, a))]\n\
+                   for one in both: one.start()\n\
+                   for one in both: one.join()\n";
+    let file = scratch("shared-lock.py");
+    std::fs::write(&file, program)?;
+    let script = format!("python3 {}; true", file.display());
+    let said = hang("shared-lock", &["--stall", "2s"], &script)?;
+    ends_with(
+        &said,
+        "waits for another process (a lock or a condition in shared memory)",
+    )
 }
 
 fn terminal() -> Result<(), Failed> {

@@ -1,6 +1,7 @@
 //! Enforces the limits of COMMAND (`--timeout`, `--stall`): a COMMAND that hangs is reported, and then ended.
 
 mod activity;
+mod peers;
 mod waits;
 
 use std::collections::HashSet;

@@ -75,14 +75,25 @@ pub enum HangWait {
     OwnPipe,
     /// The process waits for input of a terminal.
     Terminal,
-    /// The process waits for bytes of a connection to this address; `None` stands for a local socket.
-    Connection(Option<SocketAddr>),
+    /// The process waits for bytes of a connection.
+    Connection {
+        /// The address of the other end; `None` stands for a local socket.
+        peer: Option<SocketAddr>,
+        /// The processes of this machine that have the other end, or that listen at its address.
+        others: Vec<u32>,
+    },
+    /// The process opens a FIFO, and waits until another process opens the other end.
+    Fifo { path: String, writes: bool },
     /// The process waits for a connection from outside at this address.
     Accept(Option<SocketAddr>),
     /// The process waits for the lock of a file, which these processes have.
     FileLock { path: String, holders: Vec<u32> },
     /// The process waits for another of its threads: a lock, a condition.
     Thread,
+    /// The process, which has one thread, waits for another process by memory that they share: a lock, a condition.
+    SharedLock,
+    /// The process, which has one thread, waits for a lock or a condition that no other process can see.
+    OwnLock,
     /// The process waits until a time has passed.
     Sleep,
     /// The process waits for a file or a device.
@@ -95,6 +106,17 @@ pub enum HangWait {
     Unknown,
 }
 
+impl HangWait {
+    /// The ids of the processes that the kernel shows to have what is waited for.
+    fn holders(&self) -> &[u32] {
+        match self {
+            HangWait::Pipe { others, .. } | HangWait::Connection { others, .. } => others,
+            HangWait::FileLock { holders, .. } => holders,
+            _ => &[],
+        }
+    }
+}
+
 impl Hang {
     pub fn process(&self, pid: u32) -> Option<&HungProcess> {
         self.processes.iter().find(|process| process.pid == pid)
@@ -102,29 +124,32 @@ impl Hang {
 
     /// The ids of the processes that a process waits for.
     pub fn awaited(&self, process: &HungProcess) -> Vec<u32> {
-        let children = |process: &HungProcess| {
-            let children = self.processes.iter();
-            let children = children.filter(|child| child.parent == process.pid && child.is_own);
-            children.map(|child| child.pid).collect()
-        };
         match &process.wait {
-            HangWait::Pipe { others, .. } => others.clone(),
-            HangWait::FileLock { holders, .. } => holders.clone(),
-            // Many programs wait for a child by a signal, by a descriptor, or by looking again and again.
-            HangWait::Child
-            | HangWait::OwnPipe
+            HangWait::Child => self.children(process).map(|child| child.pid).collect(),
+            // Many programs wait for a child by a signal, by a descriptor, or by looking again and again. A child that
+            // waits for this process is none that it waits for.
+            HangWait::OwnPipe
             | HangWait::Thread
+            | HangWait::SharedLock
+            | HangWait::OwnLock
             | HangWait::Sleep
             | HangWait::Poll
             | HangWait::Call(_)
-            | HangWait::Unknown => children(process),
-            HangWait::Runs
-            | HangWait::Stopped
-            | HangWait::Terminal
-            | HangWait::Connection(_)
-            | HangWait::Accept(_)
-            | HangWait::File(_) => Vec::new(),
+            | HangWait::Unknown => {
+                let children = self.children(process);
+                let children =
+                    children.filter(|child| !child.wait.holders().contains(&process.pid));
+                children.map(|child| child.pid).collect()
+            }
+            wait => wait.holders().to_vec(),
         }
+    }
+
+    /// The living children of a process of COMMAND.
+    fn children(&self, process: &HungProcess) -> impl Iterator<Item = &HungProcess> {
+        let pid = process.pid;
+        let children = self.processes.iter();
+        children.filter(move |child| child.parent == pid && child.is_own)
     }
 
     /// COMMAND's processes in the order of the chains of waits that begin at COMMAND. The processes that

@@ -280,8 +280,8 @@ pub fn read_memory(id: Id, from: usize, room: &mut [u8]) -> Option<usize> {
     usize::try_from(read).ok().filter(|read| *read > 0)
 }
 
-/// A string in the memory of a stopped process, without its NUL.
-fn string(id: Id, address: usize) -> Option<Vec<u8>> {
+/// A string in the memory of a process that waits or is stopped, without its NUL.
+pub fn string(id: Id, address: usize) -> Option<Vec<u8>> {
     let mut path = vec![0u8; libc::PATH_MAX.unsigned_abs() as usize];
     // The string may lie at the end of the stack: no read goes beyond its page at once.
     let mut len = 0;

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use tr_analyze::{Analysis, Options};
 use tr_format::stack::Doing;
-use tr_insight::{frames, label};
+use tr_insight::{calls, frames, label};
 use tr_programs::command_line;
 use tr_record::hang::{Hang, HangLimit, HangWait, HungProcess};
 use tr_redact::Redactor;
@@ -186,8 +186,19 @@ fn words(hang: &Hang, process: &HungProcess, redactor: &Redactor) -> String {
         }
         HangWait::OwnPipe => "waits for a pipe whose other end it has alone".into(),
         HangWait::Terminal => "reads from the terminal".into(),
-        HangWait::Connection(Some(peer)) => format!("waits for an answer of {peer}"),
-        HangWait::Connection(None) => "waits for an answer on a local socket".into(),
+        HangWait::Connection { peer, others } => {
+            let at = peer.map_or_else(|| "a local socket".to_owned(), |peer| peer.to_string());
+            match (peer, others.as_slice()) {
+                (Some(_), []) => format!("waits for an answer of {at}"),
+                (None, []) => format!("waits for an answer on {at}"),
+                (_, others) => format!("waits for an answer of {} on {at}", of(others)),
+            }
+        }
+        HangWait::Fifo { path, writes } => {
+            let path = escape::text(path.as_bytes());
+            let end = if *writes { "reading" } else { "writing" };
+            format!("opens the FIFO {path}, which no process has open for {end}")
+        }
         HangWait::Accept(Some(own)) => format!("waits in accept() for a connection to {own}"),
         HangWait::Accept(None) => "waits in accept() for a connection".into(),
         HangWait::FileLock { path, holders } => {
@@ -198,10 +209,20 @@ fn words(hang: &Hang, process: &HungProcess, redactor: &Redactor) -> String {
             }
         }
         HangWait::Thread => "waits for another of its threads (a lock or a condition)".into(),
+        HangWait::SharedLock => {
+            "waits for another process (a lock or a condition in shared memory)".into()
+        }
+        HangWait::OwnLock => {
+            "waits for a lock or a condition, and has no other thread that could end this".into()
+        }
         HangWait::Sleep => "sleeps".into(),
         HangWait::File(path) => format!("waits for {}", escape::text(path.as_bytes())),
         HangWait::Poll => "waits for any of several descriptors".into(),
-        HangWait::Call(number) => format!("waits in system call {number}"),
+        HangWait::Call(number) => {
+            let number = u32::try_from(*number).unwrap_or(u32::MAX);
+            let name = calls::name_of(std::env::consts::ARCH, number, false);
+            format!("waits in {name}()")
+        }
         HangWait::Unknown => "waits; this user may not see for what".into(),
     }
 }

@@ -1,11 +1,12 @@
 //! Finds out what processes wait for, by `/proc`.
 
 use std::collections::HashSet;
-use std::net::{TcpListener, TcpStream};
+use std::net::TcpListener;
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
 use std::os::unix::fs::{FileTypeExt, MetadataExt};
 
 use super::activity::Activity;
+use super::peers;
 use super::{Identity, ARGV};
 use crate::command::pidfd_open;
 use crate::hang::{HangWait, HungProcess};
@@ -22,11 +23,14 @@ pub fn processes(own: &[Identity], activity: &Activity) -> Vec<HungProcess> {
         .filter_map(|id| process(*id, &ids, activity, true))
         .collect();
     let known: HashSet<u32> = found.iter().map(|process| process.pid).collect();
-    let holders = found.iter().flat_map(|process| match &process.wait {
-        HangWait::FileLock { holders, .. } => holders.as_slice(),
+    let awaited = found.iter().flat_map(|process| match &process.wait {
+        HangWait::FileLock {
+            holders: others, ..
+        }
+        | HangWait::Connection { others, .. } => others.as_slice(),
         _ => &[],
     });
-    let outside: HashSet<u32> = holders
+    let outside: HashSet<u32> = awaited
         .copied()
         .filter(|pid| !known.contains(pid))
         .collect();
@@ -70,6 +74,8 @@ fn is_outside(wait: &HangWait) -> bool {
         wait,
         HangWait::OwnPipe
             | HangWait::Thread
+            | HangWait::SharedLock
+            | HangWait::OwnLock
             | HangWait::Sleep
             | HangWait::Poll
             | HangWait::Call(_)
@@ -106,7 +112,7 @@ fn thread_wait(id: Id, thread: Id, all: &[Id]) -> HangWait {
         Some(Err(wait)) => return wait,
         None => return HangWait::Unknown,
     };
-    let [first, second, ..] = call.arguments;
+    let [first, second, third, ..] = call.arguments;
     let descriptor = |writes| of_descriptor(id, first, writes, all);
     match call.number {
         libc::SYS_wait4 | libc::SYS_waitid => HangWait::Child,
@@ -127,11 +133,22 @@ fn thread_wait(id: Id, thread: Id, all: &[Id]) -> HangWait {
         libc::SYS_flock => lock(id, first, all),
         libc::SYS_fcntl if is_lock(second) => lock(id, first, all),
         libc::SYS_nanosleep | libc::SYS_clock_nanosleep => HangWait::Sleep,
-        libc::SYS_futex => HangWait::Thread,
+        libc::SYS_futex => futex(id, second),
+        libc::SYS_openat => open(id, Some(first), second, third),
         libc::SYS_ppoll => first_of(id, polled(id, first, second), all),
         libc::SYS_pselect6 => first_of(id, selected(id, first, second), all),
         libc::SYS_epoll_pwait => first_of(id, registered(id, first), all),
         number => legacy(id, number, [first, second], all),
+    }
+}
+
+/// The wait in futex(2). Only a futex without the flag FUTEX_PRIVATE_FLAG can be ended by another process.
+fn futex(id: Id, operation: u64) -> HangWait {
+    let is_private = operation & u64::from(libc::FUTEX_PRIVATE_FLAG.unsigned_abs()) != 0;
+    match (proc::threads(id).len(), is_private) {
+        (0 | 1, false) => HangWait::SharedLock,
+        (0 | 1, true) => HangWait::OwnLock,
+        _ => HangWait::Thread,
     }
 }
 
@@ -144,6 +161,7 @@ fn is_lock(operation: u64) -> bool {
 #[cfg(target_arch = "x86_64")]
 fn legacy(id: Id, number: i64, [first, second]: [u64; 2], all: &[Id]) -> HangWait {
     match number {
+        libc::SYS_open => open(id, None, first, second),
         libc::SYS_poll => first_of(id, polled(id, first, second), all),
         libc::SYS_select => first_of(id, selected(id, first, second), all),
         libc::SYS_epoll_wait => first_of(id, registered(id, first), all),
@@ -224,7 +242,7 @@ fn of_descriptor(id: Id, descriptor: u64, writes: bool, all: &[Id]) -> HangWait 
         return pipe(id, &name, writes, all);
     }
     if name.starts_with("socket:") {
-        return of_socket(id, descriptor);
+        return of_socket(id, descriptor, all);
     }
     let terminals = ["/dev/pts/", "/dev/tty", "/dev/console"];
     if terminals.iter().any(|start| name.starts_with(start)) {
@@ -236,17 +254,75 @@ fn of_descriptor(id: Id, descriptor: u64, writes: bool, all: &[Id]) -> HangWait 
     HangWait::File(name)
 }
 
-fn of_socket(id: Id, descriptor: u64) -> HangWait {
+fn of_socket(id: Id, descriptor: u64, all: &[Id]) -> HangWait {
     let Some(socket) = socket(id, descriptor) else {
-        return HangWait::Connection(None);
+        return HangWait::Connection {
+            peer: None,
+            others: Vec::new(),
+        };
     };
-    let socket = TcpStream::from(socket);
-    match socket.peer_addr() {
-        Ok(peer) => HangWait::Connection(Some(peer)),
-        Err(_) => match socket.local_addr() {
-            Ok(own) => HangWait::Accept(Some(own)),
-            Err(_) => HangWait::Connection(None),
-        },
+    let socket = TcpListener::from(socket);
+    let with = |inodes: &[u64]| {
+        let is_one = |inode: u64| inodes.contains(&inode);
+        let others = all.iter().filter(|other| **other != id);
+        let others = others.filter(|other| {
+            let links = descriptors(**other).filter_map(|descriptor| link(**other, descriptor));
+            links.filter_map(|name| socket_inode(&name)).any(is_one)
+        });
+        others
+            .map(|other| other.unsigned_abs())
+            .collect::<Vec<u32>>()
+    };
+    let own = socket.local_addr().ok();
+    let peer = peers::address(&socket);
+    match (own, peer) {
+        (Some(own), None) => HangWait::Accept(Some(own)),
+        (Some(own), Some(peer)) => {
+            let others = peers::tcp(id, own, peer).map_or_else(Vec::new, |inodes| with(&inodes));
+            HangWait::Connection {
+                peer: Some(peer),
+                others,
+            }
+        }
+        (None, _) => {
+            let mut others = with(&peers::local(id, &socket));
+            if others.is_empty() {
+                let maker = peers::maker(&socket).filter(|maker| *maker != id);
+                others.extend(maker.map(Id::unsigned_abs));
+            }
+            HangWait::Connection { peer: None, others }
+        }
+    }
+}
+
+/// The inode in the name of a socket's descriptor, `socket:[17]`.
+fn socket_inode(name: &str) -> Option<u64> {
+    let inode = name.strip_prefix("socket:[")?.strip_suffix(']')?;
+    inode.parse().ok()
+}
+
+/// The wait of a call that opens a file. Of a FIFO it lasts until another process opens the other end.
+fn open(id: Id, directory: Option<u64>, path: u64, flags: u64) -> HangWait {
+    let at = usize::try_from(path).ok();
+    let Some(path) = at.and_then(|at| proc::string(id, at)) else {
+        return HangWait::Call(libc::SYS_openat);
+    };
+    let path = String::from_utf8_lossy(&path).into_owned();
+    // An `int` in a register: the upper half may have any bits.
+    let is_current = |directory: &u64| *directory as i32 == libc::AT_FDCWD;
+    let directory = directory.filter(|directory| !is_current(directory));
+    let seen = match (path.starts_with('/'), directory) {
+        (true, _) => format!("/proc/{id}/root{path}"),
+        (false, None) => format!("/proc/{id}/cwd/{path}"),
+        (false, Some(descriptor)) => format!("/proc/{id}/fd/{descriptor}/{path}"),
+    };
+    let is_fifo = std::fs::metadata(seen).is_ok_and(|file| file.file_type().is_fifo());
+    if is_fifo {
+        let mode = i32::try_from(flags & 0o3).unwrap_or(0);
+        let writes = mode == libc::O_WRONLY;
+        HangWait::Fifo { path, writes }
+    } else {
+        HangWait::File(path)
     }
 }
 
