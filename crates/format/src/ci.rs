@@ -274,9 +274,9 @@ pub const SYSTEMS: [System; 14] = [
 ];
 
 /// The environment variables that are recorded besides those of CI systems: the span around a recording, the
-/// time at which the job began to wait for a runner, the variable that identifies a system without a prefix
-/// of its own, and the number of containers that share a job.
-pub const OTHERS: [&str; 4] = [TRACEPARENT, QUEUED_AT, FORGEJO, CONTAINERS];
+/// time at which the job began to wait for a runner, the time at which GitLab began the job, the variable that
+/// identifies a system without a prefix of its own, and the number of containers that share a job.
+pub const OTHERS: [&str; 5] = [TRACEPARENT, QUEUED_AT, JOB_STARTED_AT, FORGEJO, CONTAINERS];
 
 /// The environment variable with the context of the span in which a recording runs (W3C Trace Context).
 pub const TRACEPARENT: &str = "TRACEPARENT";
@@ -288,6 +288,10 @@ const CONTAINERS: &str = "CIRCLE_NODE_TOTAL";
 /// The variable with the id of the span of a recording itself, in hexadecimal digits. The recorder adds it to
 /// the variables of a job that has a trace context.
 pub const SPAN_ID: &str = "TR_SPAN_ID";
+
+/// The environment variable with the time at which GitLab began the job: `2025-04-01T18:31:49Z`. The ids of spans
+/// are made of it.
+pub const JOB_STARTED_AT: &str = "CI_JOB_STARTED_AT";
 
 /// The environment variable with the time at which a job began to wait for a runner, in seconds since 1970.
 /// The job's script sets it.

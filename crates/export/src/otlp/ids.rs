@@ -4,12 +4,14 @@
 //! GitHub Actions takes the ids that the OpenTelemetry collector's githubreceiver derives from the events of the same
 //! run (trace_event_handling.go): parts of SHA-256 sums of the numbers of run, attempt and job. The collector's
 //! gitlabreceiver (traces_event_handling.go) hashes the number of the pipeline and the time at which it ended, which no
-//! job of the pipeline knows: that time is given once the pipeline has ended.
+//! job of the pipeline knows: that time is given once the pipeline has ended. It makes the id of a job's span of the
+//! number of the job and the time at which the job began. Gitea and Forgejo set the variables of GitHub Actions, and no
+//! receiver of their own events is known.
 
 use std::str::FromStr;
 
 use sha2::{Digest, Sha256};
-use tr_format::ci::{SPAN_ID, TRACEPARENT};
+use tr_format::ci::{JOB_STARTED_AT, SPAN_ID, TRACEPARENT};
 use tr_format::meta::Metadata;
 use tr_format::trace_context::{bytes, TraceContext};
 
@@ -132,7 +134,11 @@ impl Ids {
                 needed("GITHUB_RUN_ATTEMPT")?,
                 value("CHECK_RUN_ID"),
             )),
-            IdSource::Gitlab { finished_at } => Ok(gitlab(needed("CI_PIPELINE_ID")?, finished_at)),
+            IdSource::Gitlab { finished_at } => {
+                let started_at = value(JOB_STARTED_AT).and_then(webhook_time);
+                let job = value("CI_JOB_ID").zip(started_at);
+                Ok(gitlab(needed("CI_PIPELINE_ID")?, finished_at, job))
+            }
             IdSource::Given { trace, parent } => Ok(Ids {
                 trace: *trace,
                 parent: parent.map_or_else(Vec::new, |span| span.to_vec()),
@@ -198,11 +204,16 @@ fn github(run: &str, attempt: &str, check_run: Option<&str>) -> Ids {
     }
 }
 
-/// The ids for a pipeline of GitLab.
-fn gitlab(pipeline: &str, finished_at: &str) -> Ids {
+/// The ids for a job of GitLab: the span is the job's where its number and the time of its begin are known, else
+/// that of the pipeline.
+fn gitlab(pipeline: &str, finished_at: &str, job: Option<(&str, String)>) -> Ids {
+    let parent = match job {
+        Some((number, started_at)) => format!("{number}{started_at}"),
+        None => format!("{pipeline}{finished_at}"),
+    };
     Ids {
         trace: part(&format!("{pipeline}t{finished_at}"), 0),
-        parent: part::<8>(&format!("{pipeline}{finished_at}"), 8).to_vec(),
+        parent: part::<8>(&parent, 8).to_vec(),
         own: None,
     }
 }
@@ -286,6 +297,16 @@ mod tests {
         ] {
             assert_eq!(ids_of(&ci, &format!("gitlab:{end}")), Ok(ids.clone()));
         }
+        // The job's own span, if its begin is recorded.
+        let job = [
+            ci[0],
+            ("CI_JOB_ID", "77"),
+            ("CI_JOB_STARTED_AT", "2025-04-01T18:30:02Z"),
+        ];
+        let end = "gitlab:2025-04-01 18:31:49 UTC";
+        let of_job = (ids.0.clone(), "7af4b1a6e6de1d8c".to_owned());
+        assert_eq!(ids_of(&job, end), Ok(of_job));
+        assert_eq!(ids_of(&job[..2], end), Ok(ids));
         for bad in [
             "",
             "today",
