@@ -41,6 +41,7 @@ mod pager;
 #[cfg(feature = "report")]
 mod parts;
 mod passthrough;
+mod pattern;
 #[cfg(feature = "report")]
 mod progress;
 #[cfg(feature = "report")]

@@ -8,7 +8,27 @@ use tr_text::units;
 
 use crate::cli::COMPARED;
 use crate::errors::{refused, shown};
-use crate::open;
+use crate::{open, pattern};
+
+/// The name of a recording as its user gives it: its file, or all parts, by a pattern if one matches them alone.
+pub fn name(first: &Path, more: &[PathBuf]) -> String {
+    let mut all: Vec<&Path> = std::iter::once(first)
+        .chain(more.iter().map(PathBuf::as_path))
+        .collect();
+    if let [only] = all[..] {
+        return only.to_string_lossy().into_owned();
+    }
+    all.sort_unstable();
+    all.dedup();
+    let pattern = match (all.first(), all.last()) {
+        (Some(first), Some(last)) => pattern::of(first, last, all.len() as u64),
+        _ => None,
+    };
+    pattern.unwrap_or_else(|| {
+        let names = all.iter().map(|path| path.to_string_lossy());
+        names.collect::<Vec<_>>().join(" ")
+    })
+}
 
 /// Opens the parts of a rotated recording (`--rotate`) as one trace, in the order of time, like [`open::warned`]. A single FILE is
 /// opened as it is.

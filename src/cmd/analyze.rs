@@ -263,7 +263,7 @@ fn run(args: &Args) -> Done {
     }
     let span = args.span.ns();
     let trace = parts::opened(&args.file, &args.more)?;
-    let name = args.file.to_string_lossy();
+    let name = parts::name(&args.file, &args.more);
     if let Some(why) = senseless(args, trace.meta()) {
         return Err(errors::refused(why));
     }

@@ -2,6 +2,7 @@
 
 use std::collections::HashSet;
 use std::path::{Path, PathBuf};
+use std::process::Command;
 
 use libtest_mimic::Failed;
 use serde_json::Value;
@@ -98,7 +99,7 @@ fn parts() -> Result<(), Failed> {
     let dir = scratch("parts");
     let _ = std::fs::remove_dir_all(&dir);
     std::fs::create_dir_all(&dir)?;
-    let options = ["--light", "-q", "--rotate", "2s"];
+    let options = ["--light", "--rotate", "2s"];
     // It runs in all of them.
     let script = format!(
         "sh -c 'until [ -e {}/over ]; do i=1; while [ $i -lt 20000 ]; do i=$((i+1)); done; done; \
@@ -114,6 +115,21 @@ fn parts() -> Result<(), Failed> {
     ensure(out.status.success(), || text(&out.stderr))?;
     let files = files(&dir)?;
     ensure((2..=most).contains(&files.len()), || format!("{files:?}"))?;
+    // The next command names all parts by a pattern.
+    let hint = text(&out.stderr);
+    let next = hint.trim_end().rsplit("next: ").next().unwrap_or_default();
+    let whole = Command::new("sh")
+        .args(["-c", &next.replacen("tr ", "\"$TR\" ", 1)])
+        .env("TR", env!("CARGO_BIN_EXE_tr"))
+        .output()?;
+    let screen = text(&whole.stdout);
+    let names = format!("{} parts of one recording", files.len());
+    ensure(text(&whole.stderr).contains(&names), || {
+        format!("{next}: {}", text(&whole.stderr))
+    })?;
+    ensure(next.contains('*') && screen.contains(next), || {
+        screen.clone()
+    })?;
     let mut sum = 0;
     for file in &files {
         tr(&["verify"], file)?;

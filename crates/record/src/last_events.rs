@@ -2,13 +2,12 @@
 
 use tr_format::event::{Ktime, Stream};
 use tr_format::meta::Summary;
-use tr_output::Target;
 
 use crate::collector::LastBatches;
 use crate::command::Running;
 use crate::config::{Config, Follow};
 use crate::output::{Batch, Output, Tally};
-use crate::parts::{Cut, Parts};
+use crate::parts::{Cut, Parts, WrittenParts};
 use crate::signals::Signals;
 use crate::source::{recorder, Source};
 use crate::stall::Stall;
@@ -33,14 +32,14 @@ pub(crate) struct Written {
     pub error: Option<tr_format::Error>,
     pub given_up: bool,
     pub symbols: Option<Search>,
-    pub parts: Option<(u64, Target)>,
+    pub parts: Option<WrittenParts>,
     pub cut: Option<Cut>,
 }
 
 impl Written {
     /// Adds the counts of the earlier parts of the recording, and the first part that lacks its end.
     pub fn with_parts(mut self, parts: Parts, waiting: &Waiting<'_>) -> Written {
-        self.parts = Some((parts.count, parts.file.clone()));
+        self.parts = Some(parts.written());
         let mut stall = Stall::new(|| {});
         let (before, cut) = parts.finish(|| waiting.go_on(&mut stall));
         self.tally.add(&before);

@@ -61,7 +61,7 @@ pub use identity::user_name;
 pub use inherited::Inherited;
 pub use marks::Count as MarkCount;
 pub use output::Tally;
-pub use parts::Cut;
+pub use parts::{Cut, WrittenParts};
 pub use proc::Alive;
 pub use rescue::Child;
 pub use scripts::{ScriptFinder, SourcedFiles};

@@ -25,6 +25,16 @@ pub struct Cut {
     pub error: Option<tr_format::Error>,
 }
 
+/// The parts that a recording was divided into.
+#[derive(Clone, Debug)]
+pub struct WrittenParts {
+    pub count: u64,
+    /// The file of the first part.
+    pub first: Target,
+    /// The file of the last part.
+    pub last: Target,
+}
+
 /// The parts of a recording that were written, and the present one.
 #[derive(Debug)]
 pub struct Parts {
@@ -45,6 +55,8 @@ pub struct Parts {
     cut: Option<Cut>,
     /// The number of parts.
     pub count: u64,
+    /// The file of the first part.
+    first: Target,
     /// The file of the present part.
     pub file: Target,
 }
@@ -63,7 +75,17 @@ impl Parts {
             before: file.clone(),
             cut: None,
             count: 1,
+            first: file.clone(),
             file,
+        }
+    }
+
+    /// The number of parts, and the files of the first and the last one.
+    pub fn written(&self) -> WrittenParts {
+        WrittenParts {
+            count: self.count,
+            first: self.first.clone(),
+            last: self.file.clone(),
         }
     }
 

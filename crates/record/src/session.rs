@@ -24,7 +24,7 @@ use crate::machine::Sampler;
 use crate::marks::{Marks, Owner};
 use crate::network::Connections;
 use crate::output::{Output, Tally};
-use crate::parts::{Cut, Parts};
+use crate::parts::{Cut, Parts, WrittenParts};
 use crate::proc::Alive;
 use crate::rescue::{self, Plan};
 use crate::signals::Signals;
@@ -85,8 +85,8 @@ pub struct Report {
     pub no_marks: Option<String>,
     /// The result of the search for the functions of stacks, if there was one.
     pub symbols: Option<Search>,
-    /// The number of parts and the file of the last part, if the recording has parts.
-    pub parts: Option<(u64, Target)>,
+    /// The parts, if the recording has parts.
+    pub parts: Option<WrittenParts>,
     /// The first part, except the last one, that lacks its end.
     pub cut: Option<Cut>,
     /// The limit of the file's size that ended the recording, if one did.

@@ -19,7 +19,7 @@ use super::line;
 use super::options::Args;
 use super::refusal::shown;
 use crate::called::program;
-use crate::errors;
+use crate::{errors, pattern};
 
 /// The function that prints the notes when the recording has begun.
 pub fn on_begin(args: &Args, redactor: &Redactor) -> Notice {
@@ -165,8 +165,8 @@ pub fn tell(args: &Args, config: &Config, report: &Report) {
     } else {
         ""
     };
-    let parts = match report.parts {
-        Some((parts, _)) if parts > 1 => format!(", the last of {} parts", count(parts)),
+    let parts = match &report.parts {
+        Some(parts) if parts.count > 1 => format!(", the last of {} parts", count(parts.count)),
         _ => String::new(),
     };
     eprintln!(
@@ -210,9 +210,9 @@ fn tell_full(report: &Report) {
 
 /// The file of the recording, or of its last part; `None` for standard output.
 fn last_file<'a>(args: &'a Args, report: &'a Report) -> Option<&'a Path> {
-    match &report.parts {
-        Some((_, Target::File(file))) => Some(file),
-        Some((_, Target::Stdout)) => None,
+    match report.parts.as_ref().map(|parts| &parts.last) {
+        Some(Target::File(file)) => Some(file),
+        Some(Target::Stdout) => None,
         None => Some(args.output()).filter(|name| *name != Path::new("-")),
     }
 }
@@ -312,9 +312,13 @@ fn tell_limits(args: &Args, report: &Report) {
 fn tell_cost(args: &Args, report: &Report) {
     let next = match last_file(args, report) {
         Some(name) if cfg!(feature = "report") => {
-            let name = name.as_os_str().as_bytes();
-            let words = [TR.name().as_bytes(), b"analyze", name];
-            format!(" · next: {}", tr_text::escape::command(words))
+            let pattern = report.parts.as_ref().and_then(|parts| match &parts.first {
+                Target::File(first) => pattern::of(first, name, parts.count),
+                Target::Stdout => None,
+            });
+            let names =
+                pattern.unwrap_or_else(|| tr_text::escape::command([name.as_os_str().as_bytes()]));
+            format!(" · next: {TR} analyze {names}")
         }
         _ => String::new(),
     };
