@@ -1,7 +1,7 @@
 //! Unit tests of plans.
 #![allow(clippy::unwrap_used, clippy::indexing_slicing)]
 
-use tr_insight::imports::junit::Attributes;
+use tr_insight::imports::junit::{Attributes, Case};
 
 use super::*;
 
