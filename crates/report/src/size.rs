@@ -73,10 +73,10 @@ fn used_disk(view: &View<'_>, disk: &DiskNeed) -> String {
     )
 }
 
-/// The words for the wanted CPUs: `2 of 4 CPUs for 90 % of the time`
+/// The words for the wanted CPUs: `≤ 2 of 4 CPUs for 90 % of the time`
 fn wanted(cpus: &CpuNeed) -> String {
     format!(
-        "{} of {} for {MOST_OF_THE_TIME_PERCENT} % of the time",
+        "≤ {} of {} for {MOST_OF_THE_TIME_PERCENT} % of the time",
         cpus.wanted,
         units::cpus(cpus.available)
     )
