@@ -247,10 +247,14 @@ fn of_reports(costs: &Costs<'_>, reports: &[&Report]) -> Tests {
             .iter()
             .map(|suite| cases.find("", &suite.attributes.name))
             .collect();
-        let places = report.suites.iter().zip(&suites);
-        let places =
-            places.map(|(suite, at)| Place::new(suite, costs.steps.list().get((*at)?)?.from));
-        let works = windows::works(&places.collect::<Vec<_>>(), |time| costs.used(Ktime(time)));
+        // The tests of a single suite have better places of their own.
+        let several = report.suites.len() > 1;
+        let places = report.suites.iter().zip(&suites).map(|(suite, at)| {
+            let step = costs.steps.list().get((*at).filter(|_| several)?)?;
+            Place::new(suite, step.from)
+        });
+        let places: Vec<Option<Place>> = places.collect();
+        let works = windows::works(&places, |time| costs.used(Ktime(time)));
         if let Some(span) = works.span {
             let outside = costs.used_outside(span).saturating_add(works.start);
             start = Some(start.unwrap_or(0).max(outside));
