@@ -338,8 +338,10 @@ fn prepare(directory: &Path) -> Result<(), Failed> {
 
     let config = Config::new(drivers(), 2, 5_000_000_000);
     simulate("driver", &Recording::record(&config).0)?;
-    let config = Config::new(keeps_going(), 2, 5_000_000_000);
+    let config = Config::new(keeps_going(2), 2, 5_000_000_000);
     simulate("twice", &Recording::record(&config).0)?;
+    let config = Config::new(keeps_going(12), 2, 5_000_000_000);
+    simulate("crowd", &Recording::record(&config).0)?;
     let failing = directory.join("twice.bin");
     let forecast = run(&["predict", &failing.to_string_lossy(), "--format", "html"])?;
     write(directory.join("predict-failing.html"), forecast)?;
@@ -370,28 +372,22 @@ fn image(line: &str) -> Image {
     }
 }
 
-/// A make that goes on after a failure, and fails for two links of very many files.
-fn keeps_going() -> World {
+/// A make that goes on after a failure, and fails for `failures` links of very many files.
+fn keeps_going(failures: usize) -> World {
     let objects: Vec<String> = (0..60).map(|n| format!("object-number-{n}.o")).collect();
-    let link = format!("ld -o prog {}", objects.join(" "));
+    let link = |n: usize| format!("ld -o prog{n} {}", objects.join(" "));
     let fail = |image| vec![Op::Exec(image), Op::Run(ms(20, 20)), Op::ExitGroup(1)];
+    let mut make = vec![Op::Exec(0)];
+    make.extend((1..=failures).flat_map(|n| [Op::Fork(n, Arg::Same), Op::Wait]));
+    make.push(Op::ExitGroup(2));
     World {
         name: "keeps_going".to_owned(),
-        programs: vec![
-            vec![
-                Op::Exec(0),
-                Op::Fork(1, Arg::Same),
-                Op::Wait,
-                Op::Fork(2, Arg::Same),
-                Op::Wait,
-                Op::ExitGroup(2),
-            ],
-            fail(1),
-            fail(2),
-        ],
-        images: ["make -k", &link, &link.replace("prog", "other")]
-            .map(image)
-            .into(),
+        programs: std::iter::once(make)
+            .chain((1..=failures).map(fail))
+            .collect(),
+        images: std::iter::once(image("make -k"))
+            .chain((1..=failures).map(|n| image(&link(n))))
+            .collect(),
         cgroups: 1,
         ..World::default()
     }

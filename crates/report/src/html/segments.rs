@@ -144,6 +144,9 @@ impl PieceKind {
             PieceKind::Mixed => ("several", 4, None),
             PieceKind::Off(_, state, Some(Storage::Sync)) => ("fsync", state, Some(0)),
             PieceKind::Off(_, state, Some(Storage::PageFault)) => ("page fault", state, Some(1)),
+            // Beside the sums of all waits for a CPU and of all sleep, the word alone would be a second, smaller sum.
+            PieceKind::Off(WaitReason::Woken, state, _) => ("run queue, woken", state, None),
+            PieceKind::Off(WaitReason::Sleep, state, _) => ("other sleep", state, None),
             PieceKind::Off(reason, state, part) => (reason.noun(), state, part.map(|_| 2)),
         }
     }

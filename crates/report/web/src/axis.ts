@@ -1,11 +1,16 @@
 // Axes of time.
 
+/** The round parts of minutes and hours, s. */
+const CLOCK = [10, 15, 20, 30, 60, 120, 300, 600, 900, 1200, 1800, 3600, 7200, 14400, 21600, 43200, 86400];
+
 /** Round times that divide a span into about `count` parts, in ns, and the digits of seconds that tell them apart. */
 function ticks(from: number, to: number, count: number): { at: number[]; digits: number } {
   const span = Math.max(1, to - from);
   const rough = span / Math.max(1, count);
   const power = 10 ** Math.floor(Math.log10(rough));
-  const nice = power * (rough < 1.5 * power ? 1 : rough < 3.5 * power ? 2 : rough < 7.5 * power ? 5 : 10);
+  const ten = power * (rough < 1.5 * power ? 1 : rough < 3.5 * power ? 2 : rough < 7.5 * power ? 5 : 10);
+  // In minutes 100 s are not round.
+  const nice = to > 60e9 && ten >= 10e9 ? (CLOCK.find((s) => s * 1e9 >= 0.75 * rough) ?? ten / 1e9) * 1e9 : ten;
   const at: number[] = [];
   for (let n = Math.ceil(from / nice); n * nice <= to; n++) at.push(n * nice);
   return { at, digits: Math.max(0, Math.min(9, 9 - Math.floor(Math.log10(nice) + 1e-9))) };
@@ -48,16 +53,23 @@ export class Axis {
   readonly element = node("svg", { class: "axis", "aria-hidden": "true" }) as SVGSVGElement;
   /** The ticks with their labels, of which each frame moves those that it needs. */
   private ticks: { tick: SVGElement; text: SVGElement }[] = [];
+  /** What the numbers before the axis are. */
+  private title: SVGElement;
 
   constructor(
     private height: number,
     private above: boolean,
-  ) {}
+  ) {
+    this.title = node("text", { y: above ? height - 10 : 17, "text-anchor": "end" });
+    this.element.append(this.title);
+  }
 
-  draw([t0, t1]: [number, number], [left, right]: [number, number]) {
+  draw([t0, t1]: [number, number], [left, right]: [number, number], title = "") {
     const { element, height, above } = this;
     change(element, "width", String(right));
     change(element, "height", String(height));
+    change(this.title, "x", String(left - 10));
+    if (this.title.textContent !== title) this.title.textContent = title;
     const { at, digits } = ticks(t0, t1, Math.max(2, Math.floor((right - left) / 110)));
     const line = above ? height - 1 : 0;
     while (this.ticks.length < at.length) {

@@ -8,11 +8,16 @@ import { time } from "./units";
 export const [ON, WAIT, BLOCKED, ASLEEP, UNKNOWN] = [0, 1, 2, 3, 4];
 /** Their names, from the data. */
 export const STATES: string[] = [];
+/** The word for sleep where a recording, as one by ptrace, does not know it from being blocked. */
+const SLEEP_OR_BLOCKED = "sleep or blocked";
 /** Of each kind of piece its name, its state and, for storage, its part (`KINDS` in segments.rs). From the data. */
 export const KINDS: Doc["kinds"] = [];
 
 /** The kind of a time of which nothing is known. */
 export const NOTHING = 0;
+
+/** Whether sleep is not known from being blocked, as in a recording by ptrace: it has totals and no scheduling events. */
+export const knowsNoSleep = ({ totals }: { totals: Packed.Totals }) => (totals.asleep_or_blocked ?? null) !== null;
 
 /** Whether a kind of piece is a wait whose end has a waker. */
 export function waits(kind: number): boolean {
@@ -429,6 +434,7 @@ export async function load(element: HTMLElement): Promise<Data> {
   const doc = restore(JSON.parse(new TextDecoder().decode(bytes.subarray(4, 4 + length))) as Packed.Document);
   const read = new Reader(bytes, 4 + length);
   STATES.push(...doc.states);
+  if (knowsNoSleep(doc)) STATES[ASLEEP] = SLEEP_OR_BLOCKED;
   KINDS.push(...doc.kinds);
   const { pieces: n, mixed, unit, mixed_kind } = doc.segments;
   const threads = n > 0 ? doc.threads.tid.length : 0;

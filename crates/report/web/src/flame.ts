@@ -410,7 +410,7 @@ export class Flame {
     }
     if (wide > 24) {
       ctx.fillStyle = this.wanted && !this.wanted[it.fn] ? colors.css.ink : ink(color);
-      ctx.fillText(fit(ctx, this.name(it.fn), wide - 8), x + 4, y + ROW / 2);
+      ctx.fillText(fit(ctx, this.name(it.fn), wide - 8, true), x + 4, y + ROW / 2);
     }
   }
 

@@ -26,6 +26,8 @@ const PITCH = 20;
 const HEIGHT = 17;
 /** Of a cell, CSS pixels. */
 const CELL = 6;
+/** Whether names leave room for a number beside them. */
+const hasNumbers = (gutter: number) => gutter >= 150;
 const STATE_OF_MEASURE: Record<Measure, number> = { all: -1, on: ON, waiting: WAIT, blocked: BLOCKED, asleep: ASLEEP };
 
 export class Heatmap extends TimeView {
@@ -115,6 +117,9 @@ export class Heatmap extends TimeView {
     return rows.sort((a, b) => b.cpu - a.cpu || a.start - b.start || (a.name < b.name ? -1 : 1));
   }
 
+  protected override numbers(gutter: number): string {
+    return hasNumbers(gutter) && this.rows.length > 0 ? "CPU time" : "";
+  }
   protected contentHeight(): number {
     return this.rows.length * PITCH + 6;
   }
@@ -168,9 +173,8 @@ export class Heatmap extends TimeView {
       }
       ctx.font = FONT;
       const cpu = time(row.cpu);
-      const narrow = gutter < 150;
       let room = gutter - 18;
-      if (!narrow) {
+      if (hasNumbers(gutter)) {
         ctx.textAlign = "right";
         ctx.fillStyle = theme.css.dim;
         ctx.fillText(cpu, gutter - 10, y);

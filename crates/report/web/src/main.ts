@@ -1,7 +1,7 @@
 // Puts the page together.
 
 import { ranks } from "./colors";
-import { load, type Data } from "./data";
+import { knowsNoSleep, load, type Data } from "./data";
 import { LARGE } from "./figures";
 import { Details } from "./details";
 import { copyButton, h, Tip, wholeButton } from "./dom";
@@ -66,6 +66,7 @@ async function main() {
     return;
   }
   restoreTheme();
+  if (knowsNoSleep(data.doc)) document.documentElement.dataset.totals = "1";
   const store = new Store(data);
   const tip = new Tip();
   const context = { data, store, tip, pointed: new Pointed() };

@@ -25,6 +25,12 @@ export function ends(text: string): string[] {
   return all.length > 0 ? all : [letters.slice(last).join("")];
 }
 
+/** The last word of a name, or the last part of a path; "": the name has only one. */
+export function lastWord(text: string): string {
+  const [, last] = /[\s/]([^\s/]*[\p{L}\p{N}][^\s/]*)$/u.exec(text) ?? [];
+  return last ?? "";
+}
+
 /** A name as a child of an element that may be too narrow for all of it. */
 export function cutName(text: string): HTMLElement | string {
   const [end] = ends(text);

@@ -2,7 +2,7 @@
 // subtree, a cgroup or a search narrows every figure.
 
 import { HUES } from "./colors";
-import { ON, STATES, type Data, type Doc, type Failure } from "./data";
+import { ASLEEP, ON, STATES, type Data, type Doc, type Failure } from "./data";
 import { h } from "./dom";
 import { inline } from "./grid";
 import { busy, figures, isIdle, largest, living, ownersInside, pathInside, programs, reasons, sums } from "./figures";
@@ -18,6 +18,10 @@ import { betweenProcesses, reasonOf } from "./waits";
 
 /** The kind of tests in the data (`StepKind::title`). */
 const TEST = "test";
+/** So many failures stand on the first screen, as in the terminal: a crowd would push what to change off it. */
+const FAILURES = 5;
+/** So many failed steps and tests stand beside the slowest ones. */
+const FAILED_STEPS = 8;
 /** A figure of more letters is written smaller. */
 const LONG = 12;
 
@@ -62,6 +66,7 @@ export class Overview {
     const least = on !== null && (trace.least || (narrowed && part.least[0])) ? "≥ " : "";
     const parallel = on === null || wall <= 0 ? "?" : least + (on / wall).toFixed(2);
     const all = (number: number) => (trace.blank ? "?" : count(number));
+    const { processes, execs } = narrowed ? part : totals;
     if (narrowed) this.element.append(this.chosen());
     this.element.append(
       h(
@@ -75,8 +80,8 @@ export class Overview {
         ),
         figure(least + time(on), "CPU time", "f-cpu"),
         figure(`${parallel} of ${trace.cpus}`, trace.cpus === 1 ? "CPU utilized" : "CPUs utilized", "f-busy"),
-        figure(all(narrowed ? part.processes : totals.processes), "processes", "f-processes"),
-        figure(all(narrowed ? part.execs : totals.execs), "programs started", "f-execs"),
+        figure(all(processes), processes === 1 ? "process" : "processes", "f-processes"),
+        figure(all(execs), execs === 1 ? "program started" : "programs started", "f-execs"),
       ),
     );
     this.element.append(this.glance());
@@ -134,9 +139,9 @@ export class Overview {
     const { cpu_time: of, trace } = this.data.doc;
     const parts: [number, string, string][] = [
       [of.build ?? 0, "s0", trace.root === null ? "recorded tasks" : "this build"],
-      [of.others ?? 0, "u5", "others"],
+      [of.others ?? 0, "others", "others"],
       [of.stolen ?? 0, "u2", "stolen"],
-      [of.idle ?? 0, "s3", "idle"],
+      [of.idle ?? 0, "idle", "idle"],
     ];
     const whole = parts.reduce((sum, [ns]) => sum + ns, 0);
     if (whole === 0 || of.idle === null) return null;
@@ -257,7 +262,9 @@ export class Overview {
     click?: () => void,
   ): HTMLElement {
     const fill = h("i");
-    fill.style.width = `${Math.max(0.5, Math.min(100, (value * 100) / Math.max(1, most)))}%`;
+    // Nothing has no bar; the least bar is seen.
+    if (value > 0) fill.style.width = `${Math.max(0.5, Math.min(100, (value * 100) / Math.max(1, most)))}%`;
+    else fill.style.display = "none";
     const inside = [
       h("span", { class: "bar-name", title: name }, cutName(name)),
       h("span", { class: `bar ${color}${value > most ? " cut" : ""}` }, fill),
@@ -309,7 +316,7 @@ export class Overview {
     // What failed because of a step inside it failed with that.
     const bad = all.filter((row) => failed[row] && !fails.has(row)).sort(longest);
     const unplaced = store.narrowed ? 0 : data.doc.unplaced_failed;
-    const rows = [...slow, ...bad.filter((row) => !slow.includes(row)).slice(0, 20)];
+    const rows = [...slow, ...bad.filter((row) => !slow.includes(row)).slice(0, FAILED_STEPS)];
     const most = Math.max(...slow.map(own));
     const card = this.card(
       "Slowest steps and tests",
@@ -471,7 +478,7 @@ export class Overview {
   /** How the path's time is divided among the build and those who held it back, and a sentence. */
   private verdict({ sentence, more, parts }: NonNullable<Doc["verdict"]>): HTMLElement {
     const whole = parts.reduce((sum, [, ns]) => sum + ns, 0);
-    const colors = ["s0", "u5", "u2", "s4"];
+    const colors = ["s0", "others", "u2", "s4"];
     const shown = parts.flatMap(([name, ns], at): [number, string, string][] =>
       ns * 50 >= whole && ns > 0 ? [[ns, colors[at], name]] : [],
     );
@@ -508,7 +515,7 @@ export class Overview {
       ["run queue", wait, "run_queue", 1],
       ["blocked", blocked, "blocked", 2],
       ["sleep", asleep, "sleep", 3],
-      ["sleep or blocked", this.store.narrowed ? undefined : totals.asleep_or_blocked, "asleep_or_blocked", 3],
+      [STATES[ASLEEP], this.store.narrowed ? undefined : totals.asleep_or_blocked, "asleep_or_blocked", ASLEEP],
       ["unknown", unknown, "unknown", 4],
     ];
     const parts = all.flatMap(([name, ns, key, s]) =>
@@ -521,7 +528,7 @@ export class Overview {
       least[all.findIndex(([, , of]) => of === key)] === true && key !== "asleep_or_blocked" && key !== "unknown";
     return this.card(
       "Time of the threads",
-      `${count(threads)} threads, ${time(whole)} together`,
+      `${count(threads)} ${threads === 1 ? "thread" : "threads"}, ${time(whole)} together`,
       ...parts.map(([name, ns, key, s]) => {
         const bar = this.bar(name, ns, most, `${some(key) ? "≥ " : ""}${time(ns)}`, share(ns, whole), `s${s}`);
         bar.id = `t-${key}`;
@@ -671,6 +678,8 @@ export class Overview {
     if (told.length === 0 && unplaced.length === 0) return null;
     const row = (it: Failure, depth: number) => {
       const process = it.process;
+      // What a failure led to has a name that is cut for a line of a terminal.
+      const name = depth > 0 && process !== null ? data.label(process) : it.name;
       return h(
         "button",
         {
@@ -684,7 +693,7 @@ export class Overview {
         h(
           "span",
           { class: "bar-name", title: process === null ? it.name : data.argv(process) },
-          cutName(`${depth > 0 ? "→ " : "✕ "}${it.perhaps ? "perhaps " : ""}${it.name}`),
+          cutName(`${depth > 0 ? "→ " : "✕ "}${it.perhaps ? "perhaps " : ""}${name}`),
         ),
         h("span", { class: "num" }, it.end),
         h("span", { class: "num dim" }, it.after > 0 ? `after ${time(it.after)}` : ""),
@@ -694,22 +703,32 @@ export class Overview {
       [it.at && `at ${it.at}`, it.held].flatMap((text) => (text ? [h("p", { class: "aside" }, text)] : []));
     // What failed because of several stands once, after the last of them; one that is sure of it is enough.
     const key = (it: Failure) => it.process ?? `${it.name}\n${it.end}`;
-    const last = new Map<number | string, number>();
-    const sure = new Set<number | string>();
-    told.forEach((it, at) =>
-      it.above.forEach((above) => {
-        last.set(key(above), at);
-        if (!above.perhaps) sure.add(key(above));
-      }),
-    );
-    const above = (it: Failure, at: number) =>
-      it.above
-        .filter((one) => last.get(key(one)) === at)
-        .map((one) => row({ ...one, perhaps: one.perhaps && !sure.has(key(one)) }, 1));
+    const sure = new Set(told.flatMap((it) => it.above.filter((above) => !above.perhaps).map(key)));
+    const seen = new Set<number | string>();
+    const rows = (some: Failure[]) => {
+      const last = new Map<number | string, number>();
+      some.forEach((it, at) => it.above.forEach((above) => last.set(key(above), at)));
+      return some.flatMap((it, at) => [
+        row(it, 0),
+        ...held(it),
+        ...it.above
+          .filter((one) => last.get(key(one)) === at && !seen.has(key(one)))
+          .map((one) => {
+            seen.add(key(one));
+            return row({ ...one, perhaps: one.perhaps && !sure.has(key(one)) }, 1);
+          }),
+      ]);
+    };
+    // One more is no crowd.
+    const first = told.length > FAILURES + 1 ? FAILURES : told.length;
+    const others = told.slice(first);
     const card = this.card(
       "Failed",
       trace.failed || !trace.result ? "" : `the command ended all the same: ${trace.result}`,
-      ...told.flatMap((it, at) => [row(it, 0), ...held(it), ...above(it, at)]),
+      ...rows(told.slice(0, first)),
+      ...(others.length > 0
+        ? [h("details", { class: "quality" }, h("summary", {}, `${count(others.length)} more`), ...rows(others))]
+        : []),
       // A runner's file names them, and nothing in the recording shows when they ran.
       ...unplaced.map(([name, end]) =>
         h(
@@ -780,6 +799,11 @@ export class Overview {
     const card = (...rows: HTMLElement[]) => this.card("CPUs utilized", note, ...rows);
     if (!found) return card(h("p", { class: "aside" }, "Not known for a part: short stretches are put together."));
     const { known, unknown } = found;
+    if (unknown > 0 && known.every((ns) => ns === 0)) {
+      const made = card(h("p", { class: "aside" }, "How many were busy at once is not known."));
+      if (whose) made.querySelector("h2")!.after(whose);
+      return made;
+    }
     const whole = known.reduce((a, b) => a + b, 0) + unknown;
     const most = Math.max(...known, unknown, 1);
     const word = (n: number) =>
@@ -792,7 +816,7 @@ export class Overview {
             : n === trace.cpus
               ? `all ${n}`
               : String(n);
-    let rows = known.map((ns, n): [string, number, string] => [word(n), ns, n === 0 ? "s3" : "s0"]);
+    let rows = known.map((ns, n): [string, number, string] => [word(n), ns, n === 0 ? "idle" : "s0"]);
     // On a large machine: the most of it.
     if (rows.length > 10) rows = rows.sort((a, b) => b[1] - a[1]).slice(0, 10);
     if (unknown > 0) rows.push(["unknown", unknown, "s4"]);

@@ -3,7 +3,7 @@
 
 import { HUES } from "./colors";
 import { ASLEEP, BLOCKED, ON, UNKNOWN, WAIT } from "./data";
-import { ends, HEAD } from "./names";
+import { ends, HEAD, lastWord } from "./names";
 
 export interface Theme {
   /** By state, as 0xAABBGGRR. */
@@ -32,6 +32,8 @@ export interface Theme {
   /** For each colour of the palette and for grey the colours of the states. */
   hues: Uint32Array[];
   dark: boolean;
+  /** Sleep is hatched, because the recording does not know it from being blocked. */
+  hatchesSleep: boolean;
 }
 
 function number(css: string): number {
@@ -76,6 +78,7 @@ export function theme(): Theme {
       return Uint32Array.of(color, pale, pale, states[ASLEEP], states[UNKNOWN]);
     }),
     dark: get("dark") === "1",
+    hatchesSleep: document.documentElement.dataset.totals !== undefined,
   };
 }
 
@@ -175,7 +178,7 @@ export class Pixels {
         const row = y + height - 1 - v;
         if (row < 0 || row >= this.height) continue;
         const state = v < a ? ON : v < b ? WAIT : v < d ? BLOCKED : v < s ? ASLEEP : UNKNOWN;
-        if (state === UNKNOWN) {
+        if (state === UNKNOWN || (state === ASLEEP && theme.hatchesSleep)) {
           // Hatched: not a state that was seen.
           for (let px = left; px < right; px++) if ((px + row) % 4 < 2) data[row * width + px] = states[UNKNOWN];
         } else {
@@ -244,12 +247,22 @@ function room(ctx: CanvasRenderingContext2D, text: string, tail: string, width: 
   return lo;
 }
 
-/** A text cut to a width, with a sign that it was: its middle is left out, or its end where there is no room for both. */
+/** The least number of letters and digits of a cut name. A guess: fewer tell nothing, and a lane of them is noise. */
+const READABLE = 3;
+const readable = (text: string) => (text.match(/[\p{L}\p{N}]/gu)?.length ?? 0) >= READABLE;
+
+/** What `fit` found. */
 const cuts = new Map<string, string>();
-export function fit(ctx: CanvasRenderingContext2D, text: string, width: number): string {
+
+/**
+ * A text cut to a width, with a sign that it was; "": nothing of it can be read there. The middle of a long name is left
+ * out. A short name of several words keeps its last one, which tells `cc1 date.c` from `cc1 heap.c`. Any other name, and
+ * that of a function, which begins with what matters, loses its end.
+ */
+export function fit(ctx: CanvasRenderingContext2D, text: string, width: number, isFunction = false): string {
   if (width < 8) return "";
   const step = Math.floor(width / 4) * 4;
-  const key = `${ctx.font}|${step}|${text}`;
+  const key = `${ctx.font}|${step}|${isFunction}|${text}`;
   const known = cuts.get(key);
   if (known !== undefined) return known;
   let cut = text;
@@ -257,7 +270,12 @@ export function fit(ctx: CanvasRenderingContext2D, text: string, width: number):
     const lo = room(ctx, text, "", step);
     const middle = ends(text).find((end) => room(ctx, text, end, step) >= HEAD);
     if (middle) cut = `${text.slice(0, room(ctx, text, middle, step))}…${middle}`;
-    else cut = lo > 1 ? text.slice(0, lo) + "…" : "";
+    else {
+      const last = isFunction ? "" : `…${lastWord(text)}`;
+      const head = `${text.slice(0, lo).trimEnd()}…`;
+      if (readable(last) && ctx.measureText(last).width <= step) cut = last;
+      else cut = readable(head) ? head : "";
+    }
   }
   if (cuts.size > 20000) cuts.clear();
   cuts.set(key, cut);

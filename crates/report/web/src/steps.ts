@@ -39,7 +39,7 @@ export function bar(data: Data, row: number, most: number, length = data.stepWal
 
 /** The colours of what wall time goes to (report.css has them, too). */
 export function stepColors({ css, programs }: Theme): string[] {
-  return [css.on, css.wait, css.blocked, programs[1], css.faint, programs[7], css.unknown];
+  return [css.on, css.wait, css.blocked, programs[1], css.asleep, programs[7], css.unknown];
 }
 
 /** The step and what of it is shown: its time, and its processes. */
@@ -161,7 +161,7 @@ function columns(data: Data, store: Store, most: () => number): Column<number>[]
       title: "Other waits",
       hint: "Of its wall time: waits for something else than a CPU, by reason",
       csv: "waits_ns",
-      width: 190,
+      width: 178,
       value: (row) => (uses[row].length > 0 ? waits(row) : null),
       show: (row) =>
         uses[row].length > 0
@@ -176,6 +176,7 @@ function columns(data: Data, store: Store, most: () => number): Column<number>[]
       title: "Path",
       hint: `Its share of the ${data.pathName}`,
       csv: "critical_path_ns",
+      width: 76,
       value: (row) => on_path[row],
       show: (row) => (on_path[row] > 0 ? share(on_path[row], whole) : "–"),
     },
@@ -201,6 +202,7 @@ function columns(data: Data, store: Store, most: () => number): Column<number>[]
       hint: "What most of its wall time went to",
       csv: "verdict",
       text: true,
+      width: 204,
       value: (row) => verdict(data, row),
       show: (row) => verdict(data, row),
     },

@@ -3,7 +3,7 @@
 
 import { Axis } from "./axis";
 import { HUES } from "./colors";
-import { BLOCKED, ON, STATES, UNKNOWN, WAIT, type Data } from "./data";
+import { BLOCKED, knowsNoSleep, ON, STATES, UNKNOWN, WAIT, type Data } from "./data";
 import { h } from "./dom";
 import { FONT } from "./heatmap";
 import { moment } from "./moment";
@@ -58,7 +58,11 @@ export class Strip {
     const legend = h(
       "div",
       { class: "legend" },
-      ...STATES.map((name, s) => h("span", { class: "key" }, h("i", { class: `swatch s${s}` }), name)),
+      ...STATES.map((name, s) =>
+        (s === BLOCKED && knowsNoSleep(this.data.doc)) || (s === UNKNOWN && this.data.doc.totals.unknown === 0)
+          ? null
+          : h("span", { class: "key" }, h("i", { class: `swatch s${s}` }), name),
+      ),
       h("span", { class: "key" }, h("i", { class: "swatch dashes" }), this.scaleText),
       this.data.doc.trace.all
         ? null
@@ -219,7 +223,7 @@ export class Strip {
       colors.css.wait,
       colors.css.blocked,
       colors.css.asleep,
-      colors.css.unknown,
+      hatch(ctx, colors.css.unknown),
     ];
     const columns = new Float64Array(width * order.length);
     let t = path.from;

@@ -509,11 +509,11 @@ export class Timeline extends TimeView {
     }
   }
 
-  /** A group as it is called: `5,000 × true, 3.8 s`. */
+  /** A group as it is called: `5,000 × true, 3.8 s together`. */
   private name(g: number): string {
     const { program, shown, failed, wall } = this.groups[g];
     const bad = failed.length > 0 ? `, ${count(failed.length)} failed` : "";
-    return `${count(shown.length)} × ${program}, ${time(wall)}${bad}`;
+    return `${count(shown.length)} × ${program}, ${time(wall)} together${bad}`;
   }
 
   private drawProcess(frame: Frame, ix: number, y: number) {

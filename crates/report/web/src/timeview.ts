@@ -157,6 +157,11 @@ export abstract class TimeView {
     this.room = { width, height, top };
   }
 
+  /** What the numbers in the gutter are; "": there are none. */
+  protected numbers(_gutter: number): string {
+    return "";
+  }
+
   protected gutter(): number {
     const { width } = this.room;
     return width < 640 ? 112 : Math.min(260, Math.round(width * 0.22));
@@ -228,7 +233,7 @@ export abstract class TimeView {
       state,
       x,
     });
-    if (isDue(0)) this.axis.draw([state.t0, state.t1], [gutter, width]);
+    if (isDue(0)) this.axis.draw([state.t0, state.t1], [gutter, width], this.numbers(gutter));
     this.marks.draw(width, gutter);
     this.drawLine();
     if (moves) this.draw();

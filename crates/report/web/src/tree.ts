@@ -430,13 +430,13 @@ export class Tree {
         ctx.rotate(below ? -Math.PI / 2 : Math.PI / 2);
         // Straight text in a bent ring: no longer than the bend allows.
         const straight = Math.min(length - 6, 2 * Math.sqrt(Math.max(0, 2 * radius * (ring / 2 - 8))) + 24);
-        for (const px of [11, 10])
-          if (ctx.measureText(this.name(d)).width > straight) ctx.font = FONT.replace("12px", `${px}px`);
+        shrink(ctx, this.name(d), straight);
         ctx.fillText(fit(ctx, this.name(d), straight), 0, 0);
       } else if (length > 13 && ring > 34) {
         ctx.rotate(middle);
         ctx.translate(radius, 0);
         if (Math.cos(middle) < 0) ctx.rotate(Math.PI);
+        shrink(ctx, this.name(d), ring - 8);
         ctx.fillText(fit(ctx, this.name(d), ring - 8), 0, 0);
       }
       ctx.restore();
@@ -485,6 +485,8 @@ export class Tree {
       }
       if (b - a > 24) {
         ctx.fillStyle = ink(color);
+        ctx.font = FONT;
+        shrink(ctx, this.name(d), b - a - 10);
         ctx.fillText(fit(ctx, this.name(d), b - a - 10), a + 5, y + ROW / 2);
       }
       if (d === chosen) {
@@ -804,6 +806,11 @@ export class Tree {
     event.preventDefault();
     event.stopPropagation();
   }
+}
+
+/** Makes the letters smaller, down to 10 px, where a text has no room otherwise. */
+function shrink(ctx: CanvasRenderingContext2D, text: string, width: number) {
+  for (const px of [11, 10]) if (ctx.measureText(text).width > width) ctx.font = FONT.replace("12px", `${px}px`);
 }
 
 /** A text in up to two lines of a width. */

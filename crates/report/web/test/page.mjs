@@ -1051,7 +1051,7 @@ const tests = {
       off_cpu.reasons.filter(({ reason }) => names.includes(reason)).reduce((sum, { total_ns }) => sum + total_ns, 0);
     const row = (...names) => names.reduce((sum, name) => sum + (rows[name] ?? 0), 0);
     assert.equal(row("child"), total("child"));
-    assert.equal(row("run queue"), total("woken"));
+    assert.equal(row("run queue, woken"), total("woken"));
     assert.equal(row("run queue, preempted"), total("preempted"));
     assert.ok(disk.sync_ns > 1e8);
     assert.equal(row("fsync"), disk.sync_ns);
@@ -1602,6 +1602,68 @@ const tests = {
     page.calm();
   },
 
+  // A cut name is one that can be read: of `cc1 hash.c` the file stays, and a lane of "s…" says nothing.
+  async cut_names_can_be_read() {
+    const context = await newContext({ viewport: { width: 900, height: 800 } });
+    const page = await context.newPage();
+    await page.addInitScript(() => {
+      window.written = [];
+      const { fillText } = CanvasRenderingContext2D.prototype;
+      CanvasRenderingContext2D.prototype.fillText = function (text, ...place) {
+        window.written.push(text);
+        return fillText.call(this, text, ...place);
+      };
+    });
+    for (const view of ["timeline", "tree"]) {
+      await page.goto("about:blank");
+      await page.goto(`${url("demo")}#view=${view}`);
+      await page.waitForSelector("html[data-ready]");
+      await settle(page);
+      const cut = (await page.evaluate(() => window.written)).filter((text) => /^…|…$/.test(text));
+      assert.ok(cut.length > 0, view);
+      for (const text of cut) assert.ok(text.match(/[\p{L}\p{N}]/gu)?.length >= 3, `${view}: ${text}`);
+      assert.ok(
+        cut.some((text) => /^…\w+\.[co]$/.test(text)),
+        `${view}: ${cut.join()}`,
+      );
+    }
+    await context.close();
+  },
+
+  // Numbers say what they are: those before the heatmap's rows, where there is room for them.
+  async numbers_before_rows_have_a_title() {
+    for (const [width, title] of [
+      [1280, "CPU time"],
+      [390, ""],
+    ]) {
+      const page = await open("demo", "#view=heatmap", { viewport: { width, height: 800 } });
+      await settle(page);
+      assert.equal(await page.textContent("#view-heatmap .axis > text"), title);
+      page.calm();
+      await page.context().close();
+    }
+  },
+
+  // As many failures as in the terminal are on the first screen; a click shows the others, and what they led to once.
+  async a_crowd_of_failures_leaves_room() {
+    const page = await open("crowd");
+    const rows = () =>
+      page.$$eval("#failed .row .bar-name", (all) =>
+        all.filter((one) => one.checkVisibility()).map((one) => one.textContent),
+      );
+    const causes = (all) => all.filter((row) => row.startsWith("✕ ")).length;
+    const effects = (all) => all.filter((row) => row.startsWith("→ ")).length;
+    const first = await rows();
+    assert.equal(causes(first), 5, first.join("\n"));
+    assert.equal(effects(first), 1, first.join("\n"));
+    assert.equal(await page.textContent("#failed summary"), "7 more");
+    await page.click("#failed summary");
+    const all = await rows();
+    assert.equal(causes(all), 12, all.join("\n"));
+    assert.equal(effects(all), 1, all.join("\n"));
+    page.calm();
+  },
+
   // Every key that does something stands under ?, and every one there does something.
   async help_names_every_key() {
     const page = await open("demo", "#view=timeline");
@@ -1679,6 +1741,14 @@ const tests = {
     assert.ok(
       (await page.textContent("#view-overview")).includes("Critical path by forks and exits: what set the build time"),
     );
+    // What a recording does not tell apart has one name and one look, in the legend and in the sums.
+    const legend = await page.$$eval(".strip-head .key", (all) => all.map((key) => key.textContent));
+    assert.ok(legend.includes("sleep or blocked"), legend.join());
+    for (const state of ["sleep", "blocked"]) assert.ok(!legend.includes(state), state);
+    const look = (selector) =>
+      page.$eval(selector, (element) => getComputedStyle(element).backgroundImage).catch(() => "");
+    assert.match(await look(".strip-head .swatch.s3"), /repeating-linear-gradient/);
+    assert.match(await look("#t-asleep_or_blocked .bar i"), /repeating-linear-gradient/);
     await page.view("timeline");
     const words = await page.evaluate(() =>
       [
