@@ -373,9 +373,9 @@ fn image(line: &str) -> Image {
 }
 
 /// A make that goes on after a failure, and fails for `failures` links of very many files.
-fn keeps_going(failures: usize) -> World {
+fn keeps_going(failures: u16) -> World {
     let objects: Vec<String> = (0..60).map(|n| format!("object-number-{n}.o")).collect();
-    let link = |n: usize| format!("ld -o prog{n} {}", objects.join(" "));
+    let link = |n| format!("ld -o prog{n} {}", objects.join(" "));
     let fail = |image| vec![Op::Exec(image), Op::Run(ms(20, 20)), Op::ExitGroup(1)];
     let mut make = vec![Op::Exec(0)];
     make.extend((1..=failures).flat_map(|n| [Op::Fork(n, Arg::Same), Op::Wait]));

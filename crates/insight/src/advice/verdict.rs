@@ -114,7 +114,7 @@ impl Verdict {
             ("own", self.wall.saturating_sub(held)),
             ("others", self.others),
             ("CPU quota", self.quota),
-            ("nobody known", self.nobody),
+            ("not known who", self.nobody),
         ]
     }
 
@@ -148,7 +148,9 @@ impl Verdict {
         }
         if self.nobody > small {
             let nobody = units::time(self.nobody);
-            parts.push(format!("waited {nobody} for CPUs that nobody known had"));
+            parts.push(format!(
+                "waited {nobody} for CPUs, and it is not known who had them"
+            ));
         }
         if self.quota > small {
             parts.push(format!(

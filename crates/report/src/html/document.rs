@@ -41,6 +41,9 @@ pub struct Document {
     /// The time in which exactly n tasks were on a CPU, by n.
     concurrency: Vec<u64>,
     concurrency_unknown: u64,
+    /// The time in which at least as many tasks wanted a CPU as the build could use CPUs, and the time in which the number
+    /// of these tasks is known; `None` without a critical path.
+    work_for_all: Option<(u64, u64)>,
     /// The shares of the machine's CPU time, as text.
     shares: Vec<String>,
     /// The shares of the machine's CPU time, in nanoseconds.
@@ -83,6 +86,12 @@ pub struct Document {
     stacks: Option<StackSizes>,
 }
 
+fn work_for_all(demand: &[u64], cpus: u64) -> (u64, u64) {
+    let sum = |times: &[u64]| times.iter().fold(0, |sum: u64, ns| sum.saturating_add(*ns));
+    let first = usize::try_from(cpus).unwrap_or(usize::MAX);
+    (sum(demand.get(first..).unwrap_or(&[])), sum(demand))
+}
+
 /// Collects the data of a page. `path` is the critical path and `stacks` are the sampled stacks, if there are any.
 pub fn document(
     recording: &Recording,
@@ -118,6 +127,9 @@ pub fn document(
         totals: Totals::new(&analysis.totals),
         concurrency: analysis.concurrency.times.clone(),
         concurrency_unknown: analysis.concurrency.unknown,
+        work_for_all: facts
+            .as_ref()
+            .map(|facts| work_for_all(&facts.parallelism.demand, facts.cpus)),
         warnings: warnings::warnings(recording),
         shares: CpuShares::of(analysis).words(analysis),
         cpu_time: Shares::new(&CpuShares::of(analysis)),

@@ -1,5 +1,7 @@
 // Axes of time.
 
+import { clock } from "./units";
+
 /** The round parts of minutes and hours, s. */
 const CLOCK = [10, 15, 20, 30, 60, 120, 300, 600, 900, 1200, 1800, 3600, 7200, 14400, 21600, 43200, 86400];
 
@@ -14,16 +16,6 @@ function ticks(from: number, to: number, count: number): { at: number[]; digits:
   const at: number[] = [];
   for (let n = Math.ceil(from / nice); n * nice <= to; n++) at.push(n * nice);
   return { at, digits: Math.max(0, Math.min(9, 9 - Math.floor(Math.log10(nice) + 1e-9))) };
-}
-
-/** Seconds, as minutes and hours where there are. */
-function clock(s: number, digits: number): string {
-  if (s < 60) return `${s.toFixed(digits)} s`;
-  const seconds = (s % 60).toFixed(digits).padStart(digits > 0 ? digits + 3 : 2, "0");
-  const minutes = Math.floor(s / 60);
-  return minutes < 60
-    ? `${minutes}:${seconds}`
-    : `${Math.floor(minutes / 60)}:${String(minutes % 60).padStart(2, "0")}:${seconds}`;
 }
 
 /** Between moments of the shown span and places on a lane after the gutter, CSS pixels. */

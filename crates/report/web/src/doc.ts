@@ -9,6 +9,8 @@ export interface Document {
   /** The time in which exactly n tasks were on a CPU, by n. */
   concurrency: number[];
   concurrency_unknown: number;
+  /** The time in which at least as many tasks wanted a CPU as the build could use CPUs, and the time in which the number of these tasks is known; `None` without a critical path. */
+  work_for_all: [number, number] | null;
   /** The shares of the machine's CPU time, as text. */
   shares: string[];
   /** The shares of the machine's CPU time, in nanoseconds. */

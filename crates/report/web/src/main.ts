@@ -181,7 +181,7 @@ async function main() {
       ),
       h(
         "button",
-        { type: "button", class: "icon", title: "Keys (?)", "aria-label": "Keys", onclick: () => help.showModal() },
+        { type: "button", class: "icon", title: "Keys (?)", "aria-label": "Keys", onclick: () => showHelp() },
         "?",
       ),
     ),
@@ -194,6 +194,12 @@ async function main() {
     said,
     help,
   );
+
+  /** From its beginning: the browser scrolls to the button that it focuses, which is the last. */
+  function showHelp() {
+    help.showModal();
+    help.scrollTop = 0;
+  }
 
   /** What is selected, for those who do not see it. */
   function say() {
@@ -376,7 +382,7 @@ async function main() {
       },
     ],
     [["t"], "dark or light", toggleTheme],
-    [["?"], "this list", () => help.showModal()],
+    [["?"], "this list", () => showHelp()],
     [["Escape"], "remove the measured time, then the line, the selection, the search, the subtree", letGo],
   ];
   help.append(

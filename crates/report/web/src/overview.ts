@@ -679,7 +679,8 @@ export class Overview {
     const row = (it: Failure, depth: number) => {
       const process = it.process;
       // What a failure led to has a name that is cut for a line of a terminal.
-      const name = depth > 0 && process !== null ? data.label(process) : it.name;
+      const whole = process === null ? it.name : process === trace.root ? trace.command : data.label(process);
+      const name = depth > 0 ? whole : it.name;
       return h(
         "button",
         {
@@ -829,6 +830,13 @@ export class Overview {
     );
     made.id = "busy";
     if (whose) made.querySelector("h2")!.after(whose);
+    const { work_for_all: work } = data.doc;
+    if (work && work[1] > 0 && !store.narrowed) {
+      const all = trace.cpus === 1 ? "the CPU" : trace.cpus === 2 ? "both CPUs" : `all ${count(trace.cpus)} CPUs`;
+      const text = `enough tasks for ${all} ${share(...work)} of the time`;
+      const jobs = trace.jobs ? `${trace.jobs}: ` : "";
+      made.append(h("p", { class: "aside", id: "enough" }, jobs + text));
+    }
     const { max_rss } = data.doc.processes;
     let peak = -1;
     max_rss.forEach((rss, ix) => {

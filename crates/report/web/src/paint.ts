@@ -271,10 +271,10 @@ export function fit(ctx: CanvasRenderingContext2D, text: string, width: number, 
     const middle = ends(text).find((end) => room(ctx, text, end, step) >= HEAD);
     if (middle) cut = `${text.slice(0, room(ctx, text, middle, step))}…${middle}`;
     else {
-      const last = isFunction ? "" : `…${lastWord(text)}`;
+      const tails = isFunction ? [] : [lastWord(text), ...ends(text).slice(-1)].map((tail) => `…${tail}`);
+      const tail = tails.find((tail) => readable(tail) && ctx.measureText(tail).width <= step);
       const head = `${text.slice(0, lo).trimEnd()}…`;
-      if (readable(last) && ctx.measureText(last).width <= step) cut = last;
-      else cut = readable(head) ? head : "";
+      cut = tail ?? (readable(head) ? head : "");
     }
   }
   if (cuts.size > 20000) cuts.clear();

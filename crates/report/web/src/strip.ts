@@ -76,7 +76,7 @@ export class Strip {
         ? h(
             "span",
             { class: "key lower", title: "Coloured by program, and where it waited by state" },
-            `lower band: the ${this.data.pathName}`,
+            `below: the ${this.data.pathName}`,
           )
         : null,
     );

@@ -30,10 +30,22 @@ export function time(ns: number | null): string {
   return `${ns.toFixed(0)} ns`;
 }
 
-/** A point in time, in seconds since the start, as fine as `span` needs. */
+/** Seconds, as minutes and hours where there are. */
+export function clock(s: number, digits: number): string {
+  // 119.9996 s is 2:00.000, not 1:60.000.
+  const rounded = Number(s.toFixed(digits));
+  if (rounded < 60) return `${s.toFixed(digits)} s`;
+  const seconds = (rounded % 60).toFixed(digits).padStart(digits > 0 ? digits + 3 : 2, "0");
+  const minutes = Math.floor(rounded / 60);
+  return minutes < 60
+    ? `${minutes}:${seconds}`
+    : `${Math.floor(minutes / 60)}:${String(minutes % 60).padStart(2, "0")}:${seconds}`;
+}
+
+/** A point in time since the start, as fine as `span` needs. */
 export function at(ns: number, span = 1e9): string {
   const digits = Math.max(0, Math.min(9, 3 - Math.floor(Math.log10(Math.max(span, 1) / 1e9))));
-  return `${(ns / 1e9).toFixed(digits)} s`;
+  return clock(ns / 1e9, digits);
 }
 
 /** 28253 as 28,253. */

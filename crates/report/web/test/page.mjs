@@ -821,7 +821,7 @@ const tests = {
     assert.ok(alike.length > 200);
     const wall = alike.reduce((sum, p) => sum + p.wall_ns, 0) / 1e6;
     const box = await page.locator("#view-timeline .scroll canvas").boundingBox();
-    const name = new RegExp(`^${alike.length} × true, ([\\d.]+) (m?s)$`);
+    const name = new RegExp(`^${alike.length} × true, ([\\d.]+) (m?s) together$`);
     // The rows at the time of a process, from the top.
     const rows = async (ns) => {
       const seen = [];
