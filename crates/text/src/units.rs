@@ -264,12 +264,20 @@ pub fn wrap(text: &str, columns: usize) -> Vec<String> {
     lines
 }
 
-/// A text that is at most `columns` wide. A longer one is shortened in the middle.
+/// A text that is at most `columns` wide. A longer one is shortened in the middle; a path at its end keeps its last part,
+/// because that part distinguishes the files of one directory.
 pub fn shorten(text: &str, columns: usize) -> String {
     if width(text) <= columns {
         return text.to_owned();
     }
     let room = columns.saturating_sub(1);
+    let last = text.rfind('/').and_then(|at| text.get(at..));
+    let last = last.filter(|part| !part.contains(' ')).map_or(0, width);
+    let end = if last > room / 2 && last < room {
+        last
+    } else {
+        room / 2
+    };
     let take = |chars: &mut dyn Iterator<Item = char>, room: usize| {
         let mut used = 0;
         let mut out = String::new();
@@ -282,8 +290,8 @@ pub fn shorten(text: &str, columns: usize) -> String {
         }
         out
     };
-    let head = take(&mut text.chars(), room.div_ceil(2));
-    let tail: String = take(&mut text.chars().rev(), room / 2)
+    let head = take(&mut text.chars(), room - end);
+    let tail: String = take(&mut text.chars().rev(), end)
         .chars()
         .rev()
         .collect();
@@ -313,6 +321,17 @@ mod tests {
         assert_eq!(clip(title, 40), "longest alone: no other task was…");
         assert_eq!(clip(title, 16), "longest alone…");
         assert_eq!(clip(title, 5), "lo…le");
+    }
+
+    #[test]
+    fn a_path_keeps_its_last_part() {
+        let path = "CMakeFiles/core.dir/src/Texture.cpp.o";
+        assert_eq!(shorten(path, 37), path);
+        assert_eq!(shorten(path, 20), "CMake…/Texture.cpp.o");
+        assert_eq!(shorten(path, 16), "C…/Texture.cpp.o");
+        // Less than that has no room for a beginning.
+        assert_eq!(shorten(path, 15), "CMakeFi…e.cpp.o");
+        assert_eq!(shorten("python3 /opt/tool.py --all x", 13), "python…-all x");
     }
 
     #[test]
