@@ -9,7 +9,7 @@ import { fit, sized, type Theme } from "./paint";
 import { sampled } from "./stacks";
 import type { State } from "./state";
 import type { Context } from "./timeview";
-import { at, time } from "./units";
+import { at, count, time } from "./units";
 
 const ROW = 20;
 /** A shorter step stands with its neighbours, as a part of the path. */
@@ -119,7 +119,7 @@ export function stayWith(data: Data, owner: number): Partial<State> {
 export function name(data: Data, step: Step): string {
   const owner = data.doc.path?.owners[step.owner];
   const label = owner ? owner.name : data.label(step.process);
-  return step.several > 1 ? `${step.several} short steps, longest in ${label}` : label;
+  return step.several > 1 ? `${count(step.several)} short steps, longest in ${label}` : label;
 }
 
 /** The name of a step in a place of some pixels; "": there is no room for it. */
@@ -127,7 +127,7 @@ export function fitName(ctx: CanvasRenderingContext2D, data: Data, step: Step, w
   const whole = name(data, step);
   if (step.several <= 1 || ctx.measureText(whole).width <= width) return fit(ctx, whole, width);
   // Cut, "108 steps" would become "108 s…", a time.
-  const short = `${step.several} short steps`;
+  const short = `${count(step.several)} short steps`;
   return ctx.measureText(short).width <= width ? short : "";
 }
 

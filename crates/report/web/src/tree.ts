@@ -90,6 +90,8 @@ export class Tree {
   /** Each process's metric with that of its descendants, and that of all. */
   private values = new Float64Array(0);
   private most = 1;
+  /** The time that a full bar of the list stands for. */
+  private scale = 1;
   /** The number of a group in the tree is -2 less its place here; it keeps it while its members change. */
   private groups: Bundle[] = [];
   private numbers = new Map<string, number>();
@@ -563,6 +565,7 @@ export class Tree {
     const roots = root >= 0 ? [root] : this.below(-1);
     if (root >= 0) this.open.add(root);
     this.openHeavy(roots);
+    this.scale = Math.max(1, this.longest(roots));
     const items = this.branch(roots, 1, -1);
     this.list.replaceChildren(...items);
     this.none.hidden = items.length > 0;
@@ -604,10 +607,19 @@ export class Tree {
   private metric(ix: number): number {
     return this.members(ix).reduce((sum, member) => sum + this.values[member], 0);
   }
-  /** That time beside the largest. */
+  /** The most time of a row that is not opened. Beside one that is, all others would be a few pixels. */
+  private longest(of: number[]): number {
+    return of.reduce((most, ix) => {
+      const below = this.open.has(ix) ? (ix < -1 ? this.members(ix) : this.below(ix)) : [];
+      return Math.max(most, below.length > 0 ? this.longest(below) : this.metric(ix));
+    }, 0);
+  }
+  /** That time beside the longest; a longer bar is cut. */
   private bar(ix: number): HTMLElement {
-    const most = this.store.state.root >= 0 ? this.values[this.store.state.root] : this.most;
-    return inline([[this.metric(ix), "s0", NAMES[this.store.state.metric]]], most);
+    const value = this.metric(ix);
+    const out = inline([[Math.min(value, this.scale), "s0", NAMES[this.store.state.metric]]], this.scale);
+    out.classList.toggle("cut", value > this.scale);
+    return out;
   }
   private covers(ix: number): boolean {
     if (!this.store.narrowed) return true;

@@ -782,6 +782,11 @@ const tests = {
       all.map((item) => Number(item.dataset.ix)),
     );
     assert.ok(opened.includes(processes.indexOf(root)));
+    // Bars are as long as the longest of those that are not opened, not as the root, which has all of the time.
+    const bars = await page.$$eval('#view-tree li:not([aria-expanded="true"]) > .line .inline', (all) =>
+      all.map((bar) => (bar.firstElementChild?.getBoundingClientRect().width ?? 0) / bar.clientWidth),
+    );
+    assert.ok(bars.length > 1 && Math.max(...bars) > 0.99, bars.join());
     assert.equal(
       opened.includes(processes.indexOf(heaviest)),
       heaviest.tree.on_cpu_ns >= 0.25 * root.tree.on_cpu_ns && heaviest.tree.processes > 1,
