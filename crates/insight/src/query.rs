@@ -190,6 +190,8 @@ impl By {
 pub struct GroupRow {
     /// The name of the process, thread or group, escaped.
     pub name: String,
+    /// The process of the row if the row is one process.
+    pub process: Option<ProcessIx>,
     /// The number of processes or of threads that the row covers.
     pub count: u64,
     /// The pid of the row's process if the row is one process, or the tid if the row is one thread.
@@ -376,11 +378,8 @@ pub fn first_rows(
     let analysis = &recording.analysis;
     let mut rows: Vec<GroupRow> = match by {
         By::Process => {
-            let named = |ix: ProcessIx| {
-                let process = analysis.process(ix);
-                of_process(analysis, process, label::label(process))
-            };
             let name = |ix| label::label(analysis.process(ix));
+            let named = |ix: ProcessIx| of_process(analysis, ix, name(ix));
             let by_name = |a, b| name(a).cmp(&name(b));
             let first = first_places(analysis, processes, sort, most, by_name);
             return (first.into_iter().map(named).collect(), processes.len());
@@ -409,14 +408,14 @@ fn grouped(
     let name = names(recording, by, groups);
     let mut named = BTreeMap::<String, GroupRow>::new();
     for ix in processes {
-        let row = of_process(analysis, analysis.process(*ix), name(*ix));
+        let row = of_process(analysis, *ix, name(*ix));
         let Some(group) = named.get_mut(&row.name) else {
             named.insert(row.name.clone(), row);
             continue;
         };
         group.count += 1;
         group.threads = group.threads.saturating_add(row.threads);
-        (group.pid, group.status) = (None, None);
+        (group.process, group.pid, group.status) = (None, None, None);
         group.times.add(&row.times);
         group.wall = group.wall.saturating_add(row.wall);
         group.max_rss = group.max_rss.max(row.max_rss);
@@ -447,7 +446,7 @@ fn first_places(
 ) -> Vec<ProcessIx> {
     type Place = (Key, usize, ProcessIx);
     let keyed = |(nth, ix): (usize, &ProcessIx)| {
-        let row = of_process(analysis, analysis.process(*ix), String::new());
+        let row = of_process(analysis, *ix, String::new());
         (key(sort, &row), nth, *ix)
     };
     let mut places: Vec<Place> = processes.iter().enumerate().map(keyed).collect();
@@ -475,9 +474,11 @@ fn key(sort: Sort, row: &GroupRow) -> Key {
     (first, row.start, row.pid)
 }
 
-fn of_process(analysis: &Analysis, process: &Process, name: String) -> GroupRow {
+fn of_process(analysis: &Analysis, ix: ProcessIx, name: String) -> GroupRow {
+    let process = analysis.process(ix);
     GroupRow {
         name,
+        process: Some(ix),
         count: 1,
         threads: process.threads.len() as u64,
         pid: Some(process.pid.0),
@@ -495,6 +496,7 @@ fn of_threads(analysis: &Analysis, process: &Process) -> Vec<GroupRow> {
     let threads = process.threads.iter().map(|ix| analysis.thread(*ix));
     let row = |thread: &Thread| GroupRow {
         name: label::thread(thread, process),
+        process: None,
         count: 1,
         threads: 1,
         pid: Some(thread.tid.0),

@@ -658,16 +658,26 @@ fn screen(lines: &[Line], statuses: &[u32]) -> String {
     first_screen(&analysis)
 }
 
-fn first_screen(analysis: &Analysis) -> String {
+/// The whole first screen.
+fn top(analysis: &Analysis) -> String {
     let chosen: Vec<_> = analysis.process_ids().collect();
     let recording = Recording::from(analysis.clone());
-    let ask = Ask::default();
+    let ask = Ask {
+        limit: Some(6),
+        ..Ask::default()
+    };
     let view = View::new(&recording, &chosen, "x.bin", &ask);
     let style = Style {
         width: 120,
         ..Style::PLAIN
     };
-    let text = ReportKind::Top.make(&view).text(&style);
+    let report = ReportKind::Top.make(&view);
+    report.text(&style)
+}
+
+/// The failures of the first screen.
+fn first_screen(analysis: &Analysis) -> String {
+    let text = top(analysis);
     let mut lines = text.lines().skip_while(|line| !line.starts_with("Failed"));
     let mut failed = Vec::new();
     while let Some(line) = lines
@@ -677,6 +687,31 @@ fn first_screen(analysis: &Analysis) -> String {
         failed.push(line.trim_end());
     }
     failed.join("\n")
+}
+
+/// Two processes with one command line have the names of their steps, and other processes do not.
+#[test]
+fn a_step_distinguishes_processes_with_one_name() {
+    let mut analysis = built(&[
+        (None, 0, 900, &[(0, "make -s")]),
+        (Some(0), 10, 300, &[(11, "make -C lib")]),
+        (Some(1), 20, 200, &[(21, "./work.sh --verbose")]),
+        (Some(0), 310, 600, &[(311, "make -C app")]),
+        (Some(3), 320, 500, &[(321, "./work.sh --verbose")]),
+        (Some(3), 510, 590, &[(511, "./other.sh --verbose")]),
+    ]);
+    for process in &mut analysis.processes {
+        process.times.on_cpu = 50;
+    }
+    analysis.meta.root = Some(Tgid(0));
+    let text = top(&analysis);
+    for name in [
+        "make -C lib › work.sh --verbose",
+        "make -C app › work.sh --verbose",
+    ] {
+        assert!(text.contains(name), "{name} in {text}");
+    }
+    assert!(text.contains("  other.sh --verbose"), "{text}");
 }
 
 /// A probe after which the parent went on is no failure: a build that succeeded has none.

@@ -291,10 +291,7 @@ pub fn shorten(text: &str, columns: usize) -> String {
         out
     };
     let head = take(&mut text.chars(), room - end);
-    let tail: String = take(&mut text.chars().rev(), end)
-        .chars()
-        .rev()
-        .collect();
+    let tail: String = take(&mut text.chars().rev(), end).chars().rev().collect();
     format!("{head}…{tail}")
 }
 

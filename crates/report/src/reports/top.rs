@@ -1,6 +1,8 @@
 //! The first screen of a recording: the command, its duration and parallelism, the use of its time, failures,
 //! and the quality of the trace.
 
+use std::collections::{HashMap, HashSet};
+
 use serde_json::Value;
 use tr_analyze::critical_path::CriticalPath;
 use tr_analyze::model::Analysis;
@@ -20,6 +22,7 @@ use tr_insight::query::{By, GroupRow, Sort};
 use tr_insight::servers;
 use tr_insight::shares::CpuShares;
 use tr_insight::size::RunnerSize;
+use tr_insight::steps::Steps;
 use tr_insight::verdicts::StepVerdicts;
 use tr_insight::view::View;
 use tr_insight::warnings;
@@ -166,7 +169,7 @@ impl Report for Top<'_> {
         above.add(middle);
         above.blank();
         let lines = above.height(style) + below.height(style);
-        self.table(&mut above, screen.saturating_sub(lines + 2));
+        self.table(&mut above, screen.saturating_sub(lines + 2), &judged.steps);
         above.add(below);
         above
     }
@@ -291,18 +294,42 @@ fn all_processes(out: &mut Page, analysis: &Analysis) {
 
 impl Top<'_> {
     /// Prints the table. Without `--top`, it has as many rows as fit into `room` lines, but at least some.
-    fn table(&self, out: &mut Page, room: usize) {
+    fn table(&self, out: &mut Page, room: usize, steps: &Steps) {
         let most = match self.view.ask.limit {
             Some(most) => most,
             // Rows that were asked for need not fit on the screen.
             None if self.view.ask.by.is_some() => self.view.ask.top,
             None => room.clamp(LEAST_ROWS, self.view.ask.top.max(LEAST_ROWS)),
         };
-        let (shown, all) = self.rows(most);
+        let (mut shown, all) = self.rows(most);
+        self.name_by_steps(&mut shown, steps);
         let mut title = Title::top(self.by.title(), shown.len(), all);
         let by = format!(" by {}", self.sort.title());
         title.figures = title.figures.map(|figures| figures + &by);
         out.table(&self.columns(&shown).titled(title), &shown);
+    }
+
+    /// Puts the step before the name of a process where the step distinguishes processes with one name.
+    fn name_by_steps(&self, rows: &mut [GroupRow], steps: &Steps) {
+        // The innermost step that the name does not contain: a process may be a step of its own.
+        let step_of = |row: &GroupRow| {
+            let own = steps.of_process(self.view.analysis, row.process?);
+            steps
+                .around(own)
+                .filter_map(|step| steps.list().get(step))
+                .find(|step| !row.name.contains(&*step.name))
+        };
+        let mut by_name: HashMap<String, HashSet<&str>> = HashMap::new();
+        for row in rows.iter() {
+            let found = by_name.entry(row.name.clone()).or_default();
+            found.insert(step_of(row).map_or("", |step| step.name.as_str()));
+        }
+        for row in rows {
+            let differ = by_name.get(&row.name).is_some_and(|steps| steps.len() > 1);
+            if let Some(step) = step_of(row).filter(|_| differ) {
+                row.name = format!("{} › {}", step.name, row.name);
+            }
+        }
     }
 
     /// The rows of `--by` in JSON.
