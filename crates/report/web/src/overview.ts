@@ -330,6 +330,9 @@ export class Overview {
       ...rows.map((row) => {
         const name = data.stepTitle(row);
         const holds = unexplained[row] !== null;
+        const error = data.stepError(row);
+        // An error needs its room; that a step ended well is no news beside it.
+        const note = error && !failed[row] ? [error] : [error, data.stepEnd(row)];
         return h(
           "a",
           {
@@ -344,7 +347,7 @@ export class Overview {
           ),
           bar(data, row, most, own(row)),
           h("span", { class: "num" }, time(own(row))),
-          h("span", { class: "num dim" }, [data.stepError(row), data.stepEnd(row)].filter(Boolean).join(" · ")),
+          h("span", { class: "num dim" }, note.filter(Boolean).join(" · ")),
         );
       }),
     );

@@ -1649,6 +1649,20 @@ const tests = {
     }
   },
 
+  // A time of any length has room beside its bar.
+  async long_times_have_room() {
+    for (const width of [1440, 390]) {
+      const page = await open("demo", "", { viewport: { width, height: 800 } });
+      const [all, wide] = await page.$$eval("#view-overview .row > .num:not(.dim)", (times) => {
+        for (const time of times) time.textContent = "59:59 min";
+        return [times.length, times.filter((time) => time.scrollWidth > time.clientWidth).length];
+      });
+      assert.ok(all > 20 && wide === 0, `${wide} of ${all} at ${width}`);
+      page.calm();
+      await page.context().close();
+    }
+  },
+
   // As many failures as in the terminal are on the first screen; a click shows the others, and what they led to once.
   async a_crowd_of_failures_leaves_room() {
     const page = await open("crowd");
