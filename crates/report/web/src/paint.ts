@@ -155,6 +155,7 @@ export class Pixels {
     hues?: Uint8Array,
   ) {
     const { data, width } = this;
+    const { hatchesSleep } = theme;
     for (let c = 0; c < n; c++) {
       const on = sums[ON * n + c];
       const wait = sums[WAIT * n + c];
@@ -178,7 +179,7 @@ export class Pixels {
         const row = y + height - 1 - v;
         if (row < 0 || row >= this.height) continue;
         const state = v < a ? ON : v < b ? WAIT : v < d ? BLOCKED : v < s ? ASLEEP : UNKNOWN;
-        if (state === UNKNOWN || (state === ASLEEP && theme.hatchesSleep)) {
+        if (state === UNKNOWN || (hatchesSleep && state === ASLEEP)) {
           // Hatched: not a state that was seen.
           for (let px = left; px < right; px++) if ((px + row) % 4 < 2) data[row * width + px] = states[UNKNOWN];
         } else {
@@ -251,8 +252,19 @@ function room(ctx: CanvasRenderingContext2D, text: string, tail: string, width: 
 const READABLE = 3;
 const readable = (text: string) => (text.match(/[\p{L}\p{N}]/gu)?.length ?? 0) >= READABLE;
 
-/** What `fit` found. */
+/** What `fit` found, and the widths of whole names and of their ends: while a hand zooms, each name is asked for again. */
 const cuts = new Map<string, string>();
+const widths = new Map<string, number>();
+function wide(ctx: CanvasRenderingContext2D, text: string): number {
+  const key = `${ctx.font}|${text}`;
+  let known = widths.get(key);
+  if (known === undefined) {
+    known = ctx.measureText(text).width;
+    if (widths.size > 20000) widths.clear();
+    widths.set(key, known);
+  }
+  return known;
+}
 
 /**
  * A text cut to a width, with a sign that it was; "": nothing of it can be read there. The middle of a long name is left
@@ -266,14 +278,13 @@ export function fit(ctx: CanvasRenderingContext2D, text: string, width: number, 
   const known = cuts.get(key);
   if (known !== undefined) return known;
   let cut = text;
-  if (ctx.measureText(text).width > step) {
-    const lo = room(ctx, text, "", step);
+  if (wide(ctx, text) > step) {
     const middle = ends(text).find((end) => room(ctx, text, end, step) >= HEAD);
     if (middle) cut = `${text.slice(0, room(ctx, text, middle, step))}…${middle}`;
     else {
       const tails = isFunction ? [] : [lastWord(text), ...ends(text).slice(-1)].map((tail) => `…${tail}`);
-      const tail = tails.find((tail) => readable(tail) && ctx.measureText(tail).width <= step);
-      const head = `${text.slice(0, lo).trimEnd()}…`;
+      const tail = tails.find((tail) => readable(tail) && wide(ctx, tail) <= step);
+      const head = tail === undefined ? `${text.slice(0, room(ctx, text, "", step)).trimEnd()}…` : "";
       cut = tail ?? (readable(head) ? head : "");
     }
   }
