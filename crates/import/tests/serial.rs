@@ -154,6 +154,23 @@ fn tests_are_in_their_places_whatever_times_the_report_has() {
     }
 }
 
+/// A time in whole seconds is cut, not rounded: the suite began no earlier. Here a second begins just before the first test.
+#[test]
+fn a_suite_begins_in_the_second_that_its_time_names() {
+    let mut analysis = recording();
+    let began = truth("began")[0];
+    let later = 1_000 * MS - began % (1_000 * MS) + 2 * MS;
+    analysis.meta.start_clock.real += later as u64;
+    analysis.summary.as_mut().unwrap().end_clock.real += later as u64;
+    let report = with_stamps(|_| None, Some(stamp(began + later, false)));
+    // With this length the time is not the suite's end, which would be before the beginning of the recording.
+    let report = report.replace("<testsuite ", "<testsuite time=\"1.600\" ");
+    let tests = place(&report, Some(truth("written")[0] + later), &analysis);
+    let tests = tests.spans.iter().filter(|span| span.result.is_some());
+    let proven: Vec<bool> = tests.map(|span| span.doubt.is_none()).collect();
+    assert_eq!(proven, [true; 5]);
+}
+
 /// The time of writing tells the zone of local times if several zones put them into a long recording.
 #[test]
 fn local_times_are_in_the_zone_in_which_the_report_was_written_after_them() {

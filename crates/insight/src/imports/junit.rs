@@ -1,10 +1,12 @@
 //! The suites of a JUnit report, and the places of their tests under the processes that ran them.
 
 mod active;
+mod assign;
 pub mod cases;
 mod even;
 mod own;
 mod placer;
+mod pool;
 mod proof;
 mod report;
 mod runner;
@@ -65,8 +67,10 @@ impl Report {
         };
         placer.find_stamps(&self.suites);
         let overlapping = placer.overlapping(&self.suites);
-        for (suite, overlaps) in self.suites.iter().zip(overlapping) {
-            placer.suite(suite, overlaps);
+        let schedules = placer.schedules(&self.suites);
+        let suites = self.suites.iter().zip(overlapping);
+        for ((suite, overlaps), schedule) in suites.zip(schedules) {
+            placer.suite(suite, overlaps, schedule);
         }
         let [_, tests, _] = &placer.runners;
         find_doubts(lookup.analysis, tests, &placer.decided, &mut placer.guesses);

@@ -74,6 +74,13 @@ impl Active {
         self.stretches.get(at).map(|(from, _)| time.max(*from))
     }
 
+    /// The beginning of the stretch that contains a time.
+    pub fn began(&self, time: i64) -> Option<i64> {
+        let after = self.stretches.partition_point(|(from, _)| *from <= time);
+        let stretch = after.checked_sub(1).and_then(|at| self.stretches.get(at));
+        stretch.filter(|(_, to)| time <= *to).map(|(from, _)| *from)
+    }
+
     /// The last moment at or before a time at which the process may have run.
     pub fn until(&self, time: i64) -> Option<i64> {
         let after = self.stretches.partition_point(|(from, _)| *from <= time);

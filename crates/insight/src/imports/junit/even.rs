@@ -1,5 +1,5 @@
 //! Decides whether a test has the same figures wherever between its bounds it was: a test that computes, in a runner
-//! that also computes before it.
+//! that also computes before it; or a test of a suite that can have run in each of several processes.
 
 use tr_analyze::model::{self, Analysis, ProcessIx};
 use tr_analyze::timeline::Bucket;
@@ -38,21 +38,38 @@ impl Bounds {
             error: test.error,
         }
     }
+
+    /// The beginning and the end of the time in which the test ran wherever it was; `None` if there is no such time.
+    pub fn certain(&self) -> Option<(i64, i64)> {
+        let certain = (self.begin.1, self.end.0);
+        (certain.0 < certain.1).then_some(certain)
+    }
+}
+
+/// A process in which a test can have run, and the bounds of the test's place in it.
+#[derive(Clone, Copy, Debug)]
+pub struct Possible {
+    pub process: ProcessIx,
+    pub bounds: Bounds,
 }
 
 /// Whether the figures of a test do not depend on its exact place. For each state, the time that the process's threads
-/// spent in it must be equal, up to the tolerated error, at every place within the test's bounds and in the span that
-/// is shown. False without a timeline or a length.
-pub fn is_even(
-    analysis: &Analysis,
-    process: ProcessIx,
-    bounds: &Bounds,
-    shown: (i64, i64),
-) -> bool {
+/// spent in it must be equal, up to the tolerated error, at every place within the test's bounds in each possible process
+/// and in the span that is shown, which is one of the first process. False without a timeline or a length.
+pub fn is_even(analysis: &Analysis, possible: &[Possible], shown: (i64, i64)) -> bool {
     let most = tolerated(shown.1.saturating_sub(shown.0).unsigned_abs());
-    let sums = Sums::new(analysis, process, bounds.begin.0, bounds.end.1);
-    let sums = sums.filter(|_| bounds.error < bounds.length);
-    sums.is_some_and(|sums| sums.range_is_below(bounds, shown, i128::from(most)))
+    let sums = possible.iter().map(|Possible { process, bounds }| {
+        let sums = Sums::new(analysis, *process, bounds.begin.0, bounds.end.1);
+        Some((sums.filter(|_| bounds.error < bounds.length)?, bounds))
+    });
+    let Some(sums) = sums.collect::<Option<Vec<(Sums, &Bounds)>>>() else {
+        return false;
+    };
+    let Some(wanted) = sums.first().map(|(sums, _)| sums.within(shown.0, shown.1)) else {
+        return false;
+    };
+    let mut all = sums.iter();
+    all.all(|(sums, bounds)| sums.range_is_near(bounds, wanted, i128::from(most)))
 }
 
 /// For each state, the time that all threads of a process together have spent in it since a beginning.
@@ -128,10 +145,9 @@ impl Sums {
         sums
     }
 
-    /// Whether, at every place within the bounds, each sum differs by at most `most` from the sum in the span that is
-    /// shown. The sums are linear between the changes at the beginning and at the end of the test.
-    fn range_is_below(&self, bounds: &Bounds, shown: (i64, i64), most: i128) -> bool {
-        let shown = self.within(shown.0, shown.1);
+    /// Whether, at every place within the bounds, each sum differs by at most `most` from the wanted one. The sums are
+    /// linear between the changes at the beginning and at the end of the test.
+    fn range_is_near(&self, bounds: &Bounds, wanted: [i128; STATES], most: i128) -> bool {
         let shortest = bounds.length.saturating_sub(bounds.error);
         let longest = bounds.length.saturating_add(bounds.error);
         let ends = [bounds.end.0, bounds.end.1];
@@ -147,9 +163,8 @@ impl Sums {
             let last = begin.saturating_add(longest).min(bounds.end.1);
             first > last
                 || [first, last].into_iter().all(|end| {
-                    let sums = self.within(begin, end).into_iter().zip(shown);
-                    sums.into_iter()
-                        .all(|(sum, shown)| (sum - shown).abs() <= most)
+                    let mut sums = self.within(begin, end).into_iter().zip(wanted);
+                    sums.all(|(sum, wanted)| (sum - wanted).abs() <= most)
                 })
         })
     }

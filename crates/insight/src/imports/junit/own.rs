@@ -217,6 +217,7 @@ impl Placer<'_> {
             early: error,
             error: Some(error),
             bounds: None,
+            is_even: false,
             doubt: is_off.then_some(Doubt::Off(error.unsigned_abs())),
         })
     }

@@ -7,12 +7,13 @@ use std::rc::Rc;
 use tr_analyze::model::{Doubt, Imported, ImportedKind, ProcessIx};
 use tr_format::event::Ktime;
 
-use super::even::{self, Bounds};
+use super::assign::{self, Choice};
+use super::even::{self, Bounds, Possible};
 use super::own::OwnProcesses;
 use super::proof::{tolerated, Contradictions, Guess, Stamp, Stamped};
 use super::report::{Attributes, Case, Date, Suite};
 use super::runner::RunnerFacts;
-use super::schedule::Scheduled;
+use super::schedule::Schedule;
 use crate::imports::lookup::{imported, ktime, signed, Lookup, Placed, TOLERATED};
 
 /// The longest time in nanoseconds by which a process lasts longer than the only test that it runs; a fifth of the test
@@ -71,7 +72,7 @@ pub(super) struct Placer<'a> {
 }
 
 /// A span before it has a process.
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, Debug)]
 pub(super) struct Times {
     pub from: i64,
     pub to: i64,
@@ -84,6 +85,8 @@ pub(super) struct Times {
     pub error: Option<i64>,
     /// The bounds of the time in which the test can have run, if the recording bounds it.
     pub bounds: Option<Bounds>,
+    /// Whether several processes can have run the test, and its figures are equal in all of them.
+    pub is_even: bool,
     /// The reason why the times of the span are not proven.
     pub doubt: Option<Doubt>,
 }
@@ -165,7 +168,10 @@ impl Placer<'_> {
             let fits = [Stamp::Begin, Stamp::End].map(|stamp| {
                 set(self, Some(stamp));
                 let runner = self.around(suite).and_then(|around| self.runner(around));
-                runner.is_some_and(|runner| self.schedule(suite, Some(runner.process)).is_some())
+                runner.is_some_and(|runner| {
+                    let schedules = self.possible(suite, Some(runner.process));
+                    !schedules.is_empty()
+                })
             });
             found.by_fit(fits);
         }
@@ -201,7 +207,20 @@ impl Placer<'_> {
         overlapping
     }
 
-    pub(super) fn suite(&mut self, suite: &Suite, overlaps: bool) {
+    /// The schedule of each suite that has one.
+    pub(super) fn schedules(&mut self, suites: &[Suite]) -> Vec<Option<Choice>> {
+        let possible = suites.iter().map(|suite| {
+            if self.suite_process(suite).is_some() {
+                return Vec::new();
+            }
+            let runner = self.around(suite).and_then(|around| self.runner(around));
+            self.possible(suite, runner.map(|runner| runner.process))
+        });
+        assign::choose(possible.collect())
+    }
+
+    /// Adds the tests of a suite, and the suite itself if the report has several ones.
+    pub(super) fn suite(&mut self, suite: &Suite, overlaps: bool, choice: Option<Choice>) {
         let all = suite.cases.len() as u64;
         self.placed.all += all;
         let around = self.around(suite);
@@ -213,13 +232,17 @@ impl Placer<'_> {
             self.own_suite(suite, process);
             return;
         }
-        let schedule = self.schedule(suite, runner.map(|runner| runner.process));
-        let (scheduled, times) = match schedule {
-            Some(schedule) => {
+        let (scheduled, times, of_tests) = match choice {
+            Some(choice) => {
+                let schedule = self.among(choice);
                 self.decided.extend(schedule.decided);
-                (Some(schedule.runner), schedule.times)
+                (Some(schedule.runner), schedule.times, schedule.of_tests)
             }
-            None => (None, self.times(suite, within)),
+            None => (
+                None,
+                self.times(suite, within),
+                vec![None; suite.cases.len()],
+            ),
         };
         if let (Some((runner, around)), true, false) = (runner.zip(around), self.several, has_marks)
         {
@@ -239,7 +262,7 @@ impl Placer<'_> {
             }
         }
         let is_nested = suite.around().iter().any(Option::is_some);
-        for (case, times) in suite.cases.iter().zip(times) {
+        for ((case, times), of_test) in suite.cases.iter().zip(times).zip(of_tests) {
             let name = case.attributes.title();
             if let Some(process) = self.own_process(case, times) {
                 self.own_test(case, &name, process);
@@ -264,9 +287,11 @@ impl Placer<'_> {
                     self.placed.add_elsewhere(name, case.has_failed());
                 }
                 Some(times) => {
-                    let runner = match &scheduled {
-                        Some(scheduled) => self.within(scheduled, times),
-                        None => self.runner(times),
+                    let runner = match (&scheduled, of_test) {
+                        (Some(scheduled), Some(process)) => {
+                            self.within(process, scheduled.is_one_thread, times)
+                        }
+                        _ => self.runner(times),
                     };
                     let Some(runner) = runner else {
                         continue;
@@ -336,19 +361,57 @@ impl Placer<'_> {
         }
     }
 
-    /// A span in the life of one of the processes of a schedule, with its process.
-    fn within(&self, scheduled: &Scheduled, times: Times) -> Option<Runner> {
-        let middle = times.from.midpoint(times.to);
-        let start = |process: &ProcessIx| signed(self.lookup.analysis.process(*process).start);
-        let mut processes = scheduled.processes.iter().copied();
-        let process = processes.rfind(|process| start(process) <= middle)?;
+    /// The chosen schedule of a suite. If others are possible, its tests have figures that are equal in all of them, or no
+    /// figures.
+    fn among(&self, choice: Choice) -> Schedule {
+        let Choice {
+            mut schedule,
+            others,
+        } = choice;
+        if others.is_empty() {
+            return schedule;
+        }
+        for (at, times) in schedule.times.iter_mut().enumerate() {
+            let Some(times) = times else { continue };
+            let of = |schedule: &Schedule, times: Option<Times>| {
+                let process = schedule.of_tests.get(at).copied().flatten()?;
+                let bounds = times?.bounds?;
+                Some(Possible { process, bounds })
+            };
+            let shown = (times.from, times.to);
+            let chosen = schedule.of_tests.get(at).copied().flatten();
+            let first = chosen.zip(times.bounds);
+            let first = first.map(|(process, bounds)| Possible { process, bounds });
+            let rest = others
+                .iter()
+                .map(|other| of(other, other.times.get(at).copied().flatten()));
+            let all: Option<Vec<Possible>> = std::iter::once(first).chain(rest).collect();
+            let begins = others
+                .iter()
+                .filter_map(|other| other.times.get(at).copied().flatten());
+            let off = begins
+                .map(|other| other.from.abs_diff(times.from).cast_signed())
+                .max();
+            times.error = times.error.max(off);
+            times.is_even = all.is_some_and(|all| {
+                self.spend(even::COST.saturating_mul(all.len())).is_some()
+                    && even::is_even(self.lookup.analysis, &all, shown)
+            });
+            times.doubt = times.doubt.or((!times.is_even).then_some(Doubt::Runner));
+        }
+        schedule.decided.clear();
+        schedule
+    }
+
+    /// A span in the life of a process that a schedule has.
+    fn within(&self, process: ProcessIx, is_one_thread: bool, times: Times) -> Option<Runner> {
         let (from, to) = self.lookup.inside(process, times.from, times.to)?;
         Some(Runner {
             process,
             from,
             to,
             is_sure: true,
-            is_one_thread: scheduled.is_one_thread,
+            is_one_thread,
         })
     }
 
@@ -367,11 +430,13 @@ impl Placer<'_> {
         let length = times.to.saturating_sub(times.from);
         let is_far = error.unsigned_abs() > tolerated(length.unsigned_abs());
         let bounds = times.bounds.filter(|_| is_far);
-        let is_even = bounds.is_some_and(|bounds| {
-            let shown = (times.from, times.to);
-            self.spend(even::COST).is_some()
-                && even::is_even(self.lookup.analysis, runner.process, &bounds, shown)
-        });
+        let is_even = times.is_even
+            || bounds.is_some_and(|bounds| {
+                let shown = (times.from, times.to);
+                let process = runner.process;
+                self.spend(even::COST).is_some()
+                    && even::is_even(self.lookup.analysis, &[Possible { process, bounds }], shown)
+            });
         Guess {
             span: Imported {
                 result,
@@ -426,6 +491,7 @@ impl Placer<'_> {
             early: 0,
             error: None,
             bounds: None,
+            is_even: false,
             doubt,
         }
     }
@@ -449,6 +515,7 @@ impl Placer<'_> {
             early: 0,
             error: None,
             bounds: None,
+            is_even: false,
             doubt: a.doubt.or(b.doubt),
         })
     }
@@ -495,6 +562,7 @@ impl Placer<'_> {
                 early: left.max(0),
                 error: None,
                 bounds: None,
+                is_even: false,
                 doubt,
             })
         });

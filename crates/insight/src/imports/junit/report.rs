@@ -112,9 +112,11 @@ impl Suite {
         format!("{} {}", self.attributes.name, only.attributes.name)
     }
 
-    /// The sum of the lengths of the tests in nanoseconds.
+    /// The sum of the lengths of the tests in nanoseconds. The length of a test around others contains theirs.
     pub fn sum(&self) -> i64 {
-        let lengths = self.cases.iter().filter_map(|case| case.attributes.length);
+        let outermost = self.cases.iter().zip(self.around());
+        let outermost = outermost.filter(|(_, around)| around.is_none());
+        let lengths = outermost.filter_map(|(case, _)| case.attributes.length);
         lengths.fold(0, i64::saturating_add)
     }
 
@@ -220,6 +222,29 @@ mod tests {
         assert_eq!(title("", "test_a"), "test_a");
         // It is the beginning of another word.
         assert_eq!(title("api", "apis work"), "api apis work");
+    }
+
+    #[test]
+    fn the_sum_has_the_outermost_tests() {
+        let case = |name: &str, length| Case {
+            attributes: Attributes {
+                name: name.to_owned(),
+                length: Some(length),
+                ..Attributes::default()
+            },
+            result: "passed",
+        };
+        let suite = Suite {
+            attributes: Attributes::default(),
+            cases: vec![
+                case("TestA/x", 100),
+                case("TestA/y", 200),
+                case("TestA", 301),
+                case("TestB", 40),
+            ],
+            has_order: true,
+        };
+        assert_eq!(suite.sum(), 341);
     }
 
     #[test]

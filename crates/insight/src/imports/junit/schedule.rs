@@ -4,22 +4,32 @@ use std::collections::{BTreeMap, HashSet};
 use std::ops::RangeInclusive;
 use std::rc::Rc;
 
-use tr_analyze::model::ProcessIx;
+use tr_analyze::model::{Doubt, ProcessIx};
+use tr_analyze::timeline::{Actor, Bucket};
 
 use super::active::Active;
 use super::even::Bounds;
 use super::placer::{Placer, Times, TRIED};
+use super::pool::{self, Share, Worker};
 use super::proof::Stamp;
 use super::report::{Case, Suite};
 use super::runner::RunnerFacts;
 use super::serial::{self, Place, Test};
-use crate::imports::lookup::signed;
+use crate::imports::lookup::{ktime, signed};
 
 /// The largest number of tests of a suite whose possible orders are tried.
 const ORDERS: usize = 200;
 
 /// The largest number of rounds in which the bounds of a suite and of its tests narrow each other.
 const ROUNDS: usize = 8;
+
+/// The number of schedules of a suite at which the search for further ones ends. A bound of the work: a suite with so
+/// many schedules gets none.
+const POSSIBLE: usize = 16;
+
+/// The largest number of workers whose tests are searched for. A guess: with more workers, no distribution of their tests
+/// would be the only possible one.
+const WORKERS: usize = 16;
 
 /// The smallest error of a length in nanoseconds, however many digits the file has. A runner reads two clocks, and a
 /// tracepoint is a little before or after what it traces.
@@ -28,17 +38,21 @@ pub const LEAST_ERROR: i64 = 100_000;
 /// The places of tests in the list of their suite, grouped by the place of the test around them.
 type Groups = BTreeMap<Option<usize>, Vec<usize>>;
 
-/// The places in time of a suite's tests in the only process that can have run them one after the other.
+/// The places in time of a suite's tests in the only processes that can have run them.
+#[derive(Clone, Debug)]
 pub struct Schedule {
     pub runner: Scheduled,
     /// The span of each test; `None` for a test without a length, or without a time although the other tests have one.
     pub times: Vec<Option<Times>>,
+    /// The process that ran each test.
+    pub of_tests: Vec<Option<ProcessIx>>,
     /// The children that began and ended within one test each.
     pub decided: Vec<ProcessIx>,
 }
 
 /// The processes that ran the tests of a suite. It is one process, or several processes of one program, each of which
-/// began after the end of the one before it: some runners start a new worker after a failed test, or for each test.
+/// began after the end of the one before it: some runners start a new worker after a failed test, or for each test. Or
+/// it is several workers of one program at the same time ([`pool`]).
 #[derive(Clone, Debug)]
 pub struct Scheduled {
     pub processes: Vec<ProcessIx>,
@@ -46,35 +60,63 @@ pub struct Scheduled {
     pub is_one_thread: bool,
 }
 
+impl Schedule {
+    /// Adds the places of the tests of one of several workers. Without `is_sure`, other workers can have run them.
+    fn add(&mut self, of_worker: Schedule, is_sure: bool) {
+        if is_sure {
+            self.decided.extend(of_worker.decided);
+        }
+        let found = of_worker.times.into_iter().zip(of_worker.of_tests);
+        let slots = self.times.iter_mut().zip(&mut self.of_tests);
+        for ((times, of_test), (found, process)) in slots.zip(found) {
+            if let Some(found) = found {
+                let doubt = found.doubt.or((!is_sure).then_some(Doubt::Runner));
+                *times = Some(Times { doubt, ..found });
+                *of_test = process;
+            }
+        }
+    }
+}
+
 impl Placer<'_> {
-    /// The schedule of a suite that `runner` ran, or of the only descendant of it that has a schedule. A runner that
+    /// The schedules of a suite that `runner` ran, or of the descendants of it that have a schedule. A runner that
     /// started workers before the test only waits, and so does a wrapper such as npx, make or a shell. Without a
-    /// runner, the likelier processes and their descendants are tried.
-    pub fn schedule(&mut self, suite: &Suite, runner: Option<ProcessIx>) -> Option<Schedule> {
+    /// runner, the likelier processes and their descendants are tried. With several schedules, other suites can decide
+    /// which of them is the right one.
+    pub fn possible(&mut self, suite: &Suite, runner: Option<ProcessIx>) -> Vec<Schedule> {
         if !self.is_of_recording(suite) {
-            return None;
+            return Vec::new();
         }
         let groups = self.groups(suite);
         if let Some(runner) = runner {
             let found = self.scheduled(suite, &groups, &[runner]);
-            if found.as_ref().is_some_and(|found| self.is_alone(found)) {
-                return found;
+            if let Some(found) = found.clone().filter(|found| self.is_alone(found)) {
+                return vec![found];
+            }
+            // The runner may have heard of each test from a worker.
+            let below = self.below(suite, &groups, &[runner], Some(runner));
+            let all = found.iter().chain(&below).cloned().collect();
+            let (rest, _) = self.without_listeners(all, &[]);
+            if let [only] = &rest[..] {
+                return vec![only.clone()];
             }
             // A runner of many threads fits much, and one that hears of each test from a worker fits, too.
-            let below = self.only(suite, &groups, &[runner], Some(runner));
-            let below = below.filter(|below| found.is_none() || self.is_alone(below));
-            let found = below.or(found);
-            if found.is_some() {
-                return found;
+            let is_better = found.is_none() || below.iter().all(|below| self.is_alone(below));
+            if is_better && !below.is_empty() {
+                return below;
+            }
+            if let Some(found) = found {
+                return vec![found];
             }
         }
         let lists = std::mem::take(&mut self.runners);
         // A process that is known as a runner and has no schedule may be one of several workers.
         let known = if runner.is_some() { lists.len() - 1 } else { 0 };
-        let mut likely = lists.iter().skip(known);
-        let found = likely.find_map(|likely| self.only(suite, &groups, likely, None));
+        let likely = lists.iter().skip(known);
+        let mut found = likely.map(|likely| self.below(suite, &groups, likely, None));
+        let found = found.find(|found| !found.is_empty());
         self.runners = lists;
-        found
+        found.unwrap_or_default()
     }
 
     /// Whether all times of the day of a suite lie in the recording. Otherwise they belong to another run.
@@ -96,14 +138,14 @@ impl Placer<'_> {
         schedule.runner.is_one_thread || processes.all(has_one)
     }
 
-    /// The schedule of the only process that has one, among some processes and their descendants.
-    fn only(
+    /// The schedules of the processes that have one, among some processes and their descendants.
+    fn below(
         &mut self,
         suite: &Suite,
         groups: &Groups,
         likely: &[ProcessIx],
         but: Option<ProcessIx>,
-    ) -> Option<Schedule> {
+    ) -> Vec<Schedule> {
         let analysis = self.lookup.analysis;
         let (mut all, mut seen) = (Vec::new(), HashSet::new());
         let mut open: Vec<ProcessIx> = likely.to_vec();
@@ -117,23 +159,182 @@ impl Placer<'_> {
             let process = analysis.process(*process);
             signed(process.end).saturating_sub(signed(process.start))
         };
-        self.spend(all.len())?;
-        let mut runners = self.chains(&all);
+        if self.spend(all.len()).is_none() {
+            return Vec::new();
+        }
+        let siblings = self.siblings(&all);
+        let sum = suite.sum();
+        let has_room =
+            |runner: &Vec<ProcessIx>| runner.iter().map(length).fold(0, i64::saturating_add) >= sum;
+        let (mut runners, mut pools): (Vec<_>, Vec<_>) = siblings
+            .into_iter()
+            .filter(has_room)
+            .partition(|siblings| self.is_chain(siblings));
         let all = all.into_iter().filter(|process| Some(*process) != but);
-        runners.extend(all.map(|process| vec![process]));
-        runners.retain(|runner| runner.iter().map(length).sum::<i64>() >= suite.sum());
-        let mut found = runners
+        runners.extend(all.map(|process| vec![process]).filter(has_room));
+        let found = runners
             .into_iter()
             .filter_map(|runner| self.scheduled(suite, groups, &runner));
-        let first = found.next()?;
-        found.next().is_none().then_some(first)
+        let found: Vec<Schedule> = found.take(POSSIBLE).collect();
+        if found.len() == POSSIBLE {
+            return Vec::new();
+        }
+        let (found, listeners) = self.without_listeners(found, &pools);
+        let mut found = self.without_chains(found);
+        for pool in &mut pools {
+            pool.retain(|process| !listeners.contains(process));
+        }
+        pools.retain(|pool| pool.len() > 1);
+        if self.several {
+            return found;
+        }
+        if !found.is_empty() {
+            let mut own: HashSet<&ProcessIx> = HashSet::new();
+            own.extend(found.iter().flat_map(|found| &found.runner.processes));
+            pools.retain(|pool| pool.iter().any(|process| own.contains(process)));
+        }
+        if found.is_empty() || !pools.is_empty() {
+            let of_pools = pools
+                .into_iter()
+                .filter_map(|pool| self.distributed(suite, groups, &pool));
+            found = of_pools.take(2).collect();
+        }
+        // Nothing else can decide between the processes of the only suite.
+        found.truncate(if found.len() == 1 { 1 } else { 0 });
+        found
     }
 
-    /// Chains of children of each process: children that run one program, each of which began after the end of the one
-    /// before it.
-    fn chains(&self, parents: &[ProcessIx]) -> Vec<Vec<ProcessIx>> {
+    /// Leaves out either the schedules of chains or those of their single processes, where both fit. A suite that is one
+    /// of several has one worker. The tests of the only suite can have several workers.
+    fn without_chains(&self, mut found: Vec<Schedule>) -> Vec<Schedule> {
+        let of = |is_chain: bool| {
+            let found = found.iter().map(|found| &found.runner.processes);
+            let found = found.filter(move |processes| (processes.len() > 1) == is_chain);
+            found.flatten().copied().collect::<HashSet<ProcessIx>>()
+        };
+        let (single, chained) = (of(false), of(true));
+        found.retain(|found| {
+            let is_chain = found.runner.processes.len() > 1;
+            let other = if is_chain { &single } else { &chained };
+            let mut processes = found.runner.processes.iter();
+            let has_other = processes.any(|process| other.contains(process));
+            !has_other || is_chain != self.several
+        });
+        found
+    }
+
+    /// Leaves out the schedules of processes that only heard of the tests from another process with a schedule. Returns
+    /// the other schedules and the processes that only heard of the tests, also those of pools.
+    fn without_listeners(
+        &self,
+        found: Vec<Schedule>,
+        pools: &[Vec<ProcessIx>],
+    ) -> (Vec<Schedule>, HashSet<ProcessIx>) {
+        let mut all: HashSet<ProcessIx> = pools.iter().flatten().copied().collect();
+        all.extend(found.iter().flat_map(|found| &found.runner.processes));
+        let mut listeners = HashSet::new();
+        for schedule in &found {
+            let own = self.wakers(schedule);
+            let heard = all.iter().filter(|process| {
+                !own.contains(&Some(**process)) && self.hears(**process, schedule)
+            });
+            listeners.extend(heard.copied());
+        }
+        let is_other = |schedule: &Schedule| {
+            let mut processes = schedule.runner.processes.iter();
+            !processes.all(|process| listeners.contains(process))
+        };
+        (found.into_iter().filter(is_other).collect(), listeners)
+    }
+
+    /// Whether the processes of a schedule woke another process after each of its tests, before the next test was certainly
+    /// running.
+    fn hears(&self, process: ProcessIx, schedule: &Schedule) -> bool {
         let analysis = self.lookup.analysis;
-        let mut chains = Vec::new();
+        let own = &schedule.runner.processes;
+        let Some(timeline) = analysis
+            .timeline
+            .as_ref()
+            .filter(|_| !own.contains(&process))
+        else {
+            return false;
+        };
+        let threads = analysis.process(process).threads.iter();
+        let stretches = threads.flat_map(|thread| timeline.of(*thread));
+        let heard = stretches.filter(|stretch| match stretch.waker() {
+            Actor::Thread(waker) if matches!(stretch.doing, Bucket::Wait(_)) => {
+                own.contains(&analysis.thread(waker).process)
+            }
+            _ => false,
+        });
+        let mut heard: Vec<i64> = heard.map(|stretch| signed(stretch.to)).collect();
+        heard.sort_unstable();
+        let bounds = schedule
+            .times
+            .iter()
+            .flatten()
+            .filter_map(|times| times.bounds);
+        let mut certain: Vec<(i64, i64)> = bounds.filter_map(|bounds| bounds.certain()).collect();
+        certain.sort_unstable();
+        let nexts = certain
+            .iter()
+            .skip(1)
+            .map(|(begin, _)| *begin)
+            .chain([i64::MAX]);
+        let mut ends = certain.iter().map(|(_, end)| *end).zip(nexts);
+        !certain.is_empty()
+            && ends.all(|(end, next)| {
+                let first = heard.partition_point(|at| *at < end);
+                heard.get(first).is_some_and(|at| *at <= next)
+            })
+    }
+
+    /// For each test, the process whose wake-up ended the last sleep of the test's process before the earliest end of the
+    /// test. `None` if the process did not sleep in the test, or if no other process ended the sleep.
+    fn wakers(&self, schedule: &Schedule) -> Vec<Option<ProcessIx>> {
+        let analysis = self.lookup.analysis;
+        let tests = schedule.times.iter().zip(&schedule.of_tests);
+        let wakers = tests.filter_map(|(times, process)| {
+            let (from, to) = times.as_ref()?.bounds?.certain()?;
+            let process = (*process)?;
+            let facts = self.facts.get(&process)?.as_ref()?;
+            let began = facts.any.began(to).filter(|began| *began > from);
+            Some(began.and_then(|began| {
+                let timeline = analysis.timeline.as_ref()?;
+                let threads = analysis.process(process).threads.iter();
+                let waits = threads.filter_map(|thread| {
+                    let waits = timeline.since(*thread, ktime(from));
+                    let waits = waits.take_while(|stretch| signed(stretch.to) <= began);
+                    waits
+                        .filter(|stretch| matches!(stretch.doing, Bucket::Wait(_)))
+                        .last()
+                });
+                match waits.max_by_key(|stretch| stretch.to)?.waker() {
+                    Actor::Thread(waker) => Some(analysis.thread(waker).process),
+                    _ => None,
+                }
+            }))
+        });
+        wakers.collect()
+    }
+
+    /// Whether each of some processes began after the end of the one before it.
+    fn is_chain(&self, processes: &[ProcessIx]) -> bool {
+        let life = |process: &ProcessIx| {
+            let process = self.lookup.analysis.process(*process);
+            (process.start, process.end)
+        };
+        let follows = |pair: &[ProcessIx]| match pair {
+            [a, b] => life(a).1 < life(b).0,
+            _ => false,
+        };
+        processes.windows(2).all(follows)
+    }
+
+    /// The children of each process that run one program, if there are at least two.
+    fn siblings(&self, parents: &[ProcessIx]) -> Vec<Vec<ProcessIx>> {
+        let analysis = self.lookup.analysis;
+        let mut siblings = Vec::new();
         for parent in parents {
             // The interpreter and its script, if the program has one.
             let mut by_program: BTreeMap<Vec<&[u8]>, Vec<ProcessIx>> = BTreeMap::new();
@@ -144,19 +345,91 @@ impl Placer<'_> {
                     by_program.entry(program).or_default().push(*child);
                 }
             }
-            let life = |process: &ProcessIx| {
-                let process = analysis.process(*process);
-                (process.start, process.end)
-            };
-            chains.extend(by_program.into_values().filter(|children| {
-                let follows = |pair: &[ProcessIx]| match pair {
-                    [a, b] => life(a).1 < life(b).0,
-                    _ => false,
-                };
-                (2..=TRIED).contains(&children.len()) && children.windows(2).all(follows)
-            }));
+            let several = by_program.into_values();
+            siblings.extend(several.filter(|children| (2..=TRIED).contains(&children.len())));
         }
-        chains
+        siblings
+    }
+
+    /// The places of the tests of a suite in a pool of workers, which ran the tests at the same time. A worker that has no
+    /// time for the shortest test does not count.
+    fn distributed(
+        &mut self,
+        suite: &Suite,
+        groups: &Groups,
+        processes: &[ProcessIx],
+    ) -> Option<Schedule> {
+        let group = groups.get(&None).filter(|_| groups.len() == 1)?;
+        if !suite.has_order || suite.is_by_result() {
+            return None;
+        }
+        let cases: Vec<&Case> = group.iter().filter_map(|at| suite.cases.get(*at)).collect();
+        let tests: Vec<Test> = cases.iter().map(|case| self.test(case)).collect();
+        let shortest = tests
+            .iter()
+            .map(|test| test.length.saturating_sub(test.error))
+            .min()?;
+        let mut workers: Vec<(ProcessIx, RangeInclusive<i64>, Rc<RunnerFacts>)> = Vec::new();
+        for process in processes {
+            let around = self.window(suite, &[*process])?;
+            if around.end().saturating_sub(*around.start()) >= shortest {
+                workers.push((*process, around, self.facts(*process)?));
+            }
+        }
+        if workers.len() > WORKERS {
+            return None;
+        }
+        let shares = |active: &dyn Fn(&RunnerFacts) -> Option<&Active>| {
+            let all = workers.iter().map(|(_, around, facts)| {
+                Some(Worker {
+                    around: around.clone(),
+                    active: active(facts)?,
+                })
+            });
+            let all: Vec<Worker<'_>> = all.collect::<Option<_>>()?;
+            self.spend(tests.len().saturating_mul(all.len()))?;
+            pool::shares(&tests, &all)
+        };
+        // The threads with one number do the same in all workers.
+        let number = workers
+            .iter()
+            .map(|(_, _, facts)| facts.threads.len())
+            .min();
+        let mut alone = (0..number.unwrap_or(0))
+            .filter_map(|thread| shares(&|facts| facts.threads.get(thread)));
+        let only = alone.next().filter(|_| alone.next().is_none());
+        let is_one_thread = only.is_some();
+        let shares = match only {
+            Some(only) => only,
+            None => shares(&|facts| Some(&facts.any))?,
+        };
+        let mut schedule = Schedule {
+            runner: Scheduled {
+                processes: processes.to_vec(),
+                is_one_thread,
+            },
+            times: vec![None; suite.cases.len()],
+            of_tests: vec![None; suite.cases.len()],
+            decided: Vec::new(),
+        };
+        for (number, (process, _, facts)) in workers.iter().enumerate() {
+            for is_sure in [true, false] {
+                let own = |share: &Share| share.worker == number && share.is_sure == is_sure;
+                let mut places = vec![None; suite.cases.len()];
+                for (at, share) in group.iter().zip(&shares).filter(|(_, share)| own(share)) {
+                    if let Some(slot) = places.get_mut(*at) {
+                        *slot = Some(share.place.clone());
+                    }
+                }
+                let runner = Scheduled {
+                    processes: vec![*process],
+                    is_one_thread,
+                };
+                let found = self.spans(suite, runner, std::slice::from_ref(facts), places);
+                schedule.add(found, is_sure);
+            }
+        }
+        Some(schedule)
     }
 
     /// The spans of the tests of a suite as the recording bounds them, if the processes ran the tests one after the
@@ -222,7 +495,7 @@ impl Placer<'_> {
             // The suite may have ended any time before: the report is written later than its last test.
             Some(Stamp::End) => to = to.min(times.to.saturating_add(error)),
             _ => {
-                from = from.max(times.from.saturating_sub(error));
+                from = from.max(times.from.saturating_sub(self.stamp_error(0)));
                 if suite.is_measured() {
                     let end = times.to.saturating_add(suite.attributes.digit);
                     to = to.min(end.saturating_add(error));
@@ -420,6 +693,10 @@ impl Placer<'_> {
             .iter()
             .map(|place| place.as_ref().map(latest))
             .collect();
+        // The stretches in which tests ran wherever they were do not overlap.
+        let mut certain = order.clone();
+        certain.retain(|at| place(*at).is_some_and(|place| place.begin.end() < place.end.start()));
+        certain.sort_by_key(|at| place(*at).map(|place| *place.begin.end()));
         let mut decided = Vec::new();
         let children = runner
             .processes
@@ -431,11 +708,11 @@ impl Placer<'_> {
             });
         for (child, (first, last)) in children {
             let start = signed(analysis.process(*child).start);
-            // The test that has begun for certain in the middle of the time of the child.
+            // The test that ran for certain in the middle of the time of the child.
             let middle = start.midpoint(last);
-            let after = order
+            let after = certain
                 .partition_point(|at| place(*at).is_some_and(|place| *place.begin.end() <= middle));
-            let Some(at) = after.checked_sub(1).and_then(|at| order.get(at)).copied() else {
+            let Some(at) = after.checked_sub(1).and_then(|at| certain.get(at)).copied() else {
                 continue;
             };
             let holds = |place: &Place| {
@@ -450,7 +727,7 @@ impl Placer<'_> {
             if let Some(Some((from, _))) = spans.get_mut(at) {
                 *from = start.min(*from);
             }
-            let before = after.checked_sub(2).and_then(|at| order.get(at));
+            let before = after.checked_sub(2).and_then(|at| certain.get(at));
             if let Some(Some((_, to))) = before.and_then(|at| spans.get_mut(*at)) {
                 *to = start.min(*to);
             }
@@ -500,12 +777,21 @@ impl Placer<'_> {
                 early: place.error(),
                 error: Some(place.error()),
                 bounds: Some(Bounds::new(place, &self.test(case))),
+                is_even: false,
                 doubt: None,
             })
         });
+        let times: Vec<Option<Times>> = times.collect();
+        let start = |process: &ProcessIx| signed(analysis.process(*process).start);
+        let of_tests = times.iter().map(|times| {
+            let middle = times.map(|times| times.from.midpoint(times.to))?;
+            let mut processes = runner.processes.iter().copied();
+            processes.rfind(|process| start(process) <= middle)
+        });
         Schedule {
+            of_tests: of_tests.collect(),
             runner,
-            times: times.collect(),
+            times,
             decided,
         }
     }

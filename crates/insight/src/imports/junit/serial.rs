@@ -84,7 +84,7 @@ pub fn places(tests: &[Test], around: &RangeInclusive<i64>, active: &Active) -> 
 
 /// The earliest beginning and end of a test that begins no earlier than `free`. Each round moves the beginning to a
 /// later stretch of the runner.
-fn first(test: &Test, free: i64, active: &Active) -> Option<(i64, i64)> {
+pub fn first(test: &Test, free: i64, active: &Active) -> Option<(i64, i64)> {
     let mut at = free.max(*test.begin().start());
     loop {
         let begin = active.from(at)?;

@@ -1,0 +1,185 @@
+//! The places of tests that a recorded runner gave to several workers (`fixtures/junit/workers.py`).
+#![allow(clippy::unwrap_used, clippy::indexing_slicing)] // in a test
+
+use tr_analyze::model::{Analysis, Imported};
+use tr_analyze::{analyze, Options};
+use tr_format::reader::Trace;
+use tr_format::source::Source;
+use tr_import::read;
+use tr_insight::imports::{Imports, ToolFile};
+
+const MS: i64 = 1_000_000;
+
+/// A recording with its report, which has the truth.
+struct Case {
+    analysis: Analysis,
+    report: &'static str,
+}
+
+/// A test of a report as it is placed, with the truth.
+struct Test {
+    span: Imported,
+    /// The difference between the shown beginning and the true one, in nanoseconds.
+    off: i64,
+    /// Whether the process is the one that ran the test.
+    is_own: bool,
+}
+
+impl Case {
+    fn new(bytes: &[u8], report: &'static str) -> Case {
+        let trace = Trace::open(Source::bytes(bytes.to_vec())).unwrap();
+        let options = Options {
+            timeline: true,
+            ..Options::default()
+        };
+        let analysis = analyze(&trace, &options);
+        Case { analysis, report }
+    }
+
+    /// The value of an attribute of the element with this name.
+    fn truth(&self, name: &str, attribute: &str) -> &'static str {
+        let line = self.report.lines();
+        let mut line = line.filter(|line| line.contains(&format!(" name=\"{name}\"")));
+        let (_, after) = line
+            .next()
+            .unwrap()
+            .split_once(&format!(" {attribute}=\""))
+            .unwrap();
+        after.split('"').next().unwrap()
+    }
+
+    /// The nanoseconds since 1970 that an attribute has.
+    fn time(&self, name: &str, attribute: &str) -> i64 {
+        (self.truth(name, attribute).parse::<f64>().unwrap() * 1e9) as i64
+    }
+
+    /// The tests of a report in the recording, in the order of their names.
+    fn place(&self, report: &str) -> Vec<Test> {
+        let kind = self.report.split('"').nth(1).unwrap();
+        let file = ToolFile {
+            path: b"other.xml".to_vec(),
+            written: Some(self.time(kind, "written")),
+            file: read(report.as_bytes()).unwrap().unwrap(),
+        };
+        let meta = &self.analysis.meta;
+        let tests = Imports::place(&[file], &self.analysis).spans.into_iter();
+        let tests = tests.filter(|span| span.result.is_some()).map(|span| {
+            let name = String::from_utf8_lossy(&span.name).into_owned();
+            let began = self.time(&name, "began") - meta.start_clock.real as i64;
+            let process = self.analysis.process(span.process);
+            let words: Vec<_> = process.argv.args().map(String::from_utf8_lossy).collect();
+            Test {
+                off: span.from.since(meta.start) as i64 - began,
+                is_own: words
+                    .join(" ")
+                    .contains(&format!(" work {kind} {}", self.truth(&name, "worker"))),
+                span,
+            }
+        });
+        let mut tests: Vec<Test> = tests.collect();
+        tests.sort_by_key(|test| test.span.name.to_vec());
+        tests
+    }
+
+    /// The report with a suite for each worker.
+    fn by_worker(&self) -> String {
+        let lines = |worker: usize| {
+            let of_worker = format!("worker=\"{worker}\"");
+            let lines = self
+                .report
+                .lines()
+                .filter(move |line| line.contains(&of_worker));
+            lines.collect::<String>()
+        };
+        let suite = |worker: usize| {
+            format!(
+                "<testsuite name=\"s{worker}\">{}</testsuite>",
+                lines(worker)
+            )
+        };
+        format!("<testsuites>{}{}</testsuites>", suite(0), suite(1))
+    }
+}
+
+impl Test {
+    /// Whether the place is proven. A proven place holds the truth within its error.
+    fn is_proven(&self) -> bool {
+        let length = self.span.to.since(self.span.from);
+        let is_proven = self.span.doubt.is_none() && self.span.error <= length / 10;
+        let error = i64::try_from(self.span.error).unwrap() + MS;
+        assert!(
+            !is_proven || self.is_own && self.off.abs() <= error,
+            "{:?} is off by {} ns",
+            self.span,
+            self.off
+        );
+        is_proven
+    }
+
+    fn name(&self) -> String {
+        String::from_utf8_lossy(&self.span.name).into_owned()
+    }
+}
+
+fn proven(tests: &[Test]) -> Vec<String> {
+    let proven = tests.iter().filter(|test| test.is_proven());
+    proven.map(Test::name).collect()
+}
+
+macro_rules! case {
+    ($name:literal) => {
+        Case::new(
+            include_bytes!(concat!("../../../fixtures/junit/", $name, ".bin")),
+            include_str!(concat!("../../../fixtures/junit/", $name, ".xml")),
+        )
+    };
+}
+
+/// The report has the tests of both workers, and names none.
+#[test]
+fn tests_are_in_the_worker_that_can_have_run_them() {
+    let case = case!("workers");
+    let found = proven(&case.place(case.report));
+    assert!(found.len() >= 4, "{found:?}");
+    // Failed tests before the others have no order, and so no worker.
+    let failed = case.report.replacen("/>", "><failure/></testcase>", 1);
+    assert_eq!(proven(&case.place(&failed)), Vec::<String>::new());
+}
+
+/// Two tests that are a suite of their own can have been in both workers. In one of them another suite was then.
+#[test]
+fn a_process_runs_one_suite_at_a_time() {
+    let case = case!("workers");
+    let all = case.by_worker();
+    let (first, second) = all.split_once("<testsuite name=\"s1\">").unwrap();
+    let is_meant = |test: &&str| test.contains("computes_1_1") || test.contains("naps_1_2");
+    let tests: String = second.split_inclusive("/>").filter(is_meant).collect();
+    // It is a little longer than both naps.
+    let lengths = ["naps_0_1", "naps_1_2"].map(|name| case.truth(name, "time"));
+    let tests = tests.replace(lengths[1], lengths.iter().max().unwrap());
+    let alone =
+        format!("<testsuites><testsuite/><testsuite name=\"s\">{tests}</testsuite></testsuites>");
+    let name = "naps_1_2".to_owned();
+    assert!(!proven(&case.place(&alone)).contains(&name));
+    let both = format!("{first}<testsuite name=\"s1\">{tests}</testsuite></testsuites>");
+    assert!(proven(&case.place(&both)).contains(&name), "{both}");
+}
+
+/// Two workers did the same: which of them ran a suite is not known, but its figures are.
+#[test]
+fn suites_that_fit_several_processes_have_figures_that_are_equal_in_all() {
+    let case = case!("equal");
+    let tests = case.place(&case.by_worker());
+    let naps = tests.iter().filter(|test| test.name().starts_with("naps"));
+    let naps: Vec<_> = naps
+        .map(|test| (test.span.doubt, test.is_proven()))
+        .collect();
+    assert_eq!(naps, [(None, false); 2]);
+}
+
+#[test]
+fn a_process_that_hears_of_the_tests_did_not_run_them() {
+    let case = case!("listener");
+    let found = proven(&case.place(case.report));
+    assert_eq!(found, ["helps_0_2", "naps_0_1", "naps_0_3"]);
+}

@@ -1,0 +1,226 @@
+//! Assigns suites to processes, where several processes can have run a suite as far as its own tests tell: a process ran
+//! one suite at a time.
+
+use std::collections::BTreeSet;
+
+use tr_analyze::model::ProcessIx;
+
+use super::schedule::Schedule;
+
+/// The largest number of suites with several possible processes that are assigned together. A bound of the work.
+const OPEN: usize = 16;
+
+/// The largest number of assignments that are tried for a file. A bound of the work.
+const STEPS: usize = 20_000;
+
+/// The largest number of tests of all possible schedules together that are compared with each other. A bound of the
+/// work.
+const TESTS: usize = 20_000;
+
+/// The schedule of a suite in one possible assignment of all suites.
+pub struct Choice {
+    pub schedule: Schedule,
+    /// The schedules of the suite in the other possible assignments.
+    pub others: Vec<Schedule>,
+}
+
+/// For each suite, its schedules in the possible assignments; `None` if it has no schedule, or if there are too many
+/// assignments.
+pub fn choose(mut possible: Vec<Vec<Schedule>>) -> Vec<Option<Choice>> {
+    let open = possible.iter().filter(|schedules| schedules.len() > 1);
+    let open = open.count();
+    let tests = possible
+        .iter()
+        .flatten()
+        .map(|schedule| schedule.times.len());
+    let is_searched = (1..=OPEN).contains(&open) && tests.sum::<usize>() <= TESTS;
+    let found = if is_searched { search(&possible) } else { None };
+    let all = possible.iter_mut().enumerate().map(|(suite, schedules)| {
+        if schedules.len() <= 1 {
+            let others = Vec::new();
+            return schedules.pop().map(|schedule| Choice { schedule, others });
+        }
+        let found = found.as_ref()?;
+        let first = found.first.get(suite).copied().flatten()?;
+        let numbers = found.of_suites.get(suite)?;
+        let mut numbered: Vec<(usize, Schedule)> = schedules.drain(..).enumerate().collect();
+        numbered.retain(|(number, _)| numbers.contains(number));
+        let at = numbered.iter().position(|(number, _)| *number == first)?;
+        let (_, schedule) = numbered.swap_remove(at);
+        let others = numbered.into_iter().map(|(_, schedule)| schedule).collect();
+        Some(Choice { schedule, others })
+    });
+    all.collect()
+}
+
+/// The possible assignments of suites to schedules.
+struct Found {
+    /// For each suite, the number of its schedule in the first assignment that was found.
+    first: Vec<Option<usize>>,
+    /// For each suite, the numbers of its schedules in all assignments.
+    of_suites: Vec<BTreeSet<usize>>,
+}
+
+/// The possible assignments; `None` if there are none, or too many to try.
+fn search(possible: &[Vec<Schedule>]) -> Option<Found> {
+    let claims: Vec<Vec<Vec<Claim>>> = possible
+        .iter()
+        .map(|schedules| schedules.iter().map(claims).collect())
+        .collect();
+    // The suites with the fewest schedules come first, which ends impossible assignments early.
+    let mut order: Vec<usize> = (0..claims.len()).collect();
+    let count = |suite: usize| claims.get(suite).map_or(0, Vec::len);
+    order.retain(|suite| count(*suite) > 0);
+    order.sort_by_key(|suite| count(*suite));
+    let mut search = Search {
+        claims: &claims,
+        order: &order,
+        taken: Vec::new(),
+        first: None,
+        found: vec![BTreeSet::new(); claims.len()],
+        steps: STEPS,
+    };
+    search.assign(0)?;
+    let mut first = vec![None; claims.len()];
+    for (suite, number) in order.iter().zip(search.first?) {
+        *first.get_mut(*suite)? = Some(number);
+    }
+    Some(Found {
+        first,
+        of_suites: search.found,
+    })
+}
+
+/// A stretch of time in which a process certainly ran a test, in nanoseconds.
+type Claim = (ProcessIx, i64, i64);
+
+/// The stretches in which the tests of a schedule certainly ran.
+fn claims(schedule: &Schedule) -> Vec<Claim> {
+    let tests = schedule.times.iter().zip(&schedule.of_tests);
+    let claims = tests.filter_map(|(times, process)| {
+        let (from, to) = times.as_ref()?.bounds?.certain()?;
+        Some(((*process)?, from, to))
+    });
+    let mut claims: Vec<Claim> = claims.collect();
+    claims.sort_unstable();
+    claims
+}
+
+/// Whether two schedules have tests in one process at the same time. Both lists are sorted.
+fn conflict(a: &[Claim], b: &[Claim]) -> bool {
+    let (mut a, mut b) = (a.iter().peekable(), b.iter().peekable());
+    while let (Some(first), Some(second)) = (a.peek(), b.peek()) {
+        let is_same = first.0 == second.0;
+        if is_same && first.1 < second.2 && second.1 < first.2 {
+            return true;
+        }
+        if (first.0, first.2) < (second.0, second.2) {
+            a.next();
+        } else {
+            b.next();
+        }
+    }
+    false
+}
+
+/// The search through all assignments of suites to schedules.
+struct Search<'a> {
+    /// For each suite, the claims of each schedule that it can have.
+    claims: &'a [Vec<Vec<Claim>>],
+    /// The suites in the order in which they are assigned.
+    order: &'a [usize],
+    /// The numbers of the schedules of the first suites of `order`.
+    taken: Vec<usize>,
+    /// The numbers of the schedules in the first possible assignment.
+    first: Option<Vec<usize>>,
+    /// For each suite, the numbers of its schedules in the possible assignments.
+    found: Vec<BTreeSet<usize>>,
+    /// The number of assignments that may still be tried.
+    steps: usize,
+}
+
+impl Search<'_> {
+    /// Tries all schedules of the suite at this place of `order` and of those after it. `None` if the work reaches its
+    /// bound. The depth of the calls is the number of suites with a schedule, at most that of [`TESTS`].
+    fn assign(&mut self, at: usize) -> Option<()> {
+        let Some(suite) = self.order.get(at) else {
+            for (suite, schedule) in self.order.iter().zip(&self.taken) {
+                self.found.get_mut(*suite)?.insert(*schedule);
+            }
+            if self.first.is_none() {
+                self.first = Some(self.taken.clone());
+            }
+            return Some(());
+        };
+        let all = self.claims.get(*suite)?;
+        for (number, claims) in all.iter().enumerate() {
+            self.steps = self.steps.checked_sub(1)?;
+            let mut before = self.order.iter().zip(&self.taken);
+            let is_free = before.all(|(suite, schedule)| {
+                let other = self.claims.get(*suite).and_then(|all| all.get(*schedule));
+                other.is_none_or(|other| !conflict(claims, other))
+            });
+            if is_free {
+                self.taken.push(number);
+                self.assign(at + 1)?;
+                self.taken.pop();
+            }
+        }
+        Some(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn claim(process: u32, from: i64, to: i64) -> Claim {
+        (ProcessIx(process), from, to)
+    }
+
+    #[test]
+    fn tests_of_one_process_at_one_time_conflict() {
+        let a = [claim(1, 0, 10), claim(1, 20, 30), claim(2, 0, 50)];
+        for (b, want) in [
+            (vec![claim(1, 10, 20)], false),
+            (vec![claim(1, 12, 21)], true),
+            (vec![claim(0, 0, 99), claim(2, 49, 60)], true),
+            (vec![claim(3, 0, 99)], false),
+            (vec![], false),
+        ] {
+            assert_eq!(conflict(&a, &b), want, "{b:?}");
+            assert_eq!(conflict(&b, &a), want, "{b:?}");
+        }
+    }
+
+    /// The second suite has one process only, so the first one has the other process.
+    #[test]
+    fn a_suite_has_the_process_that_no_other_suite_needs() {
+        let claims = vec![
+            vec![vec![claim(1, 0, 10)], vec![claim(2, 0, 10)]],
+            vec![vec![claim(2, 5, 15)]],
+        ];
+        let found = |claims: &[Vec<Vec<Claim>>], order: &[usize]| {
+            let mut search = Search {
+                claims,
+                order,
+                taken: Vec::new(),
+                first: None,
+                found: vec![BTreeSet::new(); claims.len()],
+                steps: STEPS,
+            };
+            search.assign(0).map(|()| {
+                let found = search.found.into_iter();
+                found
+                    .map(|found| found.into_iter().collect::<Vec<_>>())
+                    .collect::<Vec<_>>()
+            })
+        };
+        assert_eq!(found(&claims, &[1, 0]), Some(vec![vec![0], vec![0]]));
+        // Both suites fit both processes.
+        let both = vec![claims.first().cloned().unwrap_or_default(); 2];
+        assert_eq!(found(&both, &[0, 1]), Some(vec![vec![0, 1], vec![0, 1]]));
+        let many: Vec<usize> = (0..20).collect();
+        assert_eq!(found(&vec![vec![vec![], vec![]]; 20], &many), None);
+    }
+}

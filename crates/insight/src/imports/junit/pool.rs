@@ -1,0 +1,209 @@
+//! The places of tests that a runner distributed to several workers, which worked at the same time.
+//!
+//! The report does not name the worker of a test. A way to distribute the tests is possible if each worker has a schedule
+//! of its tests ([`serial`]). A test has the worker and the place that it has in all possible ways. Two tests that the
+//! same worker ran are in the order of the file.
+
+use std::ops::RangeInclusive;
+
+use super::active::Active;
+use super::serial::{self, Place, Test};
+
+/// The largest number of tests whose distributions are tried. A bound of the depth of the search.
+const TESTS: usize = 64;
+
+/// The largest number of places that are computed in the search for the distributions of one suite, at about 1 µs each.
+/// A bound of the work.
+const STEPS: usize = 200_000;
+
+/// A process that can have run some of the tests.
+#[derive(Clone, Debug)]
+pub struct Worker<'a> {
+    /// The time in which the process can have run tests, in nanoseconds.
+    pub around: RangeInclusive<i64>,
+    pub active: &'a Active,
+}
+
+/// The worker of a test, and the bounds of the test's place.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Share {
+    /// The place of the worker in the list of workers.
+    pub worker: usize,
+    pub place: Place,
+    /// Whether no other worker can have run the test.
+    pub is_sure: bool,
+}
+
+/// Finds the worker and the bounds of each test. `None` if there is no possible way to distribute the tests, or if there
+/// are too many ways to try.
+pub fn shares(tests: &[Test], workers: &[Worker<'_>]) -> Option<Vec<Share>> {
+    if tests.len() > TESTS {
+        return None;
+    }
+    let mut search = Search {
+        tests,
+        workers,
+        by_worker: vec![Vec::new(); workers.len()],
+        found: vec![None; tests.len()],
+        steps: STEPS,
+    };
+    let free: Vec<i64> = workers
+        .iter()
+        .map(|worker| *worker.around.start())
+        .collect();
+    search.distribute(0, &free)?;
+    search.found.into_iter().collect()
+}
+
+/// The search through all ways to distribute tests to workers.
+struct Search<'a> {
+    tests: &'a [Test],
+    workers: &'a [Worker<'a>],
+    /// For each worker, the tests that it has in the way that is being tried.
+    by_worker: Vec<Vec<usize>>,
+    /// For each test, what is common to all possible ways that have been found.
+    found: Vec<Option<Share>>,
+    /// The number of places that may still be computed.
+    steps: usize,
+}
+
+impl Search<'_> {
+    /// Tries all workers for the test `at` and for those after it. `free` has for each worker the earliest end of its
+    /// last test. `None` if the work reaches its bound.
+    fn distribute(&mut self, at: usize, free: &[i64]) -> Option<()> {
+        let Some(test) = self.tests.get(at) else {
+            return self.add();
+        };
+        for (number, worker) in self.workers.iter().enumerate() {
+            self.steps = self.steps.checked_sub(1)?;
+            let from = free.get(number).copied().unwrap_or(i64::MAX);
+            let first = serial::first(test, from, worker.active);
+            let Some((_, end)) = first.filter(|(_, end)| end <= worker.around.end()) else {
+                continue;
+            };
+            let mut free = free.to_vec();
+            if let Some(free) = free.get_mut(number) {
+                *free = end;
+            }
+            self.give(number, |tests| tests.push(at));
+            self.distribute(at + 1, &free)?;
+            self.give(number, |tests| {
+                tests.pop();
+            });
+        }
+        Some(())
+    }
+
+    fn give(&mut self, worker: usize, change: impl Fn(&mut Vec<usize>)) {
+        self.by_worker.get_mut(worker).into_iter().for_each(change);
+    }
+
+    /// Adds the way that is being tried to those that have been found, if each worker has a schedule. `None` if the work
+    /// reaches its bound.
+    fn add(&mut self) -> Option<()> {
+        let mut all = Vec::with_capacity(self.tests.len());
+        for (number, (own, worker)) in self.by_worker.iter().zip(self.workers).enumerate() {
+            self.steps = self.steps.checked_sub(own.len())?;
+            let tests = own.iter().filter_map(|at| self.tests.get(*at).cloned());
+            let tests: Vec<Test> = tests.collect();
+            let Some(places) = serial::places(&tests, &worker.around, worker.active) else {
+                return Some(());
+            };
+            all.extend(
+                own.iter()
+                    .copied()
+                    .zip(places)
+                    .map(|(at, place)| (at, number, place)),
+            );
+        }
+        for (at, worker, place) in all {
+            let Some(slot) = self.found.get_mut(at) else {
+                continue;
+            };
+            *slot = Some(match slot.take() {
+                None => Share {
+                    worker,
+                    place,
+                    is_sure: true,
+                },
+                Some(before) if before.worker == worker => Share {
+                    place: before.place.reach(&place),
+                    ..before
+                },
+                Some(before) => Share {
+                    is_sure: false,
+                    ..before
+                },
+            });
+        }
+        Some(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use super::*;
+
+    fn test(length: i64) -> Test {
+        Test {
+            begin: None,
+            end: None,
+            length,
+            error: 2,
+        }
+    }
+
+    fn worker(active: &Active) -> Worker<'_> {
+        Worker {
+            around: 0..=1_000,
+            active,
+        }
+    }
+
+    fn sure(tests: &[Test], workers: &[Worker<'_>]) -> Vec<Option<usize>> {
+        let shares = shares(tests, workers).unwrap().into_iter();
+        shares
+            .map(|share| share.is_sure.then_some(share.worker))
+            .collect()
+    }
+
+    /// w0 ==a 100==____b 300____=
+    /// w1 ______c 250____====d 150============
+    #[test]
+    fn sleeps_of_the_workers_tell_who_ran_a_test() {
+        let actives = [vec![(0, 110), (410, 415)], vec![(0, 5), (252, 505)]];
+        let actives = actives.map(Active::of);
+        let workers: Vec<Worker<'_>> = actives.iter().map(worker).collect();
+        let tests = [test(250), test(100), test(300), test(150)];
+        let found = shares(&tests, &workers).unwrap();
+        // The second one can have been in each worker, as far as its length tells.
+        assert_eq!(sure(&tests, &workers), [Some(1), None, Some(0), Some(1)]);
+        let place = found.get(2).unwrap().place.clone();
+        assert_eq!(
+            place,
+            Place {
+                begin: 108..=110,
+                end: 410..=412
+            }
+        );
+        // Nobody slept for so long.
+        assert_eq!(shares(&[test(700)], &workers), None);
+    }
+
+    /// Two workers that do the same at the same time.
+    #[test]
+    fn equal_workers_prove_nothing() {
+        let active = Active::of(vec![(0, 10), (300, 310)]);
+        let workers = [worker(&active), worker(&active)];
+        assert_eq!(sure(&[test(292), test(292)], &workers), [None, None]);
+    }
+
+    #[test]
+    fn very_many_ways_are_not_tried() {
+        let active = Active::of(vec![(0, 1_000)]);
+        let workers = [worker(&active), worker(&active), worker(&active)];
+        assert_eq!(shares(&vec![test(5); 40], &workers), None);
+        assert_eq!(shares(&vec![test(5); 400], &workers), None);
+    }
+}
