@@ -3,6 +3,7 @@
 
 use tr_analyze::model::{Analysis, Imported};
 use tr_analyze::{analyze, Options};
+use tr_format::event::Argv;
 use tr_format::reader::Trace;
 use tr_format::source::Source;
 use tr_import::read;
@@ -163,6 +164,45 @@ fn a_process_runs_one_suite_at_a_time() {
     assert!(!proven(&case.place(&alone)).contains(&name));
     let both = format!("{first}<testsuite name=\"s1\">{tests}</testsuite></testsuites>");
     assert!(proven(&case.place(&both)).contains(&name), "{both}");
+}
+
+/// Both workers are test programs that lived at the time of each suite.
+#[test]
+fn one_of_several_test_programs_is_not_known_as_the_runner() {
+    let mut case = case!("workers");
+    for process in &mut case.analysis.processes {
+        let words: Vec<String> = process
+            .argv
+            .args()
+            .map(|word| String::from_utf8_lossy(word).into_owned())
+            .collect();
+        if words.iter().any(|word| word == "work") {
+            let words = std::iter::once("pytest".to_owned()).chain(words);
+            process.argv = Argv::from_args(words);
+            process
+                .execs
+                .iter_mut()
+                .for_each(|exec| exec.argv = process.argv.clone());
+        }
+    }
+    // The suites have the times of their first tests, in milliseconds since 1970.
+    let stamped = |worker: usize, report: String| {
+        let first = if worker == 0 {
+            "computes_0_0"
+        } else {
+            "naps_1_0"
+        };
+        let began = case.time(first, "began") / MS;
+        report.replace(
+            &format!("name=\"s{worker}\""),
+            &format!("name=\"s{worker}\" timestamp=\"{began}\""),
+        )
+    };
+    let report = stamped(1, stamped(0, case.by_worker()));
+    let found = proven(&case.place(&report));
+    for name in ["naps_0_1", "naps_0_3", "naps_1_0", "naps_1_2", "naps_1_3"] {
+        assert!(found.contains(&name.to_owned()), "{name}: {found:?}");
+    }
 }
 
 /// Two workers did the same: which of them ran a suite is not known, but its figures are.

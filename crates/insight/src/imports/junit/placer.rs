@@ -169,7 +169,8 @@ impl Placer<'_> {
                 set(self, Some(stamp));
                 let runner = self.around(suite).and_then(|around| self.runner(around));
                 runner.is_some_and(|runner| {
-                    let schedules = self.possible(suite, Some(runner.process));
+                    let known = runner.is_sure.then_some(runner.process);
+                    let schedules = self.possible(suite, known);
                     !schedules.is_empty()
                 })
             });
@@ -214,7 +215,9 @@ impl Placer<'_> {
                 return Vec::new();
             }
             let runner = self.around(suite).and_then(|around| self.runner(around));
-            self.possible(suite, runner.map(|runner| runner.process))
+            // One of several test programs is not known to be the runner.
+            let known = runner.filter(|runner| runner.is_sure);
+            self.possible(suite, known.map(|runner| runner.process))
         });
         assign::choose(possible.collect())
     }

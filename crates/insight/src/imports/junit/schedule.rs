@@ -23,6 +23,10 @@ const ORDERS: usize = 200;
 /// The largest number of rounds in which the bounds of a suite and of its tests narrow each other.
 const ROUNDS: usize = 8;
 
+/// The number of words of a command line that name a program: an interpreter and its script, if the program has one. A
+/// decision.
+const PROGRAM: usize = 2;
+
 /// The number of schedules of a suite at which the search for further ones ends. A bound of the work: a suite with so
 /// many schedules gets none.
 const POSSIBLE: usize = 16;
@@ -162,7 +166,7 @@ impl Placer<'_> {
         if self.spend(all.len()).is_none() {
             return Vec::new();
         }
-        let siblings = self.siblings(&all);
+        let siblings = self.siblings(&all, PROGRAM);
         let sum = suite.sum();
         let has_room =
             |runner: &Vec<ProcessIx>| runner.iter().map(length).fold(0, i64::saturating_add) >= sum;
@@ -170,8 +174,8 @@ impl Placer<'_> {
             .into_iter()
             .filter(has_room)
             .partition(|siblings| self.is_chain(siblings));
-        let all = all.into_iter().filter(|process| Some(*process) != but);
-        runners.extend(all.map(|process| vec![process]).filter(has_room));
+        let others = all.iter().filter(|process| Some(**process) != but);
+        runners.extend(others.map(|process| vec![*process]).filter(has_room));
         let found = runners
             .into_iter()
             .filter_map(|runner| self.scheduled(suite, groups, &runner));
@@ -192,6 +196,11 @@ impl Placer<'_> {
             let mut own: HashSet<&ProcessIx> = HashSet::new();
             own.extend(found.iter().flat_map(|found| &found.runner.processes));
             pools.retain(|pool| pool.iter().any(|process| own.contains(process)));
+        }
+        if found.is_empty() && pools.is_empty() {
+            // Each worker can run a script of its own.
+            pools = self.siblings(&all, 1);
+            pools.retain(has_room);
         }
         if found.is_empty() || !pools.is_empty() {
             let of_pools = pools
@@ -331,17 +340,17 @@ impl Placer<'_> {
         processes.windows(2).all(follows)
     }
 
-    /// The children of each process that run one program, if there are at least two.
-    fn siblings(&self, parents: &[ProcessIx]) -> Vec<Vec<ProcessIx>> {
+    /// The children of each process whose command lines begin with the same words, as many as `words`, if there are at
+    /// least two.
+    fn siblings(&self, parents: &[ProcessIx], words: usize) -> Vec<Vec<ProcessIx>> {
         let analysis = self.lookup.analysis;
         let mut siblings = Vec::new();
         for parent in parents {
-            // The interpreter and its script, if the program has one.
             let mut by_program: BTreeMap<Vec<&[u8]>, Vec<ProcessIx>> = BTreeMap::new();
             for child in &analysis.process(*parent).children {
                 let process = analysis.process(*child);
                 if !process.execs.is_empty() {
-                    let program: Vec<&[u8]> = process.argv.args().take(2).collect();
+                    let program: Vec<&[u8]> = process.argv.args().take(words).collect();
                     by_program.entry(program).or_default().push(*child);
                 }
             }
