@@ -91,8 +91,12 @@ fn commands_of_cmake_are_the_processes_that_it_started() {
         let command = placed.command(&format!("compile: /tmp/project/{source}"));
         assert!(command.contains(&format!("{source}.o")), "{command}");
     }
+    // The file has no path that the build's own command line has, but all of the line.
+    let command = placed.command("cmakeBuild");
+    assert!(command.ends_with("/cmake --build build -j2"), "{command}");
     // Configuring came before the recording.
     assert_eq!(placed.import.outside, 2);
+    assert_eq!((placed.import.spans, placed.import.placed), (10, 8));
     let whole = placed.spans.iter().filter(|span| span.whole).count();
     assert_eq!(whole as u64, placed.import.placed);
 }

@@ -199,6 +199,67 @@ mod tests {
         assert_eq!(sure(&[test(292), test(292)], &workers), [None, None]);
     }
 
+    /// Random tests in random workers: what is sure is true.
+    #[test]
+    fn sure_shares_are_true() {
+        let mut seed = 7_u64;
+        let mut below = |most: i64| {
+            seed = seed.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
+            i64::try_from(seed >> 33).unwrap() % most
+        };
+        let mut sure = 0;
+        for _ in 0..300 {
+            let count = 2 + usize::try_from(below(2)).unwrap();
+            let mut all = Vec::new();
+            let mut actives = Vec::new();
+            for worker in 0..count {
+                // The worker loads its tests.
+                let mut now = below(50);
+                let mut stretches = vec![(now, now + 20 + below(150))];
+                now = stretches.first().unwrap().1;
+                for _ in 0..2 + below(3) {
+                    let begin = now;
+                    let (before, nap, after) =
+                        (below(2) * below(200), below(2) * below(300), below(90));
+                    stretches.push((now, now + before + 1));
+                    now += before + 1 + nap;
+                    stretches.push((now, now + after + 1));
+                    now += after + 1;
+                    all.push((begin, now, worker));
+                    // The work between two tests.
+                    stretches.push((now, now + below(8)));
+                    now = stretches.last().unwrap().1;
+                }
+                actives.push(Active::of(
+                    stretches
+                        .into_iter()
+                        .filter(|(from, to)| from < to)
+                        .collect(),
+                ));
+            }
+            all.sort_unstable();
+            let tests: Vec<Test> = all.iter().map(|(from, to, _)| test(to - from)).collect();
+            let workers: Vec<Worker<'_>> = actives
+                .iter()
+                .map(|active| Worker {
+                    around: 0..=3_000,
+                    active,
+                })
+                .collect();
+            let Some(found) = shares(&tests, &workers) else {
+                continue;
+            };
+            for (share, (from, to, worker)) in found.iter().zip(&all) {
+                if share.is_sure {
+                    sure += 1;
+                    assert_eq!(share.worker, *worker);
+                    assert!(share.place.begin.contains(from) && share.place.end.contains(to));
+                }
+            }
+        }
+        assert!(sure > 100, "{sure}");
+    }
+
     #[test]
     fn very_many_ways_are_not_tried() {
         let active = Active::of(vec![(0, 1_000)]);

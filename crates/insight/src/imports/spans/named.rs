@@ -18,6 +18,10 @@ const NEAR: usize = 256;
 /// for the processes of very many spans ends within some seconds. A bound of the work.
 const WORK: u64 = 50_000_000;
 
+/// The largest number of arguments of a command line that is compared with a text. A bound of the work: a text has at most
+/// [`super::WORD`] bytes.
+const LINE_WORDS: usize = super::WORD / 2;
+
 /// The least work that is counted for a process, in arguments, because what is kept about a process with few arguments
 /// also takes memory. A guess.
 const LEAST_WORK: u64 = 16;
@@ -26,6 +30,8 @@ const LEAST_WORK: u64 = 16;
 /// of the word's path.
 pub struct Candidates<'a> {
     by_word: HashMap<&'a [u8], Vec<ProcessIx>>,
+    /// The processes with each command line that is a text of a span. The program is without its directory.
+    by_line: HashMap<Vec<u8>, Vec<ProcessIx>>,
     /// The part of [`WORK`] that has not been used yet.
     work: Cell<u64>,
 }
@@ -51,12 +57,28 @@ impl<'a> Candidates<'a> {
                 }
             }
         }
+        let lines = file.spans.iter().flat_map(Span::sought).filter_map(line);
+        let mut by_line: HashMap<Vec<u8>, Vec<ProcessIx>> =
+            lines.map(|line| (line, Vec::new())).collect();
+        if !by_line.is_empty() {
+            for ix in lookup.analysis.process_ids() {
+                for exec in &lookup.analysis.process(ix).execs {
+                    let words: Vec<&[u8]> = exec.argv.args().take(LINE_WORDS).collect();
+                    let processes =
+                        line(&words.join(&b' ')).and_then(|line| by_line.get_mut(&line));
+                    if let Some(processes) = processes.filter(|all| all.last() != Some(&ix)) {
+                        processes.push(ix);
+                    }
+                }
+            }
+        }
         let start = |ix: &ProcessIx| lookup.analysis.process(*ix).start;
-        for processes in by_word.values_mut() {
+        for processes in by_word.values_mut().chain(by_line.values_mut()) {
             processes.sort_by_key(start);
         }
         Candidates {
             by_word,
+            by_line,
             work: Cell::new(WORK),
         }
     }
@@ -66,12 +88,19 @@ impl<'a> Candidates<'a> {
         self.work.get() == 0
     }
 
-    /// Whether any command line contains the last component of a word of a span.
+    /// Whether any command line contains the last component of a word of a span, or is a text of the span.
     pub fn knows(&self, span: &Span) -> bool {
-        let mut words = span
-            .sought()
-            .filter_map(|word| self.by_word.get(base(word)));
-        words.any(|processes| !processes.is_empty())
+        let mut words = span.sought();
+        words.any(|word| {
+            let by_word = self.by_word.get(base(word));
+            let mut found = by_word.into_iter().chain(self.of_line(word));
+            found.any(|processes| !processes.is_empty())
+        })
+    }
+
+    /// The processes whose command line is a text of a span.
+    fn of_line(&self, word: &[u8]) -> Option<&Vec<ProcessIx>> {
+        self.by_line.get(&line(word)?)
     }
 
     /// Subtracts the number of a process's arguments from the remaining work; `None` if nothing remains.
@@ -105,6 +134,12 @@ impl<'a> Candidates<'a> {
                 if has_word(analysis, ix, word) {
                     *found.entry(ix).or_default() += 1;
                 }
+            }
+            let all = self.of_line(word).map_or(&[][..], Vec::as_slice);
+            let first = all.partition_point(|ix| start(*ix) < *begin.start());
+            let near = all.iter().skip(first).copied().take(NEAR);
+            for ix in near.take_while(|ix| start(*ix) <= *begin.end()) {
+                *found.entry(ix).or_default() += 1;
             }
         }
         let mut found: Vec<(usize, ProcessIx)> =
@@ -191,6 +226,17 @@ impl Span {
         let words = self.words.iter().map(String::as_bytes);
         words.filter(|word| !base(word).is_empty())
     }
+}
+
+/// A command line with its program without the directory; `None` for a text of one word.
+fn line(text: &[u8]) -> Option<Vec<u8>> {
+    let mut words = text
+        .split(u8::is_ascii_whitespace)
+        .filter(|word| !word.is_empty());
+    let program = base(words.next()?);
+    let rest: Vec<&[u8]> = words.collect();
+    let is_line = !program.is_empty() && !rest.is_empty();
+    is_line.then(|| [&[program][..], &rest].concat().join(&b' '))
 }
 
 /// The words of an argument. They include the words of a shell's script, the value of `--name=value`, and a path
