@@ -22,6 +22,7 @@ use tr_text::units;
 
 use super::lookup::{base, names, signed, Lookup, Placed};
 use crate::steps::Steps;
+use active::Active;
 use own::OwnProcesses;
 use placer::{Placer, WORK};
 use proof::find_doubts;
@@ -49,6 +50,7 @@ impl Report {
             written,
             facts: HashMap::new(),
             decided: HashSet::new(),
+            others: Active::default(),
             work: Cell::new(WORK),
             zone: zone.proven,
             ahead: zone.ahead,

@@ -463,7 +463,11 @@ impl<'a> StepsReport<'a> {
             |line| line.step.and_then(|(.., times)| times.times.as_ref()),
             basis,
         );
-        let table = table.data("critical_path_ns", work(|times| times.on_path));
+        let on_path = work(|times| times.on_path);
+        let table = table.data("critical_path_ns", move |line| {
+            let is_known = line.step.is_some_and(|(_, step, _)| step.has_path());
+            on_path(line).filter(|_| is_known)
+        });
         let table = self.judged(table);
         let spent = |line: &StepLine<'_>| line.step.and_then(|(.., times)| times.spent);
         let table = table.json_data("spent", move |line| {

@@ -55,6 +55,35 @@ impl Active {
         }
     }
 
+    pub fn is_empty(&self) -> bool {
+        self.stretches.is_empty()
+    }
+
+    /// Leaves out the stretches of `other`, in which the process ran something else. A test lies before or after such a
+    /// stretch.
+    pub fn without(mut self, other: &Active) -> Active {
+        let others = &other.stretches;
+        let mut rest = Vec::with_capacity(self.stretches.len());
+        for (from, to) in std::mem::take(&mut self.stretches) {
+            let mut from = from;
+            let first = others.partition_point(|(_, end)| *end <= from);
+            let inside = others.iter().skip(first);
+            for (begin, end) in inside.take_while(|(begin, _)| *begin < to) {
+                if from <= *begin {
+                    rest.push((from, *begin));
+                }
+                from = *end;
+            }
+            if from <= to {
+                rest.push((from, to));
+            }
+        }
+        self.stretches = rest;
+        self.begins.extend(others.iter().map(|(_, end)| *end));
+        self.begins.sort_unstable();
+        self
+    }
+
     /// The change from the process that runs at `from` to the process that runs at `to`; `None` if one process runs at
     /// both times.
     pub fn change(&self, from: i64, to: i64) -> Option<Change> {
@@ -115,6 +144,17 @@ mod tests {
         assert_eq!(active.change(5, 45), change(19, 40));
         assert_eq!(active.change(25, 45), change(39, 40));
         assert_eq!(Active::of(vec![(0, 9)]).change(0, 9), None);
+    }
+
+    #[test]
+    fn no_test_lies_across_a_span_of_something_else() {
+        let other = Active::of(vec![(5, 22), (25, 27)]);
+        let active = Active::of(vec![(0, 10), (20, 30), (40, 50)]).without(&other);
+        assert_eq!(active.stretches, [(0, 5), (22, 25), (27, 30), (40, 50)]);
+        assert_eq!(active.change(0, 5), None);
+        assert_eq!(active.change(0, 23), Some(Change { end: 21, begin: 22 }));
+        assert_eq!(active.until(21), Some(5));
+        assert_eq!(active.change(27, 50), None);
     }
 
     #[test]

@@ -5,8 +5,6 @@ use std::collections::BTreeSet;
 
 use tr_analyze::model::ProcessIx;
 
-use super::schedule::Schedule;
-
 /// The largest number of suites with several possible processes that are assigned together. A bound of the work.
 const OPEN: usize = 16;
 
@@ -17,63 +15,29 @@ const STEPS: usize = 20_000;
 /// work.
 const TESTS: usize = 20_000;
 
-/// The schedule of a suite in one possible assignment of all suites.
-pub struct Choice {
-    pub schedule: Schedule,
-    /// The schedules of the suite in the other possible assignments.
-    pub others: Vec<Schedule>,
-}
-
-/// For each suite, its schedules in the possible assignments; `None` if it has no schedule, or if there are too many
-/// assignments.
-pub fn choose(mut possible: Vec<Vec<Schedule>>) -> Vec<Option<Choice>> {
-    let open = possible.iter().filter(|schedules| schedules.len() > 1);
-    let open = open.count();
-    let tests = possible
-        .iter()
-        .flatten()
-        .map(|schedule| schedule.times.len());
-    let is_searched = (1..=OPEN).contains(&open) && tests.sum::<usize>() <= TESTS;
-    let found = if is_searched { search(&possible) } else { None };
-    let all = possible.iter_mut().enumerate().map(|(suite, schedules)| {
-        if schedules.len() <= 1 {
-            let others = Vec::new();
-            return schedules.pop().map(|schedule| Choice { schedule, others });
-        }
-        let found = found.as_ref()?;
-        let first = found.first.get(suite).copied().flatten()?;
-        let numbers = found.of_suites.get(suite)?;
-        let mut numbered: Vec<(usize, Schedule)> = schedules.drain(..).enumerate().collect();
-        numbered.retain(|(number, _)| numbers.contains(number));
-        let at = numbered.iter().position(|(number, _)| *number == first)?;
-        let (_, schedule) = numbered.swap_remove(at);
-        let others = numbered.into_iter().map(|(_, schedule)| schedule).collect();
-        Some(Choice { schedule, others })
-    });
-    all.collect()
-}
-
 /// The possible assignments of suites to schedules.
-struct Found {
+pub struct Found {
     /// For each suite, the number of its schedule in the first assignment that was found.
-    first: Vec<Option<usize>>,
+    pub first: Vec<Option<usize>>,
     /// For each suite, the numbers of its schedules in all assignments.
-    of_suites: Vec<BTreeSet<usize>>,
+    pub of_suites: Vec<BTreeSet<usize>>,
 }
 
-/// The possible assignments; `None` if there are none, or too many to try.
-fn search(possible: &[Vec<Schedule>]) -> Option<Found> {
-    let claims: Vec<Vec<Vec<Claim>>> = possible
-        .iter()
-        .map(|schedules| schedules.iter().map(claims).collect())
-        .collect();
+/// The possible assignments of suites, given as the claims of each schedule that a suite can have. `None` if no suite has
+/// several schedules, if there is no possible assignment, or if there are too many to try.
+pub fn search(claims: &[Vec<Vec<Claim>>]) -> Option<Found> {
+    let open = claims.iter().filter(|schedules| schedules.len() > 1);
+    let all = claims.iter().flatten().map(Vec::len);
+    if !(1..=OPEN).contains(&open.count()) || all.sum::<usize>() > TESTS {
+        return None;
+    }
     // The suites with the fewest schedules come first, which ends impossible assignments early.
     let mut order: Vec<usize> = (0..claims.len()).collect();
     let count = |suite: usize| claims.get(suite).map_or(0, Vec::len);
     order.retain(|suite| count(*suite) > 0);
     order.sort_by_key(|suite| count(*suite));
     let mut search = Search {
-        claims: &claims,
+        claims,
         order: &order,
         taken: Vec::new(),
         first: None,
@@ -92,19 +56,7 @@ fn search(possible: &[Vec<Schedule>]) -> Option<Found> {
 }
 
 /// A stretch of time in which a process certainly ran a test, in nanoseconds.
-type Claim = (ProcessIx, i64, i64);
-
-/// The stretches in which the tests of a schedule certainly ran.
-fn claims(schedule: &Schedule) -> Vec<Claim> {
-    let tests = schedule.times.iter().zip(&schedule.of_tests);
-    let claims = tests.filter_map(|(times, process)| {
-        let (from, to) = times.as_ref()?.bounds?.certain()?;
-        Some(((*process)?, from, to))
-    });
-    let mut claims: Vec<Claim> = claims.collect();
-    claims.sort_unstable();
-    claims
-}
+pub type Claim = (ProcessIx, i64, i64);
 
 /// Whether two schedules have tests in one process at the same time. Both lists are sorted.
 fn conflict(a: &[Claim], b: &[Claim]) -> bool {

@@ -7,13 +7,13 @@ use std::rc::Rc;
 use tr_analyze::model::{Doubt, Imported, ImportedKind, ProcessIx};
 use tr_format::event::Ktime;
 
-use super::assign::{self, Choice};
+use super::active::Active;
 use super::even::{self, Bounds, Possible};
 use super::own::OwnProcesses;
 use super::proof::{tolerated, Contradictions, Guess, Stamp, Stamped};
 use super::report::{Attributes, Case, Date, Suite};
 use super::runner::RunnerFacts;
-use super::schedule::Schedule;
+use super::schedule::{Choice, Schedule};
 use crate::imports::lookup::{imported, ktime, signed, Lookup, Placed, TOLERATED};
 
 /// The longest time in nanoseconds by which a process lasts longer than the only test that it runs; a fifth of the test
@@ -48,6 +48,8 @@ pub(super) struct Placer<'a> {
     pub facts: HashMap<ProcessIx, Option<Rc<RunnerFacts>>>,
     /// The children of runners that began and ended within one test each.
     pub decided: HashSet<ProcessIx>,
+    /// The time in which the processes of the suite that is being placed ran other suites.
+    pub others: Active,
     /// The part of [`WORK`] that has not been used yet.
     pub work: Cell<u64>,
     /// The difference from UTC, in nanoseconds, of the report's times that have no time zone.
@@ -206,20 +208,6 @@ impl Placer<'_> {
             }
         }
         overlapping
-    }
-
-    /// The schedule of each suite that has one.
-    pub(super) fn schedules(&mut self, suites: &[Suite]) -> Vec<Option<Choice>> {
-        let possible = suites.iter().map(|suite| {
-            if self.suite_process(suite).is_some() {
-                return Vec::new();
-            }
-            let runner = self.around(suite).and_then(|around| self.runner(around));
-            // One of several test programs is not known to be the runner.
-            let known = runner.filter(|runner| runner.is_sure);
-            self.possible(suite, known.map(|runner| runner.process))
-        });
-        assign::choose(possible.collect())
     }
 
     /// Adds the tests of a suite, and the suite itself if the report has several ones.
@@ -579,7 +567,7 @@ impl Placer<'_> {
     }
 
     /// The process that ran tests at these times, and the span in its life.
-    fn runner(&self, times: Times) -> Option<Runner> {
+    pub(super) fn runner(&self, times: Times) -> Option<Runner> {
         let analysis = self.lookup.analysis;
         self.runners.iter().find_map(|runners| {
             let start = |ix: &ProcessIx| signed(analysis.process(*ix).start);

@@ -1,6 +1,6 @@
 //! Finds the process that ran the tests of a suite, and the bounds of their places.
 
-use std::collections::{BTreeMap, HashSet};
+use std::collections::{BTreeMap, HashMap, HashSet};
 use std::ops::RangeInclusive;
 use std::rc::Rc;
 
@@ -8,6 +8,7 @@ use tr_analyze::model::{Doubt, ProcessIx};
 use tr_analyze::timeline::{Actor, Bucket};
 
 use super::active::Active;
+use super::assign::{self, Claim};
 use super::even::Bounds;
 use super::placer::{Placer, Times, TRIED};
 use super::pool::{self, Share, Worker};
@@ -64,7 +65,52 @@ pub struct Scheduled {
     pub is_one_thread: bool,
 }
 
+/// The schedule of a suite in one possible assignment of all suites.
+pub struct Choice {
+    pub schedule: Schedule,
+    /// The schedules of the suite in the other possible assignments.
+    pub others: Vec<Schedule>,
+}
+
+/// For each suite, its schedules in the possible assignments; `None` if it has no schedule, or if there are too many
+/// assignments.
+fn choose(mut possible: Vec<Vec<Schedule>>) -> Vec<Option<Choice>> {
+    let claims: Vec<Vec<Vec<Claim>>> = possible
+        .iter()
+        .map(|schedules| schedules.iter().map(Schedule::claims).collect())
+        .collect();
+    let found = assign::search(&claims);
+    let all = possible.iter_mut().enumerate().map(|(suite, schedules)| {
+        if schedules.len() <= 1 {
+            let others = Vec::new();
+            return schedules.pop().map(|schedule| Choice { schedule, others });
+        }
+        let found = found.as_ref()?;
+        let first = found.first.get(suite).copied().flatten()?;
+        let numbers = found.of_suites.get(suite)?;
+        let mut numbered: Vec<(usize, Schedule)> = schedules.drain(..).enumerate().collect();
+        numbered.retain(|(number, _)| numbers.contains(number));
+        let at = numbered.iter().position(|(number, _)| *number == first)?;
+        let (_, schedule) = numbered.swap_remove(at);
+        let others = numbered.into_iter().map(|(_, schedule)| schedule).collect();
+        Some(Choice { schedule, others })
+    });
+    all.collect()
+}
+
 impl Schedule {
+    /// The stretches in which the tests certainly ran, in order.
+    fn claims(&self) -> Vec<Claim> {
+        let tests = self.times.iter().zip(&self.of_tests);
+        let claims = tests.filter_map(|(times, process)| {
+            let (from, to) = times.as_ref()?.bounds?.certain()?;
+            Some(((*process)?, from, to))
+        });
+        let mut claims: Vec<Claim> = claims.collect();
+        claims.sort_unstable();
+        claims
+    }
+
     /// Adds the places of the tests of one of several workers. Without `is_sure`, other workers can have run them.
     fn add(&mut self, of_worker: Schedule, is_sure: bool) {
         if is_sure {
@@ -83,6 +129,57 @@ impl Schedule {
 }
 
 impl Placer<'_> {
+    /// The schedule of each suite that has one.
+    pub fn schedules(&mut self, suites: &[Suite]) -> Vec<Option<Choice>> {
+        let possible = suites.iter().map(|suite| {
+            if self.suite_process(suite).is_some() {
+                return Vec::new();
+            }
+            let runner = self.around(suite).and_then(|around| self.runner(around));
+            // One of several test programs is not known to be the runner.
+            let known = runner.filter(|runner| runner.is_sure);
+            self.possible(suite, known.map(|runner| runner.process))
+        });
+        let mut choices = choose(possible.collect());
+        if self.several {
+            self.narrow(suites, &mut choices);
+        }
+        choices
+    }
+
+    /// Computes the places of each suite again, without the time in which its process certainly ran another suite.
+    fn narrow(&mut self, suites: &[Suite], choices: &mut [Option<Choice>]) {
+        let mut claimed: HashMap<ProcessIx, Vec<(i64, i64, usize)>> = HashMap::new();
+        for (at, choice) in choices.iter().enumerate() {
+            let sure = choice.iter().filter(|choice| choice.others.is_empty());
+            for (process, from, to) in sure.flat_map(|choice| choice.schedule.claims()) {
+                claimed.entry(process).or_default().push((from, to, at));
+            }
+        }
+        for (at, (suite, choice)) in suites.iter().zip(choices).enumerate() {
+            let choice = choice.as_mut().filter(|choice| choice.others.is_empty());
+            let Some(choice) = choice.filter(|_| suite.around().iter().all(Option::is_none)) else {
+                continue;
+            };
+            let processes = choice.schedule.runner.processes.clone();
+            let claims = processes.iter().filter_map(|process| claimed.get(process));
+            let claims: Vec<&(i64, i64, usize)> = claims.flatten().collect();
+            if self.spend(claims.len()).is_none() {
+                return;
+            }
+            let others = claims.into_iter().filter(|(_, _, of)| *of != at);
+            self.others = Active::of(others.map(|(from, to, _)| (*from, *to)).collect());
+            if self.others.is_empty() {
+                continue;
+            }
+            let groups = self.groups(suite);
+            if let Some(schedule) = self.scheduled(suite, &groups, &processes) {
+                choice.schedule = schedule;
+            }
+            self.others = Active::default();
+        }
+    }
+
     /// The schedules of a suite that `runner` ran, or of the descendants of it that have a schedule. A runner that
     /// started workers before the test only waits, and so does a wrapper such as npx, make or a shell. Without a
     /// runner, the likelier processes and their descendants are tried. With several schedules, other suites can decide
@@ -463,7 +560,7 @@ impl Placer<'_> {
             let active = starts.iter().zip(&facts);
             let active = active.map(|(start, facts)| Some((*start, facts.threads.get(thread)?)));
             let active: Vec<(i64, &Active)> = active.collect::<Option<_>>()?;
-            self.bounds(suite, groups, &around, &Active::chain(&active))
+            self.bounds(suite, groups, &around, &self.active(&active))
         });
         let mut alone = threads.fuse();
         let only = alone.next().filter(|_| alone.next().is_none());
@@ -477,10 +574,20 @@ impl Placer<'_> {
                 let active = starts.iter().zip(&facts);
                 let active = active.map(|(start, facts)| (*start, &facts.any));
                 let active: Vec<(i64, &Active)> = active.collect();
-                self.bounds(suite, groups, &around, &Active::chain(&active))?
+                self.bounds(suite, groups, &around, &self.active(&active))?
             }
         };
         Some(self.spans(suite, runner, &facts, places))
+    }
+
+    /// The time in which processes that follow each other can have run the tests of a suite.
+    fn active(&self, all: &[(i64, &Active)]) -> Active {
+        let active = Active::chain(all);
+        if self.others.is_empty() {
+            active
+        } else {
+            active.without(&self.others)
+        }
     }
 
     /// The facts about a process that can have run tests; `None` without a timeline.
