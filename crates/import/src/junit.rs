@@ -120,6 +120,7 @@ pub fn read(bytes: &[u8]) -> Result<Option<Report>, Error> {
             .collect(),
     );
     suites.iter_mut().for_each(share_digit_of_suite);
+    suites.iter_mut().for_each(share_digit_of_times);
     Ok(began.then_some(Report { suites }))
 }
 
@@ -304,6 +305,36 @@ fn share_digit_of_suite(suite: &mut Suite) {
     }
 }
 
+/// The least number of pairs of tests whose times agree with a length, so that the digit of the times is that of the
+/// lengths. With lengths that were rounded to 100 ms and times in milliseconds, three pairs agree by chance in one of
+/// 10,000 files.
+const PAIRS: usize = 3;
+
+/// Gives the tests of a suite the unit of the last digit of their times, if each length is the difference between two
+/// times in this unit: all tests of GoogleTest can last a multiple of 100 ms.
+fn share_digit_of_times(suite: &mut Suite) {
+    let tests = suite.cases.iter().map(|case| &case.attributes);
+    let tests = tests.map(|test| Some((test.at?, test.length?, test.digit)));
+    let Some(tests) = tests.collect::<Option<Vec<_>>>() else {
+        return;
+    };
+    let finest = tests.iter().map(|(at, ..)| at.digit).max().unwrap_or(0);
+    let pairs = || tests.iter().zip(tests.iter().skip(1));
+    let agree = |is_begin: bool| {
+        pairs().all(|((at, length, _), (next, next_length, _))| {
+            let length = if is_begin { length } else { next_length };
+            let off = next.local.saturating_sub(at.local).saturating_sub(*length);
+            off.saturating_abs() <= finest.saturating_mul(2)
+        })
+    };
+    let is_coarser = finest > 0 && tests.iter().all(|(.., digit)| *digit > finest);
+    if is_coarser && pairs().count() >= PAIRS && (agree(true) || agree(false)) {
+        for case in &mut suite.cases {
+            case.attributes.digit = finest;
+        }
+    }
+}
+
 /// A length of time as a file has it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Length {
@@ -441,6 +472,27 @@ mod tests {
         // The suite did other work, or its tests are rounded.
         assert_eq!(digit("1.031", "0.3"), Some(100_000_000));
         assert_eq!(digit("0.7", "0"), Some(100_000_000));
+    }
+
+    /// Tests that follow each other to the millisecond were measured so, also if all lengths end with zeros.
+    #[test]
+    fn tests_have_the_digit_of_their_times() {
+        let digit = |times: &[&str]| {
+            let cases = times
+                .iter()
+                .map(|time| format!("<testcase time='0.3' timestamp='2026-11-30T01:40:4{time}'/>"));
+            let file = format!("<testsuite>{}</testsuite>", cases.collect::<String>());
+            let report = read(file.as_bytes()).expect("a file").expect("a report");
+            let suite = report.suites.first().expect("a suite");
+            suite.cases.first().map(|case| case.attributes.digit)
+        };
+        let times = ["8.839", "9.139", "9.440", "9.740"];
+        assert_eq!(digit(&times), Some(1_000_000));
+        assert_eq!(digit(&times[..3]), Some(100_000_000));
+        assert_eq!(
+            digit(&["8.839", "9.139", "9.453", "9.753"]),
+            Some(100_000_000)
+        );
     }
 
     #[test]
