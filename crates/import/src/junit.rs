@@ -306,7 +306,7 @@ fn share_digit_of_suite(suite: &mut Suite) {
 }
 
 /// The least number of pairs of tests whose times agree with a length, so that the digit of the times is that of the
-/// lengths. With lengths that were rounded to 100 ms and times in milliseconds, three pairs agree by chance in one of
+/// lengths. A guess: with lengths that were rounded to 100 ms and times in milliseconds, three pairs agree by chance in one of
 /// 10,000 files.
 const PAIRS: usize = 3;
 
