@@ -59,8 +59,9 @@ def judge(plant, failures):
     itself = not first["above"]
     if plant.cause == "itself":
         return ("right" if itself else "wrong, perhaps" if first["perhaps"] else "wrong"), chain
-    # A program that is not there is in the words of its end.
-    if re.search(plant.cause, names[0]) or re.search(plant.cause, first["end"]) or itself and "itself" in plant.cause:
+    # A program that is not there is in the words of its end, or in the statement of the script that could not start it.
+    texts = [names[0], first["end"], (first.get("statement") or {}).get("text", "")]
+    if any(re.search(plant.cause, text) for text in texts) or itself and "itself" in plant.cause:
         return ("perhaps" if first["perhaps"] else "right"), chain
     if itself or plant.also and re.search(plant.also, names[0]):
         return "silent", chain

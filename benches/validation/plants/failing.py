@@ -11,6 +11,7 @@ from failing_fifth import FIFTH
 from failing_fourteenth import FOURTEENTH
 from failing_ninth import NINTH
 from failing_seventh import SEVENTH
+from failing_sixteenth import SIXTEENTH
 from failing_sixth import SIXTH
 from failing_tenth import TENTH
 from failing_thirteenth import THIRTEENTH
@@ -974,5 +975,22 @@ FOURTH = {
         "",
     ),
 }
-PARTS = [FIRST, SECOND, THIRD, FOURTH, FIFTH, SIXTH, SEVENTH, EIGHTH, NINTH, TENTH, ELEVENTH, TWELFTH, THIRTEENTH, FOURTEENTH, FIFTEENTH]
+PARTS = [
+    FIRST,
+    SECOND,
+    THIRD,
+    FOURTH,
+    FIFTH,
+    SIXTH,
+    SEVENTH,
+    EIGHTH,
+    NINTH,
+    TENTH,
+    ELEVENTH,
+    TWELFTH,
+    THIRTEENTH,
+    FOURTEENTH,
+    FIFTEENTH,
+    SIXTEENTH,
+]
 ALL = {name: plant for part in PARTS for name, plant in part.items()}

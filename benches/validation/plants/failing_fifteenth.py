@@ -74,10 +74,10 @@ invoice: src/invoice.c src/format.c
 NF != 2 || $2 !~ /^[0-9]+(\.[0-9]+)?$/ { printf "%s:%d: no rate: %s\n", FILENAME, FNR, $0 > "/dev/stderr"; exit 4 }
 { printf "#define RATE_%s %s\n", $1, $2 }
 """,
-            "tools/smoke.sh": "\"$1\" > smoke.out\n",
+            "tools/smoke.sh": '"$1" > smoke.out\n',
             "data/rates.tsv": "# against the euro\nUSD\t1.08\nGBP\t0.85\nCHF\tn/a\nSEK\t11.2\n",
             "src/format.c": "int digits(double x) { return x < 10 ? 1 : 2; }\n",
-            "src/invoice.c": "#include \"rates.h\"\nint digits(double);\nint main(void) { return digits(RATE_USD) != 1; }\n",
+            "src/invoice.c": '#include "rates.h"\nint digits(double);\nint main(void) { return digits(RATE_USD) != 1; }\n',
         },
         r"\bawk\b.*rates",
         r"\b(cc|gcc|cc1|make)\b",
@@ -103,7 +103,7 @@ set_tests_properties(sun PROPERTIES SKIP_RETURN_CODE 77)
             "src/orchard.c": "int litres(int trees, int dry) { return trees * (dry ? 30 : 12); }\nint cut(int branches) { return branches / 2; }\n",
             "tests/graft.c": "int cut(int);\nint main(void) { return cut(8) != 4; }\n",
             "tests/prune.c": "int cut(int);\n/* known: the odd branch is forgotten */\nint main(void) { return cut(7) != 4; }\n",
-            "tests/sun.c": "#include <stdio.h>\nint main(void) { puts(\"no sensor\"); return 77; }\n",
+            "tests/sun.c": '#include <stdio.h>\nint main(void) { puts("no sensor"); return 77; }\n',
             "tests/water.c": r"""#include <stdio.h>
 int litres(int, int);
 int main(void) {
@@ -183,7 +183,7 @@ fi
     # ---------------------------------------------------------------- ninja
     "parcel-ninja-idl": Plant(
         "ninja",
-        "bash -eo pipefail -c '. tools/env.sh; generate; ninja -C \"$OUT\" -j2 -k 0 2>&1 | tee ninja.log; ls \"$OUT\"/*.h'",
+        'bash -eo pipefail -c \'. tools/env.sh; generate; ninja -C "$OUT" -j2 -k 0 2>&1 | tee ninja.log; ls "$OUT"/*.h\'',
         {
             "tools/env.sh": r"""OUT=${OUT:-out}
 generate() {
@@ -277,9 +277,9 @@ pub fn depth(text: &[u8]) -> usize {
     }
 }
 """,
-            "tests/flat.rs": "#[test]\nfn nothing() {\n    assert_eq!(braces::depth(b\"\"), 0);\n}\n\n"
-            "#[test]\n#[should_panic]\nfn not_five() {\n    assert_eq!(braces::depth(b\"{}\"), 5);\n}\n",
-            "tests/nesting.rs": "#[test]\nfn two() {\n    assert_eq!(braces::depth(b\"{{}}\"), 2);\n}\n\n"
+            "tests/flat.rs": '#[test]\nfn nothing() {\n    assert_eq!(braces::depth(b""), 0);\n}\n\n'
+            '#[test]\n#[should_panic]\nfn not_five() {\n    assert_eq!(braces::depth(b"{}"), 5);\n}\n',
+            "tests/nesting.rs": '#[test]\nfn two() {\n    assert_eq!(braces::depth(b"{{}}"), 2);\n}\n\n'
             "#[test]\nfn long() {\n    assert_eq!(braces::depth(&[b'{'; 3_000_000]), 3_000_000);\n}\n",
             "scripts/check.sh": r"""#!/bin/bash
 set -euo pipefail
@@ -830,9 +830,9 @@ echo "all checks passed"
             "ci/checks.d/20-modes.sh": "find scripts -type l -exec test -e {} \\; -print > links.txt\nwc -l < links.txt\n",
             "ci/checks.d/30-syntax.sh": "find scripts -name '*.sh' -exec shellcheck -S error -s sh {} +\n",
             "ci/checks.d/40-size.sh": "find scripts -size +64k | grep . && exit 1\ntrue\n",
-            "scripts/backup.sh": "tar -cf backup.tar \"$1\"\n",
-            "scripts/db/dump.sh": "if [ -z \"$1\" ]; then\n    echo \"usage: dump.sh NAME\"\nfi\nsqlite3 \"$1\" .dump\n",
-            "scripts/db/restore.sh": "if [ -n \"$1\"]; then\n    sqlite3 \"$1\" < dump.sql\nfi\n",
+            "scripts/backup.sh": 'tar -cf backup.tar "$1"\n',
+            "scripts/db/dump.sh": 'if [ -z "$1" ]; then\n    echo "usage: dump.sh NAME"\nfi\nsqlite3 "$1" .dump\n',
+            "scripts/db/restore.sh": 'if [ -n "$1"]; then\n    sqlite3 "$1" < dump.sql\nfi\n',
         },
         r"shellcheck",
         r"30-syntax",
@@ -1009,7 +1009,7 @@ for test in fill pause drain; do
 done
 exit $status
 """,
-            "ci/wait-for.sh": "until [ -S \"$1\" ]; do sleep 0.1; done\n",
+            "ci/wait-for.sh": 'until [ -S "$1" ]; do sleep 0.1; done\n',
             "src/belt.h": "int belt_put(int item);\nint belt_take(void);\nint belt_drain(void);\n",
             "src/belt.c": r"""#include <pthread.h>
 #include "belt.h"
@@ -1147,7 +1147,7 @@ grep -o 'href="[^"]*"' "$1" | sed 's/href="\(.*\)"/\1/' | while read -r link; do
     [ -e "public/$link" ] || { echo "$1: $link leads nowhere" >&2; exit 1; }
 done
 """,
-            "build/subset.sh": "set -e\n[ -s \"$1\" ]\nhead -c 10 \"$1\" > \"$2\"\n",
+            "build/subset.sh": 'set -e\n[ -s "$1" ]\nhead -c 10 "$1" > "$2"\n',
             "index.html": '<a href="about.html">About</a>\n',
             "fonts/serif.ttf": "OTTO this is a stand-in\n",
         },
@@ -1218,7 +1218,7 @@ for check in "$checks"/*; do
 done
 exit $bad
 """,
-            "hooks/checks.d/10-length.advice.sh": "awk 'length > 60 { print FILENAME \": a long line\"; bad = 1 } END { exit bad }' \"$@\"\n",
+            "hooks/checks.d/10-length.advice.sh": 'awk \'length > 60 { print FILENAME ": a long line"; bad = 1 } END { exit bad }\' "$@"\n',
             "hooks/checks.d/20-conflicts.sh": "if grep -l '^<<<<<<<' \"$@\"; then exit 1; fi\n",
             "hooks/checks.d/30-copyright.pl": r"""use strict;
 my $bad = 0;
@@ -1409,7 +1409,7 @@ cp "$top/stations.csv" "$2"
 "$top/tools/stamp-build" "$1" "$(version)" > "$2/BUILD"
 tar -czf "$1.tgz" -C "$2" .
 """,
-            "tools/version.sh": 'version() { git --git-dir=.git describe 2> /dev/null || echo 0.0.0; }\n',
+            "tools/version.sh": "version() { git --git-dir=.git describe 2> /dev/null || echo 0.0.0; }\n",
             # Whoever copied the tree lost its mode.
             "tools/stamp-build": '#!/bin/sh\necho "$1 $2"\n',
             "stations.csv": "sea,101.2\nhill\ntown,88.0\n",

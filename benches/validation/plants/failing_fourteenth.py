@@ -192,7 +192,7 @@ stage() {
     return $rc
 }
 """,
-            "ci/stages/lint.sh": "set -e\nawk 'length > 90 { print FILENAME \":\" FNR \": long\"; bad = 1 } END { exit bad }' src/*.cpp src/*.hpp\n",
+            "ci/stages/lint.sh": 'set -e\nawk \'length > 90 { print FILENAME ":" FNR ": long"; bad = 1 } END { exit bad }\' src/*.cpp src/*.hpp\n',
             "ci/stages/build.sh": r"""set -e
 . ci/stages/toolchain.sh
 mkdir -p out
@@ -231,7 +231,7 @@ struct Header {
 static_assert(sizeof(Header) == 12, "the header on the wire has 12 bytes");
 int header_size() { return sizeof(Header); }
 """,
-            "src/main.cpp": "int header_size();\nunsigned crc(const char *);\nint main() { return crc(\"\") + header_size() == 0; }\n",
+            "src/main.cpp": 'int header_size();\nunsigned crc(const char *);\nint main() { return crc("") + header_size() == 0; }\n',
         },
         r"(cc1plus|g\+\+).*packet\.cpp",
         r"ninja|build\.sh",
@@ -671,7 +671,7 @@ task :index do
   sh 'ls public > public/index.txt'
 end
 """,
-            "tools/lint.rb": "bad = ARGV.select { |name| File.read(name) =~ /\\bvery\\b/ }\nbad.each { |name| warn \"#{name}: very\" }\nexit bad.size\n",
+            "tools/lint.rb": 'bad = ARGV.select { |name| File.read(name) =~ /\\bvery\\b/ }\nbad.each { |name| warn "#{name}: very" }\nexit bad.size\n',
             "tools/page.rb": r"""head, body = File.read(ARGV[0]).split("\n\n", 2)
 meta = head.lines.to_h { |line| line.chomp.split(': ', 2) }
 title = meta.fetch('title')
@@ -929,7 +929,7 @@ int main(int argc, char **argv) {
     std::printf("%zu lines, %d\n", n, cells[0]);
 }
 """,
-            "bench/limited.sh": "# the runner gives 300 MB\nulimit -v 300000\nexec \"$@\"\n",
+            "bench/limited.sh": '# the runner gives 300 MB\nulimit -v 300000\nexec "$@"\n',
             "bench/run.py": r"""import pathlib
 import subprocess
 import time
@@ -1169,7 +1169,7 @@ done
             "packages/ulog/optional/colour.patch": "--- a/ulog.c\n+++ b/ulog.c\n@@ -1,2 +1,2 @@\n-int levels;\n+int levels, colour;\n"
             " void ulogs(void) { levels++; }\n",
             "packages/tinycfg/recipe": "patches='0001-const.patch 0002-limit.patch'\nbuild() { cc -Wall -c cfg.c; }\n",
-            "packages/tinycfg/src/cfg.c": "#define LIMIT 64\nint limit(void) { return LIMIT; }\nconst char *path(void) { return \"/etc/tiny\"; }\n",
+            "packages/tinycfg/src/cfg.c": '#define LIMIT 64\nint limit(void) { return LIMIT; }\nconst char *path(void) { return "/etc/tiny"; }\n',
             "packages/tinycfg/0001-const.patch": "--- a/cfg.c\n+++ b/cfg.c\n@@ -1,3 +1,3 @@\n #define LIMIT 64\n int limit(void) { return LIMIT; }\n"
             '-const char *path(void) { return "/etc/tiny"; }\n+const char *path(void) { return "/etc/tinycfg"; }\n',
             "packages/tinycfg/0002-limit.patch": "--- a/cfg.c\n+++ b/cfg.c\n@@ -1,2 +1,2 @@\n-#define LIMIT 32\n+#define LIMIT 128\n"
@@ -1369,11 +1369,11 @@ git log --oneline -n 1
         {
             "setup.sh": "chmod +x tools/collate tools/wordcount\n",
             "tools/collate": "#!/usr/bin/env python2.6\nimport sys\nfor name in sys.argv[1:]:\n    print open(name).read()\n",
-            "tools/wordcount": "#!/bin/sh\ncat \"$@\" | wc -w\n",
+            "tools/wordcount": '#!/bin/sh\ncat "$@" | wc -w\n',
             "chapters/1/start.txt": "To begin, open the box.\n",
             "chapters/2/use.txt": "Turn the handle.\n",
             "chapters/3/care.txt": "Oil it once a year.\n",
-            "ci/spell.sh": "aspell-of-the-farm list < \"$1\"\n",
+            "ci/spell.sh": 'aspell-of-the-farm list < "$1"\n',
             "ci/book.sh": r"""set -eu
 find chapters -name '*.txt' | sort > chapters.list
 while read -r chapter; do

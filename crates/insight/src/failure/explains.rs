@@ -16,7 +16,6 @@ use super::passes::{
     is_named_job, is_probe, is_question, is_unstarted, passes, passes_status, program, role,
     runs_jobs, Passes, AT_ONCE, LONG, NEAR,
 };
-use super::reactions::is_test_program;
 use super::scripts;
 use super::texts::Decided;
 use crate::timeout::timed_out;
@@ -112,11 +111,8 @@ impl Finder<'_> {
                 _ => self.is_last(child, above),
             };
             let gave_up = is_last && self.soon_ended(child, above);
-            // A configuration needs packages. If it went on after another probe that failed, it also does so without other
-            // answers, such as the version of `git describe`.
-            let mut before = self.before_start(child, above).rev().take(NEAR);
-            let is_other_answer = is_question(child) && !asks_for_packages(child);
-            let is_needed = !(is_other_answer && before.any(fails));
+            // A configuration needs packages. It goes on without other answers, such as the version of `git describe`.
+            let is_needed = !is_question(child) || asks_for_packages(child);
             return (gave_up && is_needed).then_some(Explains::Maybe);
         }
         let last = self.is_last(child, above);
@@ -194,8 +190,8 @@ impl Finder<'_> {
             Passes::Last if self.is_wanted(child, above) => None,
             // No status of a child makes a test program of Go panic.
             Passes::Last if has_panicked_in_go(parent) => None,
-            // A test that asks is content with either answer.
-            Passes::Last if is_test_program(parent) && is_question(child) => None,
+            // A program that asks is content with either answer.
+            Passes::Last if is_question(child) => None,
             // A question inside of a shell has a status of its own, which the program did not pass on.
             Passes::Last if self.asks_only(child) && code(child) != code(parent) => None,
             // It may have stopped the child, and went on.

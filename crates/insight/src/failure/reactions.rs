@@ -109,11 +109,6 @@ fn is_expected(child: &Process) -> bool {
     code(child).is_some_and(is_own)
 }
 
-/// Whether a process runs tests in its own process, because its script or program is named like a test.
-pub(super) fn is_test_program(process: &Process) -> bool {
-    passes(process) == Passes::Last && runs_tests(process)
-}
-
 /// Whether a process runs tests: it is a test runner, or a script that is named like a test.
 pub(super) fn runs_tests(process: &Process) -> bool {
     let name = label::program(process);

@@ -82,16 +82,27 @@ fn line(out: &mut Page, failure: &Failure, style: &Style) {
             .saturating_sub(units::width(fact) + LEAD.len() + 3)
     };
     let pid = pid.unwrap_or_default();
-    let at = failure.at().map(|at| format!(" at {at}"));
-    let at = at.unwrap_or_default();
-    // Rather than the name the pid, and rather than the pid the line of the script.
-    let facts = [format!("{pid}{at}"), at, pid];
-    let mut facts = facts.into_iter().map(|more| failure.fact() + &more);
-    let fact = facts.find(|fact| room(fact) >= 20.min(units::width(&failure.name())));
-    let fact = fact.unwrap_or_else(|| failure.fact());
+    let at = failure.at().map(|at| format!("at {at}"));
+    let before = |at: &String| format!("{} {at}", failure.fact());
+    let with_pid = failure.fact() + &pid;
+    // The pid is left out before the name is cut. The line of the script has a line of its own if there is no room.
+    let inside = at.as_ref().map(|at| format!("{with_pid} {at}"));
+    let facts = [inside, at.as_ref().map(before)];
+    let fits = |fact: &String| room(fact) >= 20.min(units::width(&failure.name()));
+    let inside = facts.into_iter().flatten().find(fits);
+    let below = at.filter(|_| inside.is_none());
+    let alone = || {
+        Some(with_pid)
+            .filter(fits)
+            .unwrap_or_else(|| failure.fact())
+    };
+    let fact = inside.unwrap_or_else(alone);
     let lead = [Span::new(Paint::Bad, LEAD.trim_end()), "   ".into()];
     let fact = [Span::from("   "), Span::new(Paint::Bad, fact)];
     out.named(lead, failure.name(), 12, fact);
+    if let Some(at) = below {
+        out.wrapped(Paint::Plain, &indent(), &at);
+    }
 }
 
 /// The line of the parents of the first failure, from the nearest one up to COMMAND. If the line has no room, the names
