@@ -29,8 +29,11 @@ pub fn of(first: &Path, last: &Path, count: u64) -> Option<String> {
         rest.is_some_and(|rest| rest.ends_with(end))
     };
     if let Ok(files) = std::fs::read_dir(directory.unwrap_or(Path::new("."))) {
-        let names = files.take(FILES).flatten().map(|file| file.file_name());
-        if names.filter(|name| is_one(name)).count() as u64 != count {
+        let mut files = files.flatten();
+        let names = files.by_ref().take(FILES).map(|file| file.file_name());
+        let is_all = names.filter(|name| is_one(name)).count() as u64 == count;
+        // Files after those may have such a name as well.
+        if !is_all || files.next().is_some() {
             return None;
         }
     }

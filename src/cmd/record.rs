@@ -133,6 +133,7 @@ fn config(args: &Args, follow: Follow, redactor: Redactor, started: Instant) -> 
                 file: command_line::shell_script,
                 text: command_line::script_text,
                 sourced: outline::sourced_files,
+                without_values: outline::without_values,
             }),
         },
         mask: MaskSettings {

@@ -11,7 +11,8 @@ use crate::Fault;
 pub struct RecordedScript {
     /// The absolute path of the file, as [`path_of`] makes it.
     pub path: Vec<u8>,
-    /// The whole text, of a file that only other scripts execute with `***` in place of the values of variables; `None` if the file had different texts at different times of the recording.
+    /// The whole text; `None` if the file had different texts at different times of the recording. In a file that only
+    /// other scripts execute, `***` stands in place of the values of variables.
     pub text: Option<Vec<u8>>,
 }
 

@@ -239,7 +239,9 @@ fn of_reports(costs: &Costs<'_>, reports: &[&Report]) -> Tests {
     let nodes = ids::Nodes::new(costs.steps);
     let mut tests = Merged::default();
     let mut files: BTreeMap<String, Cost> = BTreeMap::new();
-    let mut start = None;
+    // The time in which the tests of all reports ran, and the most that a runner does in it before its tests.
+    let mut tested: Option<(u64, u64)> = None;
+    let mut before_tests = 0;
     for report in reports {
         let at_once = costs.at_once(report);
         let suites: Vec<Option<StepIx>> = report
@@ -255,9 +257,10 @@ fn of_reports(costs: &Costs<'_>, reports: &[&Report]) -> Tests {
         });
         let places: Vec<Option<Place>> = places.collect();
         let works = windows::works(&places, |time| costs.used(Ktime(time)));
-        if let Some(span) = works.span {
-            let outside = costs.used_outside(span).saturating_add(works.start);
-            start = Some(start.unwrap_or(0).max(outside));
+        if let Some((from, to)) = works.span {
+            let (first, last) = tested.unwrap_or((from, to));
+            tested = Some((first.min(from), last.max(to)));
+            before_tests = before_tests.max(works.start);
         }
         let between = costs
             .reported(runner::between_suites(report), None, at_once)
@@ -303,10 +306,11 @@ fn of_reports(costs: &Costs<'_>, reports: &[&Report]) -> Tests {
             }
         }
     }
+    let outside = |span| costs.used_outside(span).saturating_add(before_tests);
     Tests {
         list: tests.list,
         files,
-        start,
+        start: tested.map(outside),
     }
 }
 

@@ -17,16 +17,18 @@ mod outputs;
 mod reader;
 mod sources;
 mod tree;
+mod values;
 mod words;
 
 pub use builtins::{may_decide, starts_nothing};
 pub use course::{Child, CommandText, Course, Ending, Part};
 pub use options::{Options, Setting};
-pub use sources::sourced_files;
+pub use sources::{sourced_files, KnownFile};
 pub use tree::{
     Arm, Assignment, CaseArm, Command, CommandIx, Function, Link, Outline, SourcedFile,
     Substitution, Trap, Tree, LONGEST,
 };
+pub use values::without_values;
 pub use words::{Expansion, Word};
 
 impl Outline {

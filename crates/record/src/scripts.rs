@@ -5,7 +5,6 @@
 //! the interval of two drains after the shell has opened it. A file that was changed since the exec has no known text.
 
 mod file;
-mod values;
 
 use std::collections::{HashMap, HashSet};
 use std::hash::{BuildHasher, RandomState};
@@ -33,6 +32,8 @@ pub struct ScriptFinder {
     pub text: for<'a> fn(&'a Argv) -> Option<&'a [u8]>,
     /// Finds the files that a script executes in its own shell.
     pub sourced: SourcedFiles,
+    /// Returns a script without the values that it gives to variables; `None` if the text is no script.
+    pub without_values: fn(&[u8]) -> Option<Vec<u8>>,
 }
 
 impl ScriptFinder {
@@ -89,6 +90,8 @@ struct Wanted {
 struct Script {
     version: Version,
     content: Content,
+    /// Whether the values of variables are hidden, because another script executed the file before a shell ran it.
+    hides_values: bool,
 }
 
 /// The result of the examination of a file.
@@ -174,7 +177,7 @@ impl Scripts {
             let Some(next) = queue.get(at).cloned() else {
                 break;
             };
-            if let Some(text) = self.examine(time, &next) {
+            if let Some(text) = self.examine(finder, time, &next) {
                 let paths = (finder.sourced)(&text, Some(&next.path), directory);
                 for path in paths {
                     if queue.iter().all(|other| other.path != path) {
@@ -186,11 +189,11 @@ impl Scripts {
     }
 
     /// Examines the file of a script once a batch. Returns its text if it is new.
-    fn examine(&mut self, time: Ktime, wanted: &Wanted) -> Option<Vec<u8>> {
+    fn examine(&mut self, finder: ScriptFinder, time: Ktime, wanted: &Wanted) -> Option<Vec<u8>> {
         let hash = self.hasher.hash_one((&wanted.path, wanted.runner));
         match self.seen.get(&hash) {
             None => {
-                let seen = self.see(time, wanted);
+                let seen = self.see(finder, time, wanted);
                 self.seen.insert(hash, seen.is_doubtful);
                 return seen.new;
             }
@@ -205,7 +208,7 @@ impl Scripts {
     }
 
     /// Examines the file of a script.
-    fn see(&mut self, time: Ktime, wanted: &Wanted) -> Seen {
+    fn see(&mut self, finder: ScriptFinder, time: Ktime, wanted: &Wanted) -> Seen {
         let path = &wanted.path;
         let known = self.known.get(path);
         if known.is_some_and(|script| script.content == Content::Changed) {
@@ -225,14 +228,20 @@ impl Scripts {
             known.is_none_or(|script| script.version != *version)
         });
         let Some((version, bytes)) = read else {
-            if wanted.is_sourced && known.is_none() && self.pending.len() < PENDING {
+            let mut others = self.pending.iter();
+            let is_new =
+                others.all(|(_, other)| other.path != *path || other.runner != wanted.runner);
+            if wanted.is_sourced && known.is_none() && is_new && self.pending.len() < PENDING {
                 self.pending.push((time, wanted.clone()));
             }
             return Seen::default();
         };
+        // Both forms of a file would differ.
+        let hides = known.map_or(wanted.is_sourced, |script| script.hides_values);
         let bytes = bytes.map(|bytes| {
-            if wanted.is_sourced {
-                values::hidden(&bytes)
+            if hides {
+                // A text that is no script may hold anything.
+                (finder.without_values)(&bytes).unwrap_or_else(|| vec![0])
             } else {
                 bytes
             }
@@ -257,7 +266,11 @@ impl Scripts {
             if let Content::Text(text) = &content {
                 new = Some(text.clone());
             }
-            let script = Script { version, content };
+            let script = Script {
+                version,
+                content,
+                hides_values: hides,
+            };
             self.known.insert(path.clone(), script);
         }
         Seen { is_doubtful, new }
@@ -279,8 +292,10 @@ impl Scripts {
     /// The scripts, in the order of their paths, and the number of those for which there was no room.
     pub fn take(&mut self) -> (Vec<RecordedScript>, u64) {
         // What a script executes after a while may have been in no cache before.
-        for (time, wanted) in std::mem::take(&mut self.pending) {
-            self.see(time, &wanted);
+        if let Some(finder) = self.finder {
+            for (time, wanted) in std::mem::take(&mut self.pending) {
+                self.see(finder, time, &wanted);
+            }
         }
         let mut left_out = self.left_out.len() as u64;
         let mut scripts = Vec::new();

@@ -191,7 +191,7 @@ impl Finder<'_> {
             // No status of a child makes a test program of Go panic.
             Passes::Last if has_panicked_in_go(parent) => None,
             // A program that asks is content with either answer.
-            Passes::Last if is_question(child) => None,
+            Passes::Last if is_question(child) && !asks_for_packages(child) => None,
             // A question inside of a shell has a status of its own, which the program did not pass on.
             Passes::Last if self.asks_only(child) && code(child) != code(parent) => None,
             // It may have stopped the child, and went on.

@@ -1,13 +1,13 @@
 //! The texts of the scripts that shells ran, and what is known of the courses of these scripts.
 
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
 use std::collections::{BTreeMap, HashMap};
 use std::rc::Rc;
 
 use tr_analyze::model::{Analysis, ExecSpan, Process, ProcessIx};
 use tr_format::scripts::path_of;
 use tr_programs::command_line;
-use tr_programs::outline::{CommandIx, Course, Ending, Outline, Part};
+use tr_programs::outline::{CommandIx, Course, Ending, KnownFile, Outline, Part};
 use tr_text::escape;
 
 /// The number of steps that the comparisons of all scripts of a recording with the children of their shells may take.
@@ -42,12 +42,12 @@ pub struct Statement {
 
 /// The texts of the scripts that shells ran.
 pub(super) struct Texts<'a> {
-    /// The texts of scripts in files, by path.
-    files: HashMap<&'a [u8], &'a [u8]>,
+    /// The texts of scripts in files, by path; `None` if a text is not known.
+    files: HashMap<&'a [u8], Option<&'a [u8]>>,
     /// The courses of failed shells, and of their subshells, filled in when they are first needed.
     pub(super) courses: RefCell<BTreeMap<ProcessIx, Option<Rc<ShellCourse>>>>,
-    /// The outlines of scripts, filled in when they are first needed.
-    outlines: RefCell<HashMap<Source, Rc<Outline>>>,
+    /// The outlines of scripts, filled in when they are first needed; `None` if there were no steps left for one.
+    outlines: RefCell<HashMap<Source, Option<Rc<Outline>>>>,
     /// The number of steps that are left of [`STEPS`].
     pub(super) steps: RefCell<usize>,
 }
@@ -88,10 +88,7 @@ pub(super) struct ShellCourse {
 impl<'a> Texts<'a> {
     pub(super) fn new(analysis: &'a Analysis) -> Texts<'a> {
         let scripts = analysis.summary.iter().flat_map(|summary| &summary.scripts);
-        let known = scripts.filter_map(|script| {
-            let text = script.text.as_deref()?;
-            Some((script.path.as_slice(), text))
-        });
+        let known = scripts.map(|script| (script.path.as_slice(), script.text.as_deref()));
         Texts {
             files: known.collect(),
             courses: RefCell::default(),
@@ -119,15 +116,21 @@ impl<'a> Texts<'a> {
         };
         let known = self.outlines.borrow().get(&source).cloned();
         if let Some(outline) = known {
-            return Some(Script { name, outline });
+            return Some(Script {
+                name,
+                outline: outline?,
+            });
         }
         let (text, path) = match &source.origin {
             Origin::CommandLine(text) => (text.as_slice(), None),
-            Origin::File(path) => (*self.files.get(path.as_slice())?, Some(path.as_slice())),
+            Origin::File(path) => ((*self.files.get(path.as_slice())?)?, Some(path.as_slice())),
         };
-        let outline = Rc::new(self.read(text, path, directory)?);
+        let outline = self.read(text, path, directory).map(Rc::new);
         self.outlines.borrow_mut().insert(source, outline.clone());
-        Some(Script { name, outline })
+        Some(Script {
+            name,
+            outline: outline?,
+        })
     }
 
     /// The files that the script of a shell makes of the output of a process that it started.
@@ -137,22 +140,34 @@ impl<'a> Texts<'a> {
             return Vec::new();
         };
         let args: Vec<&[u8]> = argv.args().collect();
-        let mut steps = self.steps.borrow_mut();
-        let Some(rest) = steps.checked_sub(outline.commands.len()) else {
+        if self.spend(outline.commands.len()).is_none() {
             return Vec::new();
-        };
-        *steps = rest;
+        }
         outline.outputs_of(&args, argv.truncated())
     }
 
     /// Reads a script with the files that it executes itself, if there are steps left for it.
     fn read(&self, text: &[u8], path: Option<&[u8]>, directory: &[u8]) -> Option<Outline> {
-        let text_of = |path: &[u8]| self.files.get(path).copied();
-        let outline = Outline::with_sources(text, path, directory, text_of);
-        let sourced: usize = outline.files.iter().map(|file| file.text.len()).sum();
-        let mut steps = self.steps.borrow_mut();
-        *steps = steps.checked_sub(text.len() + sourced)?;
+        self.spend(text.len())?;
+        let sourced = Cell::new(0);
+        let known = |path: &[u8]| match self.files.get(path) {
+            None => KnownFile::Absent,
+            Some(None) => KnownFile::WithoutText,
+            Some(Some(text)) => {
+                sourced.set(sourced.get() + text.len());
+                KnownFile::Text(text)
+            }
+        };
+        let outline = Outline::with_sources(text, path, directory, known);
+        self.spend(sourced.get())?;
         Some(outline)
+    }
+
+    /// Takes steps from those that are left; `None` if there are not so many.
+    fn spend(&self, count: usize) -> Option<()> {
+        let mut steps = self.steps.borrow_mut();
+        *steps = steps.checked_sub(count)?;
+        Some(())
     }
 }
 

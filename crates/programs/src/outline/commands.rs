@@ -69,8 +69,8 @@ impl Outline {
         self.visit(tree, Destination::default(), &mut |ix, _| places.push(ix));
     }
 
-    /// Calls `each` for the simple commands in a tree, with the files that get their output. `around` is that of the commands
-    /// around the tree.
+    /// Calls `each` for the simple commands in a tree, with the files that get the output of each command. `around` has the
+    /// files that get the output of the whole tree.
     pub(super) fn visit<'a>(
         &'a self,
         tree: &Tree,
@@ -97,10 +97,16 @@ impl Outline {
                 }
             }
             Tree::Chain(all) => {
-                for (at, (_, tree)) in all.iter().enumerate() {
-                    let after = all.get(at + 1..).unwrap_or_default().iter();
-                    let after = after.take_while(|(link, _)| *link == Link::And);
-                    let moved = after.filter_map(|(_, tree)| self.moved_to(tree)).last();
+                // The file that the commands after each one make, from the last command on.
+                let mut moved = vec![None; all.len()];
+                let mut later = None;
+                for ((link, tree), moved) in all.iter().zip(&mut moved).rev() {
+                    *moved = later;
+                    later = later
+                        .or_else(|| self.moved_to(tree))
+                        .filter(|_| *link == Link::And);
+                }
+                for ((_, tree), moved) in all.iter().zip(moved) {
                     let moved = moved.or(around.moved);
                     self.visit(tree, Destination { moved, ..around }, each);
                 }

@@ -11,7 +11,7 @@ use std::rc::Rc;
 
 use super::builtins::Builtin;
 use super::options::{Options, Setting};
-use super::tree::{CommandIx, Link, Outline, Tree};
+use super::tree::{Command, CommandIx, Link, Outline, Tree};
 use super::words::{number, Word};
 use crate::words::{has, is_assignment};
 
@@ -510,7 +510,21 @@ fn number_of(word: &Word) -> Option<u32> {
 }
 
 /// Whether a word of `local` or `export` sets a variable.
-pub(super) fn sets(word: &Word, name: &[u8]) -> bool {
+fn sets(word: &Word, name: &[u8]) -> bool {
     let set = word.text.strip_prefix(name);
     is_assignment(&word.text) && set.is_some_and(|rest| rest.starts_with(b"="))
+}
+
+/// The value that a command gives to a variable.
+pub(super) fn value(command: &Command, name: &[u8]) -> Option<Word> {
+    let mut assignments = command.assignments.iter().rev();
+    if let Some(set) = assignments.find(|set| set.name == name) {
+        return Some(set.value.clone());
+    }
+    let word = command.words.iter().find(|word| sets(word, name))?;
+    let text = word.text.get(name.len() + 1..)?.to_vec();
+    Some(Word {
+        text,
+        ..word.clone()
+    })
 }

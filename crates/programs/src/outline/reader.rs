@@ -11,6 +11,7 @@ use super::tree::{
     Tree, LONGEST,
 };
 use super::words::{Expansion, Word};
+use crate::words::has;
 
 /// The largest depth of nested commands that is read.
 const DEEP: usize = 48;
@@ -22,6 +23,9 @@ const TRAPS: usize = 16;
 const CLOSERS: [&[u8]; 8] = [
     b"then", b"elif", b"else", b"fi", b"do", b"done", b"esac", b"}",
 ];
+
+/// The builtins whose arguments set variables, separated by spaces.
+const SETTERS: &str = "declare export local readonly typeset";
 
 /// The bytes that end a word.
 const DELIMITERS: &[u8] = b" \t\r\n;&|()<>";
@@ -47,6 +51,20 @@ pub(super) fn read(text: &[u8]) -> Outline {
         files: Vec::new(),
         sources: BTreeMap::new(),
     }
+}
+
+/// The places of the values that a script gives to variables, in the order of the text: the first byte and the first byte after it.
+/// `None` if the script has a part that the reader does not know.
+pub(super) fn values(text: &[u8]) -> Option<Vec<(usize, usize)>> {
+    let mut reader = Reader {
+        text,
+        is_whole: text.len() <= LONGEST && !text.contains(&0),
+        line: 1,
+        ..Reader::default()
+    };
+    reader.script();
+    reader.values.sort_unstable();
+    reader.is_whole.then_some(reader.values)
 }
 
 /// Reads another file, and appends its commands, functions and traps to those of an outline. Returns its body. `None`, with the
@@ -100,6 +118,8 @@ struct Reader<'a> {
     found: Vec<Substitution>,
     insists: bool,
     loop_variables: Vec<Vec<u8>>,
+    /// The places of the values that variables are set to: the first byte and the first byte after it.
+    values: Vec<(usize, usize)>,
 }
 
 impl Reader<'_> {
@@ -574,6 +594,7 @@ impl Reader<'_> {
             if self.is_at_a_delimiter() {
                 break;
             }
+            let begin = self.at;
             let word = self.word();
             let is_number = !word.text.is_empty() && word.text.iter().all(u8::is_ascii_digit);
             let is_next = matches!(self.peek(), Some(b'<' | b'>'));
@@ -588,8 +609,11 @@ impl Reader<'_> {
                 .get(ix)
                 .is_none_or(|command| command.words.is_empty());
             is_test |= is_first && word.text == b"[[" && !word.is_quoted;
-            let name = is_first.then(|| assigned(&word)).flatten();
-            if let Some(name) = name {
+            let name = assigned(&word);
+            if name.is_some() && (is_first || self.sets(ix)) {
+                self.set_value(begin);
+            }
+            if let Some(name) = name.filter(|_| is_first) {
                 let value = value_of(word, name.len());
                 let assignment = Assignment {
                     name: name.0,
@@ -602,6 +626,21 @@ impl Reader<'_> {
         }
         self.finish(ix);
         Tree::Simple(ix)
+    }
+
+    /// Whether a command sets the variables that its arguments name: `export x=1`
+    fn sets(&self, ix: CommandIx) -> bool {
+        let command = self.commands.get(ix);
+        let first = command.and_then(|command| command.words.first()?.literal());
+        first.is_some_and(|first| has(SETTERS, first))
+    }
+
+    /// Notes the place of the value in a word that began at `begin` and sets a variable.
+    fn set_value(&mut self, begin: usize) {
+        let word = self.text.get(begin..self.at).unwrap_or_default();
+        let sign = word.iter().position(|byte| *byte == b'=');
+        self.values
+            .extend(sign.map(|sign| (begin + sign + 1, self.at)));
     }
 
     /// The definition of a function whose name is the only word of a command.

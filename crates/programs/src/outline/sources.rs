@@ -8,7 +8,8 @@ use super::reader;
 use super::tree::{Command, CommandIx, Outline, SourcedFile, Tree, LONGEST};
 use super::words::Word;
 
-/// The largest number of commands of a script that execute a file. This bounds the work for scripts that execute each other.
+/// The largest number of commands that execute a file, in a script and the files that it executes together. This bounds the work
+/// for scripts that execute each other.
 const MOST: usize = 16;
 
 /// The paths that a word of `.` may name.
@@ -51,9 +52,7 @@ fn file_word(command: &Command) -> Option<&Word> {
 /// The paths of files that a script may execute in its own shell, as far as its words show them, without those that these files
 /// execute. `script` is the path of the script's own file, if it is in one, and `directory` is the directory of the shell.
 pub fn sourced_files(text: &[u8], script: Option<&[u8]>, directory: &[u8]) -> Vec<Vec<u8>> {
-    // Most scripts execute no file, and need not be read here.
-    let is_dot = |pair: &[u8]| pair == b". ";
-    if !text.windows(2).any(is_dot) && !crate::words::contains(text, b"source ") {
+    if !may_source(text) {
         return Vec::new();
     }
     let outline = Outline::read(text);
@@ -63,30 +62,51 @@ pub fn sourced_files(text: &[u8], script: Option<&[u8]>, directory: &[u8]) -> Ve
         .collect()
 }
 
+/// Whether a script may execute a file. Most scripts do not, and need not be read to know it.
+fn may_source(text: &[u8]) -> bool {
+    let is_blank = |byte: &u8| matches!(byte, b' ' | b'\t');
+    let mut pairs = text.windows(2);
+    let has_dot = pairs.any(|pair| matches!(pair, [b'.', after] if is_blank(after)));
+    has_dot || crate::words::contains(text, b"source")
+}
+
+/// What is known of a file that a script may execute.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum KnownFile<'a> {
+    /// No such file is known.
+    Absent,
+    /// The file existed, and its text is not known.
+    WithoutText,
+    Text(&'a [u8]),
+}
+
 impl Outline {
-    /// Reads a script with the files that it executes in its own shell. `text_of` returns the text of a file, if it is known. A
-    /// file is left out if its word may name several known files, or if it has a part that the reader does not know.
+    /// Reads a script with the files that it executes in its own shell. `known` tells what is known of a file. A file is left out
+    /// if its word may name several known files, or if it has a part that the reader does not know.
     pub fn with_sources<'t>(
         text: &[u8],
         script: Option<&[u8]>,
         directory: &[u8],
-        text_of: impl Fn(&[u8]) -> Option<&'t [u8]>,
+        known: impl Fn(&[u8]) -> KnownFile<'t>,
     ) -> Outline {
         let mut outline = Outline::read(text);
+        let mut tried = 0;
         let mut at = 0;
         // The commands of a file come after all others, so that the loop reaches them as well.
-        while outline.sources.len() < MOST {
+        while tried < MOST {
             let Some(command) = outline.commands.get(at) else {
                 break;
             };
             if let Some(word) = file_word(command) {
                 let own = outline.file_of(at).map(|file| file.path.as_slice());
-                let paths = candidates(word, own.or(script), directory);
-                let known = paths.iter().filter_map(|path| Some((path, text_of(path)?)));
-                let known: Vec<(&Vec<u8>, &[u8])> = known.collect();
-                if let [(path, text)] = known.as_slice() {
-                    if Some(path.as_slice()) != script {
-                        outline.source(at, path, text);
+                let mut paths = candidates(word, own.or(script), directory);
+                paths.retain(|path| known(path) != KnownFile::Absent);
+                if let [path] = paths.as_slice() {
+                    if let KnownFile::Text(text) = known(path) {
+                        tried += 1;
+                        if Some(path.as_slice()) != script {
+                            outline.source(at, path, text);
+                        }
                     }
                 }
             }
@@ -99,7 +119,12 @@ impl Outline {
     fn source(&mut self, at: CommandIx, path: &[u8], text: &[u8]) {
         let mut files = self.files.iter();
         if let Some(known) = files.position(|file| file.path == path) {
-            if !self.executes(known, at) {
+            // Twice from one file, and again from each of those, would be too many visits.
+            let own = self.place_of_file(at);
+            let mut others = self.sources.iter();
+            let is_again =
+                others.any(|(other, file)| *file == known && self.place_of_file(*other) == own);
+            if !is_again && !self.executes(known, at) {
                 self.sources.insert(at, known);
             }
             return;

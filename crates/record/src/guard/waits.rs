@@ -1,7 +1,9 @@
 //! Finds out what processes wait for, by `/proc`.
 
-use std::collections::HashSet;
+use std::cell::OnceCell;
+use std::collections::{BTreeSet, HashMap, HashSet};
 use std::net::TcpListener;
+use std::ops::Deref;
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
 use std::os::unix::fs::{FileTypeExt, MetadataExt};
 
@@ -15,9 +17,42 @@ use crate::proc::{self, Id};
 /// The largest number of descriptors of a process that are examined.
 const DESCRIPTORS: usize = 1024;
 
+/// The processes of a hanging COMMAND.
+struct Processes {
+    ids: Vec<Id>,
+    /// The processes that have each socket open, by its inode; found once, because each needs the descriptors of all.
+    holders: OnceCell<HashMap<u64, Vec<Id>>>,
+}
+
+impl Deref for Processes {
+    type Target = [Id];
+
+    fn deref(&self) -> &[Id] {
+        &self.ids
+    }
+}
+
+impl Processes {
+    fn holders(&self) -> &HashMap<u64, Vec<Id>> {
+        self.holders.get_or_init(|| {
+            let mut holders: HashMap<u64, Vec<Id>> = HashMap::new();
+            for id in &self.ids {
+                let links = descriptors(*id).filter_map(|descriptor| link(*id, descriptor));
+                for inode in links.filter_map(|name| socket_inode(&name)) {
+                    holders.entry(inode).or_default().push(*id);
+                }
+            }
+            holders
+        })
+    }
+}
+
 /// The processes of a hanging COMMAND and what they wait for, and the other processes that they wait for.
 pub fn processes(own: &[Identity], activity: &Activity) -> Vec<HungProcess> {
-    let ids: Vec<Id> = own.iter().map(|(id, _)| *id).collect();
+    let ids = Processes {
+        ids: own.iter().map(|(id, _)| *id).collect(),
+        holders: OnceCell::new(),
+    };
     let mut found: Vec<HungProcess> = ids
         .iter()
         .filter_map(|id| process(*id, &ids, activity, true))
@@ -39,7 +74,7 @@ pub fn processes(own: &[Identity], activity: &Activity) -> Vec<HungProcess> {
     found
 }
 
-fn process(id: Id, all: &[Id], activity: &Activity, is_own: bool) -> Option<HungProcess> {
+fn process(id: Id, all: &Processes, activity: &Activity, is_own: bool) -> Option<HungProcess> {
     let stat = proc::stat(id).filter(|stat| !stat.zombie)?;
     let (wait, thread) = wait_of(id, all);
     let pid = id.unsigned_abs();
@@ -56,7 +91,7 @@ fn process(id: Id, all: &[Id], activity: &Activity, is_own: bool) -> Option<Hung
 
 /// The wait of a process, and the thread that waits: the first one, unless another thread waits for something outside of the
 /// process and the first does not.
-fn wait_of(id: Id, all: &[Id]) -> (HangWait, Id) {
+fn wait_of(id: Id, all: &Processes) -> (HangWait, Id) {
     let first = thread_wait(id, id, all);
     if is_outside(&first) {
         return (first, id);
@@ -103,7 +138,7 @@ fn system_call(process: Id, thread: Id) -> Option<Result<SystemCall, HangWait>> 
     Some(Ok(SystemCall { number, arguments }))
 }
 
-fn thread_wait(id: Id, thread: Id, all: &[Id]) -> HangWait {
+fn thread_wait(id: Id, thread: Id, all: &Processes) -> HangWait {
     if proc::stat(thread).is_some_and(|stat| stat.state == b'T') {
         return HangWait::Stopped;
     }
@@ -134,7 +169,7 @@ fn thread_wait(id: Id, thread: Id, all: &[Id]) -> HangWait {
         libc::SYS_fcntl if is_lock(second) => lock(id, first, all),
         libc::SYS_nanosleep | libc::SYS_clock_nanosleep => HangWait::Sleep,
         libc::SYS_futex => futex(id, second),
-        libc::SYS_openat => open(id, Some(first), second, third),
+        libc::SYS_openat => open(id, second, third),
         libc::SYS_ppoll => first_of(id, polled(id, first, second), all),
         libc::SYS_pselect6 => first_of(id, selected(id, first, second), all),
         libc::SYS_epoll_pwait => first_of(id, registered(id, first), all),
@@ -159,9 +194,9 @@ fn is_lock(operation: u64) -> bool {
 
 /// The wait in a system call that only older architectures have.
 #[cfg(target_arch = "x86_64")]
-fn legacy(id: Id, number: i64, [first, second]: [u64; 2], all: &[Id]) -> HangWait {
+fn legacy(id: Id, number: i64, [first, second]: [u64; 2], all: &Processes) -> HangWait {
     match number {
-        libc::SYS_open => open(id, None, first, second),
+        libc::SYS_open => open(id, first, second),
         libc::SYS_poll => first_of(id, polled(id, first, second), all),
         libc::SYS_select => first_of(id, selected(id, first, second), all),
         libc::SYS_epoll_wait => first_of(id, registered(id, first), all),
@@ -175,7 +210,7 @@ fn legacy(_: Id, number: i64, _: [u64; 2], _: &[Id]) -> HangWait {
 }
 
 /// The wait for any of several descriptors. It is described as the wait for the first one that explains a hang.
-fn first_of(id: Id, descriptors: Vec<u64>, all: &[Id]) -> HangWait {
+fn first_of(id: Id, descriptors: Vec<u64>, all: &Processes) -> HangWait {
     if descriptors.is_empty() {
         return HangWait::Sleep;
     }
@@ -232,7 +267,7 @@ fn link(id: Id, descriptor: u64) -> Option<String> {
     Some(link.to_string_lossy().into_owned())
 }
 
-fn of_descriptor(id: Id, descriptor: u64, writes: bool, all: &[Id]) -> HangWait {
+fn of_descriptor(id: Id, descriptor: u64, writes: bool, all: &Processes) -> HangWait {
     let Some(name) = link(id, descriptor) else {
         return HangWait::Unknown;
     };
@@ -254,7 +289,7 @@ fn of_descriptor(id: Id, descriptor: u64, writes: bool, all: &[Id]) -> HangWait 
     HangWait::File(name)
 }
 
-fn of_socket(id: Id, descriptor: u64, all: &[Id]) -> HangWait {
+fn of_socket(id: Id, descriptor: u64, all: &Processes) -> HangWait {
     let Some(socket) = socket(id, descriptor) else {
         return HangWait::Connection {
             peer: None,
@@ -263,15 +298,10 @@ fn of_socket(id: Id, descriptor: u64, all: &[Id]) -> HangWait {
     };
     let socket = TcpListener::from(socket);
     let with = |inodes: &[u64]| {
-        let is_one = |inode: u64| inodes.contains(&inode);
-        let others = all.iter().filter(|other| **other != id);
-        let others = others.filter(|other| {
-            let links = descriptors(**other).filter_map(|descriptor| link(**other, descriptor));
-            links.filter_map(|name| socket_inode(&name)).any(is_one)
-        });
-        others
-            .map(|other| other.unsigned_abs())
-            .collect::<Vec<u32>>()
+        let holders = inodes.iter().filter_map(|inode| all.holders().get(inode));
+        let others = holders.flatten().filter(|other| **other != id);
+        let others: BTreeSet<u32> = others.map(|other| other.unsigned_abs()).collect();
+        others.into_iter().collect::<Vec<u32>>()
     };
     let own = socket.local_addr().ok();
     let peer = peers::address(&socket);
@@ -301,22 +331,19 @@ fn socket_inode(name: &str) -> Option<u64> {
     inode.parse().ok()
 }
 
+/// The kernel's functions in which the open of a FIFO waits for the other end (fs/pipe.c).
+const FIFO_WAITS: [&[u8]; 2] = [b"wait_for_partner", b"fifo_open"];
+
 /// The wait of a call that opens a file. Of a FIFO it lasts until another process opens the other end.
-fn open(id: Id, directory: Option<u64>, path: u64, flags: u64) -> HangWait {
+fn open(id: Id, path: u64, flags: u64) -> HangWait {
     let at = usize::try_from(path).ok();
     let Some(path) = at.and_then(|at| proc::string(id, at)) else {
         return HangWait::Call(libc::SYS_openat);
     };
     let path = String::from_utf8_lossy(&path).into_owned();
-    // An `int` in a register: the upper half may have any bits.
-    let is_current = |directory: &u64| *directory as i32 == libc::AT_FDCWD;
-    let directory = directory.filter(|directory| !is_current(directory));
-    let seen = match (path.starts_with('/'), directory) {
-        (true, _) => format!("/proc/{id}/root{path}"),
-        (false, None) => format!("/proc/{id}/cwd/{path}"),
-        (false, Some(descriptor)) => format!("/proc/{id}/fd/{descriptor}/{path}"),
-    };
-    let is_fifo = std::fs::metadata(seen).is_ok_and(|file| file.file_type().is_fifo());
+    // The kernel's own name of the wait. A look at the file could wait for the same server as the process.
+    let wait = std::fs::read(format!("/proc/{id}/wchan")).unwrap_or_default();
+    let is_fifo = FIFO_WAITS.contains(&wait.as_slice());
     if is_fifo {
         let mode = i32::try_from(flags & 0o3).unwrap_or(0);
         let writes = mode == libc::O_WRONLY;
@@ -337,7 +364,7 @@ fn socket(id: Id, descriptor: u64) -> Option<OwnedFd> {
 }
 
 /// The wait for a pipe, with the processes that have its other end.
-fn pipe(id: Id, name: &str, writes: bool, all: &[Id]) -> HangWait {
+fn pipe(id: Id, name: &str, writes: bool, all: &Processes) -> HangWait {
     let wanted = if writes {
         libc::O_RDONLY
     } else {
@@ -372,7 +399,7 @@ fn access(id: Id, descriptor: u64) -> Option<i32> {
 }
 
 /// The wait for the lock of a file, with the processes that have the lock (`/proc/locks`).
-fn lock(id: Id, descriptor: u64, all: &[Id]) -> HangWait {
+fn lock(id: Id, descriptor: u64, all: &Processes) -> HangWait {
     let path = link(id, descriptor).unwrap_or_default();
     let inode = std::fs::metadata(format!("/proc/{id}/fd/{descriptor}"));
     let inode = inode.map_or(0, |file| file.ino()).to_string();

@@ -34,6 +34,10 @@ impl Machine {
                     .into_iter()
                     .collect()
             },
+            without_values: |text| {
+                let text = String::from_utf8(text.to_vec()).ok()?;
+                Some(text.replace("abc", "***").into_bytes())
+            },
         };
         Machine {
             directory,

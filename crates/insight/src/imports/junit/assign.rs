@@ -15,6 +15,9 @@ const STEPS: usize = 20_000;
 /// work.
 const TESTS: usize = 20_000;
 
+/// The largest number of suites that are assigned. A bound of the depth of the search.
+const SUITES: usize = 512;
+
 /// The possible assignments of suites to schedules.
 pub struct Found {
     /// For each suite, the number of its schedule in the first assignment that was found.
@@ -36,6 +39,9 @@ pub fn search(claims: &[Vec<Vec<Claim>>]) -> Option<Found> {
     let count = |suite: usize| claims.get(suite).map_or(0, Vec::len);
     order.retain(|suite| count(*suite) > 0);
     order.sort_by_key(|suite| count(*suite));
+    if order.len() > SUITES {
+        return None;
+    }
     let mut search = Search {
         claims,
         order: &order,
@@ -93,7 +99,7 @@ struct Search<'a> {
 
 impl Search<'_> {
     /// Tries all schedules of the suite at this place of `order` and of those after it. `None` if the work reaches its
-    /// bound. The depth of the calls is the number of suites with a schedule, at most that of [`TESTS`].
+    /// bound. The depth of the calls is the number of suites with a schedule, at most [`SUITES`].
     fn assign(&mut self, at: usize) -> Option<()> {
         let Some(suite) = self.order.get(at) else {
             for (suite, schedule) in self.order.iter().zip(&self.taken) {

@@ -1,5 +1,6 @@
 //! Finds the process that ran the tests of a suite, and the bounds of their places.
 
+use std::cell::Cell;
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::ops::RangeInclusive;
 use std::rc::Rc;
@@ -17,6 +18,10 @@ use super::report::{Case, Suite};
 use super::runner::RunnerFacts;
 use super::serial::{self, Place, Test};
 use crate::imports::lookup::{ktime, signed};
+
+/// The number of stretches of a timeline that cost as much as the computation of one place. A guess: a stretch is decoded
+/// in some ns.
+const STRETCHES: usize = 16;
 
 /// The largest number of tests of a suite whose possible orders are tried.
 const ORDERS: usize = 200;
@@ -366,7 +371,9 @@ impl Placer<'_> {
             return false;
         };
         let threads = analysis.process(process).threads.iter();
+        let seen = Cell::new(0_usize);
         let stretches = threads.flat_map(|thread| timeline.of(*thread));
+        let stretches = stretches.inspect(|_| seen.set(seen.get() + 1));
         let heard = stretches.filter(|stretch| match stretch.waker() {
             Actor::Thread(waker) if matches!(stretch.doing, Bucket::Wait(_)) => {
                 own.contains(&analysis.thread(waker).process)
@@ -374,6 +381,9 @@ impl Placer<'_> {
             _ => false,
         });
         let mut heard: Vec<i64> = heard.map(|stretch| signed(stretch.to)).collect();
+        if self.spend(seen.get().div_ceil(STRETCHES)).is_none() {
+            return false;
+        }
         heard.sort_unstable();
         let bounds = schedule
             .times

@@ -3,13 +3,12 @@
 use std::collections::{BTreeSet, HashSet};
 
 use super::super::builtins::{self, Builtin};
-use super::super::flow::{NodeIx, What};
+use super::super::flow::{value, NodeIx, What};
 use super::super::options::Setting;
 use super::super::tree::{Command, CommandIx};
 use super::super::words::{Expansion, Word};
-use super::search::{Cause, Otherwise, Search, Usage};
-use super::variables::value;
-use super::walk::{StateIx, Walk};
+use super::search::{Cause, Otherwise, Search, StateIx, Usage};
+use super::walk::Walk;
 use crate::table::utilities::{self, UtilityUse};
 
 /// The status of a process that SIGPIPE killed.

@@ -2,7 +2,9 @@
 
 use super::super::flow::NodeIx;
 use super::super::tree::CommandIx;
-use super::walk::StateIx;
+
+/// The place of a state of the comparison.
+pub(super) type StateIx = usize;
 
 /// A cause of the end of a script.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]

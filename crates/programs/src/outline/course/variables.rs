@@ -1,12 +1,11 @@
 //! The search for the setting of a variable that decided about the end of a script.
 
 use super::super::builtins;
-use super::super::flow::{sets, What};
-use super::super::tree::{Command, CommandIx};
-use super::super::words::{number, Word};
+use super::super::flow::{self, What};
+use super::super::tree::CommandIx;
+use super::super::words::number;
 use super::causes::{Causes, PIPE_STATUS};
-use super::search::{Cause, Otherwise, Search, Usage};
-use super::walk::StateIx;
+use super::search::{Cause, Otherwise, Search, StateIx, Usage};
 
 impl Causes<'_> {
     /// Whether a variable can have this value, as far as its usage shows it.
@@ -44,7 +43,7 @@ impl Causes<'_> {
                 self.blame(from, &node.what);
                 return None;
             }
-            (What::Assign, Some(command)) => value(command, &name),
+            (What::Assign, Some(command)) => flow::value(command, &name),
             _ => None,
         };
         let Some(value) = value else {
@@ -62,7 +61,7 @@ impl Causes<'_> {
         }
         let is_source = |source: &&[u8]| {
             let mut commands = walk.outline.commands.iter();
-            let mut is_set = || commands.any(|command| self::value(command, source).is_some());
+            let mut is_set = || commands.any(|command| flow::value(command, source).is_some());
             *source != name && (*source == PIPE_STATUS || is_set())
         };
         if let Some(source) = value.variable().filter(is_source) {
@@ -97,18 +96,4 @@ impl Causes<'_> {
             }
         }
     }
-}
-
-/// The value that a command gives to a variable.
-pub(super) fn value(command: &Command, name: &[u8]) -> Option<Word> {
-    let mut assignments = command.assignments.iter().rev();
-    if let Some(set) = assignments.find(|set| set.name == name) {
-        return Some(set.value.clone());
-    }
-    let word = command.words.iter().find(|word| sets(word, name))?;
-    let text = word.text.get(name.len() + 1..)?.to_vec();
-    Some(Word {
-        text,
-        ..word.clone()
-    })
 }

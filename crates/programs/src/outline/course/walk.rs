@@ -9,12 +9,11 @@ use super::super::flow::{self, Graph, Member, NodeIx, What};
 use super::super::options::{Options, Setting};
 use super::super::tree::{Command, CommandIx, Outline, Tree};
 use super::super::words::Word;
+use super::search::StateIx;
 use super::{Child, Course, Part};
 
 /// The largest number of states of the comparison, and of steps from one to another.
 const STATES: usize = 300_000;
-
-pub(super) type StateIx = usize;
 
 /// A node of the graph before the child of this number was started.
 #[derive(Clone, Copy, Debug)]

@@ -401,12 +401,15 @@ fn a_test_of_a_parameter_leads_to_the_test_before_it() {
 
 /// The outline of `/w/ci/job.sh`, which runs in `/w`, with the files that it executes itself.
 fn with_files(script: &str, files: &[(&str, &str)]) -> Outline {
-    let text_of = |path: &[u8]| {
+    let known = |path: &[u8]| {
         let mut files = files.iter();
-        let (_, text) = files.find(|(name, _)| name.as_bytes() == path)?;
-        Some(text.as_bytes())
+        match files.find(|(name, _)| name.as_bytes() == path) {
+            Some((_, "?")) => KnownFile::WithoutText,
+            Some((_, text)) => KnownFile::Text(text.as_bytes()),
+            None => KnownFile::Absent,
+        }
     };
-    Outline::with_sources(script.as_bytes(), Some(b"/w/ci/job.sh"), b"/w", text_of)
+    Outline::with_sources(script.as_bytes(), Some(b"/w/ci/job.sh"), b"/w", known)
 }
 
 #[test]
@@ -479,6 +482,32 @@ fn a_file_that_the_word_does_not_tell_is_left_out() {
         let outline = with_files(&format!(". {word}\n"), &files);
         assert!(outline.files.is_empty(), "{word}");
     }
+    let files = [("/w/ci/lib.sh", "?"), ("/w/lib.sh", "b\n")];
+    assert!(with_files(". lib.sh\n", &files).files.is_empty());
+}
+
+#[test]
+fn scripts_with_many_parts_take_little_time() {
+    let chain = "a && ".repeat(LONGEST / 5 - 2) + "a\n";
+    let twice: Vec<(String, String)> = (0..9)
+        .map(|at| {
+            let next = format!(". ci/{}.sh\n", at + 1);
+            (format!("/w/ci/{at}.sh"), next.repeat(2))
+        })
+        .collect();
+    let twice: Vec<(&str, &str)> = twice
+        .iter()
+        .map(|(name, text)| (name.as_str(), text.as_str()))
+        .collect();
+    let unknown = "x\n".repeat(30_000) + ")\n";
+    let began = std::time::Instant::now();
+    let _ = Outline::read(chain.as_bytes()).outputs_of(&[b"a"], false);
+    let outline = with_files(". ci/0.sh\n. ci/0.sh\n", &twice);
+    let mut places = Vec::new();
+    outline.collect(&outline.body, &mut places);
+    assert!(places.len() < 100, "{}", places.len());
+    let _ = with_files(&". ci/x.sh\n".repeat(6_000), &[("/w/ci/x.sh", &unknown)]);
+    assert!(began.elapsed() < std::time::Duration::from_secs(5));
 }
 
 #[test]
