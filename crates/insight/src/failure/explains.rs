@@ -190,8 +190,14 @@ impl Finder<'_> {
             Passes::Last if self.is_wanted(child, above) => None,
             // No status of a child makes a test program of Go panic.
             Passes::Last if has_panicked_in_go(parent) => None,
-            // A program that asks is content with either answer.
-            Passes::Last if is_question(child) && !asks_for_packages(child) => None,
+            // A program that asks once is content with either answer.
+            Passes::Last
+                if is_question(child)
+                    && !asks_for_packages(child)
+                    && !self.is_asked_again(child, above) =>
+            {
+                None
+            }
             // A question inside of a shell has a status of its own, which the program did not pass on.
             Passes::Last if self.asks_only(child) && code(child) != code(parent) => None,
             // It may have stopped the child, and went on.
@@ -233,6 +239,12 @@ impl Finder<'_> {
             return None;
         }
         course.decides(ix)
+    }
+
+    /// Whether a process had run the command line of a child before, as a program does that waits for a state.
+    fn is_asked_again(&self, child: &Process, above: ProcessIx) -> bool {
+        let mut before = self.before_start(child, above).rev().take(NEAR);
+        before.any(|other| other.argv == child.argv)
     }
 
     /// Whether a script killed a child with SIGKILL and then ended with the child's status, as a script does that watches over a

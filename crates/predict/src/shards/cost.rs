@@ -123,7 +123,8 @@ impl<'a> Costs<'a> {
     }
 
     /// The cost in ns of the parts of the recording outside of a span.
-    pub fn used_outside(&self, (from, to): (u64, u64)) -> u64 {
+    pub fn used_outside(&self, span: (u64, u64)) -> u64 {
+        let (from, to) = span;
         let inside = self.used(Ktime(to)).saturating_sub(self.used(Ktime(from)));
         self.used(self.span.1).saturating_sub(inside)
     }

@@ -53,28 +53,52 @@ fn values<'a>(words: &'a [Word], args: &[&'a [u8]]) -> BTreeMap<&'a [u8], &'a [u
 
 /// The name of the variable that a text expands, and nothing else.
 fn variable(text: &[u8]) -> Option<&[u8]> {
-    let name = text.strip_prefix(b"$")?;
-    let braced = name
-        .strip_prefix(b"{")
-        .and_then(|name| name.strip_suffix(b"}"));
-    let name = braced.unwrap_or(name);
-    let is_part = |byte: &u8| byte.is_ascii_alphanumeric() || *byte == b'_';
-    (!name.is_empty() && name.iter().all(is_part)).then_some(name)
+    let (name, rest) = expansion(text.strip_prefix(b"$")?)?;
+    rest.is_empty().then_some(name)
 }
 
-/// The name of a file.
+/// The name of the variable in an expansion after its `$`, and the text after it. `None` for other expansions than `$x` and `${x}`.
+fn expansion(text: &[u8]) -> Option<(&[u8], &[u8])> {
+    let braced = text.strip_prefix(b"{");
+    let inside = braced.unwrap_or(text);
+    let is_part = |byte: &u8| byte.is_ascii_alphanumeric() || *byte == b'_';
+    let end = inside.iter().position(|byte| !is_part(byte));
+    let (name, rest) = inside.split_at(end.unwrap_or(inside.len()));
+    let rest = match braced {
+        Some(_) => rest.strip_prefix(b"}")?,
+        None => rest,
+    };
+    (!name.is_empty()).then_some((name, rest))
+}
+
+/// The name of a file, or the part of it after the last expansion of a variable without a known value.
 fn name(word: &Word, values: &BTreeMap<&[u8], &[u8]>) -> Option<Vec<u8>> {
     if let Some(name) = word.literal() {
         return Some(name.to_vec());
     }
-    let tail_at = word.text.len().checked_sub(word.tail)?;
-    let (head, tail) = (word.text.get(..word.head)?, word.text.get(tail_at..)?);
-    let inside = word.text.get(word.head..tail_at)?;
-    match variable(inside).and_then(|name| values.get(name)) {
-        Some(value) => Some([head, value, tail].concat()),
-        None => tail
-            .strip_prefix(b"/")
-            .filter(|name| !name.is_empty())
-            .map(<[u8]>::to_vec),
+    let mut known = Vec::new();
+    let mut is_whole = true;
+    let mut rest = word.text.as_slice();
+    while let Some((byte, after)) = rest.split_first() {
+        rest = after;
+        if *byte != b'$' {
+            known.push(*byte);
+            continue;
+        }
+        let Some((name, after)) = expansion(after) else {
+            return word.path_after_expansion().map(<[u8]>::to_vec);
+        };
+        rest = after;
+        match values.get(name) {
+            Some(value) => known.extend_from_slice(value),
+            None => {
+                known.clear();
+                is_whole = false;
+            }
+        }
     }
+    if !is_whole {
+        known = known.strip_prefix(b"/")?.to_vec();
+    }
+    (!known.is_empty()).then_some(known)
 }

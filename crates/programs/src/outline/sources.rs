@@ -70,7 +70,7 @@ fn may_source(text: &[u8]) -> bool {
     has_dot || crate::words::contains(text, b"source")
 }
 
-/// What is known of a file that a script may execute.
+/// The knowledge of a file that a script may execute.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum KnownFile<'a> {
     /// No such file is known.

@@ -168,6 +168,9 @@ fn the_output_of_a_program_goes_to_the_file_that_the_script_names() {
             Some("out/b.c.new"),
         ),
         ("gen $n > out/$m", "gen a", None),
+        ("gen $n > \"$out/${n}.txt\"", "gen a", Some("a.txt")),
+        ("gen $n > \"$out.txt\"", "gen a", None),
+        ("gen $n > \"$(pwd)/$n.txt\"", "gen a", None),
     ] {
         assert_eq!(output(script, line).as_deref(), want, "{script}");
     }
