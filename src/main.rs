@@ -41,6 +41,7 @@ mod pager;
 #[cfg(feature = "report")]
 mod parts;
 mod passthrough;
+#[cfg(any(feature = "record", feature = "report"))]
 mod pattern;
 #[cfg(feature = "report")]
 mod progress;
