@@ -1,11 +1,14 @@
 #!/usr/bin/env python3
 """What the programs of a recording cost beside empty ones on the same tracepoints, as root.
 
-    benches/floor.py TR [--rounds 5]
+    benches/floor.py TR [--rounds 5] [--strangers]
 
 Each round records a storm of pipes under kernel.bpf_stats_enabled while two raw_tp programs are attached to sched_switch and to
 sched_waking: an empty one, and one that reads the clock. Prints the medians: ns a run of these, which is the kernel's counting and
 the call, and the same with a stamp, and ns a run of each program of `tr`. Load beside them changes all; differences stay.
+
+With --strangers the storm is not recorded, but runs beside a COMMAND that sleeps, and beside one that wants the storm's CPU all the
+time: what the switches of others cost while no recorded task waits for the CPU, and while one does.
 """
 
 import argparse
@@ -76,17 +79,21 @@ def name_of(program):
     return info.raw[64:80].split(b"\0")[0].decode()
 
 
-def measured(tr, storm, place):
-    """ns a run by program, in one recording."""
+def measured(tr, command, place, beside=None):
+    """ns a run by program, in one recording; `beside` is a command that runs meanwhile."""
     empty = {f"{name}, {point}": attached(code, point) for name, code in FLOORS.items() for point in POINTS}
     others = set(programs())
-    record = [tr, "record", "-q", "-o", os.path.join(place, "trace.bin"), "--", storm, "pipe", "100000"]
+    other = subprocess.Popen(beside, stdout=subprocess.DEVNULL) if beside else None
+    record = [tr, "record", "-q", "-o", os.path.join(place, "trace.bin"), "--", *command]
     with subprocess.Popen(record) as recorder:
         time.sleep(0.7)
         own = {name_of(fd): fd for number, fd in programs().items() if number not in others}
         counted = {name: fd for name, (fd, _) in empty.items()} | own
         before = {name: runs(fd) for name, fd in counted.items()}
         recorder.wait()
+    if other:
+        other.kill()
+        other.wait()
     found = {}
     for name, fd in counted.items():
         count, took = (now - then for now, then in zip(runs(fd), before[name]))
@@ -101,21 +108,31 @@ def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("tr")
     parser.add_argument("--rounds", type=int, default=5)
+    parser.add_argument("--strangers", action="store_true")
     options = parser.parse_args()
-    rounds = []
     with tempfile.TemporaryDirectory() as place, Stats():
         storm = os.path.join(place, "storm")
         subprocess.run(
             ["gcc", "-O1", "-pthread", "-o", storm, os.path.join(ROOT, "fixtures/programs/storm.c")], check=True
         )
+        storms = [storm, "pipe", "1000000000"]
+        loop = ["timeout", "4", "taskset", "-c", "0", "sh", "-c", "while :; do :; done"]
+        loads = {"a storm": ([storm, "pipe", "100000"], None)}
+        if options.strangers:
+            loads = {
+                "a storm beside a task that sleeps": (["sleep", "4"], storms),
+                "a storm beside a task that wants its CPU": (loop, storms),
+            }
+        rounds = {name: [] for name in loads}
         for _ in range(options.rounds):
-            rounds.append(measured(os.path.abspath(options.tr), storm, place))
-    names = sorted({name for one in rounds for name in one})
-    for name in names:
-        values = [one[name] for one in rounds if name in one]
-        print(
-            f"{name:<24} {statistics.median(values):6.0f} ns a run ({min(values):.0f} to {max(values):.0f}, {len(values)} rounds)"
-        )
+            for name, (command, beside) in loads.items():
+                rounds[name].append(measured(os.path.abspath(options.tr), command, place, beside))
+    for load, measures in rounds.items():
+        print(f"{load}:")
+        for name in sorted({name for one in measures for name in one}):
+            values = [one[name] for one in measures if name in one]
+            span = f"{min(values):.0f} to {max(values):.0f}, {len(values)} rounds"
+            print(f"{name:<24} {statistics.median(values):6.0f} ns a run ({span})")
 
 
 if __name__ == "__main__":

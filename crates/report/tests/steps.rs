@@ -837,7 +837,6 @@ fn a_probe_explains_only_what_started_nothing_after_it() {
     const MIDDLE: u64 = 450_000_000;
     for (configure, probe) in [
         ("cmake -S . -B b", "gmake -f Makefile cmTC_1/fast"),
-        ("cmake -S . -B b", "git describe --tags"),
         ("meson setup b", "pkg-config --exists foo"),
         ("/bin/sh ./configure", "gcc -o conftest conftest.c"),
         ("python3 ci.py", "pkg-config --exists foo"),
@@ -1756,7 +1755,17 @@ fn a_failure_that_was_tolerated_before_is_no_reason() {
     ];
     let text = screen(asked, &[1 << 8, 5 << 8, 1 << 8]);
     assert!(text.starts_with("Failed   size.js   exit 1"), "{text}");
+    // A program that asks once goes on with either answer; one that asks again waits for a state.
     let text = screen(asked, &[1 << 8, 0, 1 << 8]);
+    assert!(text.starts_with("Failed   size.js   exit 1"), "{text}");
+    let mut configured = asked.to_vec();
+    configured[0].3 = &[(0, "cmake -S . -B b")];
+    configured[2].3 = &[(401, "git describe --tags")];
+    let text = screen(&configured, &[1 << 8, 0, 128 << 8]);
+    assert!(text.starts_with("Failed   cmake -S . -B b"), "{text}");
+    let mut again = asked.to_vec();
+    again[1].3 = &[(11, "grep -q big notes.txt")];
+    let text = screen(&again, &[1 << 8, 1 << 8, 1 << 8]);
     assert!(text.starts_with("Failed   grep -q big"), "{text}");
 }
 
