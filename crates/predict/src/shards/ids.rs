@@ -81,7 +81,7 @@ impl Nodes {
             .or(suite.attributes.file.as_ref());
         let file = file.filter(|file| file.ends_with(".py"));
         let (path, classes) = match (file, module(class)) {
-            // pytest's name of a module that it skipped or could not read.
+            // pytest's name of a module that it skipped or could not read, here and below.
             (None, None) if class.is_empty() => {
                 let path = module(name).filter(|(_, classes)| classes.is_empty());
                 return path.map_or_else(|| name.clone(), |(path, _)| path);
@@ -90,6 +90,9 @@ impl Nodes {
             (None, Some(module)) => module,
             (Some(file), _) => {
                 let of_file = file.trim_end_matches(".py").replace('/', ".");
+                if class.is_empty() && *name == of_file {
+                    return file.clone();
+                }
                 let rest = class.strip_prefix(&of_file).unwrap_or_default();
                 let classes = rest.split('.').filter(|part| !part.is_empty());
                 (file.clone(), classes.collect())

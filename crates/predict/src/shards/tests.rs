@@ -168,6 +168,12 @@ fn names_of_reports_are_those_of_runners() {
             of_file("tests/test_a.py", "tests/test_a.py"),
         ),
         (
+            "",
+            "pkg.tests.test_a",
+            Some("pkg/tests/test_a.py"),
+            of_file("pkg/tests/test_a.py", "pkg/tests/test_a.py"),
+        ),
+        (
             "x does",
             "x does",
             Some("t/x.test.js"),
