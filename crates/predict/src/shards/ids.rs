@@ -88,14 +88,23 @@ impl Nodes {
             }
             (None, None) => return name.clone(),
             (None, Some(module)) => module,
-            (Some(file), _) => {
+            (Some(file), module) => {
                 let of_file = file.trim_end_matches(".py").replace('/', ".");
                 if class.is_empty() && *name == of_file {
                     return file.clone();
                 }
-                let rest = class.strip_prefix(&of_file).unwrap_or_default();
-                let classes = rest.split('.').filter(|part| !part.is_empty());
-                (file.clone(), classes.collect())
+                match (class.strip_prefix(&of_file), module) {
+                    // A test that a class inherits has the file of the other class.
+                    (None, Some(module)) if !file.ends_with(&module.0) => module,
+                    (None, Some((_, classes))) => (file.clone(), classes),
+                    (rest, _) => {
+                        let classes = rest.unwrap_or_default().split('.');
+                        (
+                            file.clone(),
+                            classes.filter(|part| !part.is_empty()).collect(),
+                        )
+                    }
+                }
             }
         };
         let parts = std::iter::once(path.as_str()).chain(classes);

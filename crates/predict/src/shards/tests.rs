@@ -173,6 +173,22 @@ fn names_of_reports_are_those_of_runners() {
             Some("pkg/tests/test_a.py"),
             of_file("pkg/tests/test_a.py", "pkg/tests/test_a.py"),
         ),
+        // A test that a class inherits from another file.
+        (
+            "pkg.tests.test_multi.TestB",
+            "test_c",
+            Some("pkg/tests/test_base.py"),
+            of_file(
+                "pkg/tests/test_multi.py::TestB::test_c",
+                "pkg/tests/test_base.py",
+            ),
+        ),
+        (
+            "tests.test_a.TestB",
+            "test_c",
+            Some("pkg/tests/test_a.py"),
+            of_file("pkg/tests/test_a.py::TestB::test_c", "pkg/tests/test_a.py"),
+        ),
         (
             "x does",
             "x does",
