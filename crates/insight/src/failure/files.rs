@@ -151,8 +151,8 @@ fn by_program<'a>(args: &[&'a [u8]], program: &str) -> Vec<&'a [u8]> {
             // A program that is no compiler and names a header as its last file makes it, if it names no other sources:
             // checks of style do.
             let writes = role_of(program) != Some(Role::Compiler) && uses(program).is_empty();
-            let mut names = operands(args).filter(|_| writes);
-            let last = names.by_ref().last().filter(|name| is_header(name));
+            let last = operands(args).last();
+            let last = last.filter(|name| writes && is_header(name));
             let mut others =
                 operands(args).filter(|name| is_header(name) || words::is_source(name));
             let is_alone = others.next() == last && others.next().is_none();

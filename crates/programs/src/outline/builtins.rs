@@ -35,6 +35,12 @@ const CONTROL: &str = ". break builtin command continue eval exec exit return so
 /// The builtins of `SUCCEED` that no argument makes fail, separated by spaces.
 const NEVER_FAIL: &str = ": disown echo printf pwd times true umask";
 
+/// The builtins whose arguments set the variables that they name, with a value or without one, separated by spaces.
+const ASSIGN: &str = "declare export local readonly typeset";
+
+/// The other builtins that set the variables which they name, separated by spaces.
+const READ: &str = "getopts mapfile read readarray";
+
 /// The builtins that test a condition, separated by spaces.
 const TESTS: &str = "(( [ [[ let test";
 
@@ -50,6 +56,16 @@ pub fn may_decide(name: &[u8]) -> bool {
 /// Whether a builtin does its work in the shell itself, and the script goes on after its success.
 pub fn starts_nothing(name: &[u8]) -> bool {
     is_builtin(name) && !has(CONTROL, name)
+}
+
+/// Whether the arguments of a builtin give values to variables: `export x=1`
+pub(super) fn assigns(name: &[u8]) -> bool {
+    has(ASSIGN, name)
+}
+
+/// Whether a builtin sets the variables that it names.
+pub(super) fn sets_variables(name: &[u8]) -> bool {
+    assigns(name) || has(READ, name)
 }
 
 /// How a builtin with these arguments can fail.

@@ -9,11 +9,11 @@ mod calls;
 use std::collections::HashSet;
 use std::rc::Rc;
 
-use super::builtins::Builtin;
+use super::builtins::{self, Builtin};
 use super::options::{Options, Setting};
 use super::tree::{Command, CommandIx, Link, Outline, Tree};
 use super::words::{number, Word};
-use crate::words::{has, is_assignment};
+use crate::words::is_assignment;
 
 /// The largest number of nodes of a graph.
 pub(super) const MOST: usize = 30_000;
@@ -143,16 +143,13 @@ pub(super) fn graph(outline: &Outline, tree: &Tree, options: Options) -> Option<
     })
 }
 
-/// The commands that set the variables which they name, separated by spaces.
-const SETTERS: &str = "declare export getopts local mapfile read readarray readonly typeset";
-
 /// The variables that a script sets.
 fn variables_set(outline: &Outline) -> HashSet<&[u8]> {
     let mut set: HashSet<&[u8]> = outline.loop_variables.iter().map(Vec::as_slice).collect();
     for command in &outline.commands {
         set.extend(command.assignments.iter().map(|set| set.name.as_slice()));
         let first = command.words.first().and_then(Word::literal);
-        if first.is_some_and(|first| has(SETTERS, first)) {
+        if first.is_some_and(builtins::sets_variables) {
             let names = command.words.iter().skip(1);
             set.extend(names.filter_map(|word| word.text.split(|byte| *byte == b'=').next()));
         }

@@ -6,12 +6,12 @@ mod redirections;
 use std::collections::BTreeMap;
 use std::rc::Rc;
 
+use super::builtins;
 use super::tree::{
     Arm, Assignment, CaseArm, Command, CommandIx, Function, Link, Outline, Substitution, Trap,
     Tree, LONGEST,
 };
 use super::words::{Expansion, Word};
-use crate::words::has;
 
 /// The largest depth of nested commands that is read.
 const DEEP: usize = 48;
@@ -24,24 +24,15 @@ const CLOSERS: [&[u8]; 8] = [
     b"then", b"elif", b"else", b"fi", b"do", b"done", b"esac", b"}",
 ];
 
-/// The builtins whose arguments set variables, separated by spaces.
-const SETTERS: &str = "declare export local readonly typeset";
-
 /// The bytes that end a word.
 const DELIMITERS: &[u8] = b" \t\r\n;&|()<>";
 
 pub(super) fn read(text: &[u8]) -> Outline {
-    let start = text.get(..LONGEST).unwrap_or(text);
-    let mut reader = Reader {
-        text: start,
-        is_whole: start.len() == text.len() && !start.contains(&0),
-        line: 1,
-        ..Reader::default()
-    };
+    let mut reader = Reader::of(text);
     let body = Rc::new(reader.script());
     let traps = reader.traps(0);
     Outline {
-        text: start.to_vec(),
+        text: reader.text.to_vec(),
         commands: reader.commands,
         body,
         functions: reader.functions,
@@ -56,12 +47,7 @@ pub(super) fn read(text: &[u8]) -> Outline {
 /// The places of the values that a script gives to variables, in the order of the text: the first byte and the first byte after it.
 /// `None` if the script has a part that the reader does not know.
 pub(super) fn values(text: &[u8]) -> Option<Vec<(usize, usize)>> {
-    let mut reader = Reader {
-        text,
-        is_whole: text.len() <= LONGEST && !text.contains(&0),
-        line: 1,
-        ..Reader::default()
-    };
+    let mut reader = Reader::of(text);
     reader.script();
     reader.values.sort_unstable();
     reader.is_whole.then_some(reader.values)
@@ -72,12 +58,9 @@ pub(super) fn values(text: &[u8]) -> Option<Vec<(usize, usize)>> {
 pub(super) fn append(outline: &mut Outline, text: &[u8]) -> Option<Rc<Tree>> {
     let (commands, functions) = (outline.commands.len(), outline.functions.len());
     let mut reader = Reader {
-        text,
-        is_whole: text.len() <= LONGEST && !text.contains(&0),
-        line: 1,
         commands: std::mem::take(&mut outline.commands),
         functions: std::mem::take(&mut outline.functions),
-        ..Reader::default()
+        ..Reader::of(text)
     };
     let body = Rc::new(reader.script());
     let traps = reader.traps(commands);
@@ -120,6 +103,18 @@ struct Reader<'a> {
     loop_variables: Vec<Vec<u8>>,
     /// The places of the values that variables are set to: the first byte and the first byte after it.
     values: Vec<(usize, usize)>,
+}
+
+impl<'a> Reader<'a> {
+    /// A reader of the beginning of a text.
+    fn of(text: &'a [u8]) -> Reader<'a> {
+        Reader {
+            text: text.get(..LONGEST).unwrap_or(text),
+            is_whole: text.len() <= LONGEST && !text.contains(&0),
+            line: 1,
+            ..Reader::default()
+        }
+    }
 }
 
 impl Reader<'_> {
@@ -632,7 +627,7 @@ impl Reader<'_> {
     fn sets(&self, ix: CommandIx) -> bool {
         let command = self.commands.get(ix);
         let first = command.and_then(|command| command.words.first()?.literal());
-        first.is_some_and(|first| has(SETTERS, first))
+        first.is_some_and(builtins::assigns)
     }
 
     /// Notes the place of the value in a word that began at `begin` and sets a variable.

@@ -393,7 +393,7 @@ impl<'a> Builder<'a> {
                 self.edge(ends.failed, self.end);
                 ends
             }
-            b"local" | b"export" | b"declare" | b"typeset" | b"readonly" => {
+            _ if builtins::assigns(name) => {
                 let set = self.action(at, What::Assign, Some(ix));
                 self.status(set.ok, 0)
             }
