@@ -2,8 +2,10 @@
 
 mod active;
 mod assign;
+mod blocks;
 pub mod cases;
 mod even;
+mod listeners;
 mod own;
 mod placer;
 mod pool;

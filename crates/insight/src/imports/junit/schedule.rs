@@ -1,15 +1,14 @@
 //! Finds the process that ran the tests of a suite, and the bounds of their places.
 
-use std::cell::Cell;
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::ops::RangeInclusive;
 use std::rc::Rc;
 
 use tr_analyze::model::{Doubt, ProcessIx};
-use tr_analyze::timeline::{Actor, Bucket};
 
 use super::active::Active;
 use super::assign::{self, Claim};
+use super::blocks::{joined, Block};
 use super::even::Bounds;
 use super::placer::{Placer, Times, TRIED};
 use super::pool::{self, Share, Worker};
@@ -17,14 +16,7 @@ use super::proof::Stamp;
 use super::report::{Case, Suite};
 use super::runner::RunnerFacts;
 use super::serial::{self, Place, Test};
-use crate::imports::lookup::{ktime, signed};
-
-/// The number of stretches of a timeline that cost as much as the computation of one place. A guess: a stretch is decoded
-/// in some ns.
-const STRETCHES: usize = 16;
-
-/// The largest number of tests of a suite whose possible orders are tried.
-const ORDERS: usize = 200;
+use crate::imports::lookup::signed;
 
 /// The largest number of rounds in which the bounds of a suite and of its tests narrow each other.
 const ROUNDS: usize = 8;
@@ -332,106 +324,6 @@ impl Placer<'_> {
             !has_other || is_chain != self.several
         });
         found
-    }
-
-    /// Leaves out the schedules of processes that only heard of the tests from another process with a schedule. Returns
-    /// the other schedules and the processes that only heard of the tests, also those of pools.
-    fn without_listeners(
-        &self,
-        found: Vec<Schedule>,
-        pools: &[Vec<ProcessIx>],
-    ) -> (Vec<Schedule>, HashSet<ProcessIx>) {
-        let mut all: HashSet<ProcessIx> = pools.iter().flatten().copied().collect();
-        all.extend(found.iter().flat_map(|found| &found.runner.processes));
-        let mut listeners = HashSet::new();
-        for schedule in &found {
-            let own = self.wakers(schedule);
-            let heard = all.iter().filter(|process| {
-                !own.contains(&Some(**process)) && self.hears(**process, schedule)
-            });
-            listeners.extend(heard.copied());
-        }
-        let is_other = |schedule: &Schedule| {
-            let mut processes = schedule.runner.processes.iter();
-            !processes.all(|process| listeners.contains(process))
-        };
-        (found.into_iter().filter(is_other).collect(), listeners)
-    }
-
-    /// Whether the processes of a schedule woke another process after each of its tests, before the next test was certainly
-    /// running.
-    fn hears(&self, process: ProcessIx, schedule: &Schedule) -> bool {
-        let analysis = self.lookup.analysis;
-        let own = &schedule.runner.processes;
-        let Some(timeline) = analysis
-            .timeline
-            .as_ref()
-            .filter(|_| !own.contains(&process))
-        else {
-            return false;
-        };
-        let threads = analysis.process(process).threads.iter();
-        let seen = Cell::new(0_usize);
-        let stretches = threads.flat_map(|thread| timeline.of(*thread));
-        let stretches = stretches.inspect(|_| seen.set(seen.get() + 1));
-        let heard = stretches.filter(|stretch| match stretch.waker() {
-            Actor::Thread(waker) if matches!(stretch.doing, Bucket::Wait(_)) => {
-                own.contains(&analysis.thread(waker).process)
-            }
-            _ => false,
-        });
-        let mut heard: Vec<i64> = heard.map(|stretch| signed(stretch.to)).collect();
-        if self.spend(seen.get().div_ceil(STRETCHES)).is_none() {
-            return false;
-        }
-        heard.sort_unstable();
-        let bounds = schedule
-            .times
-            .iter()
-            .flatten()
-            .filter_map(|times| times.bounds);
-        let mut certain: Vec<(i64, i64)> = bounds.filter_map(|bounds| bounds.certain()).collect();
-        certain.sort_unstable();
-        let nexts = certain
-            .iter()
-            .skip(1)
-            .map(|(begin, _)| *begin)
-            .chain([i64::MAX]);
-        let mut ends = certain.iter().map(|(_, end)| *end).zip(nexts);
-        !certain.is_empty()
-            && ends.all(|(end, next)| {
-                let first = heard.partition_point(|at| *at < end);
-                heard.get(first).is_some_and(|at| *at <= next)
-            })
-    }
-
-    /// For each test, the process whose wake-up ended the last sleep of the test's process before the earliest end of the
-    /// test. `None` if the process did not sleep in the test, or if no other process ended the sleep.
-    fn wakers(&self, schedule: &Schedule) -> Vec<Option<ProcessIx>> {
-        let analysis = self.lookup.analysis;
-        let tests = schedule.times.iter().zip(&schedule.of_tests);
-        let wakers = tests.filter_map(|(times, process)| {
-            let (from, to) = times.as_ref()?.bounds?.certain()?;
-            let process = (*process)?;
-            let facts = self.facts.get(&process)?.as_ref()?;
-            let began = facts.any.began(to).filter(|began| *began > from);
-            Some(began.and_then(|began| {
-                let timeline = analysis.timeline.as_ref()?;
-                let threads = analysis.process(process).threads.iter();
-                let waits = threads.filter_map(|thread| {
-                    let waits = timeline.since(*thread, ktime(from));
-                    let waits = waits.take_while(|stretch| signed(stretch.to) <= began);
-                    waits
-                        .filter(|stretch| matches!(stretch.doing, Bucket::Wait(_)))
-                        .last()
-                });
-                match waits.max_by_key(|stretch| stretch.to)?.waker() {
-                    Actor::Thread(waker) => Some(analysis.thread(waker).process),
-                    _ => None,
-                }
-            }))
-        });
-        wakers.collect()
     }
 
     /// Whether each of some processes began after the end of the one before it.
@@ -920,161 +812,5 @@ impl Placer<'_> {
             times,
             decided,
         }
-    }
-}
-
-/// Joins tests with equal times whose order is not known into one test. The first of them begins at that time, or the
-/// last one ends then. The runner's work between them is not bounded.
-fn joined(tests: &[Test]) -> Option<Test> {
-    let (last, before) = tests.split_last()?;
-    if before.is_empty() {
-        return Some(last.clone());
-    }
-    let lengths = before.iter().map(|test| test.length);
-    Some(Test {
-        length: lengths.fold(last.length, i64::saturating_add),
-        error: i64::MAX,
-        ..last.clone()
-    })
-}
-
-/// Tests with equal times.
-struct Block<'a> {
-    tests: &'a [Test],
-    /// For each test, the number of its lane. The tests of one lane ran in the order of the file.
-    lanes: Vec<usize>,
-}
-
-impl<'a> Block<'a> {
-    /// One block with all these tests if they have equal times; or one block for each test if they follow each other.
-    fn of(tests: &'a [Test], lanes: Vec<usize>) -> Vec<Block<'a>> {
-        if lanes.iter().any(|lane| Some(lane) != lanes.first()) {
-            return vec![Block { tests, lanes }];
-        }
-        let alone = tests.chunks(1).zip(lanes);
-        let alone = alone.map(|(tests, lane)| Block {
-            tests,
-            lanes: vec![lane],
-        });
-        alone.collect()
-    }
-
-    /// The tests of each lane, by the lane's number.
-    fn by_lane(&self) -> BTreeMap<usize, Vec<usize>> {
-        let mut by_lane: BTreeMap<usize, Vec<usize>> = BTreeMap::new();
-        for (at, lane) in self.lanes.iter().enumerate() {
-            by_lane.entry(*lane).or_default().push(at);
-        }
-        by_lane
-    }
-
-    /// The number of orders of the tests that keep the order within each lane; `None` if it is more than [`ORDERS`].
-    fn count(&self) -> Option<usize> {
-        let (mut count, mut tests) = (1_usize, 0_usize);
-        for lane in self.by_lane().into_values() {
-            for place in 1..=lane.len() {
-                tests += 1;
-                // A binomial coefficient grows to its end, and each step of it divides without a rest.
-                count = count.checked_mul(tests)? / place;
-                if count > ORDERS {
-                    return None;
-                }
-            }
-        }
-        Some(count)
-    }
-
-    /// All orders of the tests that keep the order within each lane; `None` if there are more than [`ORDERS`].
-    fn orders(&self) -> Option<Vec<Vec<usize>>> {
-        let mut orders = Vec::with_capacity(self.count()?);
-        let by_lane = self.by_lane();
-        let mut lanes = self.lanes.clone();
-        lanes.sort_unstable();
-        loop {
-            let mut open: BTreeMap<usize, std::slice::Iter<'_, usize>> = by_lane
-                .iter()
-                .map(|(lane, tests)| (*lane, tests.iter()))
-                .collect();
-            let next = lanes.iter().filter_map(|lane| open.get_mut(lane)?.next());
-            orders.push(next.copied().collect());
-            if !step(&mut lanes) {
-                return Some(orders);
-            }
-        }
-    }
-
-    /// The bounds of each test over all given orders; `None` if the recording allows none of the orders.
-    fn in_any_order(
-        &self,
-        orders: &[Vec<usize>],
-        around: &RangeInclusive<i64>,
-        active: &Active,
-    ) -> Option<Vec<Place>> {
-        let mut all: Vec<Option<Place>> = vec![None; self.tests.len()];
-        for order in orders {
-            let tests = order.iter().filter_map(|at| self.tests.get(*at).cloned());
-            let tests: Vec<Test> = tests.collect();
-            let Some(places) = serial::places(&tests, around, active) else {
-                continue;
-            };
-            for (at, place) in order.iter().zip(places) {
-                if let Some(slot) = all.get_mut(*at) {
-                    let reach = slot.as_ref().map(|before| before.reach(&place));
-                    *slot = Some(reach.unwrap_or(place));
-                }
-            }
-        }
-        all.into_iter().collect()
-    }
-}
-
-/// Changes a list into its next larger permutation. Returns whether there is one.
-fn step(list: &mut [usize]) -> bool {
-    let rises = |pair: &[usize]| matches!(pair, [a, b] if a < b);
-    let Some(last) = list.windows(2).rposition(rises) else {
-        return false;
-    };
-    let larger = |number: &usize| list.get(last).is_some_and(|least| number > least);
-    let Some(other) = list.iter().rposition(larger) else {
-        return false;
-    };
-    list.swap(last, other);
-    if let Some(rest) = list.get_mut(last + 1..) {
-        rest.reverse();
-    }
-    true
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn orders_keep_that_of_each_lane() {
-        let test = Test {
-            begin: None,
-            end: None,
-            length: 1,
-            error: 0,
-        };
-        let tests = vec![test; 6];
-        let orders = |lanes: &[usize]| {
-            let tests = tests.get(..lanes.len())?;
-            let lanes = lanes.to_vec();
-            Block { tests, lanes }.orders()
-        };
-        assert_eq!(
-            orders(&[0, 1, 0]),
-            Some(vec![vec![0, 2, 1], vec![0, 1, 2], vec![1, 0, 2]])
-        );
-        assert_eq!(orders(&[0, 1, 2, 3, 4]).map(|all| all.len()), Some(120));
-        // 720 orders.
-        assert_eq!(orders(&[0, 1, 2, 3, 4, 5]), None);
-        let many: Vec<usize> = (0..100_000).map(|at| at % 2).collect();
-        let block = Block {
-            tests: &[],
-            lanes: many,
-        };
-        assert_eq!(block.count(), None);
     }
 }

@@ -1,0 +1,117 @@
+//! Finds processes that only heard of the tests which another process ran.
+
+use std::cell::Cell;
+use std::collections::HashSet;
+
+use tr_analyze::model::ProcessIx;
+use tr_analyze::timeline::{Actor, Bucket};
+
+use super::placer::Placer;
+use super::schedule::Schedule;
+use crate::imports::lookup::{ktime, signed};
+
+/// The number of stretches of a timeline that cost as much as the computation of one place. A guess: a stretch is decoded
+/// in some ns.
+const STRETCHES: usize = 16;
+
+impl Placer<'_> {
+    /// Leaves out the schedules of processes that only heard of the tests from another process with a schedule. Returns
+    /// the other schedules and the processes that only heard of the tests, also those of pools.
+    pub(super) fn without_listeners(
+        &self,
+        found: Vec<Schedule>,
+        pools: &[Vec<ProcessIx>],
+    ) -> (Vec<Schedule>, HashSet<ProcessIx>) {
+        let mut all: HashSet<ProcessIx> = pools.iter().flatten().copied().collect();
+        all.extend(found.iter().flat_map(|found| &found.runner.processes));
+        let mut listeners = HashSet::new();
+        for schedule in &found {
+            let own = self.wakers(schedule);
+            let heard = all.iter().filter(|process| {
+                !own.contains(&Some(**process)) && self.hears(**process, schedule)
+            });
+            listeners.extend(heard.copied());
+        }
+        let is_other = |schedule: &Schedule| {
+            let mut processes = schedule.runner.processes.iter();
+            !processes.all(|process| listeners.contains(process))
+        };
+        (found.into_iter().filter(is_other).collect(), listeners)
+    }
+
+    /// Whether the processes of a schedule woke another process after each of its tests, before the next test was certainly
+    /// running.
+    fn hears(&self, process: ProcessIx, schedule: &Schedule) -> bool {
+        let analysis = self.lookup.analysis;
+        let own = &schedule.runner.processes;
+        let Some(timeline) = analysis
+            .timeline
+            .as_ref()
+            .filter(|_| !own.contains(&process))
+        else {
+            return false;
+        };
+        let threads = analysis.process(process).threads.iter();
+        let seen = Cell::new(0_usize);
+        let stretches = threads.flat_map(|thread| timeline.of(*thread));
+        let stretches = stretches.inspect(|_| seen.set(seen.get() + 1));
+        let heard = stretches.filter(|stretch| match stretch.waker() {
+            Actor::Thread(waker) if matches!(stretch.doing, Bucket::Wait(_)) => {
+                own.contains(&analysis.thread(waker).process)
+            }
+            _ => false,
+        });
+        let mut heard: Vec<i64> = heard.map(|stretch| signed(stretch.to)).collect();
+        if self.spend(seen.get().div_ceil(STRETCHES)).is_none() {
+            return false;
+        }
+        heard.sort_unstable();
+        let bounds = schedule
+            .times
+            .iter()
+            .flatten()
+            .filter_map(|times| times.bounds);
+        let mut certain: Vec<(i64, i64)> = bounds.filter_map(|bounds| bounds.certain()).collect();
+        certain.sort_unstable();
+        let nexts = certain
+            .iter()
+            .skip(1)
+            .map(|(begin, _)| *begin)
+            .chain([i64::MAX]);
+        let mut ends = certain.iter().map(|(_, end)| *end).zip(nexts);
+        !certain.is_empty()
+            && ends.all(|(end, next)| {
+                let first = heard.partition_point(|at| *at < end);
+                heard.get(first).is_some_and(|at| *at <= next)
+            })
+    }
+
+    /// For each test, the process whose wake-up ended the last sleep of the test's process before the earliest end of the
+    /// test. `None` if the process did not sleep in the test, or if no other process ended the sleep.
+    fn wakers(&self, schedule: &Schedule) -> Vec<Option<ProcessIx>> {
+        let analysis = self.lookup.analysis;
+        let tests = schedule.times.iter().zip(&schedule.of_tests);
+        let wakers = tests.filter_map(|(times, process)| {
+            let (from, to) = times.as_ref()?.bounds?.certain()?;
+            let process = (*process)?;
+            let facts = self.facts.get(&process)?.as_ref()?;
+            let began = facts.any.began(to).filter(|began| *began > from);
+            Some(began.and_then(|began| {
+                let timeline = analysis.timeline.as_ref()?;
+                let threads = analysis.process(process).threads.iter();
+                let waits = threads.filter_map(|thread| {
+                    let waits = timeline.since(*thread, ktime(from));
+                    let waits = waits.take_while(|stretch| signed(stretch.to) <= began);
+                    waits
+                        .filter(|stretch| matches!(stretch.doing, Bucket::Wait(_)))
+                        .last()
+                });
+                match waits.max_by_key(|stretch| stretch.to)?.waker() {
+                    Actor::Thread(waker) => Some(analysis.thread(waker).process),
+                    _ => None,
+                }
+            }))
+        });
+        wakers.collect()
+    }
+}
