@@ -21,7 +21,7 @@ import subprocess
 import tempfile
 import time
 
-from quick import ROOT, Stats
+from quick import Stats, storm
 
 # Of bpf(2).
 CALL, PROG_LOAD, PROG_GET_NEXT_ID, PROG_GET_FD_BY_ID, RAW_TRACEPOINT_OPEN, INFO_BY_FD = 321, 5, 11, 13, 17, 15
@@ -111,13 +111,10 @@ def main():
     parser.add_argument("--strangers", action="store_true")
     options = parser.parse_args()
     with tempfile.TemporaryDirectory() as place, Stats():
-        storm = os.path.join(place, "storm")
-        subprocess.run(
-            ["gcc", "-O1", "-pthread", "-o", storm, os.path.join(ROOT, "fixtures/programs/storm.c")], check=True
-        )
-        storms = [storm, "pipe", "1000000000"]
+        program = storm(place)
+        storms = [program, "pipe", "1000000000"]
         loop = ["timeout", "4", "taskset", "-c", "0", "sh", "-c", "while :; do :; done"]
-        loads = {"a storm": ([storm, "pipe", "100000"], None)}
+        loads = {"a storm": ([program, "pipe", "100000"], None)}
         if options.strangers:
             loads = {
                 "a storm beside a task that sleeps": (["sleep", "4"], storms),

@@ -67,6 +67,13 @@ def info(tr, trace):
     return json.loads(run([tr, "info", "--format", "json", trace]))
 
 
+def storm(place):
+    """Compiles the program of storms into a directory. Returns its path."""
+    path = os.path.join(place, "storm")
+    run(["gcc", "-O1", "-pthread", "-o", path, os.path.join(ROOT, "fixtures", "programs", "storm.c")])
+    return path
+
+
 class Stats:
     """kernel.bpf_stats_enabled while it lasts."""
 
@@ -208,16 +215,7 @@ def main():
     options = parser.parse_args()
     begin, load = time.monotonic(), os.getloadavg()[1]
     with tempfile.TemporaryDirectory() as place:
-        run(
-            [
-                "gcc",
-                "-O1",
-                "-pthread",
-                "-o",
-                os.path.join(place, "storm"),
-                os.path.join(ROOT, "fixtures/programs/storm.c"),
-            ]
-        )
+        storm(place)
         binaries = [options.tr] + ([options.old] if options.old else [])
         now, *old = measured([Bench(tr, place, options.scale) for tr in binaries])
         beside = rivals(place, now)

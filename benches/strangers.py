@@ -19,7 +19,7 @@ import subprocess
 import tempfile
 import time
 
-from quick import ROOT, info, run
+from quick import ROOT, info, run, storm
 
 THREADS = r"""
 #include <pthread.h>
@@ -87,13 +87,12 @@ def main():
     ours, theirs = cgroup("build"), cgroup("others")
     rows = {}
     with tempfile.TemporaryDirectory() as place:
-        demo, storm, threads = (os.path.join(place, name) for name in ("demo", "storm", "threads"))
+        demo, threads = (os.path.join(place, name) for name in ("demo", "threads"))
         shutil.copytree(os.path.join(ROOT, "fixtures", "demo"), demo)
-        run(["gcc", "-O1", "-pthread", "-o", storm, os.path.join(ROOT, "fixtures", "programs", "storm.c")])
         run(["gcc", "-O1", "-pthread", "-x", "c", "-o", threads, "-"], input=THREADS.encode())
         loads = {
             "nothing": [],
-            "a pipe storm": [[storm, "pipe", "1000000000"]],
+            "a pipe storm": [[storm(place), "pipe", "1000000000"]],
             "four busy loops": [LOOP] * 4,
             "2,000 runnable threads": [[threads]],
         }
