@@ -42,7 +42,8 @@ impl<I: Ix, T> Arena<I, T> {
         I::new(self.items.len() - 1)
     }
 
-    /// Reserves memory for this many more items, if there is enough.
+    /// Reserves memory for `items` further items of the table. If there is not enough memory, nothing
+    /// is reserved, which is no error.
     pub fn reserve(&mut self, items: usize) {
         // Memory that is not there may not be needed.
         let _ = self.items.try_reserve_exact(items);

@@ -1,4 +1,5 @@
-//! Builds the model from the finished tracker: sorts and counts, and sums up the tree of processes.
+//! Builds the model from the tracker that has followed all tasks through the trace: it sorts and counts the processes
+//! and threads, and sums up the times in the tree of processes.
 
 use rayon::prelude::*;
 use tr_format::event::{CgroupId, Ktime, Tgid, Tid};
@@ -20,7 +21,7 @@ use crate::tracker::{Exited, ProcIx, ProcessEntry, Task, TaskIx, Tracker};
 /// The least number of processes or threads for which starting another thread of `tr` pays.
 const FEW: usize = 1 << 10;
 
-/// Fills in all parts of the analysis that come from the finished tracker.
+/// Fills in all parts of the analysis that come from the tracker, after the tracker has seen all events of the trace.
 pub fn build(mut tracker: Tracker, analysis: &mut Analysis) {
     let (start, end) = (analysis.start, analysis.end);
     analysis.machine.cpus = tracker.cpu_figures(&analysis.meta.cpus);
@@ -277,7 +278,8 @@ fn thread_of(
     thread
 }
 
-/// Adds up the facts that the exits of a process's threads have. The I/O is known only if it is known for each thread.
+/// Adds up the figures that the kernel reports at the exits of a process's threads: page faults and I/O. The I/O of
+/// the process is known only if it is known for each thread.
 fn exits(exits: impl Iterator<Item = Exited>) -> Exited {
     let add = |a: (u64, u64), b: (u64, u64)| (a.0.saturating_add(b.0), a.1.saturating_add(b.1));
     let sum = exits.reduce(|sum, exit| Exited {
@@ -392,8 +394,8 @@ fn cut_cycles(analysis: &mut Analysis) -> u64 {
     cut
 }
 
-/// Fills in the children of each process, and adds the sums of each complete subtree to those of the
-/// parent. A parent that is older than the span may come after its child in the order of processes.
+/// Fills in the children of each process, and adds the times and figures of each complete subtree of processes to
+/// those of the parent. A parent that is older than the span may come after its child in the order of processes.
 fn link(analysis: &mut Analysis) {
     let cycles = cut_cycles(analysis);
     if cycles > 0 {

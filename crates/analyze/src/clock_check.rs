@@ -21,31 +21,34 @@ use tr_format::event::{CpuId, Ktime, Tid};
 
 use crate::model::ClockDisagreement;
 
-/// The least number of impossible orders of events that proves that the clocks of a pair of CPUs disagree. A guess: one
-/// such order may be an event that the kernel hid; more would leave pairs unnamed that rarely meet.
+/// The least number of impossible orders of events that proves that the clocks of a pair of CPUs disagree. The number
+/// is a guess: a single impossible order may come from an event that the kernel hid, and with a higher number, pairs of
+/// CPUs that rarely exchange tasks would never be reported.
 const ENOUGH: u64 = 2;
 /// The largest number of pairs of CPUs that are checked.
 const MOST: usize = 1 << 12;
 /// The number of first switch-ins of unknown tasks that are remembered. A later one replaces an earlier one.
 const UNBORN: usize = 1 << 10;
 
-/// A switch-in of a task on one CPU while the task runs on another CPU.
+/// A suspected contradiction of two CPUs' clocks: a task is switched in on one CPU while it still runs on another CPU.
 #[derive(Clone, Copy, Debug)]
 struct Overlap {
     tid: Tid,
-    /// The start of the task's run on the other CPU.
+    /// The start of the overlapping task's run on the CPU that had the task first.
     first: Ktime,
     cpu: CpuId,
     since: Ktime,
-    /// The time of the switch-out on `cpu`, if it came before the switch-out on the other CPU.
+    /// The time of the switch-out of an overlapping task on the CPU that it came to, if it came before the switch-out
+    /// on the CPU that had the task first.
     until: Option<Ktime>,
 }
 
-/// A task that is forked on one CPU while a task with the same tid runs on another CPU.
+/// A suspected contradiction of two CPUs' clocks: a task is forked on one CPU while a task with the same tid already
+/// runs on another CPU.
 #[derive(Clone, Copy, Debug)]
 struct Birth {
     tid: Tid,
-    /// The start of the run on the other CPU, which the events show.
+    /// The start of the run of the task with the new tid on the CPU where it already runs, as the events show it.
     since: Ktime,
     cpu: CpuId,
     forked: Ktime,
@@ -54,20 +57,23 @@ struct Birth {
 #[derive(Clone, Copy, Debug, Default)]
 struct Orders {
     count: u64,
-    /// The largest difference of two CPUs' clocks that these impossible orders prove, in ns.
+    /// The largest difference of two CPUs' clocks that the impossible orders of events prove, in ns.
     by: u64,
 }
 
 /// Counts the impossible orders of events for each pair of CPUs.
 #[derive(Debug, Default)]
 pub struct ClockCheck {
-    /// The impossible orders of each pair of CPUs, with the lower CPU first.
+    /// The impossible orders of events that were found for each pair of CPUs. The pair has the lower CPU first.
     orders: BTreeMap<(CpuId, CpuId), Orders>,
-    /// The overlaps of runs that may turn out to be impossible, by the CPU that ran the task before the switch-in.
+    /// For each CPU that ran a task first, the overlap of the task's run with its next run on another CPU. Later events
+    /// show whether the overlap is impossible.
     overlaps: HashMap<CpuId, Overlap>,
-    /// The forks that may turn out to be impossible, by the CPU that runs a task with the new tid.
+    /// For each CPU, the fork of a task whose tid already runs on the CPU. Later events show whether this order is
+    /// impossible.
     births: HashMap<CpuId, Birth>,
-    /// The last switch-ins of tasks that no earlier event has shown: the tid, the CPU and the time of each.
+    /// The most recent first switch-ins of tasks that no earlier event has shown: the tid, the CPU and the time of
+    /// each.
     unborn: Vec<(Tid, CpuId, Ktime)>,
 }
 
@@ -83,8 +89,8 @@ impl ClockCheck {
         }
     }
 
-    /// Records that `tid` is switched in on `cpu` while it runs on another CPU, which it does since the last
-    /// switch of that CPU.
+    /// Records that the task `tid` is switched in on `cpu` while it runs on another CPU. It has run there since the
+    /// last switch of that CPU.
     pub fn overlap(&mut self, tid: Tid, (on, first): (CpuId, Ktime), cpu: CpuId, since: Ktime) {
         let overlap = Overlap {
             tid,
@@ -102,8 +108,8 @@ impl ClockCheck {
         !self.overlaps.is_empty() || !self.births.is_empty()
     }
 
-    /// Records that `cpu` switches away from `prev`. `goes_on` is whether a CPU has had no switch since its
-    /// switch at a time, as far as is known, and has lost none.
+    /// Records that `cpu` switches away from the task `prev`. `goes_on(cpu, time)` returns whether a CPU has had no
+    /// switch since its switch at `time`, as far as is known, and has lost no events since.
     pub fn switch_out(
         &mut self,
         cpu: CpuId,
@@ -148,8 +154,8 @@ impl ClockCheck {
         }
     }
 
-    /// Records that `tid` is forked on `cpu`. `told` is whether the recording would name a task that had the
-    /// tid before. `goes_on` has the same meaning as in [`ClockCheck::switch_out`].
+    /// Records that the task `tid` is forked on `cpu`. `told` is whether the recording would have named an unrecorded
+    /// task that had the tid before. `goes_on` has the same meaning as in [`ClockCheck::switch_out`].
     pub fn fork(
         &mut self,
         tid: Tid,

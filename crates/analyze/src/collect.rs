@@ -21,7 +21,8 @@ use tr_format::event::{CgroupId, Ktime, LifeKind, Mark, Tid};
 
 use crate::ids::TaskIx;
 
-/// The largest number of marks that are kept. A recorder writes fewer.
+/// The largest number of marks, which programs write to the recorder, that an analysis keeps. A recorder
+/// writes fewer.
 const MARKS: usize = 1 << 20;
 
 /// The largest number of events about requests to disks that are kept. Each takes a KiB.
@@ -38,7 +39,8 @@ pub(crate) struct Collectors {
     pub marks: Vec<(Ktime, Mark)>,
     pub counters: Vec<(Ktime, Counters)>,
     pub blocks: Vec<(Ktime, Box<Block>)>,
-    /// The facts that the recording lacks from a time on: the time, and the facts as text.
+    /// The notes of the recorder that facts are missing from a time on: the time, and the missing facts as
+    /// text.
     pub degraded: Vec<(Ktime, Box<[u8]>)>,
     pub calls: syscalls::Calls,
     pub stacks: stacks::Collected,

@@ -18,7 +18,7 @@ pub type Epoch = u32;
 pub struct Concurrency {
     start: Ktime,
     end: Ktime,
-    /// The time up to which `times` and `recent` are counted.
+    /// The time up to which the running tasks have been counted in `times` and `recent`.
     now: Ktime,
     running: u32,
     living: usize,
@@ -30,20 +30,22 @@ pub struct Concurrency {
     unseen_cpus: Option<usize>,
     /// The time from which on each CPU has switched at least once, if every switch of all CPUs is recorded.
     pub all_cpus_seen_from: Option<Ktime>,
-    /// The final times in ns in which n tasks were running, by n. They do not include the recent time.
+    /// For each n, the time in ns in which exactly n tasks were running. The times do not include the recent time,
+    /// which an event may still make unknown.
     times: Vec<u64>,
-    /// The recent time, which an event may still make unknown: each entry has a time, and the number of
-    /// tasks that run from then until the next entry, if it is known.
+    /// The recent time, which an event may still make unknown. Each entry has a time, and the number of tasks that
+    /// run from that time until the next entry, if it is known.
     recent: VecDeque<(Ktime, Option<u32>)>,
 }
 
-/// The epoch before the first loss.
+/// The number of the epoch before the first loss of events.
 const FIRST: Epoch = 1;
 
-/// The number of recent changes that an event may still make unknown. Older changes are final.
+/// The number of recent changes in the count of running tasks that an event may still make unknown. Older changes
+/// are final.
 const RECENT: usize = 1 << 14;
 
-/// Adds `ns` to the time in ns in which n tasks were running.
+/// Adds `ns` to the entry of `times` for n tasks: the time in ns in which exactly n tasks were running.
 pub fn add(times: &mut Vec<u64>, n: usize, ns: u64) {
     if times.len() <= n {
         times.resize(n + 1, 0);
@@ -67,7 +69,7 @@ impl Concurrency {
         }
     }
 
-    /// Notes that a CPU switches for the first time.
+    /// Notes that a CPU switches for the first time in the recording.
     pub fn see_cpu(&mut self, time: Ktime) {
         self.advance(time);
         self.unseen_cpus = self.unseen_cpus.map(|cpus| cpus.saturating_sub(1));
@@ -76,7 +78,8 @@ impl Concurrency {
         }
     }
 
-    /// Counts the time up to `now`, in which no state has changed.
+    /// Counts the time up to `now` with the present number of running tasks, because no task's state has changed in
+    /// it.
     #[inline]
     fn advance(&mut self, now: Ktime) {
         let to = now.clamp(self.start, self.end);
@@ -98,7 +101,7 @@ impl Concurrency {
         }
     }
 
-    /// Makes the oldest part of the recent time final.
+    /// Makes the oldest part of the recent time final: it is added to the times by the number of running tasks.
     fn settle(&mut self) {
         let Some((from, running)) = self.recent.pop_front() else {
             return;
@@ -134,8 +137,8 @@ impl Concurrency {
         self.change(now, 0, State::Unknown, state)
     }
 
-    /// Notes that one task takes a CPU from another. Returns `false`, and counts nothing, if the state of
-    /// one of the two was not known.
+    /// Notes that a CPU switches from one task to another one. Returns `false`, and counts nothing, if the state of
+    /// one of the two tasks was not known.
     #[inline]
     pub fn hand_over(&mut self, now: Ktime, one: Epoch, other: Epoch) -> bool {
         let known = (one == self.epoch) & (other == self.epoch);
@@ -145,7 +148,8 @@ impl Concurrency {
         known
     }
 
-    /// Notes that a living task goes from one state to another. Returns the epoch in which its state is known now.
+    /// Notes that a living task goes from one state to another. Returns the epoch in which the task's state is known
+    /// now.
     #[inline]
     pub fn change(&mut self, now: Ktime, epoch: Epoch, from: State, to: State) -> Epoch {
         let was_known = epoch == self.epoch;
@@ -166,8 +170,8 @@ impl Concurrency {
         }
     }
 
-    /// Notes that events are missing from `now` on. No state is known any more, except the states that the
-    /// next calls of [`Concurrency::vouch`] confirm.
+    /// Notes that events are missing from `now` on. The states of all tasks become unknown, except the states that
+    /// the next calls of [`Concurrency::vouch`] confirm.
     pub fn lose(&mut self, now: Ktime) {
         self.advance(now);
         self.epoch = self.epoch.saturating_add(1);
@@ -203,8 +207,8 @@ impl Concurrency {
 mod tests {
     use super::*;
 
-    /// The times by number of running tasks for two tasks: one runs all the time, and nothing is known of the
-    /// other one; the second CPU switches for the first time at 20, and at 60 events are lost.
+    /// The times in ns by the number of running tasks, for two tasks. The first task runs all the time, and nothing
+    /// is known about the second one. The second CPU switches for the first time at 20, and at 60 events are lost.
     ///
     /// ```text
     /// one   ====|===========|loss======

@@ -58,7 +58,8 @@ impl ByPid {
         ByPid(all)
     }
 
-    /// The process of the model that is the client of the process `of`: it had the pid `pid` when `of` started.
+    /// Finds the process of the model that is the client of the process `of`. The client had the pid `pid` when `of`
+    /// started.
     pub fn client(&self, analysis: &Analysis, pid: Tgid, of: ProcessIx) -> Option<ProcessIx> {
         let start = analysis.process(of).start;
         let lived = |ix: &ProcessIx| {
@@ -237,8 +238,9 @@ fn link_polls(analysis: &Analysis, timeline: &mut Timeline, container: &Containe
 /// before them.
 const QUERY: usize = 64;
 
-/// The sleep of a thread in which a container ended between `begin` and `end`, with the number of its
-/// stretch. If the thread was on a CPU or waited for one then, it is the sleep before that.
+/// The sleep of a thread during which a container ended, which was between `begin` and `end`, and the number of the
+/// sleep among the thread's stretches. If the thread was on a CPU or waited for one when the container ended, it is
+/// the sleep before that.
 fn last_sleep(
     timeline: &Timeline,
     thread: ThreadIx,
@@ -295,7 +297,7 @@ fn askers<'a>(
     })
 }
 
-/// For each container program, when the containers that it waits for lived.
+/// For each process of a container program, the beginnings and ends of the containers that it waited for.
 pub(crate) struct WaitedFor(HashMap<ProcessIx, Vec<(Ktime, Ktime)>>);
 
 impl WaitedFor {
@@ -313,8 +315,8 @@ impl WaitedFor {
         WaitedFor(all)
     }
 
-    /// Whether a wait is part of waiting for a container: a timer or the daemon ended the wait while the
-    /// container lived.
+    /// Whether a wait is part of a container program's waiting for a container: a timer or the daemon ended the wait
+    /// while the container lived.
     pub fn has(&self, analysis: &Analysis, thread: ThreadIx, wait: &Stretch) -> bool {
         let lives = self.0.get(&analysis.thread(thread).process);
         let others = matches!(wait.waker(), Actor::Outside(_)) || wait.waker().is_timer();
@@ -337,8 +339,8 @@ pub(crate) fn first_waiter(
     first.or_else(|| waiting(analysis, timeline, client, at).max_by_key(|(_, wait)| wait.from))
 }
 
-/// The times in which tasks of a container ran or waited for a CPU, in the order of their ends. Each entry
-/// has the end, the beginning and the task.
+/// The times in which tasks of a container ran or waited for a CPU, in the order of their ends. Each entry has the
+/// end, the beginning and the task.
 struct Active(Vec<(Ktime, Ktime, ThreadIx)>);
 
 /// The largest number of tasks of a container that are checked among those that run at one time.
@@ -366,9 +368,9 @@ impl Active {
         Active(all)
     }
 
-    /// Links the waits of a client that the daemon ended while the container lived, mostly with output of the
-    /// container, to the task that ran in the container then. If no task ran, which happens while the exit of
-    /// a shell waits, it is the task that ran last.
+    /// Links some waits of a container's client to the task of the container that ran when the wait ended, or to the
+    /// task that ran last if none ran then. These are the waits that the daemon ended while the container lived,
+    /// mostly with output of the container. No task runs, for example, while the exit of a shell waits.
     fn end_waits(
         &self,
         timeline: &mut Timeline,
@@ -400,7 +402,8 @@ impl Active {
     }
 }
 
-/// The unrecorded task that ends the next wait of the client after a time. It is a task of the daemon.
+/// The daemon's task that started a container: the unrecorded task that ends the client's next wait after the time
+/// `after`.
 fn daemon(
     analysis: &Analysis,
     timeline: &Timeline,
@@ -424,7 +427,7 @@ fn end_of(analysis: &Analysis, process: ProcessIx) -> Option<(ThreadIx, Ktime)> 
     (!process.alive).then_some((last, analysis.thread(last).end))
 }
 
-/// The threads of a process that waited at a time, with their waits.
+/// The threads of a process that waited at the time `at`, each with its wait.
 fn waiting<'a>(
     analysis: &'a Analysis,
     timeline: &'a Timeline,
@@ -439,7 +442,7 @@ fn waiting<'a>(
     })
 }
 
-/// The threads of a client that waited for the daemon at a time, with their waits: the waits that an
+/// The threads of a client that waited for the container daemon at a time, with their waits: the waits that an
 /// unrecorded task ended. If there are none, they are the waits for a descriptor.
 fn waiters(
     analysis: &Analysis,

@@ -24,8 +24,8 @@ impl Spans {
         self.0.is_empty()
     }
 
-    /// The beginning of the first span that overlaps the time from `from` to `to`, or `from` if that span
-    /// begins earlier.
+    /// The first time between `from` and `to` that is in a span: the beginning of the first span that
+    /// overlaps this time, or `from` if that span begins earlier.
     pub fn first_in(&self, from: Ktime, to: Ktime) -> Option<Ktime> {
         let at = self.0.partition_point(|(_, end)| *end <= from);
         self.0
@@ -34,13 +34,13 @@ impl Spans {
             .map(|(start, _)| (*start).max(from))
     }
 
-    /// The last span that begins at or before `time`.
+    /// The last one of the spans that begins at or before `time`.
     fn last_begun(&self, time: Ktime) -> Option<(Ktime, Ktime)> {
         let begun = self.0.partition_point(|(since, _)| *since <= time);
         self.0.get(begun.checked_sub(1)?).copied()
     }
 
-    /// Whether a span begins at or before `time` and ends after it.
+    /// Whether one of the spans contains `time`: it begins at or before `time` and ends after it.
     pub fn covers(&self, time: Ktime) -> bool {
         let at = self.0.partition_point(|(_, end)| *end <= time);
         self.0.get(at).is_some_and(|(start, _)| *start <= time)
@@ -55,7 +55,8 @@ pub struct Gaps {
 }
 
 impl Gaps {
-    /// Adds a gap of a stream. A gap of the lifecycle stream does not affect the scheduling events.
+    /// Adds a gap, a span of time in which events of a stream are missing. A gap of the lifecycle stream
+    /// does not affect the scheduling events.
     pub fn insert(&mut self, stream: Stream, since: Ktime, until: Ktime) {
         if stream == Stream::Lifecycle {
             self.lives.insert(since, until);
@@ -73,17 +74,18 @@ impl Gaps {
         self.any.is_empty() && self.lives.is_empty()
     }
 
-    /// The beginning of the first gap of the lifecycle stream.
+    /// The beginning of the first gap of the lifecycle stream, which is the first time from which its events
+    /// are missing.
     pub fn first_of_lives(&self) -> Option<Ktime> {
         self.lives.0.first().map(|(since, _)| *since)
     }
 
-    /// The beginning of the last gap of the lifecycle stream that began at or before `time`.
+    /// The beginning of a gap of the lifecycle stream: the last gap that began at or before `time`.
     pub fn lives_before(&self, time: Ktime) -> Option<Ktime> {
         self.lives.last_begun(time).map(|(since, _)| since)
     }
 
-    /// The beginnings of all gaps of all CPUs.
+    /// The beginnings of all gaps in the scheduling events of all CPUs.
     pub fn starts(&self) -> Vec<(Ktime, CpuId)> {
         let spans = self.cpus.iter();
         spans
@@ -91,7 +93,7 @@ impl Gaps {
             .collect()
     }
 
-    /// For each CPU, the end of the last gap that began at or before `time`.
+    /// For each CPU, the end of the last gap in its scheduling events that began at or before `time`.
     pub fn last_of_each(&self, time: Ktime) -> impl Iterator<Item = (CpuId, Ktime)> + '_ {
         self.cpus.iter().filter_map(move |(cpu, spans)| {
             let (_, until) = spans.last_begun(time)?;
@@ -100,7 +102,7 @@ impl Gaps {
     }
 
     /// The spans in which events of at least one CPU are missing. A task that is off CPU may have been woken
-    /// there, or may have run there.
+    /// or may have run in such a span.
     pub fn any(&self) -> &Spans {
         &self.any
     }

@@ -4,11 +4,12 @@ use std::num::NonZeroU32;
 
 use crate::arena::Ix;
 
-/// Index into [`Analysis::processes`](crate::Analysis::processes).
+/// An index into the model's processes,
+/// [`Analysis::processes`](crate::Analysis::processes).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct ProcessIx(pub u32);
 
-/// Index into [`Analysis::threads`](crate::Analysis::threads).
+/// An index into the model's threads, [`Analysis::threads`](crate::Analysis::threads).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct ThreadIx(pub u32);
 
@@ -33,7 +34,8 @@ impl Ix for ThreadIx {
     }
 }
 
-/// The index of a task in the tracker's table. An `Option` of it also has four bytes.
+/// The index of a task in the tracker's table of tasks. An `Option` of this type also has
+/// four bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct TaskIx(NonZeroU32);
 
@@ -51,7 +53,7 @@ impl Ix for TaskIx {
     }
 }
 
-/// The index of a process in the tracker's table.
+/// The index of a process in the tracker's table of processes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct ProcIx(NonZeroU32);
 

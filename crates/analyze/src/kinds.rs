@@ -1,6 +1,7 @@
 //! The kinds of time, and times by kind. Reports filter and merge these kinds; no report has other kinds.
 
-/// The kind of a part of the time of a thread, a path or a step.
+/// The kind of a part of time in the life of a thread, on a critical path or in a step of a build, such as time on a
+/// CPU or a wait for a disk.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Kind {
     /// The thread was on a CPU.
@@ -17,17 +18,19 @@ pub enum Kind {
     Terminal,
     /// The thread slept until a timer, or another interrupt of an unknown kind, ended the sleep.
     Sleep,
-    /// The thread was stopped or traced, until an actor that is not a known task ended that.
+    /// The thread was stopped or traced, and no recorded task let it continue.
     Stopped,
-    /// The thread was in an uninterruptible wait of another kind, which an interrupt ended.
+    /// The thread was in an uninterruptible wait that is of none of the other kinds. An interrupt ended the wait.
     Blocked,
     /// The thread waited for a task that is not part of the recording, or for a kernel thread.
     Outside,
-    /// In the time of a step, tasks that are not part of the step worked or waited for a CPU.
+    /// The time of a step of the build in which tasks that are not part of the step worked or waited for a CPU.
     Others,
-    /// The thread was off CPU and not in a run queue. Totals do not show what it waited for.
+    /// The thread was off CPU and not in a run queue. Only totals of the thread's times are known, and they do not show
+    /// what it waited for.
     SleepOrBlocked,
-    /// The thread lived, on a CPU or off CPU. Totals do not show what it did at which time.
+    /// The thread lived, on a CPU or off CPU. Only totals of the thread's times are known, and they do not show what it
+    /// did at which time.
     Lived,
     /// The time in which it is not known what the thread did, because events are missing or its wait has not ended yet.
     Unknown,
@@ -52,7 +55,7 @@ impl Kind {
         Kind::Unknown,
     ];
 
-    /// The name of the kind in JSON, CSV and datasets.
+    /// The name of the kind of time in JSON, CSV and datasets.
     pub fn name(self) -> &'static str {
         match self {
             Kind::OnCpu => "on_cpu",
@@ -72,7 +75,8 @@ impl Kind {
         }
     }
 
-    /// Whether a time of this kind is a wait of the thread itself for something other than a CPU.
+    /// Whether a time of this kind is a wait of the thread itself for something other than a CPU, such as a disk or
+    /// another task.
     pub fn is_wait(self) -> bool {
         match self {
             Kind::Disk
@@ -89,28 +93,28 @@ impl Kind {
     }
 }
 
-/// The time of each kind, in ns.
+/// Sums of time in ns, one for each kind of time, such as time on a CPU or waits for a disk.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct ByKind([u64; Kind::ALL.len()]);
 
 impl ByKind {
-    /// The time of one kind, in ns.
+    /// The sum of the time of one kind, in ns.
     pub fn of(&self, kind: Kind) -> u64 {
         self.0.get(kind as usize).copied().unwrap_or(0)
     }
 
-    /// The time of several kinds together, in ns.
+    /// The sum of the times of several kinds together, in ns.
     pub fn of_all(&self, kinds: impl IntoIterator<Item = Kind>) -> u64 {
         let times = kinds.into_iter().map(|kind| self.of(kind));
         times.fold(0, u64::saturating_add)
     }
 
-    /// The time of all kinds together, in ns.
+    /// The sum of the times of all kinds together, in ns.
     pub fn sum(&self) -> u64 {
         self.of_all(Kind::ALL)
     }
 
-    /// Adds `ns` to the time of one kind.
+    /// Adds `ns` to the sum of the time of one kind.
     pub fn add(&mut self, kind: Kind, ns: u64) {
         if let Some(sum) = self.0.get_mut(kind as usize) {
             *sum = sum.saturating_add(ns);

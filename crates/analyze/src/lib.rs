@@ -1,10 +1,10 @@
 //! Computes the times of every thread, process and program from a trace.
 //!
-//! [`order`] merges the events of all streams, `tracker` follows every task through them
-//! with the states of `state` and the gaps of `gaps`, the collectors of `collect` take what
-//! is no state, and `build` makes the [`model`]. The questions of `questions`,
-//! [`critical_path`], [`what_if`], [`parallelism`], [`waits`] and others, evaluate its
-//! [`timeline`]. This crate knows nothing of BPF, of recording or of rendering.
+//! [`order`] merges the events of all streams. `tracker` follows every task through them with the states of
+//! `state` and the gaps of `gaps`. The collectors of `collect` keep the facts that are not states, and
+//! `build` makes the [`model`] of all of this. The questions of `questions`, [`critical_path`], [`what_if`],
+//! [`parallelism`], [`waits`] and others, evaluate the model's [`timeline`]. This crate does not depend on
+//! BPF, and it neither records nor renders.
 #![forbid(unsafe_code)]
 
 mod allowed;
@@ -63,22 +63,24 @@ pub struct Options {
     pub from: Option<u64>,
     /// The end of the analyzed part, in ns since the start of the trace; `None` for the end of the trace.
     pub to: Option<u64>,
-    /// If set, only time on this CPU counts as on-CPU, and time on other CPUs counts as unknown.
+    /// If set, only a thread's time on this CPU counts as on-CPU, and its time on other CPUs counts as
+    /// unknown.
     pub cpu: Option<CpuId>,
     /// Whether to keep each thread's changes of state. Each change takes four to eight bytes.
     pub timeline: bool,
-    /// The file that takes changes of state beyond some MiB. Without it, all of them stay in memory.
+    /// The file to which the threads' changes of state are moved when they take more than some MiB. Without
+    /// it, all of them stay in memory.
     pub scratch: Option<&'static Scratch>,
     /// Whether to keep the time of each sample of a stack ([`stacks::Stacks::timed`]). Each sample takes 32
     /// bytes.
     pub samples: bool,
-    /// Whether every event has to be taken by the slower, general code. The result is the same; the option is
-    /// for tests.
+    /// Whether the slower, general code has to process every event. The result of the analysis is the same;
+    /// the option is for tests.
     pub without_fast_path: bool,
 }
 
-/// Analyzes a trace. Damage and loss are not errors: [`model::Quality`] lists them, and their time is
-/// unknown.
+/// Analyzes a trace. Damage of the file and losses of events are not errors: [`model::Quality`] lists them,
+/// and the affected time counts as unknown.
 pub fn analyze(trace: &Trace, options: &Options) -> Analysis {
     analyze_watched(trace, options, &mut |_, _| None)
 }

@@ -44,15 +44,16 @@ pub struct Analysis {
     /// How far the analysis can be trusted: losses of events, contradictions and the clocks.
     pub quality: Quality,
     pub events: Events,
-    /// The sums over all processes.
+    /// The sums of times and figures over all processes of the recording.
     pub totals: Totals,
-    /// The processes of the recording, ordered by start time, then pid.
-    pub processes: Vec<Process>,
     /// The processes of the recording, ordered by start time, then by pid.
+    pub processes: Vec<Process>,
+    /// The threads of the recording, grouped by process in the order of the processes. The threads of each process
+    /// are ordered by start time, then by tid.
     pub threads: Vec<Thread>,
     pub concurrency: Concurrency,
-    /// The time from which on a task whose state is unknown is on no CPU, as long as no events are lost: every
-    /// CPU has switched since the recording began, and every switch is recorded.
+    /// The time from which on a task whose state is unknown is certainly on no CPU, as long as no events are lost:
+    /// every switch is recorded, and every CPU has switched since the recording began.
     pub all_cpus_seen_from: Option<Ktime>,
     pub machine: Machine,
     /// The paths of the cgroups that events name, in the order of their ids.
@@ -61,7 +62,7 @@ pub struct Analysis {
     pub marks: Vec<(Ktime, Mark)>,
     pub network: Network,
     pub disks: Disks,
-    /// The sums of the system calls of each process.
+    /// The sums of the system calls of each process: how often it made each call, and how long the calls took.
     pub calls: Vec<Call>,
     pub stacks: Stacks,
     pub memory: Memory,
@@ -70,10 +71,10 @@ pub struct Analysis {
     /// The states of every thread in the order of time. Only with
     /// [`Options::timeline`](crate::Options::timeline).
     pub timeline: Option<Timeline>,
-    /// The time-outs after which threads went on waiting for the same thing. They are known only with a timeline.
+    /// The time-outs after which threads went on waiting for the same object. They are known only with a timeline.
     pub ticks: Ticks,
-    /// The samples of every thread in the order of time. They add to the timeline of a recording without
-    /// scheduling events.
+    /// For each thread, samples of its total times, in the order of time. They add to the timeline of a recording
+    /// without scheduling events.
     pub samples: Vec<Vec<Sample>>,
 }
 
@@ -115,7 +116,8 @@ pub struct Network {
 /// The requests to disks, and the waits for them.
 #[derive(Clone, Debug, Default)]
 pub struct Disks {
-    /// The requests to disks in each interval that ends in the span, with the end of the interval.
+    /// The requests to disks, summed over intervals. Each entry has the end of its interval, which is in the
+    /// analyzed span, and the requests to one disk.
     pub blocks: Vec<(Ktime, Box<Block>)>,
     /// The disks and files that threads waited for.
     pub waited: WaitedDisks,
@@ -146,7 +148,7 @@ pub struct Containers {
 /// The tasks that worked for the recorded processes, or met them, without being started by them.
 #[derive(Clone, Debug, Default)]
 pub struct Others {
-    /// The tasks that are not recorded but met recorded ones.
+    /// The tasks that are not recorded but met recorded ones, for example by waking them or by taking their CPU.
     pub outside: Outside,
     /// The workers of the kernel that recorded threads woke. Only with
     /// [`Options::timeline`](crate::Options::timeline).
@@ -155,56 +157,58 @@ pub struct Others {
     pub servers: Vec<Server>,
 }
 
-/// A span from a file of another tool (a target, a test), with the process that it belongs to.
+/// A span of time that a file of another tool contains (a target of a build, a test), with the process that the
+/// span belongs to.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Imported {
     pub from: Ktime,
     pub to: Ktime,
-    /// The kind of step that the span is.
+    /// The kind of step that the imported span is, such as a target of a build.
     pub kind: ImportedKind,
-    /// The name of the span in the tool's file.
+    /// The name of the imported span in the other tool's file.
     pub name: Box<[u8]>,
-    /// The result of the test that the span is; `None` if it is no test.
+    /// The result of the test, if the imported span is a test; otherwise `None`.
     pub result: Option<&'static str>,
     pub process: ProcessIx,
-    /// The thread that the span belongs to, if it belongs to one thread.
+    /// The thread that the imported span belongs to, if it belongs to one thread.
     pub thread: Option<ThreadIx>,
-    /// Whether the span is the whole life of its process.
+    /// Whether the imported span is the whole life of its process.
     pub whole: bool,
-    /// The most by which the beginning or the end of the span is wrong, in ns.
+    /// The largest possible error of the imported span's beginning and end, in ns.
     pub error: u64,
-    /// The reason why the place of the span in time is not proven, if it is not. A step without a proven place
-    /// has no figures.
+    /// The reason why the place of the imported span in time is not proven; `None` if it is proven. Reports give no
+    /// times for a span without a proven place.
     pub doubt: Option<Doubt>,
 }
 
 /// The reason why the place in time of an imported span is not proven.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Doubt {
-    /// The place of the span is known only with an error of this many ns, which is too large for its length.
+    /// The place of an imported span in time is known only with an error of this many ns, which is too large for
+    /// the length of the span.
     Off(u64),
-    /// The place of the span is known with an error of this many ns, and a process began that close to a
-    /// boundary of the span.
+    /// The place of an imported span in time is known with an error of this many ns, and a process began that close
+    /// to a boundary of the span.
     Boundary(u64),
-    /// The file does not show whether its times are those of beginnings or of ends.
+    /// The file of the other tool does not show whether its times are those of beginnings or of ends of spans.
     Stamp,
-    /// The times in the file have no time zone, and they fit the recording with several zones.
+    /// The times in the file of the other tool have no time zone, and they fit the recording with several zones.
     Zone,
-    /// The length of the test's suite does not prove the place of the test in time.
+    /// The length of the test's suite does not prove the place of the imported test in time.
     Suite,
-    /// Another process or thread, which ran at the same time, may have executed the span.
+    /// Another process or thread, which ran at the same time, may have executed the imported span.
     Runner,
 }
 
 /// The kind of a span from a file of another tool.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ImportedKind {
-    /// The span is a target of a build.
+    /// The imported span is a target of a build.
     Target,
-    /// The span is a unit of a compiler, or a part of a compiler's work.
+    /// The imported span is a unit of a compiler, or a part of a compiler's work.
     Unit,
     Test,
-    /// The span is a part of a program's work, as the program itself or its tool reports it.
+    /// The imported span is a part of a program's work, as the program itself or its tool reports it.
     Span,
 }
 
@@ -220,7 +224,7 @@ impl Analysis {
         self.wall() < self.whole
     }
 
-    /// The source of the times of all tasks.
+    /// The source of the times of all tasks: scheduling events, or samples of totals.
     pub fn basis(&self) -> Basis {
         Basis::of(&self.meta.facts())
     }
@@ -232,14 +236,15 @@ impl Analysis {
         self.machine.limited_to.unwrap_or(all)
     }
 
-    /// The samples of a thread's totals; none in a recording with scheduling events.
+    /// The samples of a thread's total times; an empty list in a recording with scheduling events.
     pub fn samples_of(&self, thread: ThreadIx) -> &[Sample] {
         let samples = self.samples.get(thread.0 as usize);
         samples.map(Vec::as_slice).unwrap_or_default()
     }
 
-    /// A predicate for the processes with this pid. If no process has it on the host, the user of a container
-    /// may mean a pid in the container's own namespace; that is used if only one process had it.
+    /// Returns a predicate for the processes with this pid. If no process has the pid on the host, the user of a
+    /// container may mean a pid in the container's own namespace. The predicate uses such pids then, but only if
+    /// exactly one process had the pid in its namespace.
     pub fn has_pid(&self, pid: Tgid) -> impl Fn(&Process) -> bool {
         let is_seen = self.processes.iter().any(|process| process.pid == pid);
         let inside = self
@@ -250,7 +255,7 @@ impl Analysis {
         move |process| process.pid == pid || by_container && process.ns_pid.0 == pid.0
     }
 
-    /// The process with this index. Panics for an index of another analysis.
+    /// Returns the process of the model with this index. Panics for an index of another analysis.
     pub fn process(&self, ix: ProcessIx) -> &Process {
         &self.processes[ix.place()]
     }
@@ -259,12 +264,12 @@ impl Analysis {
         &mut self.processes[ix.place()]
     }
 
-    /// The thread with this index. Panics for an index of another analysis.
+    /// Returns the thread of the model with this index. Panics for an index of another analysis.
     pub fn thread(&self, ix: ThreadIx) -> &Thread {
         &self.threads[ix.place()]
     }
 
-    /// The indices of all processes.
+    /// The indices of all processes of the model.
     pub fn process_ids(&self) -> impl DoubleEndedIterator<Item = ProcessIx> + use<> {
         (0..self.processes.len()).map(ProcessIx::new)
     }
@@ -291,7 +296,7 @@ impl Analysis {
         below
     }
 
-    /// The indices of all threads.
+    /// The indices of all threads of the model.
     pub fn thread_ids(&self) -> impl DoubleEndedIterator<Item = ThreadIx> + use<> {
         (0..self.threads.len()).map(ThreadIx::new)
     }
@@ -300,11 +305,11 @@ impl Analysis {
 /// The quality of a trace: how far an analysis's numbers can be trusted.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Quality {
-    /// The spans of time in which events of a stream are missing.
+    /// The spans of time in which events of a stream are missing, with their causes.
     pub lost: Vec<LostSpan>,
-    /// The sum of the known counts in `lost`.
+    /// The number of lost events: the sum over the spans in `lost` whose number of events is known.
     pub lost_events: u64,
-    /// Whether the count of at least one span in `lost` is not known.
+    /// Whether the number of lost events is unknown for at least one span in `lost`.
     pub lost_unknown: bool,
     /// If the file ends before the recording ended: the place and the reason, as text.
     pub truncated: Option<String>,
@@ -318,10 +323,10 @@ pub struct Quality {
     /// ring, or the recorder had emptied the ring after the stamp of the event and had not found the event.
     /// The true delay may be longer. The value is never less than `largest_inversion`.
     pub commit_delay: u64,
-    /// For each kind of event that contradicts earlier ones (a task on two CPUs, a task running before its
-    /// fork, …), the number of such events. The list is empty for a good trace.
+    /// For each kind of event that contradicts earlier ones (a task on two CPUs, a task running before its fork,
+    /// …), the number of such events. The list is empty for a good trace.
     pub anomalies: Vec<(&'static str, u64)>,
-    /// The facts that the recording lacks from a time on: the time, and the facts as text.
+    /// The notes of the recorder that facts are missing from a time on: the time, and the missing facts as text.
     pub degraded: Vec<(Ktime, Box<[u8]>)>,
     /// The pair of CPUs whose clocks disagree, if there is one. All times of the trace are doubtful then.
     pub clocks: Option<ClockDisagreement>,
@@ -330,9 +335,9 @@ pub struct Quality {
 /// The pair of CPUs whose clocks disagree most, which impossible orders of events prove.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ClockDisagreement {
-    /// The two CPUs. The order of events does not show which clock is right.
+    /// The two CPUs whose clocks disagree. The order of events does not show which clock is right.
     pub cpus: (CpuId, CpuId),
-    /// The least difference of the two clocks that the events prove, in ns.
+    /// The least difference of the two CPUs' clocks that the events prove, in ns.
     pub by: u64,
     /// The number of impossible orders of events, of all pairs of CPUs whose clocks disagree.
     pub impossible_orders: u64,
@@ -341,14 +346,14 @@ pub struct ClockDisagreement {
 /// A span of time in which events are missing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct LostSpan {
-    /// The time of the first lost event, or of the last event before it.
+    /// The time of the first event that is missing in this span, or of the last recorded event before it.
     pub since: Ktime,
     pub until: Ktime,
-    /// The stream that lacks events.
+    /// The stream in which the events of this span are missing.
     pub stream: Stream,
-    /// The number of missing events, if it is known.
+    /// The number of events that are missing in this span, if it is known.
     pub count: Option<u64>,
-    /// The cause of the loss.
+    /// The cause of the loss of events in this span.
     pub cause: tr_format::event::LossCause,
 }
 
@@ -362,26 +367,27 @@ pub struct Switches {
 }
 
 impl Switches {
-    /// Adds other numbers of switches to these.
+    /// Adds the numbers of switches of another thread, process or CPU to these.
     pub fn add(&mut self, other: &Switches) {
         self.voluntary = self.voluntary.saturating_add(other.voluntary);
         self.involuntary = self.involuntary.saturating_add(other.involuntary);
     }
 }
 
-/// The figures of a CPU. The timeline has the time of each thread on the CPU.
+/// The figures of a CPU: its idle time, switches and migrations. The times of each thread on the CPU are in the
+/// timeline.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct CpuFigures {
-    /// The time in ns in which no task ran on the CPU, as its switches prove.
+    /// The time in ns in which no task ran on the CPU, as the recorded switches of the CPU prove.
     pub idle: u64,
-    /// Whether all switches of the CPU are recorded (system-wide), so that `idle` is all of its idle time
-    /// except in gaps. Otherwise the idle time is not known.
+    /// Whether all switches of the CPU are recorded (system-wide), so that `idle` is all of its idle time, except
+    /// in gaps. Otherwise the idle time is not known.
     pub idle_known: bool,
-    /// The numbers of switches in which recorded threads left the CPU. The sum over all CPUs is the sum of
-    /// the processes' switches.
+    /// The numbers of switches in which recorded threads left the CPU. The sum over all CPUs equals the sum of the
+    /// switches of all processes.
     pub switches: Switches,
-    /// The number of times that a recorded thread came to the CPU from another CPU. The sum over all CPUs is
-    /// the sum of the threads' migrations.
+    /// The number of times that a recorded thread came to the CPU from another CPU. The sum over all CPUs equals
+    /// the sum of the migrations of all threads.
     pub migrations: u64,
 }
 
@@ -404,7 +410,7 @@ pub struct Thread {
     pub alive: bool,
     /// The time of the thread by state, in ns. The sum is `end - start`.
     pub times: Times,
-    /// The parts of the thread's `times` by cause, in ns.
+    /// The parts of the thread's `times` by cause, such as the run-queue time after a preemption, in ns.
     pub causes: Causes,
     pub switches: Switches,
     /// The longest time off CPU of the thread, in ns.
@@ -415,7 +421,8 @@ pub struct Thread {
     pub status: Option<u32>,
     /// The kernel's own figures at the exit of the thread, if the times are based on events.
     pub kernel: Option<KernelFigures>,
-    /// The parts of the thread's `times` that only the kernel's figures show. They are unknown in the timeline.
+    /// The parts of the thread's `times` that are known only from the kernel's accounting. In the timeline, these
+    /// times are unknown.
     pub by_kernel: ByKernel,
     /// The time at which the thread began to exit. The last switch-out, `end`, comes later.
     pub exited: Option<Ktime>,
@@ -424,12 +431,12 @@ pub struct Thread {
 }
 
 impl Thread {
-    /// The length of the thread's life in the span, in ns.
+    /// The length of the thread's life in the analyzed span, in ns.
     pub fn wall(&self) -> u64 {
         self.end.since(self.start)
     }
 
-    /// A thread of which only the ids and the time of its life are known.
+    /// Makes a thread of the model of which only the ids and the time of its life are known.
     pub fn new(tid: Tid, process: ProcessIx, (start, end): (Ktime, Ktime)) -> Thread {
         Thread {
             tid,
@@ -453,7 +460,8 @@ impl Thread {
         }
     }
 
-    /// The time of the thread by state in ns, as the events alone show it. The timeline adds up to these times.
+    /// The times of the thread by state in ns, without what is known only from the kernel's accounting. The
+    /// stretches of the thread in the timeline add up to these times.
     pub fn times_by_events(&self) -> Times {
         let ByKernel { on_cpu, run_queue } = self.by_kernel;
         let off_cpu = self.times.asleep_or_blocked;
@@ -476,17 +484,17 @@ pub struct KernelFigures {
     pub is_final: bool,
     pub nvcsw: u64,
     pub nivcsw: u64,
-    /// The time in run queues in ns (`sched_info.run_delay`), if the kernel counts it.
+    /// The time in ns that the task spent in run queues (`sched_info.run_delay`), if the kernel counts it.
     pub run_delay: Option<u64>,
 }
 
-/// The parts of a thread's [`Times`] in ns that its events do not show. They are the difference between
-/// the kernel's totals of the thread's whole life and the sums of the events.
+/// The parts of a thread's [`Times`] in ns that its events do not show. They are the differences between the
+/// kernel's totals for the thread's whole life and the sums over the events.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct ByKernel {
-    /// The part of the thread's time on a CPU, in ns.
+    /// The thread's time on a CPU that only the kernel's totals show, in ns.
     pub on_cpu: u64,
-    /// The part of the thread's time in run queues, in ns.
+    /// The thread's time in run queues that only the kernel's totals show, in ns.
     pub run_queue: u64,
 }
 
@@ -498,7 +506,7 @@ impl ByKernel {
         }
     }
 
-    /// Adds the parts of another thread to these.
+    /// Adds another thread's times that only the kernel's totals show to these.
     pub fn add(&mut self, other: &ByKernel) {
         self.on_cpu = self.on_cpu.saturating_add(other.on_cpu);
         self.run_queue = self.run_queue.saturating_add(other.run_queue);
@@ -541,18 +549,18 @@ pub struct Process {
     pub times: Times,
     /// The parts of the process's `times` by cause, in ns.
     pub causes: Causes,
-    /// The parts of the process's `times` that no events show, but the kernel's totals do.
+    /// The parts of the process's `times` that only the kernel's totals show, and no events.
     pub by_kernel: ByKernel,
     pub resources: Resources,
     /// The programs that the process has executed, in the order of time. A forked process that never called
     /// exec has none.
     pub execs: Vec<ExecSpan>,
-    /// The sums over this process and its descendants.
+    /// The sums of times and figures over this process and its descendants.
     pub tree: Tree,
 }
 
 impl Process {
-    /// The length of the process's life in the span, in ns.
+    /// The length of the process's life in the analyzed span, in ns.
     pub fn wall(&self) -> u64 {
         self.end.since(self.start)
     }
@@ -563,7 +571,8 @@ impl Process {
     }
 }
 
-/// The role of a process that is not one of the build's own programs.
+/// The role of a process that is not one of the build's own programs: a kernel thread, a container's runtime or a
+/// server.
 #[derive(Clone, Debug, Default)]
 pub struct Role {
     /// Whether the process is a kernel thread.
@@ -577,7 +586,7 @@ pub struct Role {
 /// The resources that a process used, apart from time.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Resources {
-    /// The numbers of context switches of the process's threads.
+    /// The numbers of voluntary and involuntary context switches of the process's threads.
     pub switches: Switches,
     /// The longest time that a single thread of the process was off CPU, in ns.
     pub max_off_cpu: Option<u64>,
@@ -596,11 +605,11 @@ pub struct Resources {
 /// The sums over a process and all of its descendants.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Tree {
-    /// The number of processes: the descendants and the process itself.
+    /// The number of processes in the tree: the process and all of its descendants.
     pub processes: u64,
-    /// The times of all these processes together, in ns.
+    /// The times of a process and all of its descendants by state, added up, in ns.
     pub times: Times,
-    /// The latest end of one of these processes.
+    /// The latest end of a process and all of its descendants.
     pub end: Ktime,
 }
 
@@ -608,11 +617,12 @@ pub struct Tree {
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ExecSpan {
     pub start: Ktime,
-    /// Whether the program was running before the start of the span. `start` is the start of the span then.
+    /// Whether the program was already running before the start of the analyzed span. `start` is the start of the
+    /// span then.
     pub started_before: bool,
     /// The time at which the program ended: the next exec, the end of the process, or the end of the span.
     pub end: Ktime,
-    /// Whether the program ended inside the span.
+    /// Whether the program ended inside the analyzed span.
     pub ended: bool,
     /// The path of the executed file; empty for a program that was running before the recording.
     pub filename: Arc<[u8]>,
@@ -621,7 +631,7 @@ pub struct ExecSpan {
     pub directory: Arc<[u8]>,
     /// The name of the process after the exec.
     pub comm: Comm,
-    /// The times of the process's threads while this program ran, in ns.
+    /// The times by state of all threads of the process while it executed this program, in ns.
     pub times: Times,
     /// The largest resident set of the program in bytes. Kernels before 6.16 have it only if the program needs
     /// more than every earlier program of the process, including the program that the process was forked
@@ -630,23 +640,23 @@ pub struct ExecSpan {
 }
 
 impl ExecSpan {
-    /// The length of the program's run in ns.
+    /// The length of the time for which the program ran in the analyzed span, in ns.
     pub fn wall(&self) -> u64 {
         self.end.since(self.start)
     }
 }
 
-/// The sums over all processes of the recording.
+/// The sums of times and figures over all processes of the recording.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Totals {
     pub processes: u64,
     pub threads: u64,
     pub execs: u64,
-    /// The number of new tasks, including threads.
+    /// The number of new tasks in the analyzed span: processes and threads.
     pub forks: u64,
-    /// The number of tasks that exited, including threads.
+    /// The number of tasks that exited in the analyzed span: processes and threads.
     pub exits: u64,
     pub times: Times,
-    /// The parts of the sum `times` by cause, in ns.
+    /// The parts of the recording's total `times` by cause, in ns.
     pub causes: Causes,
 }

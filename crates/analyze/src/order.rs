@@ -28,9 +28,9 @@ use blocks::{Block, Blocks, Content, Read, Spare};
 /// An event of any stream, as the tracker takes it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Event<'a> {
-    /// A scheduling event of the CPU with this number.
+    /// A scheduling event of the CPU with this number: a switch or a waking.
     Sched(CpuId, SchedEvent),
-    /// A lifecycle event, or an event of the recorder.
+    /// A lifecycle event of a task, such as a fork or an exec, or an event that the recorder wrote.
     Life(&'a LifeEvent),
 }
 
@@ -43,9 +43,9 @@ impl Event<'_> {
     }
 }
 
-/// The rank of an event among events with equal times: a gap begins before the events around it; a task
-/// is forked before it is woken, and woken before it runs; its final figures come after its last
-/// switch.
+/// The rank of an event among events with equal times: events with lower ranks come first. A gap begins before the
+/// events around it; a task is forked before it is woken, and woken before it runs; its final figures come after
+/// its last switch.
 fn rank(event: &Event) -> u8 {
     match event {
         Event::Life(event) => match event.kind {
@@ -69,22 +69,23 @@ fn rank(event: &Event) -> u8 {
     }
 }
 
-/// The misfit of an event that can come next only if other events are missing; see [`Order::next_fitting`].
-/// The number is part of the layout of a key for sorting.
+/// The misfit of an event that can come next only if other events are missing. It is the largest return value of
+/// the function that [`Order::next_fitting`] calls. The number is part of the layout of a key for sorting.
 pub(crate) const MISSING: u8 = 2;
 
-/// The place of a switch among events with equal times in a key for sorting: after all others.
+/// The rank of a context switch among events with equal times, as part of a key for sorting: switches come after
+/// all other events.
 const SWITCH: u8 = 5;
 
-/// An event in its form for sorting, in 24 bytes.
+/// An event in a compact form that is sorted by time. It takes 24 bytes.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Record {
     pub(crate) time: u64,
-    /// For a scheduling event, the task as in [`tr_format::sched::SchedBlock::from`]; for a [`LIFE`] event
-    /// its place in the batch.
+    /// For a scheduling event, the task as in [`tr_format::sched::SchedBlock::from`]; for a [`LIFE`] event, the
+    /// event's place in the batch.
     pub(crate) from: u32,
-    /// For a scheduling event, the task as in [`tr_format::sched::SchedBlock::to`]; for a [`LIFE`] event the
-    /// place of its stream.
+    /// For a scheduling event, the task as in [`tr_format::sched::SchedBlock::to`]; for a [`LIFE`] event, the
+    /// place of its stream among all streams.
     pub(crate) to: u32,
     pub(crate) state: u16,
     pub(crate) cpu: u16,
@@ -96,11 +97,13 @@ pub(crate) struct Record {
     pub(crate) timeout: u8,
 }
 
-/// The flag of a record that stands for a lifecycle event or an event of the recorder.
+/// The flag of a record for sorting that stands for a lifecycle event or an event of the recorder, not for a
+/// scheduling event.
 pub(crate) const LIFE: u8 = 0x80;
 
 impl Record {
-    /// The number of the stream that the event came from. The CPUs have the lowest numbers.
+    /// The number of the stream that the event came from. Each CPU's stream has the number of the CPU; other
+    /// streams have higher numbers.
     fn stream(&self) -> u32 {
         match self.flags {
             LIFE => self.to,
@@ -132,21 +135,22 @@ impl Record {
     }
 }
 
-/// Hands out the events of sorted runs one by one, in their order.
+/// Returns the events of sorted runs one by one, in the order of time.
 #[derive(Debug, Default)]
 pub struct Order {
-    /// The events of the present run. Those before `at` have been handed out.
+    /// The events of the sorted run that is being returned at present. The events before the index `at` have been
+    /// returned already.
     records: Vec<Record>,
     at: usize,
     lives: Vec<LifeEvent>,
-    /// The time before which all events have been read; `None` if all events have been read.
+    /// The time before which all events of all streams have been read; `None` if all events have been read.
     limit: Option<u64>,
     ties: Ties,
     latest: u64,
 }
 
 impl Order {
-    /// An order that has no events yet.
+    /// Makes an order of events that has no events yet.
     pub fn new() -> Order {
         Order {
             limit: Some(0),
@@ -154,7 +158,7 @@ impl Order {
         }
     }
 
-    /// Takes the next sorted run. Returns the memory of the previous run for reuse.
+    /// Takes the next sorted run of events. Returns the memory of the previous run for reuse.
     pub fn push(&mut self, run: SortedRun) -> SortedRun {
         let SortedRun {
             mut records,
@@ -202,15 +206,15 @@ impl Order {
         self.at += taken;
     }
 
-    /// The next event and its time. Among several events with equal times it is the event with the smallest
-    /// `misfit`. `None` if the next run is needed first.
+    /// Returns the next event and its time. Among several events with equal times it is the event for which
+    /// `misfit` returns the smallest number. Returns `None` if the next run of events is needed first.
     #[inline]
     pub fn next_fitting(&mut self, misfit: impl Fn(&Event) -> u8) -> Option<(Ktime, Event<'_>)> {
         let record = self.next_record(misfit)?;
         self.event(record)
     }
 
-    /// The event that a record for sorting stands for, and its time.
+    /// The full event that a record for sorting stands for, and its time.
     #[inline]
     fn event(&mut self, record: Record) -> Option<(Ktime, Event<'_>)> {
         self.latest = self.latest.max(record.time);
@@ -261,7 +265,7 @@ impl Order {
     }
 }
 
-/// A placeholder that is left where a lifecycle event has been moved away.
+/// A placeholder that is left in a list where a lifecycle event has been moved away.
 fn nothing() -> LifeEvent {
     LifeEvent {
         time: Ktime(0),
@@ -274,11 +278,11 @@ fn nothing() -> LifeEvent {
 #[derive(Debug, Default)]
 struct Ties {
     queues: Vec<VecDeque<Record>>,
-    /// The number of the queue of each stream that has such events.
+    /// For each stream that has events with the present time, the number of its queue.
     places: BTreeMap<u32, usize>,
-    /// The first event of each stream's queue.
+    /// For each stream with events at the present time, the first event of its queue.
     heads: BinaryHeap<Reverse<Head>>,
-    /// The number of switches with the same time into the same task.
+    /// For each time and task, the number of queued switches at that time that switch in that task.
     arrivals: HashMap<(u64, u32), u32>,
     last: u64,
 }
@@ -316,7 +320,7 @@ impl Ties {
         }
     }
 
-    /// Adds the first event of a queue to the heads.
+    /// Adds the first event of a stream's queue to the heads, among which the next event is chosen.
     fn enter(&mut self, queue: usize, lives: &[LifeEvent]) {
         let first = self.queues.get(queue).and_then(VecDeque::front);
         if let Some((record, event)) = first.and_then(|r| Some((r, r.event(lives)?))) {
@@ -343,7 +347,8 @@ impl Ties {
         arrivals.is_some_and(|count| *count > 1)
     }
 
-    /// Notes that a switch has been handed out, so that it is no longer counted.
+    /// Notes that a switch has been returned, so that it no longer counts among the switches into its task at its
+    /// time.
     fn forget(&mut self, record: Option<&Record>) {
         let Some(key) = record.and_then(Record::arrival) else {
             return;
@@ -403,7 +408,7 @@ impl Ties {
     }
 }
 
-/// An iterator over all events of a source in their order, which combines [`Batches`] and [`Order`].
+/// An iterator over all events of a source of blocks in the order of time. It combines [`Batches`] and [`Order`].
 #[derive(Debug)]
 pub struct Merge<B: Blocks> {
     batches: Batches<B>,
@@ -412,7 +417,7 @@ pub struct Merge<B: Blocks> {
 }
 
 impl<B: Blocks> Merge<B> {
-    /// The events of these batches in their order.
+    /// Makes an iterator over the events of these batches in the order of time.
     pub fn new(batches: Batches<B>) -> Merge<B> {
         Merge {
             batches,
@@ -434,7 +439,7 @@ impl<B: Blocks> Merge<B> {
         self.order.event(record).map(|(_, event)| event)
     }
 
-    /// The batches, which have the numbers of events.
+    /// The batches that the events are read from. They know how many events have been read.
     pub fn batches(&self) -> &Batches<B> {
         &self.batches
     }
@@ -467,12 +472,12 @@ impl Blocks for &Trace {
     }
 }
 
-/// Reads the events of a trace in batches. A frame that cannot be read becomes a loss.
+/// Reads the events of a trace in batches. A frame of the file that cannot be read becomes a loss of events.
 pub fn batches(trace: &Trace) -> TraceBatches<'_> {
     batches_of(trace, trace.frames())
 }
 
-/// Reads the events of some frames of a trace in batches.
+/// Makes batches of the events in the given frames of a trace.
 fn batches_of<'a>(trace: &'a Trace, frames: &[FrameInfo]) -> TraceBatches<'a> {
     let mut streams: BTreeMap<Stream, Vec<Block<FrameInfo>>> = BTreeMap::new();
     for frame in frames {
@@ -485,15 +490,15 @@ fn batches_of<'a>(trace: &'a Trace, frames: &[FrameInfo]) -> TraceBatches<'a> {
     Batches::new(trace, streams, batches::EVENTS)
 }
 
-/// The batches of events that are read from a trace.
+/// The batches of events that are read from the frames of a trace.
 pub type TraceBatches<'a> = Batches<&'a Trace>;
 
-/// All events of a trace in their order; see [`batches()`].
+/// Returns an iterator over all events of a trace in the order of time; see [`batches()`].
 pub fn merge(trace: &Trace) -> Merge<&Trace> {
     Merge::new(batches(trace))
 }
 
-/// The events of some frames of a trace in their order.
+/// Returns an iterator over the events in the given frames of a trace, in the order of time.
 pub fn merge_of<'a>(trace: &'a Trace, frames: &[FrameInfo]) -> Merge<&'a Trace> {
     Merge::new(batches_of(trace, frames))
 }

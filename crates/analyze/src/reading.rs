@@ -1,4 +1,4 @@
-//! Reads a trace once. The tracker takes the events in their order, and the model is built from it.
+//! Reads a trace once. The tracker takes the events in the order of time, and the model is built from the tracker.
 
 use std::collections::BTreeSet;
 
@@ -115,7 +115,7 @@ fn feed(
     stopped
 }
 
-/// Where and why a truncated trace ends, as text.
+/// Returns where and why a truncated trace ends, as text; `None` for a complete trace.
 fn truncation(trace: &Trace) -> Option<String> {
     match trace.end() {
         End::Complete => None,
@@ -125,8 +125,9 @@ fn truncation(trace: &Trace) -> Option<String> {
     }
 }
 
-/// The approximate number of tasks of a trace, if its summary has that number. It is limited by the length of
-/// the file, because each task takes a few bytes: a small file cannot make the analysis reserve much memory.
+/// The approximate number of tasks of a trace if its summary has that number, otherwise 0. The number is limited
+/// by the length of the file, because each task takes a few bytes there: so a small file cannot make the analysis
+/// reserve much memory.
 fn tasks(trace: &Trace) -> usize {
     let tally = trace.summary().and_then(|summary| summary.tally.as_ref());
     let tasks = tally.map_or(0, |tally| {
@@ -143,11 +144,11 @@ struct Keeper {
     tracker: Tracker,
     order: Order,
     lost: BTreeSet<LostSpan>,
-    /// The numbers of lifecycle events and events of the recorder so far.
+    /// The numbers of lifecycle events and of the recorder's events that have been read so far.
     lives: Events,
-    /// The time of the last event that belongs to the recording.
+    /// The time of the last event that belongs to the recording. Events after it are ignored.
     last: Ktime,
-    /// The time before which no further event comes.
+    /// The time in ns up to which all events have been read. No later run has an earlier event.
     reached: u64,
 }
 
@@ -160,7 +161,8 @@ impl Keeper {
         }
     }
 
-    /// Takes a sorted run of events. Returns the memory of the previous run.
+    /// Takes a sorted run of events, and gives them to the tracker. Returns the memory of the previous run for
+    /// reuse.
     fn take(&mut self, run: SortedRun) -> SortedRun {
         self.reached = self.reached.max(run.limit.unwrap_or(0));
         let tracker = &mut self.tracker;
@@ -198,12 +200,12 @@ impl Keeper {
     }
 }
 
-/// The facts that the recorder's own events state. They are read before all others, because a loss has to be known
-/// before the events around it are taken.
+/// The facts that the recorder's own events in a trace state. They are read before all other events, because a
+/// loss has to be known before the events around it are taken.
 #[derive(Default)]
 struct Known {
     lost: BTreeSet<LostSpan>,
-    /// The time of the last watermark. Every event before it is in the file.
+    /// The time of the last watermark, which the recorder writes when every event before that time is in the file.
     progress: Option<Ktime>,
     late: CommitDelay,
 }
@@ -237,14 +239,14 @@ impl Known {
         }
     }
 
-    /// The end of the recording. A truncated file is complete up to its last watermark. Without a watermark, no
+    /// The end of the recording. A truncated file is complete up to its last watermark; without a watermark, no
     /// part of it is known to be complete.
     fn end(&self, trace: &Trace) -> Ktime {
         let summary = trace.summary().map(|summary| summary.end);
         summary.or(self.progress).unwrap_or(trace.meta().start)
     }
 
-    /// The last time, not after `end`, before which all events are in the file.
+    /// The last time, not after `end`, before which all events are known to be in the file.
     fn last(&self, trace: &Trace, end: Ktime) -> Ktime {
         match trace.summary() {
             None if self.progress.is_none_or(|progress| progress <= end) => {
@@ -269,7 +271,7 @@ impl Known {
     }
 }
 
-/// The span of time in which events are missing, as a loss event states it; `None` for other events.
+/// The span of time in which events are missing, if the event is one that states a loss; `None` for other events.
 fn loss(event: &LifeEvent) -> Option<LostSpan> {
     let LifeKind::Lost(lost) = &event.kind else {
         return None;
@@ -295,7 +297,7 @@ mod tests {
     proptest! {
         #![proptest_config(strategy::cases(200))]
 
-        /// The fast path does not change the result, whatever faults a recording has.
+        /// The tracker's fast path does not change the result of an analysis, whatever faults a recording has.
         #[test]
         fn the_fast_path_gives_the_same_analysis(case in strategy::anything(20_000_000)) {
             let (mut recording, _) = Recording::record(&case.config);

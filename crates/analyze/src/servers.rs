@@ -12,16 +12,16 @@ use crate::timeline::Actor;
 #[derive(Clone, Copy, Debug)]
 pub struct Server {
     pub process: ProcessIx,
-    /// The process that the server answered first.
+    /// The process that got the server's first answer.
     pub client: Option<ProcessIx>,
-    /// An unrecorded process that the server has answered; `None` if none is known.
+    /// The pid of an unrecorded process that the server has answered; `None` if none is known.
     pub other: Option<Tgid>,
-    /// The task of the server that answered first.
+    /// The task of the server that sent the server's first answer.
     tid: Tid,
 }
 
-/// Fills in `Analysis::others`, and the parents of servers that have none. It has to be called before the
-/// tree of processes is summed up.
+/// Adds the found servers to `Analysis::others`. A server that has no parent gets the process that it
+/// answered first as its parent. It has to be called before the tree of processes is summed up.
 pub(crate) fn place(
     analysis: &mut Analysis,
     found: impl ExactSizeIterator<Item = (Found, Option<ProcessIx>)>,
@@ -51,8 +51,8 @@ pub(crate) fn place(
     }
 }
 
-/// Divides the waits of clients where the servers begin to be recorded. It has to be called after the tree
-/// of processes is summed up.
+/// For each server, divides the wait of its first client at the moment at which the recording of the server
+/// begins. It has to be called after the tree of processes is summed up.
 pub(crate) fn link(analysis: &mut Analysis) {
     let Some(mut timeline) = analysis.timeline.take() else {
         return;

@@ -1,6 +1,6 @@
 //! Computes a part of a number exactly, however large the numbers are.
 
-/// `of * part / whole`, rounded down, and at most the largest number.
+/// Computes `of * part / whole`, rounded down and limited to `u64::MAX`.
 pub fn share(of: u64, part: u64, whole: u64) -> u64 {
     let whole = whole.max(1);
     match product(of, part) {
@@ -9,7 +9,7 @@ pub fn share(of: u64, part: u64, whole: u64) -> u64 {
     }
 }
 
-/// `of * part / whole`, rounded up, and at most the largest number.
+/// Computes `of * part / whole`, rounded up and limited to `u64::MAX`.
 pub(crate) fn share_up(of: u64, part: u64, whole: u64) -> u64 {
     let whole = whole.max(1);
     match product(of, part) {
@@ -18,8 +18,8 @@ pub(crate) fn share_up(of: u64, part: u64, whole: u64) -> u64 {
     }
 }
 
-/// The product of two numbers in 64 bits if it fits, else in 128 bits. A division of 128 bits is a function
-/// call, and the inner loop of the simulation divides.
+/// The product of two numbers: `Ok` in 64 bits if it fits, otherwise `Err` in 128 bits. A division of 128
+/// bits is a function call, and the inner loop of the simulation divides.
 fn product(a: u64, b: u64) -> Result<u64, u128> {
     a.checked_mul(b)
         .ok_or_else(|| u128::from(a) * u128::from(b))

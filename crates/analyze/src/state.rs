@@ -9,7 +9,7 @@ use tr_format::meta::StateName;
 
 use crate::times::{Basis, Times};
 
-/// The state of a task.
+/// The state of a task at a moment, as scheduling events show it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum State {
     /// The task is on this CPU. The CPU of a task that was running when the recording began is not known until
@@ -17,7 +17,7 @@ pub enum State {
     On(Option<CpuId>),
     /// The task is waiting for a CPU.
     Runnable {
-        /// Whether the task was preempted (or yielded). Otherwise it was woken or is new.
+        /// Whether the task waits because it was preempted or yielded. Otherwise it was woken or is new.
         preempted: bool,
     },
     /// The task is off CPU until it is woken.
@@ -27,7 +27,7 @@ pub enum State {
     Dead,
 }
 
-/// The object of a task's wait, as far as its state bits show it.
+/// What a task waits for, as far as its state bits show it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Wait {
     /// The task is in an interruptible sleep (it waits for a timer, a pipe, a child or input), or it is a
@@ -40,7 +40,7 @@ pub enum Wait {
     Vfork,
     /// The task is in another uninterruptible wait.
     Blocked,
-    /// The task's state has a bit that the kernel of the trace does not name.
+    /// The task's state has a bit for which the trace has no name from its kernel.
     Unknown,
 }
 
@@ -57,8 +57,8 @@ pub struct States {
 }
 
 impl States {
-    /// Reads the bits from the table of the trace, by name, because the kernel has renumbered the bits
-    /// before.
+    /// Finds the meaning of the state bits by their names in the table of the trace, because kernel versions have
+    /// renumbered the bits.
     pub fn new(table: &[StateName]) -> States {
         let of = |names: &[&str]| {
             table
@@ -77,12 +77,12 @@ impl States {
         }
     }
 
-    /// Whether a task with these bits has ended when it is switched out.
+    /// Whether a task that is switched out with these state bits has ended.
     pub fn is_dead(&self, state: u16) -> bool {
         state & self.dead != 0
     }
 
-    /// The state of a task by its snapshot, which has the task's state bits and whether it was on a CPU.
+    /// The state of a task by its snapshot, which has the task's state bits and whether the task was on a CPU.
     pub fn listed(&self, state: u16, on_cpu: bool) -> State {
         match state {
             _ if on_cpu => State::On(None),
@@ -92,8 +92,8 @@ impl States {
         }
     }
 
-    /// The object that a task with these state bits waits for. The bits are not 0. `vfork` is whether it has a child
-    /// that runs in its memory.
+    /// What a task with these state bits, which are not 0, waits for. `vfork` is whether the task has a child that
+    /// runs in its memory.
     pub fn wait(&self, state: u16, iowait: bool, vfork: bool) -> Wait {
         if state & !self.known != 0 {
             Wait::Unknown
@@ -116,14 +116,14 @@ impl States {
     }
 }
 
-/// The sum of times that a time of a task is added to.
+/// The kind of a task's time, by which it is summed: on a CPU, in a run queue, waiting or unknown.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Bucket {
     /// The task was on a CPU. The value is the CPU, if it is known.
     OnCpu(Option<CpuId>),
     /// The task waited for a CPU.
     RunQueue {
-        /// Whether the task was preempted before it waited.
+        /// Whether the task waited for a CPU because it was preempted.
         preempted: bool,
     },
     /// The task waited for something other than a CPU.
@@ -133,7 +133,7 @@ pub enum Bucket {
 }
 
 impl Bucket {
-    /// The sum among the times of the model to which time of this kind is added.
+    /// The sum among a task's or a process's times to which time of this kind is added.
     pub fn sum_in(self, times: &mut Times) -> &mut u64 {
         match self {
             Bucket::OnCpu(_) => &mut times.on_cpu,
@@ -145,7 +145,7 @@ impl Bucket {
     }
 }
 
-/// The time of a task in each state, in ns. In a recording without scheduling events, `sleep` has all time
+/// The sums of a task's time in each state, in ns. In a recording without scheduling events, `sleep` has all time
 /// off CPU outside of run queues, asleep or blocked.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct StateTimes {
@@ -157,8 +157,8 @@ pub struct StateTimes {
 }
 
 impl StateTimes {
-    /// Divides `ns` by the totals of a task: its run time and its time in run queues. `told` is whether the
-    /// rest can only be sleeps and blocked waits.
+    /// Divides `ns` of a task's time by its totals: its run time and its time in run queues. `told` is whether the
+    /// rest can only be sleeps and blocked waits; otherwise the rest is unknown.
     pub fn by_totals(ns: u64, run_time: u64, run_delay: u64, told: bool) -> StateTimes {
         let on_cpu = run_time.min(ns);
         let run_queue = run_delay.min(ns - on_cpu);
@@ -171,7 +171,7 @@ impl StateTimes {
         }
     }
 
-    /// The growth of these times since `before`.
+    /// The growth of a task's sums of time since the earlier sums `before`.
     pub fn since(&self, before: &StateTimes) -> StateTimes {
         StateTimes {
             on_cpu: self.on_cpu.saturating_sub(before.on_cpu),
@@ -182,7 +182,8 @@ impl StateTimes {
         }
     }
 
-    /// Moves a part of the unknown time to the buckets that it belongs to.
+    /// Moves time that was counted as unknown to the states that it belongs to. `part` has the time of each of these
+    /// states.
     pub fn take_from_unknown(&mut self, part: &StateTimes) {
         self.on_cpu = self.on_cpu.saturating_add(part.on_cpu);
         self.run_queue = self.run_queue.saturating_add(part.run_queue);
@@ -204,7 +205,7 @@ impl StateTimes {
         listed.into_iter().fold(0, u64::saturating_add)
     }
 
-    /// The times as the model has them. `basis` is their source.
+    /// The task's sums of time in the form that the model has. `basis` is the source of the times.
     pub fn times(&self, basis: Basis) -> Times {
         let events = basis == Basis::Events;
         Times {
@@ -231,7 +232,8 @@ pub enum Ended {
 }
 
 impl State {
-    /// The sum to which the time in this state is added, now that it has ended.
+    /// The kind of the time that a task has spent in this state, now that the state has ended. The event that ended
+    /// it can show what the state really was.
     pub fn bucket(self, ended: Ended) -> Bucket {
         match self {
             State::On(cpu) => Bucket::OnCpu(cpu),

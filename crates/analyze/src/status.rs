@@ -3,9 +3,10 @@
 /// The purpose for which a signal is sent to a program.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Purpose {
-    /// The signal ends the program in good order or notifies it. The program did not crash.
+    /// The signal asks a program to end in good order, or notifies it. A program that it ends has not
+    /// crashed.
     Order,
-    /// The signal ends a build from outside: it comes from a CI agent or from Ctrl-C.
+    /// The signal ends a build from outside: a CI agent or Ctrl-C sends it.
     Outside,
     /// The signal ends a program that takes too long.
     Late,
@@ -24,7 +25,7 @@ pub const KILL: u32 = 9;
 /// The number of SIGALRM, which a timer of the process itself sends.
 pub const ALARM: u32 = 14;
 
-/// The signals with a name in reports: the number, the name and the purposes.
+/// The signals that reports print by name: the number, the name and the purposes of each.
 const SIGNALS: [(u32, &str, &[Purpose]); 16] = [
     (1, "SIGHUP", &[Order, Outside]),
     (INTERRUPT, "SIGINT", &[Order, Outside]),
@@ -64,26 +65,27 @@ pub fn is_crash(signal: u32) -> bool {
     signal != KILL && !is_for(signal, Order)
 }
 
-/// The signal that a status shows: the signal that ended the process, or the one that ended its child, in the
-/// form in which shells report it.
+/// The number of the signal that ended the process, as its status shows it. If the status has the form in
+/// which shells report the signal that ended a child, it is that signal.
 pub fn ended_by(status: u32) -> Option<u32> {
     in_shell(status).checked_sub(128)
 }
 
-/// Whether a status shows that a command could not be executed or was not found. A child of a shell or of
-/// make ends with such a status then.
+/// Whether a status shows that a command could not be executed or was not found. A shell's child, or make's,
+/// ends with this status if its command could not be executed.
 pub fn is_unstarted(status: u32) -> bool {
     matches!(code(status), Some(126 | 127))
 }
 
-/// Whether a status is the status of `timeout` after it ended its command (with `-k`, finally by SIGKILL). If
-/// another process killed the command, `timeout` ends itself by the same signal.
+/// Whether a status is one with which `timeout` exits after it ended its command (with `-k`, finally by
+/// SIGKILL). If another process killed the command, `timeout` ends itself by the signal that killed the
+/// command.
 pub fn is_timeout(status: u32) -> bool {
     matches!(code(status), Some(124 | 137))
 }
 
-/// Whether a status shows that a program took too long: `timeout` ended it, or a signal that is sent for that
-/// purpose.
+/// Whether the status of a process shows that the program took too long: `timeout` ended it, or a signal that
+/// is sent for that purpose.
 pub fn ended_in_time(status: u32) -> bool {
     is_timeout(status) || ended_by(status).is_some_and(|signal| is_for(signal, Late))
 }

@@ -1,18 +1,19 @@
-//! Tables that are looked up by tid or pid for every event. They are arrays, not hash maps.
+//! Tables from tids or pids to tasks or processes, in which every event is looked up. They are arrays,
+//! not hash maps.
 
 use std::collections::HashMap;
 
 /// The number of ids that Linux uses (`PID_MAX_LIMIT`, include/linux/threads.h). Larger ids, in a forged
 /// trace, go into a hash map.
 const IDS: u32 = 1 << 22;
-/// The number of ids of a page, which are stored together.
+/// The number of ids in a page of the table. The entries of a page are stored together.
 const PAGE: u32 = 1 << 12;
 const PAGES: usize = (IDS / PAGE) as usize;
 
-/// For each tid or pid, its holder: an index of a table of tasks or processes.
+/// A table from tids or pids to their holders, which are indices of a table of tasks or processes.
 #[derive(Debug)]
 pub struct IdMap<I> {
-    /// The place in `holders` at which each page begins. All empty pages share the first page.
+    /// The index in `holders` at which each page of ids begins. All empty pages share the first page.
     pages: Box<[u32; PAGES]>,
     holders: Vec<Option<I>>,
     others: HashMap<u32, I>,
@@ -66,7 +67,7 @@ impl<I: Copy> IdMap<I> {
         }
     }
 
-    /// Removes all holders for which `keep` is false.
+    /// Removes all holders of tids or pids for which `keep` is false.
     pub fn retain(&mut self, keep: impl Fn(I) -> bool) {
         for slot in &mut self.holders {
             *slot = slot.filter(|holder| keep(*holder));

@@ -26,11 +26,11 @@ use packed::{Packed, Reader, LENGTH};
 pub use stretch::{Actor, Stretch};
 pub use walks::{Changes, StateChange, Stretches};
 
-/// The number of bytes of the scratch file that a walk over a timeline reads at once.
+/// The number of bytes of the scratch file that are read at once when a timeline is read from beginning to end.
 const AHEAD: u64 = 16 << 10;
 
-/// A time of a thread between two readings of its totals, in a recording without scheduling events. The order
-/// of the states in it is not known.
+/// A sample of a thread's times: the span between two readings of its totals, in a recording without scheduling
+/// events. The order of the states in this span is not known.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Sample {
     /// The time at which the earlier totals were read.
@@ -46,13 +46,14 @@ pub struct Sample {
 }
 
 impl Sample {
-    /// The time between the two readings of the totals, in ns.
+    /// The length of the time between the two readings of the thread's totals, in ns.
     pub fn length(&self) -> u64 {
         self.to.since(self.from)
     }
 
-    /// Appends a sample to the samples of a thread. Time beyond its length belongs to the samples before it, because
-    /// the totals of a running task lag by up to a tick. A sample without CPU time extends the sample before it.
+    /// Appends a sample to the list of a thread's samples. Times on a CPU and in a run queue that exceed the length of
+    /// the sample are added to the samples before it, because the totals of a running task lag by up to a tick. A
+    /// sample without CPU time extends the sample before it.
     pub(crate) fn push(samples: &mut Vec<Sample>, mut next: Sample) {
         let (mut on_cpu, mut run_queue) = next.fit();
         let mut end = next.from;
@@ -75,8 +76,8 @@ impl Sample {
         }
     }
 
-    /// Limits the times of the sample to its length. Returns by how much they exceeded it on a CPU and in a
-    /// run queue, in ns.
+    /// Limits the times of the sample to its length. Returns by how much its time on a CPU and its time in a run queue
+    /// exceeded the length, in ns.
     fn fit(&mut self) -> (u64, u64) {
         let length = self.length();
         let (on_cpu, run_queue) = (self.on_cpu, self.run_queue);
@@ -87,14 +88,15 @@ impl Sample {
     }
 }
 
-/// The changes of state of one thread, and the end of its last stretch.
+/// The changes of state of one thread, and the end of its last state.
 #[derive(Clone, Debug)]
 struct Line {
     packed: Packed,
     /// The index of the thread's task in the tracker.
     task: usize,
     end: Ktime,
-    /// The changes in unpacked form, if they were altered after the reading.
+    /// The thread's changes of state in unpacked form, if they were altered after the trace was read; otherwise
+    /// `None`.
     plain: Option<Vec<Change>>,
 }
 
@@ -103,7 +105,7 @@ impl Line {
         self.plain.as_ref().map_or(self.packed.count(), Vec::len)
     }
 
-    /// The time of the first change of a segment, which is a group of packed changes.
+    /// The time of the first change of state in a segment, which is a group of a thread's packed changes.
     fn begin_of(&self, segment: usize) -> Option<Ktime> {
         match &self.plain {
             Some(plain) => plain.get(segment * LENGTH).map(|change| change.from),
@@ -111,7 +113,8 @@ impl Line {
         }
     }
 
-    /// The last segment, which is a group of packed changes, that begins at or before a time.
+    /// The last segment of a thread's timeline that begins at or before a time. A segment is a group of packed changes
+    /// of state.
     fn segment_at(&self, time: Ktime) -> Option<usize> {
         match &self.plain {
             Some(plain) => {
@@ -123,7 +126,8 @@ impl Line {
     }
 }
 
-/// Segments of timelines that were unpacked for single questions. Further questions are often about the same segment.
+/// Segments (groups of packed changes of state) that were unpacked to answer a question about a single time. Further
+/// questions are often about the same segment.
 #[derive(Debug, Default)]
 struct Recent(Mutex<Vec<Option<RecentSegment>>>);
 
@@ -133,7 +137,8 @@ struct RecentSegment {
     changes: Vec<Change>,
 }
 
-/// The number of unpacked segments that are kept; a power of two. A guess; it changes the speed alone.
+/// The number of unpacked segments of timelines that are kept; a power of two. The number is a guess that changes the
+/// speed alone.
 const RECENT: usize = 1024;
 
 impl Clone for Recent {
@@ -142,11 +147,13 @@ impl Clone for Recent {
     }
 }
 
-/// The stretches of every thread. All functions panic for a thread of another analysis.
+/// The stretches of every thread: the parts of its time in one state, in order. All functions panic for a thread of
+/// another analysis.
 #[derive(Clone, Debug, Default)]
 pub struct Timeline {
     lines: Arena<ThreadIx, Line>,
-    /// The threads that the packed changes name as actors, by the indices of the tracker's tasks.
+    /// The threads or tids of the actors that packed changes of state name. The packed changes name an actor by the
+    /// index of the tracker's task, which is the index in this list.
     actors: Vec<ActorRef>,
     scratch: Option<&'static Scratch>,
     recent: Recent,
@@ -158,7 +165,8 @@ impl Timeline {
         self.lines[thread].count()
     }
 
-    /// The number of waits that tasks ended. Threads whose changes were altered after the reading do not count.
+    /// The number of waits that were ended by tasks, over all threads. Threads whose changes were altered after the
+    /// trace was read do not count.
     pub fn dependencies(&self) -> u64 {
         let each = self
             .lines
@@ -167,7 +175,7 @@ impl Timeline {
         each.fold(0, u64::saturating_add)
     }
 
-    /// Unpacks a segment, which is a group of packed changes, of a thread's timeline.
+    /// Unpacks a segment of a thread's timeline, which is a group of packed changes of state, into `to`.
     fn unpack(&self, thread: ThreadIx, segment: usize, reader: &mut Reader, to: &mut Vec<Change>) {
         let line = &self.lines[thread];
         if let Some(plain) = &line.plain {
@@ -184,7 +192,7 @@ impl Timeline {
         }
     }
 
-    /// Calls `with` with the changes in a segment of a thread's timeline.
+    /// Calls `with` with the changes of state in a segment of a thread's timeline, and returns its result.
     fn with_segment<T>(
         &self,
         thread: ThreadIx,
@@ -219,7 +227,7 @@ impl Timeline {
         with(&entry.changes)
     }
 
-    /// The stretch of a thread with this number.
+    /// The stretch with the number `number` in a thread's timeline; `None` if there is none.
     pub fn get(&self, thread: ThreadIx, number: usize) -> Option<Stretch> {
         let line = &self.lines[thread];
         if number >= line.count() {
@@ -238,17 +246,17 @@ impl Timeline {
         })
     }
 
-    /// The stretches of a thread from the one with this number on.
+    /// The stretches of a thread from the stretch with the number `number` on.
     pub fn from_number(&self, thread: ThreadIx, number: usize) -> Stretches<'_> {
         Stretches::new(self, thread, number)
     }
 
-    /// The stretches of a thread, without many of those that no task has ended.
+    /// The stretches of a thread, without many of the stretches that no task has ended, so that the walk is faster.
     pub(crate) fn around_tasks(&self, thread: ThreadIx) -> Stretches<'_> {
         self.of(thread).around_tasks()
     }
 
-    /// Whether a thread may have waited for this reason. `false` is certain.
+    /// Whether a thread may have waited for this reason. The result `false` is certain; `true` is not.
     pub fn may_wait(&self, thread: ThreadIx, reason: Reason) -> bool {
         let line = &self.lines[thread];
         line.plain.is_some() || line.packed.has_reason(reason as u8)
@@ -280,7 +288,7 @@ impl Timeline {
         self.from_number(thread, self.at(thread, time).unwrap_or(0))
     }
 
-    /// The changes of state of all these threads in the order of time.
+    /// The changes of state of all the given threads in the order of time.
     pub fn changes(&self, threads: impl Iterator<Item = ThreadIx>) -> Changes<'_> {
         let first = |thread| Some((self.lines[thread].begin_of(0)?, thread));
         let mut unborn: Vec<(Ktime, ThreadIx)> = threads.filter_map(first).collect();
@@ -305,8 +313,8 @@ impl Timeline {
         self.lines[thread].plain.get_or_insert_default()
     }
 
-    /// Divides the stretch around a time into two. `actor` ended the first part; the actor of the whole stretch
-    /// ended the second part.
+    /// Divides the stretch of a thread around the time `at` into two. The actor `actor` has ended the first part, and
+    /// the actor that ended the whole stretch has ended the second part.
     pub(crate) fn divide(&mut self, thread: ThreadIx, at: Ktime, actor: Actor) {
         let Some(number) = self.at(thread, at) else {
             return;
@@ -320,7 +328,7 @@ impl Timeline {
         changes.insert(number + 1, rest);
     }
 
-    /// Sets which actor ended the stretch of a thread with this number.
+    /// Sets which task or interrupt ended the stretch with the number `number` of a thread.
     pub(crate) fn end_by(&mut self, thread: ThreadIx, number: usize, actor: Actor) {
         if let Some(change) = self.plain(thread).get_mut(number) {
             change.actor = ActorRef::of(actor);

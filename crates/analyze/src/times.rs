@@ -2,19 +2,19 @@
 
 use tr_format::meta::{Facts, Known};
 
-/// The source of a task's times.
+/// The source of the times of all tasks in a recording: scheduling events, or the kernel's totals of each task.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Basis {
     #[default]
     Events,
-    /// The times come from the kernel's totals of each task: its run time and its time in run queues.
+    /// The times come from the kernel's totals of each task, which have its run time and its time in run queues.
     Totals,
-    /// The times come from the kernel's totals of each task, which have only its run time.
+    /// The times come from the kernel's totals of each task, which have its run time but not its time in run queues.
     RunTime,
 }
 
 impl Basis {
-    /// The source of the times in a recording whose facts are known in this way.
+    /// The source of the times in a recording. `facts` has, for each kind of fact, from where it is known.
     pub fn of(facts: &Facts) -> Basis {
         match (facts.switches, facts.run_queue) {
             (Known::Kernel | Known::Recorder, _) => Basis::Events,
@@ -28,21 +28,22 @@ impl Basis {
 /// analyzed span; the times of a process add up to the lifetimes of its threads.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Times {
-    /// The time on a CPU in nanoseconds.
+    /// The time on a CPU of the thread or of the process's threads, in nanoseconds.
     pub on_cpu: u64,
-    /// The time in nanoseconds of waiting for a CPU.
+    /// The time of waiting for a CPU in run queues, in nanoseconds.
     pub run_queue: u64,
-    /// The time asleep in nanoseconds, waiting for a timer, a pipe, a child or input. The time of stopped threads
-    /// counts as sleep.
+    /// The time asleep in nanoseconds: the thread waited for a timer, a pipe, a child or input. The time of stopped
+    /// threads counts as sleep.
     pub sleep: u64,
     /// The time in nanoseconds in uninterruptible waits: storage, vfork, kernel locks.
     pub blocked: u64,
-    /// The time asleep in nanoseconds or blocked, where totals do not show which of the two.
+    /// The time asleep or blocked in nanoseconds, if the recording has only totals, which do not show which of the two
+    /// it was.
     pub asleep_or_blocked: u64,
     /// The time in nanoseconds that is not known, because events are missing and the kernel's totals do not show it
     /// either.
     pub unknown: u64,
-    /// The source of these times.
+    /// The source of these times: scheduling events, or the kernel's totals of each task.
     pub basis: Basis,
 }
 
@@ -58,54 +59,57 @@ impl Times {
         ]
     }
 
-    /// The time `ns`, if the source of these times is one of `by`; `None` otherwise.
+    /// Returns the time `ns` if the source of these times is one of `by`; `None` if it is not, or if all of the time is
+    /// unknown.
     fn told(&self, ns: u64, by: &[Basis]) -> Option<u64> {
         let nothing = self.basis != Basis::Events && self.unknown > 0 && self.unknown == self.sum();
         (by.contains(&self.basis) && !nothing).then_some(ns)
     }
 
-    /// The time on a CPU in ns, if it is known.
+    /// The time on a CPU in ns; `None` if the source of the times does not show it.
     pub fn on_cpu_known(&self) -> Option<u64> {
         self.told(self.on_cpu, &[Basis::Events, Basis::Totals, Basis::RunTime])
     }
 
-    /// The time of waiting for a CPU in ns, if it is known.
+    /// The time of waiting for a CPU in ns; `None` if the source of the times does not show it.
     pub fn run_queue_known(&self) -> Option<u64> {
         self.told(self.run_queue, &[Basis::Events, Basis::Totals])
     }
 
-    /// The time asleep in ns, if it is known.
+    /// The time asleep in ns; `None` if the source of the times does not show it.
     pub fn sleep_known(&self) -> Option<u64> {
         self.told(self.sleep, &[Basis::Events])
     }
 
-    /// The time in uninterruptible waits in ns, if it is known.
+    /// The time in uninterruptible waits in ns; `None` if the source of the times does not show it.
     pub fn blocked_known(&self) -> Option<u64> {
         self.told(self.blocked, &[Basis::Events])
     }
 
-    /// The time asleep or blocked in ns, if only the sum is known. With scheduling events, its parts are known instead.
+    /// The time asleep or blocked in ns, if only the sum is known. With scheduling events, the two parts are known
+    /// instead.
     pub fn asleep_or_blocked_known(&self) -> Option<u64> {
         self.told(self.asleep_or_blocked, &[Basis::Totals])
     }
 
-    /// The time in ns in which the threads were known to be off CPU.
+    /// The time in ns in which the thread, or the process's threads, were known to be off CPU.
     pub fn off_cpu(&self) -> u64 {
         let [_, waits @ .., _] = self.all();
         waits.into_iter().fold(0, u64::saturating_add)
     }
 
-    /// The sum of the times in all states, in ns.
+    /// The sum of the thread's or process's times in all states, in ns.
     pub fn sum(&self) -> u64 {
         self.all().into_iter().fold(0, u64::saturating_add)
     }
 
-    /// Whether the sum exceeds 2^64 ns, about 584 years, so that the trace must be damaged.
+    /// Whether the sum of the times has reached the limit of 2^64 ns, about 584 years, so that the trace must be
+    /// damaged.
     pub fn is_saturated(&self) -> bool {
         self.sum() == u64::MAX
     }
 
-    /// Adds other times to these.
+    /// Adds the times by state of another thread or process to these.
     pub fn add(&mut self, other: &Times) {
         self.on_cpu = self.on_cpu.saturating_add(other.on_cpu);
         self.run_queue = self.run_queue.saturating_add(other.run_queue);
@@ -119,10 +123,11 @@ impl Times {
     }
 }
 
-/// The parts of [`Times`] by cause, in ns.
+/// Parts of a thread's or process's [`Times`] by cause, in ns.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Causes {
-    /// The part of the time in run queues in nanoseconds after the thread was preempted. The rest is after a wake-up.
+    /// The part of the time in run queues that followed a preemption of the thread, in nanoseconds. The rest followed a
+    /// wake-up or a fork.
     pub preempted: u64,
     /// The part of the blocked time in nanoseconds that the thread waited for block I/O (`in_iowait`).
     pub io: u64,
@@ -134,7 +139,7 @@ pub struct Causes {
 }
 
 impl Causes {
-    /// Adds the parts of another thread or process to these.
+    /// Adds the parts by cause of another thread or process to these.
     pub fn add(&mut self, other: &Causes) {
         self.preempted = self.preempted.saturating_add(other.preempted);
         self.io = self.io.saturating_add(other.io);

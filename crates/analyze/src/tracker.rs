@@ -43,22 +43,23 @@ pub use task::{Exited, Task};
 
 #[derive(Default)]
 pub struct Tracker {
-    /// All tasks that events have shown, in the order in which they appeared.
+    /// All tasks that events have shown so far, in the order in which they appeared.
     pub tasks: Arena<TaskIx, Task>,
     pub processes: Arena<ProcIx, ProcessEntry>,
     pub(crate) collectors: Collectors,
-    /// The numbers of events that contradict earlier ones, by kind.
+    /// For each kind of event that contradicts earlier events, the number of such events so far.
     pub anomalies: BTreeMap<&'static str, u64>,
     /// Counts the times in which n recorded tasks were running.
     pub concurrency: Concurrency,
     /// The names of tasks that are not recorded, by tid.
     pub names: HashMap<Tid, Comm>,
-    /// The numbers of forks, execs and exits.
+    /// The numbers of forks, execs and exits in the analyzed span so far.
     pub counts: [u64; 3],
     /// The changes of state of each task, if a timeline is requested.
     pub timeline: Option<Draft>,
     pub clock_check: ClockCheck,
-    /// Whether every event has to be taken by the slower, general code. The result is the same; this is for tests.
+    /// Whether the slower, general code has to process every event. The result is the same; the option is for
+    /// tests.
     pub slow: bool,
     fast_path: bool,
     cpus: cpus::Cpus,
@@ -66,36 +67,37 @@ pub struct Tracker {
     states: States,
     start: Ktime,
     end: Ktime,
-    /// The only CPU whose time counts, if it is set. Time on other CPUs counts as unknown.
+    /// The only CPU on which time counts as on-CPU, if the options name one. Time on other CPUs counts as unknown.
     only: Option<CpuId>,
     /// The source of the times of all tasks.
     pub basis: Basis,
-    /// The last totals of each living task, in a recording without scheduling events.
+    /// The last totals of each living task that the kernel reported, in a recording without scheduling events.
     accounts: HashMap<TaskIx, LastAccount>,
     /// The samples of each task's total times, from which times are added to the timeline.
     pub samples: HashMap<TaskIx, Vec<Sample>>,
-    /// Whether the recording has begun. Every task that existed before is in a snapshot then.
+    /// Whether the event that begins the recording has been seen. From then on, every task that existed before has
+    /// had a snapshot.
     begun: bool,
-    /// The time at which the recording began. The span may begin later.
+    /// The time at which the recording began. The analyzed span may begin later.
     recorded_from: Ktime,
     system_wide: bool,
     root: Option<Tgid>,
     by_tid: IdMap<TaskIx>,
     by_tgid: IdMap<ProcIx>,
-    /// The task that has just left a tid by an exec, and the time of the exec. Events with this time may still
-    /// name the task by the old tid.
+    /// The task that has just left a tid by an exec, with this tid and the time of the exec. Events with this time
+    /// may still name the task by the old tid.
     renamed: Option<(Ktime, Tid, TaskIx)>,
-    /// The tasks whose snapshots say that they are on a CPU, which is unknown.
+    /// The tasks that were on a CPU according to their snapshots, but of which it is not known on which CPU.
     unplaced: Vec<TaskIx>,
-    /// The gaps between events of a CPU that have not begun yet: the time and the CPU. The next one is the
-    /// last in the list.
+    /// The gaps in the events of a CPU that begin later than the events so far: the time and the CPU of each. The
+    /// one that begins first is the last in the list.
     coming: Vec<(Ktime, CpuId)>,
-    /// The time of the first loss of lifecycle events, if that time has not come yet.
+    /// The time of the first loss of lifecycle events, if it is later than the events so far.
     lives_lost: Option<Ktime>,
 }
 
 impl Tracker {
-    /// An empty tracker for the span `start..end`.
+    /// Makes a tracker for the analyzed span `start..end` that has seen no events yet.
     pub fn new(
         meta: &Metadata,
         gaps: Gaps,
@@ -127,7 +129,7 @@ impl Tracker {
         }
     }
 
-    /// Reserves memory for about this many tasks. Tasks are aligned to cache lines, so their table cannot grow in
+    /// Reserves memory for about `tasks` tasks. Tasks are aligned to cache lines, so their table cannot grow in
     /// place: growing would copy up to a million tasks.
     pub fn expect(&mut self, tasks: usize) {
         // Some more may come that no event has announced.
@@ -154,7 +156,8 @@ impl Tracker {
 
     // ---- Time ----
 
-    /// Ends the state of a task at `now`, and begins another state.
+    /// Ends the state of a task at `now`, adds the time in that state to the task's sums, and begins another
+    /// state.
     fn enter(&mut self, ix: TaskIx, now: Ktime, state: State, ended: Ended) {
         let task = &self.tasks[ix];
         let (from, old) = (task.since, task.state);
@@ -213,8 +216,8 @@ impl Tracker {
         }
     }
 
-    /// The sum to which the time of a task in its present state is added, now that the state ends. The time
-    /// is unknown if an event of the task may be lost.
+    /// The kind of the time that a task has spent in its present state, now that the state ends. The time is
+    /// unknown if an event of the task may be lost.
     fn bucket(&self, ix: TaskIx, now: Ktime, ended: Ended) -> Bucket {
         let task = &self.tasks[ix];
         let lost = |spans: &Spans| {
@@ -252,9 +255,9 @@ impl Tracker {
         }
     }
 
-    /// The gaps in which a change of a task's state may have been lost: those of the CPU that the task is on,
-    /// or of the only CPU that it may run on. For a task that may have been woken or may have run anywhere,
-    /// they are the gaps of all CPUs.
+    /// The gaps of recorded events in which a change of a task's state may have been lost. They are the gaps of
+    /// the CPU that the task is on, or of the only CPU that it may run on. For a task that may have been woken or
+    /// may have run anywhere, they are the gaps of all CPUs.
     fn spans_of(&self, ix: TaskIx, state: State, now: Ktime) -> Option<&Spans> {
         let only = || self.only_cpu(ix, now);
         let cpu = match state {
@@ -269,7 +272,7 @@ impl Tracker {
     }
 
     /// The only CPU that the task may run on, if there is one. After a loss of lifecycle events it is not known,
-    /// because the event of another affinity may be lost.
+    /// because the lost events may have changed the task's affinity.
     fn only_cpu(&self, ix: TaskIx, now: Ktime) -> Option<CpuId> {
         let pinned = self.tasks[ix].pinned;
         pinned.filter(|_| self.gaps.lives_before(now).is_none())
@@ -282,8 +285,8 @@ impl Tracker {
         gaps.any(|(cpu, until)| self.cpus.last_switch(cpu).is_none_or(|last| last <= until))
     }
 
-    /// Adds the part of `from..to` that is inside the span to a bucket of the task, and of the program of its
-    /// process.
+    /// Adds the part of the time `from..to` that is inside the analyzed span to the task's sum for this kind of
+    /// time, and to the sum of its process's program.
     #[inline]
     fn account(&mut self, ix: TaskIx, from: Ktime, to: Ktime, bucket: Bucket) {
         let from = from.max(self.start);
@@ -335,7 +338,8 @@ impl Tracker {
 
     // ---- Lost events ----
 
-    /// Notes that events of a CPU are missing from `since` on.
+    /// Notes that scheduling events of a CPU are missing from `since` on, so that the states of tasks become
+    /// unknown.
     fn lose(&mut self, cpu: CpuId, since: Ktime) {
         self.concurrency.lose(since);
         for (on, entry) in self.cpus.all() {
@@ -356,7 +360,7 @@ impl Tracker {
         }
     }
 
-    /// Handles the gaps that have begun at or before `now`.
+    /// Takes the gaps of recorded events into account that have begun at or before `now`.
     fn pass_gaps(&mut self, now: Ktime) {
         if self.renamed.is_some_and(|(time, ..)| time != now) {
             self.renamed = None;
@@ -369,7 +373,8 @@ impl Tracker {
         }
     }
 
-    /// Adds a gap that was found while reading, and that begins now.
+    /// Adds a gap of a stream's events that is only found while the events are read, because it begins at the
+    /// present time.
     pub fn lost(&mut self, stream: Stream, since: Ktime, until: Ktime) {
         self.gaps.insert(stream, since, until);
         self.allow_fast_path();
@@ -379,7 +384,7 @@ impl Tracker {
         }
     }
 
-    /// Whether events are missing between the task's last change of state and `time`.
+    /// Whether events that may concern a task are missing between its last change of state and `time`.
     fn in_gap(&self, ix: TaskIx, time: Ktime) -> bool {
         let task = &self.tasks[ix];
         let spans = match task.state {

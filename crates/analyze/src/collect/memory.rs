@@ -4,31 +4,34 @@ use tr_format::event::{Ktime, LifeKind, Tid};
 
 use crate::ids::{TaskIx, ThreadIx};
 
-/// A wait of a thread for memory, or a kill for lack of it.
+/// An event about a thread's memory: it waited for memory, or the kernel killed its process for lack of memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct MemoryEvent<T = ThreadIx> {
-    /// The time of the fact; for a sum, the end of its interval.
+    /// The time of the event about memory. If the event is a sum of waits, it is the end of the summed interval.
     pub time: Ktime,
     pub thread: T,
     /// The kind of event: a reclaim, a wait for swap, or a kill.
     pub kind: MemoryKind,
 }
 
-/// The kinds of a [`MemoryEvent`], with the figures of each.
+/// The kinds of a [`MemoryEvent`], with the times and sizes of each kind.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum MemoryKind {
-    /// The thread has reclaimed memory. The values are how often since its previous event, and how many ns that took.
+    /// The thread has reclaimed memory. The values are the number of reclaims since the thread's previous event of
+    /// this kind, and their time in ns.
     Reclaimed(u64, u64),
-    /// The thread has waited for pages from swap. The value is how many ns it waited until its exit.
+    /// The thread has waited for pages from swap. The value is the time in ns that it waited in its whole life.
     Swapped(u64),
-    /// The kernel killed the thread's process. The value is its resident memory in bytes, if that is known.
+    /// The kernel killed the thread's process. The value is the resident memory of the process in bytes, if that is
+    /// known.
     Killed(Option<u64>),
 }
 
 #[derive(Debug, Default)]
 pub(crate) struct Memory {
     all: Vec<MemoryEvent<TaskIx>>,
-    /// Whether the exit event of a task had its waits for pages from swap, so that the kernel counts them.
+    /// Whether the exit event of at least one task contained its waits for pages from swap, which proves that the
+    /// kernel counts such waits.
     pub(crate) swap_told: bool,
 }
 

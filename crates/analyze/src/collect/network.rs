@@ -27,7 +27,8 @@ pub struct Connection {
     pub closed: Option<Ktime>,
     /// How the connection ended; `None` if it was still open.
     pub ending: Option<Ending>,
-    /// The end of the connection on the side of the thread. It is not known before the connection is established.
+    /// The address and the port of the TCP connection on the side of the recorded thread. They are not known
+    /// before the connection is established.
     pub local: Option<Endpoint>,
     pub remote: Endpoint,
     /// The numbers of bytes that the process sent and received, if the connection is closed.
@@ -212,14 +213,14 @@ fn pair(all: &mut [Connection]) {
     }
 }
 
-/// For each process, the times in which it had a TCP connection open or waited for the answer to a DNS query.
-/// Another value of this type has only the latter.
+/// For each process, the times in which it had a TCP connection open or waited for the answer to a DNS query. The
+/// model has a second value of this type that contains only the waits for DNS answers.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Online(BTreeMap<ProcessIx, Spans>);
 
 impl Online {
-    /// The times in which these connections and DNS queries were open, by process. `process` finds the
-    /// process of a thread.
+    /// Returns for each process the times in which one of the given TCP connections or DNS queries was open.
+    /// `process` finds the process of a thread.
     pub(crate) fn new(
         connections: &[Connection],
         lookups: &[Lookup],

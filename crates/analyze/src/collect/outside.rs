@@ -11,20 +11,21 @@ use tr_format::event::{CpuId, Ktime, Others, Outsider, Tgid, Threads, Tid};
 /// The largest number of names of unrecorded tasks that an analysis keeps. Each takes about 80 bytes.
 const MOST: usize = 1 << 20;
 
-/// A time in which an unrecorded task had a CPU. The end is certain. Before it, other unrecorded tasks may
-/// have had the CPU too, unless a recorded task waited for it.
+/// A time in which an unrecorded task had a CPU. The end of this time is certain. Earlier in it, other unrecorded tasks
+/// may have had the CPU too, unless a recorded task waited for the CPU.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Slice {
-    /// The time of the CPU's previous switch, as far as switches are recorded.
+    /// The time of the last recorded switch of the CPU before the unrecorded task left the CPU.
     pub from: Ktime,
     pub to: Ktime,
     pub tid: Tid,
-    /// Whether the recording ends in it: `tid` had the CPU first.
+    /// Whether the recording ends in this slice, in which unrecorded tasks had the CPU. `tid` is then the first task
+    /// that had it, otherwise the last one.
     pub is_open: bool,
 }
 
-/// The time in ns that unrecorded tasks had a CPU while recorded tasks waited for it, summed over one or more
-/// such waits.
+/// A sum of the times in ns for which unrecorded tasks had a CPU while recorded tasks waited for the CPU. It is the sum
+/// over one or more such waits.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Sum {
     pub from: Ktime,
@@ -46,7 +47,7 @@ pub struct Outside {
 }
 
 impl Outside {
-    /// Notes the name of an unrecorded task from a time on.
+    /// Notes the name that an unrecorded task has from a time on.
     pub(crate) fn name(&mut self, time: Ktime, task: &Outsider) {
         if self.kept < MOST {
             self.kept += 1;
@@ -81,8 +82,8 @@ impl Outside {
         }
     }
 
-    /// Notes that a CPU switches away from an unrecorded task. `since` is the time of the CPU's previous
-    /// switch.
+    /// Notes that a CPU switches away from the unrecorded task `tid`. `since` is the time of the CPU's previous
+    /// recorded switch.
     pub(crate) fn leaves(&mut self, cpu: CpuId, since: Ktime, to: Ktime, tid: Tid) {
         self.put(
             cpu,
@@ -95,8 +96,8 @@ impl Outside {
         );
     }
 
-    /// Notes that unrecorded tasks have a CPU at the recording's end. `since` and `tid`: the CPU's last switch and the
-    /// task to which it went.
+    /// Notes that unrecorded tasks have a CPU at the end of the recording. `since` is the time of the CPU's last
+    /// recorded switch, and `tid` is the task to which it switched.
     pub(crate) fn goes_on(&mut self, cpu: CpuId, since: Ktime, end: Ktime, tid: Tid) {
         self.put(
             cpu,
@@ -147,7 +148,8 @@ impl Outside {
         self.is_told() && self.kept < MOST
     }
 
-    /// Whether a sum has a share of the unrecorded task that had this tid at a time, or can have one.
+    /// Whether an unrecorded task is one of the tasks whose CPU times a sum contains. The task is the one that had
+    /// `tid` at `time`. If its name is unknown, the answer is yes.
     pub(crate) fn has_share(&self, sum: &Sum, tid: Tid, time: Ktime) -> bool {
         self.at(tid, time).is_none_or(|task| {
             let mut shares = sum.others.shares.iter();
@@ -155,8 +157,8 @@ impl Outside {
         })
     }
 
-    /// Whether the recording has names of unrecorded tasks. If so, a CPU for which a recorded task waits has
-    /// an event for each switch, or sums.
+    /// Whether the recording has names of unrecorded tasks. If so, for each CPU that a recorded task waits for, it also
+    /// has each switch of the CPU, or sums of the times that unrecorded tasks had it.
     pub fn is_told(&self) -> bool {
         !self.names.is_empty()
     }

@@ -1,4 +1,5 @@
-//! Collects the processes of servers, and the processes that they have answered.
+//! Collects the processes of servers, such as the daemons of build tools, and the processes
+//! whose requests the servers have answered.
 
 use std::collections::HashMap;
 
@@ -11,21 +12,25 @@ const MOST: usize = 1 << 16;
 
 #[derive(Clone, Debug)]
 pub(crate) struct Found {
-    /// The process that the server's first snapshot began; `None` if there was no snapshot.
+    /// The process of the server, which begins in the model with the server's first
+    /// snapshot; `None` if there was no snapshot.
     pub process: Option<ProcIx>,
-    /// The task of the server that answered first.
+    /// The task of the server that sent the server's first answer.
     pub tid: Tid,
-    /// The process that the server answered first.
+    /// The pid of the process that got the server's first answer.
     pub client: Tgid,
-    /// The first unrecorded process that the server answered, if there is one.
+    /// The pid of the first unrecorded process that got an answer from the server, if there
+    /// is one.
     pub other: Option<Tgid>,
 }
 
 #[derive(Debug, Default)]
 pub(crate) struct Servers {
-    /// The servers that have answered recorded processes, in the order of time.
+    /// The servers that have answered recorded processes, in the order of their first
+    /// answers.
     pub list: Vec<Found>,
-    /// The index in `list` of the last server that had each process id.
+    /// For each process id, the index in `list` of the last server that had this process
+    /// id.
     last: HashMap<Tgid, usize>,
 }
 

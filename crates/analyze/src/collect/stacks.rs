@@ -1,4 +1,5 @@
-//! Collects sampled stacks: their sums by thread and stack, and the stacks that the numbers stand for.
+//! Collects the sampled call stacks of threads: sums of the samples by thread and stack, and the frames of each
+//! numbered stack.
 
 use std::collections::{BTreeMap, HashMap};
 
@@ -7,18 +8,19 @@ use tr_format::stack::{Doing, Function, Module, Place, Sample, DEPTH};
 
 use crate::ids::{TaskIx, ThreadIx};
 
-/// The sum of a thread's samples that have the same stack.
+/// The sum of those samples of a thread that have the same stack.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Sampled {
     pub thread: ThreadIx,
-    /// Whether the thread was on a CPU or off CPU at these samples.
+    /// Whether the thread was on a CPU or off CPU when these samples of its stack were taken.
     pub doing: Doing,
     /// The number of the stack; 0 if it is not known.
     pub stack: u32,
-    /// Whether the outermost frames are missing because the stack was deeper than the BPF programs copy.
+    /// Whether the outermost frames of the sampled stack are missing because the stack was deeper than the BPF
+    /// programs copy.
     pub cut: bool,
     pub count: u64,
-    /// The time that these samples stand for, in ns.
+    /// The time of the thread that the summed samples stand for, in ns.
     pub ns: u64,
 }
 
@@ -44,7 +46,8 @@ pub struct Stacks {
     /// Each single sample, in the order of the threads and of time, with
     /// [`Options::samples`](crate::Options::samples); otherwise empty.
     pub timed: Vec<Timed>,
-    /// The files that were mapped executable, by the number that frames name them by.
+    /// The files that were mapped executable. The keys are the numbers by which the frames of stacks refer to the
+    /// files.
     pub modules: BTreeMap<u32, Module>,
     frames: HashMap<u32, Place>,
     /// For each stack, the number of its caller's stack and its innermost frame. The number of the caller is
@@ -54,8 +57,8 @@ pub struct Stacks {
 }
 
 impl Stacks {
-    /// The numbers of the frames of a stack, the innermost first. An unknown number ends the list. No
-    /// recorder writes a stack of more than [`DEPTH`] frames; further frames, in a forged file, are left
+    /// The numbers of the frames of a stack, the innermost frame first. A caller with an unknown number ends the
+    /// list. No recorder writes a stack of more than [`DEPTH`] frames; further frames, in a forged file, are left
     /// out.
     pub fn frames(&self, stack: u32) -> impl Iterator<Item = u32> + '_ {
         let mut at = stack;
@@ -84,14 +87,14 @@ impl Stacks {
     }
 }
 
-/// The attributes that summed samples have in common: the task, whether it was on a CPU, the stack, and
-/// whether the stack is cut.
+/// The attributes that the samples of one sum have in common: the task, whether it was on a CPU, the number of the
+/// stack, and whether outermost frames of the stack are missing.
 type Key = (TaskIx, Doing, u32, bool);
 
 #[derive(Debug, Default)]
 pub(crate) struct Collected {
     sums: BTreeMap<Key, (u64, u64)>,
-    /// Each single sample, if the options request them.
+    /// Each single sample of a stack; `None` if the options of the analysis do not request single samples.
     pub timed: Option<Vec<Timed<TaskIx>>>,
     known: Stacks,
     /// The number of samples, frames and stacks that exceeded the limit and were left out.
@@ -159,7 +162,8 @@ impl Collected {
         }
     }
 
-    /// The sampled stacks, in the order of the threads.
+    /// Returns the stacks and the sums of their samples, in the order of the threads. `thread` finds the thread of
+    /// the model for a task.
     pub fn finish(self, thread: impl Fn(TaskIx) -> Option<ThreadIx>) -> Stacks {
         let sums = self.sums.into_iter();
         let mut samples: Vec<Sampled> = sums
@@ -196,13 +200,14 @@ impl Collected {
     }
 }
 
-/// The time of a stack's sample in a span, and the time in ns that the sample stands for in the span; `None` if the
-/// sample is outside of it. The last moment is part of the span. A wait has a part in each span that it overlaps.
+/// The part of a stack's sample that is in a span of time: the sample's time, and the time in ns that the sample
+/// stands for in the span. It is `None` if the sample is outside of the span. The last moment is part of the span.
+/// A sample of a wait has a part in each span that the wait overlaps.
 ///
 /// ```text
 ///       |  span  |
-///  wwwwwwww      |           4 ns, at its end
-///       |     wwwwwwwww      3 ns, at the span's
+///  wwwwwwww      |           4 ns, at the end of the wait
+///       |     wwwwwwwww      3 ns, at the end of the span
 /// ```
 pub(crate) fn part(
     time: Ktime,

@@ -7,29 +7,30 @@ use tr_format::event::Ktime;
 
 use crate::ids::{ProcIx, ProcessIx};
 
-/// The sums over the calls of one system call by a process.
+/// The sums over all calls of one system call that one process made.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Call {
-    /// The process that made the calls, if it is recorded.
+    /// The process that made the system calls, if it is recorded.
     pub process: Option<ProcessIx>,
-    /// The number of calls and their times in the analyzed span.
+    /// The number of the process's calls of this system call, and their times in the analyzed span.
     pub sum: CallSum,
 }
 
 #[derive(Debug, Default)]
 pub(crate) struct Calls {
-    /// The sums by process, by whether the call is in the table of 32-bit programs, and by the number of the call.
+    /// The sums of system calls. The key is the process, whether the call is in the table of 32-bit programs, and
+    /// the number of the call.
     sums: BTreeMap<(Option<ProcIx>, bool, u32), CallSum>,
-    /// The number of sums that exceeded the limit and were left out.
+    /// The number of sums of system calls that exceeded the limit and were left out.
     pub left_out: u64,
 }
 
 impl Calls {
-    /// The largest number of sums that are kept. Each takes about 100 bytes.
+    /// The largest number of sums of system calls that are kept. Each takes about 100 bytes.
     const MOST: usize = 1 << 20;
 
-    /// Adds the calls of a process that lived from `life.0` to `life.1`. If less than half of the calls'
-    /// interval is in the span, they are left to another span.
+    /// Adds the system calls of a process that lived from `life.0` to `life.1`. The recorder sums the calls over
+    /// intervals. If less than half of the interval is in the analyzed span, the calls are left to another span.
     pub fn take(
         &mut self,
         time: Ktime,

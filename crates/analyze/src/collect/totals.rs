@@ -5,12 +5,14 @@ use std::collections::VecDeque;
 use tr_format::counters::Counters;
 use tr_format::event::Ktime;
 
-/// The totals of the counters at the end of the parts before the present one.
+/// The totals of the machine's counters in a rotated recording: the sums of the earlier parts, and the last sample of
+/// the present part.
 #[derive(Debug, Default)]
 pub struct Parts {
-    /// The times at which the further parts of the recording begin.
+    /// The times at which the second and the later parts of a rotated recording begin.
     begins: VecDeque<Ktime>,
-    /// The last sample of the counters, as the present part has it.
+    /// The last sample of the machine's counters as the present part of the recording has it, without the earlier
+    /// parts.
     last: Counters,
     before: Counters,
 }
@@ -23,8 +25,9 @@ impl Parts {
         }
     }
 
-    /// A sample of the counters to which the totals of the earlier parts are added. The last sample of a part can have
-    /// the time of the next part's beginning, but only the first one of the next part has smaller totals.
+    /// Returns a sample of the machine's counters to which the totals of the recording's earlier parts are added. The
+    /// last sample of a part can have the time at which the next part begins, but only the first sample of the next
+    /// part has smaller totals.
     pub fn continued(&mut self, time: Ktime, counters: &Counters) -> Counters {
         let begins = self.begins.front().is_some_and(|begin| *begin <= time);
         let totals = || {

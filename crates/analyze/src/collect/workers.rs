@@ -16,7 +16,7 @@ const MOST: usize = 1 << 20;
 /// recordings of script(1) alone: a longer time would attribute a worker's output to an earlier writer.
 const SOON: u64 = 10_000_000;
 
-/// For each worker of the kernel, the threads that woke it, in the order of time.
+/// For each worker of the kernel, the threads that woke it, in the order of time, with the time of each waking.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Workers<T = ThreadIx> {
     wakings: HashMap<Tid, Vec<(Ktime, T)>>,
@@ -41,7 +41,8 @@ impl<T> Workers<T> {
         }
     }
 
-    /// The wakings of workers, with the threads of the model. `thread` finds the thread of the model.
+    /// The wakings of the kernel's workers, with the threads of the model in place of those of the tracker. `thread`
+    /// finds the thread of the model.
     pub(crate) fn finish<U>(self, thread: impl Fn(T) -> Option<U>) -> Workers<U> {
         let mut workers = Workers::default();
         for (worker, wakings) in self.wakings {
