@@ -36,20 +36,21 @@ const SAMPLES: usize = 64;
 pub struct SortedRun {
     pub(super) records: Vec<Record>,
     pub(super) lives: Vec<LifeEvent>,
-    /// The time before which no later run has an event; `None` for the last run.
+    /// The time in ns before which the later runs have no events; `None` for the last run.
     pub(crate) limit: Option<u64>,
 }
 
-/// The place of an event that was read: the numbers of its chain, of its block and of the event.
+/// The place of an event that was read: the number of its stream's chain of blocks, of its block in the chain, and
+/// of the event in the block.
 type Place = (usize, usize, usize);
 
-/// The part of a stream that has been read and is not yet in a run.
+/// The blocks of a stream that have been read, with the events that are not yet in a sorted run.
 #[derive(Debug)]
 struct Chain {
     /// The number of the stream among all streams.
     stream: u32,
     rest: VecDeque<Rest>,
-    /// The largest time of an event of the stream's ring so far.
+    /// The largest time in ns of an event that has been read from the stream's ring so far.
     latest: u64,
 }
 
@@ -66,27 +67,27 @@ fn place(stream: Stream) -> u32 {
 pub struct Batches<B: Blocks> {
     source: B,
     chains: Vec<Chain>,
-    /// The blocks that are not read yet: the smallest time of the block and of all later blocks in its
-    /// stream, the stream, and the block. They are sorted by that time.
+    /// The blocks that are not read yet, sorted by time. Each entry has the smallest time of the block and of all
+    /// later blocks of its stream, the number of the stream, and the block.
     queue: Vec<(Ktime, usize, Block<B::Key>)>,
     next: usize,
-    /// The number of events that have been read. The next field is the number of all events.
+    /// The number of events that have been read. The next field is the number of all events in the source.
     read: u64,
     all: u64,
     batch: u64,
-    /// The largest step back in time inside one ring so far, in ns. The recorder's own events are not counted,
-    /// because they are about the past.
+    /// The largest step back in time inside one ring buffer so far, in ns. The recorder's own events are not
+    /// counted, because they are about the past.
     pub(crate) largest_inversion: u64,
     /// The numbers of scheduling events that have been read, by their kind.
     pub(crate) counts: Counts,
     unreadable: BTreeMap<u64, Error>,
-    /// The memory of used blocks and runs, which is kept for reuse.
+    /// The memory of blocks whose events have been used, which is kept for reuse.
     blocks: Spare,
     runs: Pool<SortedRun>,
 }
 
 impl<B: Blocks> Batches<B> {
-    /// Makes batches of about `batch` events from the blocks of these streams.
+    /// Prepares to read the blocks of these streams in batches of about `batch` events.
     pub fn new(source: B, streams: BTreeMap<Stream, Vec<Block<B::Key>>>, batch: u64) -> Batches<B> {
         let (mut chains, mut queue) = (Vec::new(), Vec::new());
         for (at, (stream, blocks)) in streams.into_iter().enumerate() {
@@ -124,22 +125,23 @@ impl<B: Blocks> Batches<B> {
         }
     }
 
-    /// The errors of the frames that could not be read so far.
+    /// The errors of the file's frames that could not be read so far.
     pub fn unreadable(&self) -> impl Iterator<Item = &Error> {
         self.unreadable.values()
     }
 
-    /// The number of events that have been read, and of all events.
+    /// The number of events that have been read so far, and the number of all events in the source.
     pub fn progress(&self) -> (u64, u64) {
         (self.read, self.all)
     }
 
-    /// Takes back the memory of a run for reuse.
+    /// Takes back the memory of a sorted run, whose events have been used, for reuse.
     pub fn spare(&self, run: SortedRun) {
         self.runs.put(run);
     }
 
-    /// Reads blocks, and returns the next sorted runs, in order; `None` at the end.
+    /// Reads blocks of events, and returns the next sorted runs, in the order of time; `None` if all events have
+    /// been returned.
     pub fn next_batch(&mut self) -> Option<Vec<SortedRun>> {
         loop {
             let ended = self.next >= self.queue.len();
@@ -222,8 +224,8 @@ impl<B: Blocks> Batches<B> {
         done
     }
 
-    /// The lifecycle events and the recorder's events before `limit`, sorted: their records for sorting and
-    /// their places.
+    /// Returns the lifecycle events and the recorder's events before the time `limit` that are not yet in a run:
+    /// their records for sorting, sorted by time, and their places.
     fn life_before(&self, limit: Option<u64>) -> (Vec<Record>, Vec<Place>) {
         let (mut life, mut places) = (Vec::new(), Vec::new());
         for (nth, chain) in self.chains.iter().enumerate() {
@@ -247,7 +249,8 @@ impl<B: Blocks> Batches<B> {
         (life, places)
     }
 
-    /// The parts of the scheduling blocks that are before `limit`.
+    /// Returns for each block of scheduling events that was read the part that is before the time `limit` and not
+    /// yet in a run.
     fn pieces_before(&self, limit: Option<u64>) -> Vec<Piece<'_>> {
         let rest = self.chains.iter().flat_map(|chain| &chain.rest);
         let piece = |rest| match rest {
@@ -262,7 +265,8 @@ impl<B: Blocks> Batches<B> {
         pieces.filter(|piece| piece.end > piece.start).collect()
     }
 
-    /// Drops the events before `limit` from the blocks, because they are in runs now.
+    /// Drops the events before the time `limit` from the blocks that were read, because they are in sorted runs
+    /// now.
     fn pass(&mut self, limit: Option<u64>) {
         for chain in &mut self.chains {
             for rest in &mut chain.rest {
@@ -289,13 +293,13 @@ fn is_before(time: u64, limit: Option<u64>) -> bool {
     limit.is_none_or(|limit| time < limit)
 }
 
-/// The number of events of a sorted block from `at` on that are before `limit`.
+/// The number of events of a sorted block from the index `at` on whose times are before `limit`.
 fn count_before(block: &SchedBlock, at: usize, limit: Option<u64>) -> usize {
     let times = block.time.get(at..).unwrap_or_default();
     times.partition_point(|time| is_before(*time, limit))
 }
 
-/// Moves the lifecycle events from the chains to the runs that they belong to.
+/// Moves the lifecycle events from the streams' blocks to the sorted runs that they belong to.
 fn share(runs: &mut [SortedRun], chains: &mut [Chain], places: &[Place]) {
     if places.is_empty() {
         return;
@@ -325,7 +329,7 @@ struct Piece<'a> {
     end: usize,
 }
 
-/// The times at which events are divided so that each run has about `run` of them.
+/// Returns the times at which a batch of events is divided into runs, so that each run has about `run` events.
 fn cuts(pieces: &[Piece], life: &[Record], run: usize) -> Vec<u64> {
     let count = life.len()
         + pieces

@@ -6,20 +6,20 @@ use tr_format::event::{Ktime, LifeEvent};
 use tr_format::sched::{flag, SchedBlock};
 use tr_format::Error;
 
-/// A block that has not been read yet.
+/// A block of a trace's events that has not been read yet.
 #[derive(Clone, Copy, Debug)]
 pub struct Block<K> {
     /// The smallest time of an event in the block.
     pub min: Ktime,
-    /// The number of events in the block.
+    /// The number of events in the block, which is known before the block is read.
     pub events: u64,
-    /// The key by which the source finds the block.
+    /// The key by which the source of the block, such as a trace file, finds it.
     pub key: K,
 }
 
-/// A source of blocks: a trace, or a test.
+/// A source of blocks of events: a trace, or a test.
 pub trait Blocks: Sync {
-    /// The key by which the source finds a block.
+    /// The key by which the source finds a block of events.
     type Key: Copy + std::fmt::Debug + Send + Sync;
 
     /// Reads the events of a block in the order of writing, into memory of `spare`. A block that cannot be
@@ -32,13 +32,14 @@ pub trait Blocks: Sync {
 pub struct Pool<T>(Mutex<Vec<T>>);
 
 impl<T: Default> Pool<T> {
-    /// A used item for reuse, or a new one if there is none.
+    /// Takes a used item, such as an empty list, out of the pool for reuse, or makes a new one if the pool
+    /// is empty.
     pub fn take(&self) -> T {
         let mut all = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         all.pop().unwrap_or_default()
     }
 
-    /// Keeps a used item for reuse.
+    /// Puts a used item, such as an empty list, into the pool for reuse.
     pub fn put(&self, used: T) {
         let mut all = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         all.push(used);
@@ -48,7 +49,7 @@ impl<T: Default> Pool<T> {
 #[derive(Debug, Default)]
 pub struct Spare {
     pub sched: Pool<SchedBlock>,
-    /// Empty lists of lifecycle events, whose memory is reused.
+    /// A pool of empty lists of lifecycle events, whose memory is reused.
     pub life: Pool<Vec<LifeEvent>>,
 }
 
@@ -69,20 +70,21 @@ impl Spare {
 #[derive(Debug)]
 pub struct Read {
     pub content: Content,
-    /// The number of the frame that could not be read, and the error.
+    /// The number of the file's frame that could not be read, and the error; `None` if the block could be
+    /// read.
     pub error: Option<(u64, Error)>,
 }
 
-/// The events of a block.
+/// The events of a block that was read from a trace.
 #[derive(Debug)]
 pub enum Content {
     /// The scheduling events of one CPU.
     Sched(SchedBlock),
-    /// The events of the lifecycle stream or of the recorder's stream.
+    /// The events of the lifecycle stream, or of the recorder's stream.
     Life(Vec<LifeEvent>),
 }
 
-/// The numbers of scheduling events by kind.
+/// The numbers of scheduling events of each kind: switches, wakings and first wakings.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Counts {
     pub switches: u64,
@@ -117,13 +119,14 @@ impl Counts {
     }
 }
 
-/// A block that has been read and sorted.
+/// A block of events that has been read from a trace, with its events sorted by time.
 #[derive(Debug)]
 pub struct Loaded {
     pub events: Rest,
-    /// The number of the frame that could not be read, and the error.
+    /// The number of the file's frame that could not be read, and the error; `None` if the block could be
+    /// read.
     pub error: Option<(u64, Error)>,
-    /// The numbers of scheduling events in the block.
+    /// The numbers of scheduling events of each kind in the block.
     pub counts: Counts,
     /// The largest step back in time inside the block, in ns, of events that the kernel wrote into a
     /// ring.
@@ -134,24 +137,24 @@ pub struct Loaded {
     pub most: u64,
 }
 
-/// The events of a block that are not in a run yet.
+/// A block that has been read, with the events that are not in a sorted run yet.
 #[derive(Debug)]
 pub enum Rest {
-    /// The scheduling events of a CPU, and the number of the first one that is not in a run yet.
+    /// The scheduling events of a CPU, and the index of the first one that is not in a sorted run yet.
     Sched(SchedBlock, usize),
-    /// The events of the lifecycle stream or of the recorder's stream.
+    /// The events of the lifecycle stream, or of the recorder's stream, that are not in a sorted run yet.
     Life(Lives),
 }
 
-/// Lifecycle events or events of the recorder. They are large, so they stay in place until they are moved
-/// to a run.
+/// The events of a block of lifecycle events or of the recorder's events. They are large, so they stay in
+/// place until they are moved to a sorted run.
 #[derive(Debug, Default)]
 pub struct Lives {
-    /// The events in the order in which they were written.
+    /// The block's events in the order in which they were written.
     pub events: Vec<LifeEvent>,
-    /// The time and the place of each event, sorted.
+    /// For each event of the block, its time in ns and its index in `events`, sorted by time.
     order: Vec<(u64, usize)>,
-    /// The number of events that are already in a run.
+    /// The number of the block's events that are already in a sorted run.
     pub at: usize,
 }
 
@@ -167,7 +170,7 @@ impl Lives {
         }
     }
 
-    /// The times and the places of the events that are not in a run yet.
+    /// The times in ns and the indices of the block's events that are not in a sorted run yet.
     pub fn rest(&self) -> &[(u64, usize)] {
         self.order.get(self.at..).unwrap_or_default()
     }
@@ -216,7 +219,7 @@ impl Loaded {
 }
 
 impl Rest {
-    /// Whether all events of the block are in a run.
+    /// Whether all events of the block are in sorted runs already.
     pub fn is_empty(&self) -> bool {
         match self {
             Rest::Sched(block, at) => *at >= block.len(),

@@ -17,16 +17,18 @@ pub(super) struct Sorter {
     from: Vec<Record>,
 }
 
-/// The number of low bits of a key for sorting that hold the place of the record.
+/// The number of low bits of a sort key that hold the place of the record in the unsorted list. The time
+/// is in the bits above.
 const PLACE: u32 = 16;
 /// The number of bits of a digit of the radix sort.
 const DIGIT: u32 = 11;
 
-/// The largest number of digits that a time in a run has.
+/// The largest number of radix-sort digits that a time in a run of events may have. Runs with longer times
+/// are sorted by the standard library.
 const DIGITS: usize = 4;
 
 impl Sorter {
-    /// Sorts `records`, whose times are all within `least..=most`.
+    /// Sorts `records` by time. All of their times are within `least..=most`.
     pub(super) fn sort(&mut self, records: &mut Vec<Record>, (least, most): (u64, u64)) {
         let bits = u64::BITS - most.saturating_sub(least).leading_zeros();
         let rounds = bits.div_ceil(DIGIT) as usize;
@@ -46,7 +48,8 @@ impl Sorter {
         records.extend(places.filter_map(|place| self.from.get(place)));
     }
 
-    /// Computes the keys of the records, and the first place of each digit for every round.
+    /// Computes the sort keys of the records and, for every round of the radix sort, the place at which
+    /// the keys with each digit begin.
     #[allow(clippy::indexing_slicing)] // A digit is below the number of counters.
     fn count(&mut self, records: &[Record], least: u64, starts: &mut [[u32; 1 << DIGIT]]) {
         self.keys.clear();
@@ -67,12 +70,13 @@ impl Sorter {
     }
 }
 
-/// The digit of a key by which a round sorts.
+/// The digit of a sort key by which the given round of the radix sort sorts.
 fn digit(key: u64, round: u32) -> usize {
     (key >> (PLACE + round * DIGIT)) as usize % (1 << DIGIT)
 }
 
-/// Copies the keys `from` into `to` in the order of the round's digit.
+/// Copies the sort keys `from` into `to`, ordered by their digit of this round. `starts` has the place at
+/// which the keys with each digit begin.
 #[allow(clippy::indexing_slicing)] // A digit is below the number of counters, and they count to the length.
 fn distribute(from: &[u64], to: &mut [u64], round: u32, starts: &mut [u32; 1 << DIGIT]) {
     for key in from {
@@ -89,7 +93,8 @@ mod tests {
     use super::*;
 
     proptest! {
-        /// The result equals that of the standard library's sort, for narrow and wide spans of time.
+        /// The result of the radix sort equals that of the standard library's sort, for narrow and wide
+        /// spans of time.
         #[test]
         fn a_stable_sort(times in prop::collection::vec(0u64..1 << 60, 0..200), shift in 0u32..60, least in 0u64..100) {
             let record = |(at, time): (usize, &u64)| Record {

@@ -9,25 +9,26 @@ use crate::model::{Analysis, Process, ProcessIx, ThreadIx};
 use crate::status::killed_by;
 use crate::timeline::{Actor, Bucket, Stretch, Wait};
 
-/// The least length in ns of a worker's wait that counts as a wait for work: programs hold their locks for
-/// shorter times. A guess: a shorter time would call waits for a busy lock idleness.
+/// The least length in ns of a worker thread's wait on a futex that counts as a wait for work, because programs hold
+/// their locks for shorter times. The number is a guess: with a shorter time, waits for a busy lock would be reported
+/// as idleness.
 const PARKED: u64 = 10_000_000;
 
-/// The largest number of steps from a thread to the thread that started it, to the thread that started that
-/// one, and so on.
+/// The largest number of steps that are followed from a thread to the thread that started it, to the thread that
+/// started that one, and so on.
 const DEEPEST: usize = 16;
 
 /// The words in which reports print a reason for waiting.
 struct Words {
-    /// The name of the reason in JSON and CSV.
+    /// The name of a reason for waiting in JSON and CSV.
     name: &'static str,
-    /// The noun of the awaited thing, without an article.
+    /// The noun for the object of a wait, such as `pipe`, without an article.
     noun: &'static str,
-    /// The text for the reason in a list of reasons.
+    /// The text for a reason of waiting in a list of reasons.
     title: &'static str,
 }
 
-/// Declares the reasons for waiting, each with its words.
+/// Declares the reasons for waiting, each with the words in which reports print it.
 macro_rules! reasons {
     ($($(#[$doc:meta])* $reason:ident = $name:literal, $noun:literal, $title:literal;)*) => {
         /// Why a thread is off CPU: it is in a run queue, or it waits for an object.
@@ -84,26 +85,27 @@ reasons! {
     Disk = "block-io", "disk", "block I/O";
     /// The thread sleeps, and it is not known what for: its system call is not recorded, or does not show it.
     Sleep = "sleep", "sleep", "sleep";
-    /// The thread is in an uninterruptible wait that is none of the others.
+    /// The thread is in an uninterruptible wait for which none of the other reasons fits.
     Kernel = "blocked", "blocked in the kernel", "blocked in the kernel";
     /// The thread is stopped, and waits until a signal or a tracer continues it.
     Continue = "stopped", "stopped", "stopped";
-    /// The reason why the thread is off CPU is not known; in a time that is not known it may even have been on a CPU.
+    /// The reason why the thread is off CPU is not known. Where even the thread's state is not known, it may have
+    /// been on a CPU.
     Unknown = "unknown", "unknown", "unknown";
 }
 
 impl WaitReason {
-    /// The name of the reason in JSON and CSV.
+    /// The name of the reason for waiting in JSON and CSV.
     pub fn name(self) -> &'static str {
         self.words().name
     }
 
-    /// The noun of the awaited thing, without an article.
+    /// The noun for the object that the thread waits for, such as `pipe`, without an article.
     pub fn noun(self) -> &'static str {
         self.words().noun
     }
 
-    /// The text for the reason in a list of reasons.
+    /// The text for the reason of waiting in a list of reasons.
     pub fn title(self) -> &'static str {
         self.words().title
     }
@@ -121,7 +123,7 @@ impl WaitReason {
         }
     }
 
-    /// Whether the reason is a lock, or another condition of a futex.
+    /// Whether the reason for waiting is a lock, or another condition of a futex.
     pub fn is_futex(self) -> bool {
         matches!(
             self,
@@ -129,9 +131,9 @@ impl WaitReason {
         )
     }
 
-    /// The kind of time of a wait that no recorded thread ended. `by_task` is whether an unrecorded task or a
-    /// kernel thread ended it. `network` is whether the waiting process had a connection or an open DNS query
-    /// then, or a packet ended the wait.
+    /// The kind of time of a wait for this reason that no recorded thread ended. `by_task` is whether an unrecorded
+    /// task or a kernel thread ended it. `network` is whether the waiting process had a connection or an open DNS
+    /// query then, or a packet ended the wait.
     pub(super) fn kind(self, by_task: bool, network: bool) -> Kind {
         match self {
             // The last step of block I/O may be a kernel thread's.
@@ -170,8 +172,8 @@ impl Analysis {
         })
     }
 
-    /// Whether everything that a process still does at a time depends on the other end of a pipe: all of its
-    /// threads wait for one, and no child of it lives. The result is false without a timeline.
+    /// Whether everything that a process still does at a time depends on the other end of a pipe: all of its threads
+    /// wait for pipes, and no child of it lives. The result is false without a timeline.
     pub fn waits_for_pipe(&self, process: ProcessIx, at: Ktime) -> bool {
         let Some(timeline) = &self.timeline else {
             return false;
@@ -226,8 +228,8 @@ impl Analysis {
         }
     }
 
-    /// The object that a thread waited for, by a wait for a lock or for descriptors that no time-out and no packet
-    /// ended.
+    /// The reason for a wait for a lock or for descriptors, as far as the cause of its end shows it. The wait was
+    /// ended by neither a time-out nor a packet.
     fn polled(&self, thread: ThreadIx, stretch: &Stretch, end: WaitEnd) -> WaitReason {
         match (stretch.reason, end) {
             (Reason::Lock, WaitEnd::Task(Actor::Thread(waker))) => {
@@ -244,7 +246,8 @@ impl Analysis {
         }
     }
 
-    /// The object that a thread waited for, by a wait for a futex that another thread ended.
+    /// The reason for a wait on a futex that another thread ended: a lock of the process, new work, or something
+    /// between processes.
     fn waited_for_thread(&self, thread: ThreadIx, by: ThreadIx, wait: &Stretch) -> WaitReason {
         let (waiter, waker) = (self.thread(thread), self.thread(by));
         let inside = |ix: &ThreadIx| self.thread(*ix).process == waiter.process;

@@ -17,15 +17,15 @@ use crate::questions::own::Own;
 use crate::share::share;
 use crate::timeline::{Bucket, StateChange, Stretch, Timeline};
 
-/// The time that tasks waited for a CPU, divided by the tasks that had the CPU then, in ns.
+/// The time in ns that tasks waited for a CPU, divided by which tasks had the CPU meanwhile.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Division {
-    /// The time in nanoseconds in which recorded tasks had the CPU. In a recording of the whole machine only the tasks
-    /// of COMMAND count.
+    /// The part of the waits for a CPU in which recorded tasks had the CPU, in nanoseconds. In a recording of the whole
+    /// machine only the tasks of COMMAND count.
     pub own: u64,
-    /// The time in nanoseconds in which other tasks had the CPU.
+    /// The part of the waits for a CPU in which tasks outside of the build had the CPU, in nanoseconds.
     pub others: u64,
-    /// The time in nanoseconds in which no task that the recording knows had the CPU.
+    /// The part of the waits for a CPU in which no task that the recording knows had the CPU, in nanoseconds.
     pub rest: u64,
 }
 
@@ -37,14 +37,14 @@ impl Division {
     }
 }
 
-/// A time in which one task, or one class of tasks, had a CPU.
+/// A span of time in which one task, or one class of tasks, had a CPU.
 #[derive(Clone, Copy, Debug)]
 struct Slice {
     from: Ktime,
     to: Ktime,
-    /// The task that had the CPU, if it is not recorded or does not belong to COMMAND.
+    /// The task or tasks that had the CPU, if they are not recorded or do not belong to COMMAND; otherwise `None`.
     other: Option<Other>,
-    /// The sums of the times of all slices of the CPU before this one.
+    /// The sums of the lengths of all slices of the CPU before this one, for the build's tasks and for other tasks.
     before: Sums,
 }
 
@@ -52,28 +52,28 @@ struct Slice {
 #[derive(Clone, Copy, Debug)]
 enum Other {
     Outside(Tid),
-    /// A recorded task outside of COMMAND, in a recording of the whole machine.
+    /// A recorded task that does not belong to COMMAND, in a recording of the whole machine.
     Stranger(ThreadIx),
-    /// Several unrecorded tasks had the CPU in an unknown order. The value is the place of their sums among
-    /// those of the CPU.
+    /// Several unrecorded tasks had the CPU in an unknown order. The value is the index of the recorded sum of their
+    /// times among the sums of the CPU.
     Several(usize),
-    /// The unrecorded task that had the CPU at the beginning of a sum. The value is the place of the sums
-    /// among those of the CPU.
+    /// One unrecorded task had the CPU: the first one of a recorded sum of unrecorded tasks' times. The value is the
+    /// index of the sum among the sums of the CPU.
     First(usize),
-    /// Unrecorded tasks had the CPU, and the sums of their times are missing.
+    /// Unrecorded tasks had the CPU, and the recorded sums of their times are missing.
     Unknown,
 }
 
-/// The tasks that a part of a wait for a CPU is attributed to.
+/// The tasks to which a part of a wait for a CPU is attributed, because they had the CPU.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Occupant {
-    /// The tasks with this name, which is empty if it is not known.
+    /// The tasks with this name had the CPU. The name is empty if it is not known.
     Named(Comm),
-    /// Tasks without a name here, because the recording names only those with the longest times.
+    /// Tasks had the CPU whose names are not known, because the recording names only the tasks with the longest times.
     Rest,
 }
 
-/// The times on a CPU of recorded tasks and of other tasks, in ns.
+/// The times in ns for which a CPU ran the build's tasks and for which it ran other tasks, as running totals.
 #[derive(Clone, Copy, Debug, Default)]
 struct Sums {
     own: u64,
@@ -81,7 +81,8 @@ struct Sums {
 }
 
 impl Slice {
-    /// The sums of a CPU's times up to `ns` after the beginning of the slice.
+    /// The times for which a CPU ran the build's tasks and other tasks, summed up to `ns` after the beginning of the
+    /// slice.
     fn sums(&self, ns: u64) -> Sums {
         let mut sums = self.before;
         let sum = match self.other {
@@ -93,15 +94,15 @@ impl Slice {
     }
 }
 
-/// Which tasks had each CPU at which time, in the order of time.
+/// For each CPU, which tasks had it at which time.
 #[derive(Clone, Debug)]
 pub struct Contention {
     cpus: BTreeMap<CpuId, Vec<Slice>>,
     own: Own,
 }
 
-/// The times in which events of tasks are missing, if the recording has sums: the sums of these times can be
-/// missing, too. The times are in order and do not overlap.
+/// The times in which events of unrecorded tasks may be missing because of losses; an empty list if the recording has
+/// no sums of such tasks' times. The times are in order and do not overlap.
 fn unsummed(analysis: &Analysis) -> Vec<(Ktime, Ktime)> {
     if analysis.others.outside.sums.is_empty() {
         return Vec::new();
@@ -125,8 +126,9 @@ fn join(times: &mut Vec<(Ktime, Ktime)>) {
     });
 }
 
-/// Divides a time that unrecorded tasks had a CPU by the sums of their times, and calls `put` with each part.
-/// The time ended with the switch away from an unrecorded task. `lost` are the times of [`unsummed`].
+/// Divides a time for which unrecorded tasks had a CPU by the recorded sums of these tasks' times, and calls `put` with
+/// each part. The time ended with the switch away from an unrecorded task. `lost` are the times in which sums may be
+/// missing, as [`unsummed`] returns them.
 fn divide_by_sums(
     outside: &Outside,
     slice: &OutsideSlice,
@@ -187,12 +189,13 @@ fn add_shares(names: &mut HashMap<Occupant, u64>, sum: &Sum, ns: u64) {
 /// ended, it is the CPU on which the task ran before.
 pub type Wait = (CpuId, Ktime, Ktime);
 
-/// The number of stretches before a wait that has not ended among which the last one on a CPU is. A task that was woken
-/// has two; a guess that is a bound of the work.
+/// The number of a thread's stretches before an unfinished wait in a run queue that are searched for the CPU on which
+/// the thread ran last. A task that was woken needs two; the larger number is a guess that bounds the work.
 const BEFORE: usize = 8;
 
-/// The wait in a stretch of a thread, if it is a wait in a run queue for a known CPU. The CPU is that of the next stretch,
-/// or the last one of the [`BEFORE`] stretches before a wait that has not ended.
+/// Returns the wait in a run queue for a known CPU that a stretch of a thread is; `None` if it is something else. The
+/// CPU is the one on which the thread runs in the next stretch. For a wait that has not ended, it is the CPU of the
+/// last run among the [`BEFORE`] stretches before the wait.
 fn wait(
     timeline: &Timeline,
     thread: ThreadIx,
@@ -214,7 +217,7 @@ fn wait(
     Some((on?, stretch.from, stretch.to))
 }
 
-/// The CPU of a stretch on a CPU.
+/// The CPU on which a thread ran in a stretch of its timeline; `None` if it did not run.
 fn cpu(stretch: &Stretch) -> Option<CpuId> {
     match stretch.doing {
         Bucket::OnCpu(cpu) => cpu,
@@ -222,7 +225,7 @@ fn cpu(stretch: &Stretch) -> Option<CpuId> {
     }
 }
 
-/// Times of each CPU.
+/// For each CPU, the times in which recorded tasks waited for it.
 struct Times(HashMap<CpuId, Vec<(Ktime, Ktime)>>);
 
 impl Times {
@@ -235,7 +238,7 @@ impl Times {
         Times(all)
     }
 
-    /// Whether a time of a CPU overlaps with one of these times.
+    /// Whether the time from `from` to `to` overlaps with one of the times of the CPU.
     fn overlap(&self, cpu: CpuId, from: Ktime, to: Ktime) -> bool {
         self.0.get(&cpu).is_some_and(|times| {
             let next = times.partition_point(|(_, end)| *end <= from);
@@ -244,21 +247,23 @@ impl Times {
     }
 }
 
-/// Which tasks had each CPU at which time, before these times are in order.
+/// For each CPU, which tasks had it at which time, while these times are collected and not yet in order.
 pub(crate) struct Slices {
     cpus: BTreeMap<CpuId, Vec<Slice>>,
     own: Own,
-    /// The times for which it has to be known who had a CPU; `None` for all times.
+    /// The times for which it has to be found out who had a CPU; `None` for all times.
     times: Option<Times>,
 }
 
 impl Slices {
-    /// An empty collection for all times; `None` if a recording does not show which tasks had the CPUs.
+    /// Makes an empty collection that finds out who had the CPUs at all times; `None` if the recording does not show
+    /// which tasks had the CPUs.
     pub(crate) fn of_all_times(analysis: &Analysis) -> Option<Slices> {
         Slices::new(analysis, None)
     }
 
-    /// An empty collection for these times; `None` if a recording does not show which tasks had the CPUs.
+    /// Makes an empty collection that finds out who had the CPUs in `times`, or at all times without `times`; `None` if
+    /// the recording does not show which tasks had the CPUs.
     fn new(analysis: &Analysis, times: Option<Times>) -> Option<Slices> {
         let is_shown = analysis.others.outside.is_told() || analysis.meta.scope == Scope::All;
         is_shown.then(|| Slices {
@@ -296,15 +301,15 @@ impl Slices {
         }
     }
 
-    /// Adds the stretch that ends with a change. The changes of all threads come in the order of time, so that most
-    /// slices of the build become one with the slice before.
+    /// Adds the stretch of a thread that ends with a change of its state. The changes of all threads come in the order
+    /// of time, so that most slices of the build are joined with the slice before.
     pub(crate) fn take(&mut self, analysis: &Analysis, change: &StateChange) {
         if let Some(ended) = &change.before {
             self.put_stretch(analysis, change.thread, ended);
         }
     }
 
-    /// Adds the times of unrecorded tasks, and puts all times in order.
+    /// Adds the times for which unrecorded tasks had the CPUs, and puts the times of each CPU in order.
     pub(crate) fn finish(mut self, analysis: &Analysis) -> Contention {
         let lost = unsummed(analysis);
         let outside = &analysis.others.outside;
@@ -335,7 +340,7 @@ impl Slices {
 }
 
 impl Contention {
-    /// Which tasks had each CPU in a recording; `None` if it does not show that.
+    /// Finds out which tasks had each CPU at which time in a recording; `None` if the recording does not show it.
     pub fn new(analysis: &Analysis) -> Option<Contention> {
         let mut slices = Slices::of_all_times(analysis)?;
         let timeline = analysis.timeline.as_ref()?;
@@ -345,7 +350,7 @@ impl Contention {
         Some(slices.finish(analysis))
     }
 
-    /// Like [`Contention::new`], but limited to the times of these waits.
+    /// Like [`Contention::new`], but limited to the times of the given waits for a CPU.
     pub fn of_waits(analysis: &Analysis, waits: &[Wait]) -> Option<Contention> {
         let mut slices = Slices::new(analysis, Some(Times::of(waits)))?;
         let timeline = analysis.timeline.as_ref()?;
@@ -366,7 +371,7 @@ impl Contention {
         Some(slices.finish(analysis))
     }
 
-    /// The times in ns that recorded tasks and other tasks had a CPU before a moment.
+    /// The times in ns for which the build's tasks and other tasks had a CPU up to a moment.
     fn before(slices: &[Slice], time: Ktime) -> Sums {
         let at = slices.partition_point(|slice| slice.to <= time);
         match (slices.get(at), slices.last()) {
@@ -376,8 +381,8 @@ impl Contention {
         }
     }
 
-    /// Like [`by_name`](Contention::by_name), for all waits of the recording. `None` if the recording does not
-    /// show which tasks had the CPUs.
+    /// Like [`by_name`](Contention::by_name), for all waits for a CPU in the recording. Returns `None` if the recording
+    /// does not show which tasks had the CPUs.
     pub fn of_all(analysis: &Analysis) -> Option<(Division, Vec<(Occupant, u64)>)> {
         let contention = Contention::new(analysis)?;
         let threads = analysis.thread_ids();
@@ -396,7 +401,8 @@ impl Contention {
         Division { own, others, rest }
     }
 
-    /// The waits of a thread in run queues for a known CPU. Other waits cannot be divided.
+    /// The waits of a thread in run queues for a known CPU. Waits for an unknown CPU cannot be divided by the tasks
+    /// that had it.
     pub fn waits(analysis: &Analysis, thread: ThreadIx) -> impl Iterator<Item = Wait> + '_ {
         let timeline = analysis.timeline.iter();
         timeline.flat_map(move |timeline| {
@@ -421,8 +427,8 @@ impl Contention {
         Some((cpu, from, to.min(end)))
     }
 
-    /// Divides the waits for a CPU by the tasks that had the CPU. Also lists these tasks by name with their times in
-    /// nanoseconds, the longest first. If two tasks wait for one CPU at the same time, both waits are counted.
+    /// Divides waits for a CPU by the tasks that had the CPU meanwhile. Also lists these tasks by name with their times
+    /// in nanoseconds, the longest time first. If two tasks wait for one CPU at the same time, both waits are counted.
     pub fn by_name(
         &self,
         analysis: &Analysis,
@@ -484,7 +490,8 @@ impl Contention {
     }
 }
 
-/// The time that recorded tasks waited for a CPU up to a moment. The moment may only grow from call to call.
+/// The time in ns that recorded tasks have waited for a CPU up to a moment, summed over all waiting tasks. The moment
+/// may only grow from call to call.
 struct Waited<'a> {
     changes: Peekable<std::slice::Iter<'a, (Ktime, bool)>>,
     now: Ktime,

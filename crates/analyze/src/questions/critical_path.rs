@@ -41,55 +41,59 @@ use crate::questions::graph::Graph;
 use crate::questions::programs::{Program, Programs};
 use crate::timeline::Actor;
 
-/// How the path leads from a segment's thread to the thread of the next segment.
+/// How the critical path leads from the thread of one segment to the thread of the next segment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Then {
-    /// The path does not leave the thread: the next segment has the same thread, or the path ends here.
+    /// The critical path does not leave the thread: the next segment has the same thread, or the path ends here.
     Same,
-    /// The thread of the segment forked the thread of the next one.
+    /// The thread of the segment forked the thread of the next segment of the path.
     Forked,
-    /// The thread of the segment exited, and the thread of the next one had waited for that.
+    /// The thread of the segment exited, and the thread of the next segment of the path had waited for this exit.
     Exited,
-    /// By its exec or its exit, the thread of the segment released the memory of the next segment's thread,
-    /// which is its vfork parent.
+    /// By its exec or its exit, the thread of the segment released the memory of its vfork parent, which is the thread
+    /// of the next segment of the path.
     Returned,
-    /// The thread of the segment woke the thread of the next one: it wrote to a pipe, released a lock or sent a signal.
+    /// The thread of the segment woke the thread of the next segment of the path: it wrote to a pipe, released a lock
+    /// or sent a signal.
     Woke,
-    /// The thread of the segment gave a job slot back, for which the thread of the next one waited.
+    /// The thread of the segment gave a job slot back, and the thread of the next segment of the path had waited for
+    /// one.
     Slot,
-    /// The thread of the segment went to sleep until the thread of the next one, which had been asleep before, woke it.
+    /// The thread of the segment went to sleep, and the thread of the next segment of the path, which had been asleep
+    /// before, woke it.
     Waited,
-    /// The thread of the segment was still running when the path ended, and the thread of the next one waited
-    /// for its end.
+    /// The thread of the segment was still running when the critical path ended, and the thread of the next segment
+    /// waited for its end.
     Awaited,
 }
 
-/// A part of the critical path: time of one kind, of one thread and one program.
+/// A segment of the critical path: time of one kind, in which the path is in one thread that executes one program.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Segment {
     pub from: Ktime,
     /// The end of the segment, which is the beginning of the next one.
     pub to: Ktime,
     pub thread: ThreadIx,
-    /// The program that the process of the segment's thread executed then.
+    /// The program that the process of the segment's thread executed during the segment.
     pub program: Option<Program>,
-    /// The kind of time that the segment is.
+    /// The kind of time that the segment consists of, such as time on a CPU.
     pub kind: Kind,
-    /// How the path leads to the thread of the next segment.
+    /// How the critical path leads from this segment to the thread of the next segment.
     pub then: Then,
-    /// Whether no event shows how the path leads to the next segment, so that `then` is only the likeliest.
+    /// Whether no event shows how the critical path leads to the next segment, so that `then` is only the most likely
+    /// way.
     pub then_inferred: bool,
-    /// Whether no event shows the kind of time, so that `kind` is only the likeliest.
+    /// Whether no event shows what the thread did in the segment, so that `kind` is only the most likely kind of time.
     pub inferred: bool,
 }
 
 impl Segment {
-    /// The length of the segment in ns.
+    /// The length of the path's segment in ns.
     pub fn length(&self) -> u64 {
         self.to.since(self.from)
     }
 
-    /// The unrecorded task that ended the wait that the segment is, if its name is recorded.
+    /// The unrecorded task that ended the wait of which the segment consists, if the name of the task is recorded.
     pub fn ended_by<'a>(&self, analysis: &'a Analysis) -> Option<&'a Outsider> {
         let timeline = analysis.timeline.as_ref()?;
         let stretch = timeline.around(self.thread, self.from)?;
@@ -108,56 +112,57 @@ impl Segment {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct CriticalPath {
     pub process: ProcessIx,
-    /// The thread that ended the process, or the last thread of the process. The path ends there.
+    /// The thread that ended the process, or the last thread of the process. The critical path ends in this thread.
     pub thread: ThreadIx,
-    /// The first exec of the process, or its beginning if that was noticeably earlier. If neither was seen, it
-    /// is the beginning of the span.
+    /// The beginning of the critical path: the first exec of the process, or its fork if that was noticeably earlier.
+    /// If neither was seen, it is the beginning of the span.
     pub from: Ktime,
-    /// The end of the path: the last switch-out of `thread`, or the end of the span. Threads that it killed
+    /// The end of the critical path: the last switch-out of `thread`, or the end of the span. Threads that it killed
     /// may leave their CPUs a bit later.
     pub to: Ktime,
-    /// The segments of the path in the order of time. The first begins at `from`, and the last ends at `to`.
+    /// The segments of the critical path in the order of time. The first one begins at `from`, and the last one ends at
+    /// `to`.
     pub segments: Vec<Segment>,
 }
 
 impl CriticalPath {
-    /// The thread of the path's last moment. It is the path's own thread, or the one for which that thread waits at the
-    /// recording's end.
+    /// The thread in which the critical path is at its last moment. It is the path's `thread`, or a thread for which
+    /// that thread still waited at the end of the recording.
     pub(crate) fn last_thread(&self, analysis: &Analysis) -> ThreadIx {
         let last = self.segments.last().map(|segment| segment.thread);
         let last = last.filter(|_| analysis.thread(self.thread).alive);
         last.unwrap_or(self.thread)
     }
 
-    /// The length of the path in ns, which is the sum of all segments.
+    /// The length of the critical path in ns, which is the sum of all segments.
     pub fn length(&self) -> u64 {
         self.to.since(self.from)
     }
 }
 
-/// Successive segments of the path that have the same thread and the same program.
+/// A leg of the critical path: successive segments that have the same thread and the same program.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Leg {
     pub from: Ktime,
-    /// The end of the leg, which is the beginning of the next one.
+    /// The end of the leg, which is the beginning of the next leg of the critical path.
     pub to: Ktime,
     pub thread: ThreadIx,
-    /// The program that the process of the leg's thread executed then.
+    /// The program that the process of the leg's thread executed during the leg.
     pub program: Option<Program>,
-    /// The time of the leg by kind, in ns.
+    /// The time of the leg by kind, such as time on a CPU, in ns.
     pub spent: ByKind,
-    /// How the path leads to the thread of the next leg.
+    /// How the critical path leads from this leg to the thread of the next leg.
     pub then: Then,
-    /// Whether no event shows how the path leads to the next leg.
+    /// Whether no event shows how the critical path leads from this leg to the next leg.
     pub then_inferred: bool,
-    /// The part of the leg's time that no event shows, in ns. If no event shows how the path came to the
-    /// leg's thread, it is all of it.
+    /// The part of the leg's time that is only inferred, in ns. If no event shows how the critical path came to the
+    /// leg's thread, it is all of the leg's time.
     pub inferred: u64,
 }
 
 impl Leg {
-    /// Joins successive segments to one leg, which has the thread and the program of the first. `None` if
-    /// there are none.
+    /// Joins successive segments of a critical path to one leg, which has the thread and the program of the first
+    /// segment. Returns `None` if there are no segments.
     pub fn of(segments: &[Segment]) -> Option<Leg> {
         let (first, last) = (segments.first()?, segments.last()?);
         Some(Leg {
@@ -172,20 +177,20 @@ impl Leg {
         })
     }
 
-    /// The length of the leg in ns.
+    /// The length of the leg of the critical path in ns.
     pub fn length(&self) -> u64 {
         self.to.since(self.from)
     }
 }
 
 impl CriticalPath {
-    /// The segments of the path, grouped by legs, in the order of time.
+    /// The segments of the critical path, grouped by legs, in the order of time.
     fn by_leg(&self) -> impl Iterator<Item = &[Segment]> {
         let same = |a: &Segment, b: &Segment| (a.thread, a.program) == (b.thread, b.program);
         self.segments.chunk_by(same)
     }
 
-    /// The known time of each process on the path, in ns. Unknown time is attributed to no process.
+    /// The known time of each process on the critical path, in ns. Unknown time is attributed to no process.
     pub fn by_process(&self, analysis: &Analysis) -> Arena<ProcessIx, u64> {
         let mut sums: Arena<_, u64> = analysis.process_ids().map(|_| 0).collect();
         for segment in self
@@ -199,13 +204,13 @@ impl CriticalPath {
         sums
     }
 
-    /// The path as legs, in the order of time.
+    /// The critical path as legs, in the order of time.
     pub fn legs(&self) -> impl Iterator<Item = Leg> + '_ {
         self.by_leg().filter_map(Leg::of)
     }
 }
 
-/// The time of these segments by kind, in ns.
+/// The time of the given segments by kind, such as time on a CPU, in ns.
 pub fn by_kind(segments: &[Segment]) -> ByKind {
     let mut times = ByKind::default();
     for segment in segments {
@@ -214,7 +219,7 @@ pub fn by_kind(segments: &[Segment]) -> ByKind {
     times
 }
 
-/// The time of a leg's segments that no event shows, in ns.
+/// The time of a leg's segments that no event shows, in ns. Unknown time is not counted.
 fn inferred(leg: &[Segment]) -> u64 {
     let link = leg.last().is_some_and(|last| last.then_inferred);
     let counts = leg.iter().filter(|segment| link || segment.inferred);
@@ -222,7 +227,7 @@ fn inferred(leg: &[Segment]) -> u64 {
     counts.map(Segment::length).sum()
 }
 
-/// The reason why there is no critical path.
+/// The reason why a recording or a process has no critical path.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum NoPath {
     /// The recording has no COMMAND.
@@ -236,8 +241,8 @@ pub enum NoPath {
     NoTimeline,
 }
 
-/// The process whose critical path is the critical path of the recording: COMMAND, or the only process
-/// that was recorded by its pid.
+/// Returns the process whose critical path is that of the whole recording: COMMAND, or the only process that was
+/// recorded by its pid.
 ///
 /// # Errors
 /// There is no such process, or there are several.
@@ -283,9 +288,9 @@ pub fn critical_path(analysis: &Analysis, process: ProcessIx) -> Result<Critical
     })
 }
 
-/// The shortest time before the exec of a process that belongs to its critical path: in ns, and as a part of
-/// the path, one hundredth. The recorder's own work before it starts COMMAND is shorter. A guess: a longer
-/// time would leave out a wait for a CPU before the exec, which once was half a second of the path.
+/// The shortest time between the fork and the exec of a process that belongs to its critical path: in ns, and as a part
+/// of the path, one hundredth. The recorder's own work before it starts COMMAND is shorter. The number is a guess: with
+/// a longer time, the path would lack waits for a CPU before the exec, one of which was half a second.
 const BEFORE: (u64, u64) = (10_000_000, 100);
 
 /// The beginning of the critical path of a process that ends at `to`: the first exec, or the beginning of the
@@ -327,9 +332,10 @@ impl<'a> Paths<'a> {
         })
     }
 
-    /// The chain of work and waits that `thread` depended on from `from` to `to`, in the order of time. The
-    /// lengths of the segments add up to `to - from`. If a thread is not `inside` right before a time, its
-    /// work is followed back only to the moment at which a thread on the path began to wait for it.
+    /// Returns the segments of work and waits that `thread` depended on from `from` to `to`, in the order of time. The
+    /// lengths of the segments add up to `to - from`. `inside` tells which threads belong to the subject of the path.
+    /// The work of other threads is followed back only to the moment at which a thread on the path began to wait for
+    /// it.
     pub fn between(
         &self,
         from: Ktime,

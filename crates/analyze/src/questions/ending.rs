@@ -7,24 +7,25 @@ use tr_format::event::Reason;
 use crate::model::{Analysis, ThreadIx};
 use crate::timeline::{Actor, Bucket, Stretch, Wait};
 
-/// The cause that ended a wait.
+/// The cause that ended a wait of a thread.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum WaitEnd {
     /// The time-out of the waiting system call ended the wait.
     Timer {
-        /// Whether the process had sent something that was not answered; `None` if the recording does not
-        /// show it.
+        /// Whether the process had sent a request over the network that was not answered; `None` if the recording does
+        /// not show it.
         asked: Option<bool>,
     },
-    /// Something came from the network, in a softirq.
+    /// A packet from the network ended the wait, in a softirq.
     Packet,
     /// A child of the process ended the wait by its exit. The value is the thread of the child that has begun to exit.
     Child(ThreadIx),
     /// Another task ended the wait: it wrote something or freed a lock.
     Task(Actor),
-    /// Block I/O was completed.
+    /// The completion of block I/O ended the wait.
     BlockIo,
-    /// A signal ended the wait. Another task or an interrupt has sent it, and nothing else ends such a wait.
+    /// A signal ended the wait. The value is the task or interrupt that sent the signal. A wait of this kind can only
+    /// be ended by a signal.
     Signal(Actor),
     Unknown,
 }
@@ -37,7 +38,7 @@ impl WaitEnd {
 }
 
 impl Analysis {
-    /// The cause that ended a wait of a thread.
+    /// Finds the cause that ended a wait of a thread.
     pub fn wait_end(&self, thread: ThreadIx, wait: &Stretch) -> WaitEnd {
         let by = wait.waker();
         match by {
@@ -86,9 +87,9 @@ impl Analysis {
     }
 }
 
-/// The cause of a wait that a hardware interrupt ended, in a recording without the call's time-out. A packet
-/// comes in a softirq, and nothing but a timer wakes a task that waits for a lock or for descriptors from a
-/// hardware interrupt, or a signal that a timer sent.
+/// The cause of the end of a wait that a hardware interrupt ended, in a recording that does not show the time-out of
+/// the system call. It is a timer if the task waited for a lock or for descriptors: packets come in a softirq, and no
+/// other hardware interrupt wakes such a task, except that a timer may also send a signal.
 fn by_interrupt(reason: Reason) -> WaitEnd {
     match reason {
         Reason::Timer | Reason::Lock => WaitEnd::Timer { asked: Some(false) },
@@ -97,7 +98,7 @@ fn by_interrupt(reason: Reason) -> WaitEnd {
     }
 }
 
-/// Whether no task can end a wait for this reason except by a signal to the waiting task.
+/// Whether a wait with this reason can be ended by another task only with a signal to the waiting task.
 fn ends_by_signals(reason: Reason) -> bool {
     matches!(reason, Reason::Timer | Reason::Signal)
 }

@@ -13,12 +13,12 @@ use crate::model::{Analysis, ThreadIx};
 use crate::status::failed;
 use crate::timeline::{Actor, Bucket, Stretch, Stretches, Timeline, Wait};
 
-/// The cause that decided how long a stretch of a thread's time was.
+/// The cause that determined how long a stretch of a thread's time was.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Cause {
-    /// The thread with this index ended the wait, so the wait is as long as that thread took.
+    /// The thread with this index ended the wait, so the wait took as long as that thread needed.
     Thread(ThreadIx),
-    /// The stretch is time of the thread itself, of this kind.
+    /// The stretch is time of the thread itself, and has this kind, such as time on a CPU.
     Own(Kind),
 }
 
@@ -29,13 +29,14 @@ pub(crate) struct Graph<'a> {
 }
 
 impl<'a> Graph<'a> {
-    /// The graph of an analysis; `None` if no timeline was kept.
+    /// Makes the graph of the waits of an analysis; `None` if the analysis kept no timeline.
     pub fn new(analysis: &'a Analysis) -> Option<Graph<'a>> {
         let timeline = analysis.timeline.as_ref()?;
         Some(Graph { analysis, timeline })
     }
 
-    /// The stretches of a thread, without many of those whose length surely depends on no other thread.
+    /// The stretches of a thread's timeline, without many of those whose length certainly depends on no other
+    /// thread.
     pub fn stretches_by_threads(&self, thread: ThreadIx) -> Stretches<'a> {
         let process = self.analysis.process(self.analysis.thread(thread).process);
         // Only the waits of failed processes and of their parents are cut short by a timer.
@@ -47,7 +48,7 @@ impl<'a> Graph<'a> {
         }
     }
 
-    /// The cause that decided how long a stretch of a thread was.
+    /// The cause that determined how long a stretch of a thread's time was.
     pub fn cause(&self, thread: ThreadIx, stretch: &Stretch) -> Cause {
         match stretch.doing {
             Bucket::OnCpu(_) => return Cause::Own(Kind::OnCpu),
@@ -65,7 +66,7 @@ impl<'a> Graph<'a> {
         self.ended(thread, stretch)
     }
 
-    /// The cause that decided how long a wait was, if no killing signal cut it short.
+    /// The cause that determined how long a wait of a thread was, if no killing signal cut it short.
     pub fn ended(&self, thread: ThreadIx, stretch: &Stretch) -> Cause {
         match stretch.waker() {
             Actor::Thread(waker) if self.lives(waker, stretch.to) => {

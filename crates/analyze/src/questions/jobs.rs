@@ -1,9 +1,9 @@
 //! Finds the jobs of build tools, and what the recording shows about their order.
 //!
-//! make, ninja, xargs, parallel, ctest and prove start a job as soon as it can start and a slot is free. So a
-//! job that started when another had ended, while a slot was free before, needed that one. GNU make with a
-//! job server waits for a slot in another system call than for a job's end: before that wait it had a job
-//! that could start. Where no slot was free, and the call says nothing, the job may have waited for either.
+//! make, ninja, xargs, parallel, ctest and prove start a job as soon as it can start and a slot is free. If a slot
+//! was free and a job still started only when another job had ended, then it needed that other job. GNU make with a
+//! job server waits for a slot in another system call than for the end of a job. Before a wait for a slot, make had a
+//! job that could start. If no slot was free and the system call shows nothing, the job may have waited for either.
 //!
 //! cargo and go do the same with a thread for each job, and run as many jobs as there are CPUs.
 
@@ -25,44 +25,47 @@ pub struct Job {
     pub process: ProcessIx,
     /// The build tool that started the job.
     pub owner: ProcessIx,
-    /// The number of the pool of slots that the job takes its slot from. Tools that share slots have the same number.
+    /// The number of the pool of slots from which the job takes its slot. Build tools that share slots have the same
+    /// number.
     pub pool: u32,
-    /// Whether the job takes a slot. A make that hands its own slot to its first job takes none.
+    /// Whether the job takes one of the build tool's slots. A make that hands its own slot to its first job takes
+    /// none.
     pub slot: bool,
     pub start: Ktime,
     pub end: Ktime,
-    /// The job that had to end before this job could start.
+    /// The job that had to end before this job could start, if the recording shows one.
     pub needs: Option<ProcessIx>,
-    /// The job that ended right before this job started. This job may have needed that job, or its slot.
+    /// The job that ended right before this job started. This job may have needed the results of that job, or only
+    /// its slot.
     pub released: Option<ProcessIx>,
-    /// The number of the job among the jobs of its tool.
+    /// The number of the job among the jobs of its build tool.
     pub number: u32,
-    /// How many of the tool's first jobs this job may need. They had all ended and none was running when this
-    /// job, or an earlier one, started though slots had been free.
+    /// The number of the build tool's first jobs that this job may need. They had all ended, and no other job was
+    /// running, when this job or an earlier one started although slots had been free.
     pub barrier: u32,
 }
 
 /// The jobs of a recording's build tools, as far as the order of their jobs is known.
 #[derive(Clone, Debug, Default)]
 pub struct Tools {
-    /// The jobs of all tools in the order of their starts.
+    /// The jobs of all build tools in the order of their starts.
     pub jobs: Vec<Job>,
-    /// For each tool that starts jobs, how many it runs at once.
+    /// For each build tool that starts jobs, how many jobs it runs at once.
     pub limits: BTreeMap<ProcessIx, Limit>,
 }
 
 /// How many jobs a build tool runs at once.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Limit {
-    /// The largest number of jobs at once.
+    /// The largest number of jobs that the build tool runs at once.
     pub jobs: u64,
-    /// Whether the number is the number of CPUs, because no argument sets it.
+    /// Whether the number of jobs follows the number of CPUs, because no argument of the build tool sets it.
     pub follows: bool,
-    /// Whether the tool has a thread for each job, which waits for the job.
+    /// Whether the build tool has a thread for each job, which waits for the job.
     pub threads: bool,
 }
 
-/// A wait of a tool that was ended by a thread of one of its jobs or of another tool.
+/// A wait of a build tool that was ended by a thread of one of its jobs or of another build tool.
 struct Wait {
     from: Ktime,
     to: Ktime,
@@ -71,8 +74,8 @@ struct Wait {
     child: Option<ProcessIx>,
 }
 
-/// The known facts about the program of a process, if it is a build tool that starts jobs in a known order: its
-/// family, that order, and how many jobs it runs without an argument.
+/// The facts about a build tool that starts jobs in a known order: its family, this order, and how many jobs it runs
+/// without an argument that says so. `None` if the process is no such tool.
 fn tool(analysis: &Analysis, process: ProcessIx) -> Option<(Family, Starts, Untold)> {
     let tool = analysis.process(process).tool()?;
     let jobs = tool.jobs?;
@@ -80,8 +83,8 @@ fn tool(analysis: &Analysis, process: ProcessIx) -> Option<(Family, Starts, Unto
 }
 
 impl Tools {
-    /// Finds the jobs in an analysis. `limit` reads the number of jobs at once from the arguments of a tool;
-    /// `Some(None)` stands for any number.
+    /// Finds the jobs of build tools in an analysis. `limit` reads the number of jobs at once from the arguments of a
+    /// tool; `Some(None)` stands for any number, and `None` means that no argument sets it.
     pub fn new(analysis: &Analysis, limit: impl Fn(ProcessIx) -> Option<Option<u64>>) -> Tools {
         let Some(graph) = Graph::new(analysis) else {
             return Tools::default();
@@ -136,8 +139,8 @@ impl Tools {
     }
 }
 
-/// For each process, the outermost make among the process and its ancestors. All makes below it share its
-/// slots.
+/// For each process, the outermost make among the process and its ancestors. All descendants of this make that are
+/// makes share its slots.
 fn outermost_makes(analysis: &Analysis) -> Arena<ProcessIx, Option<ProcessIx>> {
     let mut makes: Arena<ProcessIx, Option<ProcessIx>> =
         analysis.process_ids().map(|_| None).collect();
@@ -156,7 +159,7 @@ fn is_make(analysis: &Analysis, process: ProcessIx) -> bool {
     tool.is_some_and(|tool| tool.family == Family::Make)
 }
 
-/// The jobs that one tool started, and the waits of the tool.
+/// Finds the jobs that one build tool started, and the waits of the tool.
 struct Started {
     jobs: Vec<ProcessIx>,
     waits: Vec<Wait>,
@@ -245,7 +248,7 @@ fn of_tool(
     jobs
 }
 
-/// The starts and the ends of a tool's jobs, in the order of time.
+/// The times at which the jobs of a build tool started and ended, in order.
 struct Lives {
     starts: Vec<Ktime>,
     ends: Vec<(Ktime, ProcessIx)>,
@@ -267,18 +270,18 @@ impl Lives {
         self.ends.partition_point(|(end, _)| *end <= at)
     }
 
-    /// The job of the tool that had ended last at a time, and the time of its end.
+    /// The job of the build tool that was the last one to end before a time, and the time of its end.
     fn latest(&self, at: Ktime) -> Option<(Ktime, ProcessIx)> {
         self.ends.get(..self.ended_by(at))?.last().copied()
     }
 
-    /// The largest number of jobs of the tool that lived at once.
+    /// The largest number of jobs of the build tool that lived at the same time.
     fn most(&self) -> u64 {
         let living = self.starts.iter().map(|start| self.living(*start));
         living.max().unwrap_or(0)
     }
 
-    /// The number of the tool's jobs that lived right before the end of the job that had ended last at a time.
+    /// The number of the build tool's jobs that lived right before the last end of a job before the time `at`.
     fn beside_latest(&self, at: Ktime) -> u64 {
         let before = |(end, _): (Ktime, _)| Ktime(end.0.saturating_sub(1));
         self.latest(at)
@@ -291,7 +294,7 @@ impl Lives {
     }
 }
 
-/// The job that a job starting at a moment needs, and the job that it may need. `server` is whether there
+/// The job that a job starting at a moment certainly needs, and the job that it may need. `server` is whether there
 /// is a job server.
 fn order(
     jobs: &[Job],
@@ -327,8 +330,8 @@ fn order(
     }
 }
 
-/// Like [`order`], for a tool whose waits do not show which job it waited for. A job that starts after the
-/// end of another job needs that job, if a slot was free before.
+/// Like [`order`], for a build tool whose waits do not show which job it waited for. A job that starts after the end
+/// of another job needs that other job, if a slot was free before.
 fn by_ends(lives: &Lives, start: Ktime, limit: u64) -> (Option<ProcessIx>, Option<ProcessIx>) {
     let latest = lives.latest(start).map(|(_, process)| process);
     if lives.beside_latest(start) >= limit {
@@ -338,7 +341,7 @@ fn by_ends(lives: &Lives, start: Ktime, limit: u64) -> (Option<ProcessIx>, Optio
     }
 }
 
-/// The moment at which the parent could know that a process had ended.
+/// The moment from which the parent could know that a process had ended: the exit of its first thread.
 fn ended(analysis: &Analysis, process: ProcessIx) -> Ktime {
     let process = analysis.process(process);
     let first = process
@@ -350,7 +353,7 @@ fn ended(analysis: &Analysis, process: ProcessIx) -> Ktime {
         .unwrap_or(process.end)
 }
 
-/// The waits of a build tool for other processes, in the order of their ends.
+/// The waits of a build tool's threads for other processes, in the order in which the waits ended.
 fn waits(graph: &Graph<'_>, owner: ProcessIx) -> Vec<Wait> {
     let analysis = graph.analysis;
     let mut waits = Vec::new();

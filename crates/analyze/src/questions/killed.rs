@@ -12,10 +12,10 @@ use crate::model::{Analysis, Process, ProcessIx, ThreadIx};
 use crate::status::{ended_by, failed, is_for, killed_by, Purpose, ALARM};
 use crate::timeline::{Actor, Bucket, Stretch, Wait};
 
-/// The largest number of stretches between a wait that a signal ended and the end of the thread.
+/// The largest number of a thread's stretches that may follow a wait if a signal ended the wait and with it the thread.
 const NEAR: usize = 64;
 
-/// The largest number of processes that are searched for the one that worked.
+/// The largest number of child processes that are searched for the one that worked when a signal came.
 const MOST: usize = 64;
 
 /// Whether a process was ended by a signal that ends builds, or exited with the status by which shells report
@@ -56,8 +56,8 @@ pub fn gave_up(analysis: &Analysis, thread: ThreadIx, at: Ktime) -> bool {
 }
 
 impl Graph<'_> {
-    /// The task for which a process waited when a signal cut a wait of it short. The outer `None`: the wait
-    /// was not cut short. The inner `None`: no such task is known.
+    /// The task for which a process waited when a signal cut its wait short. The outer `None` means that no signal cut
+    /// the wait short, and the inner `None` that no such task is known.
     pub fn cut(&self, thread: ThreadIx, wait: &Stretch) -> Option<Option<ThreadIx>> {
         let was_cut = self.was_cut(thread, wait);
         was_cut.then(|| self.below_cut(thread, wait))
@@ -91,7 +91,7 @@ impl Graph<'_> {
         by_other && self.is_last(thread, wait)
     }
 
-    /// Whether a timer ended the last wait of a process that failed.
+    /// Whether a wait is the last one of a process that failed, and a timer ended this wait.
     fn gave_up(&self, thread: ThreadIx, wait: &Stretch) -> bool {
         let process = self.analysis.thread(thread).process;
         wait.doing == Bucket::Wait(Wait::Sleep)
@@ -106,8 +106,8 @@ impl Graph<'_> {
         killed_by(self.analysis.process(process).status) == Some(ALARM)
     }
 
-    /// The task that worked for a process when one of its waits was cut short. It is the first task of the
-    /// oldest job that ran or waited for a CPU, or a task that waited and had no child.
+    /// The task that worked for a process when one of the process's waits was cut short. Among the descendants it is
+    /// the first task of the oldest job that ran or waited for a CPU, or a task that waited and had no child.
     fn below_cut(&self, thread: ThreadIx, wait: &Stretch) -> Option<ThreadIx> {
         let analysis = self.analysis;
         let (own, at) = (analysis.thread(thread).process, wait.to);
@@ -145,8 +145,8 @@ impl Graph<'_> {
         leaf
     }
 
-    /// Whether a task was on a CPU or waited for one before a signal ended a wait, and not because the sender
-    /// of the signal had woken it.
+    /// Whether a task was on a CPU, or waited for one, right before a signal ended the given wait of another task. Work
+    /// that began only because the sender of the signal had woken the task does not count.
     fn worked(&self, task: ThreadIx, wait: &Stretch) -> bool {
         let Some(number) = self.timeline.number_before(task, wait.to) else {
             return false;
@@ -163,7 +163,8 @@ impl Graph<'_> {
         })
     }
 
-    /// The last children that a process had started before a time, in the order of their starts.
+    /// The children that a process had started before a time, in the order of their starts. If there are too many, only
+    /// the last ones are returned.
     fn children(&self, process: ProcessIx, at: Ktime) -> &[ProcessIx] {
         let children = &self.analysis.process(process).children;
         let begun = children.partition_point(|child| self.analysis.process(*child).start < at);
@@ -171,7 +172,7 @@ impl Graph<'_> {
         last.unwrap_or_default()
     }
 
-    /// Whether a child that lived at a time failed, which a killed child does.
+    /// Whether at least one child of a process that lived at a time failed. A killed child fails, too.
     fn kills(&self, process: ProcessIx, at: Ktime) -> bool {
         let children = self.children(process, at).iter();
         let mut children = children.map(|child| self.analysis.process(*child));
@@ -199,7 +200,7 @@ impl Graph<'_> {
         up.any(|ancestor| ancestor == above)
     }
 
-    /// Whether the last wait of a task before a time was for a child or a signal, and a timer ended it.
+    /// Whether the last wait of a task before a time was for a child or a signal, and a timer ended this wait.
     fn timed_out(&self, task: ThreadIx, at: Ktime) -> bool {
         let wait = last_wait(self.timeline, task, at);
         wait.is_some_and(|wait| {
@@ -207,8 +208,8 @@ impl Graph<'_> {
         })
     }
 
-    /// Whether a thread that ended a wait for descriptors asked for something and sent no signal: the thread that waited
-    /// answered it, and the same process ended a later wait of that thread.
+    /// Whether the thread `by` ended a wait for descriptors with a request, and not with a signal: the thread that
+    /// waited answered it, which ended a later wait in the process of `by`.
     fn is_request(&self, thread: ThreadIx, wait: &Stretch, by: ThreadIx) -> bool {
         let reads = matches!(
             wait.reason,
@@ -231,8 +232,8 @@ impl Graph<'_> {
         })
     }
 
-    /// Whether a wait was the last long wait of a thread, apart from waits for children. A handler of a
-    /// signal may still wait briefly, for example to remove files.
+    /// Whether a wait was the last long wait of a thread, apart from waits for children. A signal handler may still
+    /// wait briefly after it, for example to remove files.
     fn is_last(&self, thread: ThreadIx, wait: &Stretch) -> bool {
         let rest = self.timeline.since(thread, wait.to);
         let rest: Vec<Stretch> = rest.take(NEAR + 1).collect();

@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 
 use tr_format::event::Ktime;
 
-/// From a moment on, how many tasks run, and how many run or wait for a CPU (the demand). The demand is at
-/// most the number of CPUs of the build: more tasks could not run.
+/// The load of a build from a moment on: how many tasks run, and how many run or wait for a CPU (the
+/// demand). The demand is at most the number of CPUs of the build, because more tasks could not run at once.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Load {
     pub from: Ktime,
@@ -13,26 +13,28 @@ pub struct Load {
     pub demand: usize,
 }
 
-/// The length of the list of loads at which it becomes coarser. A bound of memory: without one the list took
-/// 1.2 GB for a simulated build of 10^8 events.
+/// The length at which the list of a build's loads becomes coarser. It bounds the memory: without a bound,
+/// the list took 1.2 GB for a simulated build of 10^8 events.
 const MOST: usize = 1_000_000;
-/// The shortest and the longest time in ns within which a coarser list does not keep the order of loads. A
-/// guess; the sums are the same with any, and only the order within such times is lost.
+/// The shortest and the longest time in ns within which a coarse list of loads does not keep the order of
+/// the loads. The values are guesses. The sums are the same with any values, because only the order within
+/// these times is lost.
 const FIRST: u64 = 1_000_000;
 const LAST: u64 = FIRST << 20;
 
-/// Collects the loads in the order of time. While the CPUs are busy, most switches change no number, so the
-/// list is much shorter than the timeline. A list that becomes too long is made coarser: within short times,
-/// equal loads follow each other, so that all sums stay the same.
+/// Collects how many tasks run and wait for a CPU, in the order of time. While the CPUs are busy, most
+/// switches do not change these numbers, so the list is much shorter than the timeline. A list that becomes
+/// too long is made coarser: within short times, equal loads are put together, so that all sums stay the
+/// same.
 #[derive(Clone, Debug)]
 pub(crate) struct Loads {
     list: Vec<Load>,
-    /// The last moment at which a load has changed.
+    /// The last moment at which the number of running or waiting tasks changed.
     from: Ktime,
     /// The number of CPUs of the build, which is the largest demand that counts.
     cpus: usize,
-    /// The length of the list at which it becomes coarser. The next field is the time in ns within which
-    /// loads are not in order.
+    /// The length at which the list of loads becomes coarser. The next field is the time in ns within which
+    /// the list does not keep the order of the loads.
     most: usize,
     length: u64,
 }
@@ -48,8 +50,8 @@ impl Loads {
         }
     }
 
-    /// Begins a moment at which tasks change their states. Before it, `running` tasks ran and `demand` tasks
-    /// ran or waited for a CPU.
+    /// Ends the load that has lasted up to the moment `at`, at which tasks change their states. Until then,
+    /// `running` tasks ran, and `demand` tasks ran or waited for a CPU.
     pub fn begin(&mut self, at: Ktime, running: usize, demand: usize) {
         if at > self.from {
             self.keep(running, demand);
@@ -57,7 +59,8 @@ impl Loads {
         }
     }
 
-    /// Appends a load to the list if it differs from the last one.
+    /// Appends a load, which is a number of running and waiting tasks, to the list if it differs from the
+    /// last one.
     fn keep(&mut self, running: usize, demand: usize) {
         let demand = demand.min(self.cpus).max(running);
         let before = self.list.last();
@@ -74,7 +77,8 @@ impl Loads {
         }
     }
 
-    /// Makes the list half as long, unless that would take more than [`LAST`].
+    /// Makes the list of loads half as long, unless loads would lose their order within more than [`LAST`]
+    /// ns.
     fn coarsen(&mut self) {
         while self.list.len() > self.most / 2 && self.length < LAST {
             self.length = (self.length * 2).max(FIRST);
@@ -83,15 +87,16 @@ impl Loads {
         self.most = self.most.max(self.list.len().saturating_mul(2));
     }
 
-    /// Completes the list. At its end, `running` tasks run and `demand` tasks run or wait for a CPU.
+    /// Completes the list of loads. At its end, `running` tasks run, and `demand` tasks run or wait for a
+    /// CPU.
     pub fn end(mut self, running: usize, demand: usize) -> Vec<Load> {
         self.keep(running, demand);
         self.list
     }
 }
 
-/// A shorter form of a list of loads, in which equal ones within `length` ns follow each other and are one.
-/// The last load has no end.
+/// Returns a shorter form of a list of loads: within each `length` ns, equal loads are put together. The
+/// last load has no end.
 fn coarser(list: &[Load], length: u64) -> Vec<Load> {
     let mut all: Vec<Load> = Vec::new();
     // The times of different loads since a moment.
@@ -126,7 +131,7 @@ fn coarser(list: &[Load], length: u64) -> Vec<Load> {
 mod tests {
     use super::*;
 
-    /// How long each load of a list lasts in ns, if the list ends at the moment `end`.
+    /// The time in ns for which each load of a list lasts in total, if the list ends at the moment `end`.
     fn sums(list: &[Load], end: u64) -> BTreeMap<(usize, usize), u64> {
         let mut sums = BTreeMap::new();
         let ends = list.iter().skip(1).map(|next| next.from.0).chain([end]);

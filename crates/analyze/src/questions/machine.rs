@@ -11,31 +11,33 @@ use crate::share;
 /// The CPU time of all CPUs that was used in a span, in ns.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Used {
-    /// The time in nanoseconds that tasks or the hypervisor used.
+    /// The CPU time of all CPUs that all tasks and the hypervisor used, in ns.
     pub all: u64,
-    /// The time that neither the build nor the recorder used. The time of the hypervisor is part of it.
+    /// The CPU time that neither the build nor the recorder used, in ns. The time of the hypervisor is part of
+    /// it.
     pub others: u64,
 }
 
 /// The unit in which the kernel reports CPU time to all programs, in ns (`USER_HZ`, time(7)).
 const TICK: u64 = 10_000_000;
 
-/// The divisor of a span's length for how far from its ends the nearest samples may lie: one twentieth. A
-/// guess: with a larger part, figures of the machine would stand beside spans that they do not cover.
+/// The divisor of a span's length for the largest distance between an end of the span and the nearest sample
+/// of counters: one twentieth. The number is a guess: with a larger distance, reports would print figures of
+/// the machine for spans that the samples do not cover.
 const RESOLVED: u64 = 20;
 
 /// The samples of the machine's counters, in the order of time.
 #[derive(Clone, Copy, Debug)]
 pub struct Samples<'a>(pub &'a [(Ktime, Counters)]);
 
-/// The smallest, the mean and the largest value of a counter.
+/// The smallest, the mean and the largest value of one of the machine's counters in a span.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Range {
-    /// The smallest value of the counter, in its unit.
+    /// The smallest value of the machine's counter in the span, in the counter's unit.
     pub least: u64,
-    /// The mean of the counter's values, in its unit.
+    /// The mean of the values of the machine's counter in the span, in the counter's unit.
     pub mean: u64,
-    /// The largest value of the counter, in its unit.
+    /// The largest value of the machine's counter in the span, in the counter's unit.
     pub most: u64,
 }
 
@@ -45,20 +47,23 @@ impl<'a> Samples<'a> {
         Samples(&analysis.machine.counters)
     }
 
-    /// The part of a span between the first and the last sample; `None` without two samples.
+    /// The part of a span of time that is between the first and the last sample of the machine's counters;
+    /// `None` if no part of it is.
     pub fn within(&self, (from, to): (Ktime, Ktime)) -> Option<(Ktime, Ktime)> {
         let (first, last) = (self.0.first()?.0, self.0.last()?.0);
         let covered = (from.max(first), to.min(last));
         (covered.0 < covered.1).then_some(covered)
     }
 
-    /// By how much a counter that is a total grew in a span. Between two samples it is assumed to grow evenly.
+    /// The growth of one of the machine's counters in a span, if the counter is a total. Between two samples
+    /// it is assumed to grow evenly.
     pub fn increase(&self, counter: Counter, (from, to): (Ktime, Ktime)) -> Option<u64> {
         let (from, to) = (self.at(counter, from)?, self.at(counter, to)?);
         Some(to.saturating_sub(from))
     }
 
-    /// The value of a counter that is a total at a time, between two samples.
+    /// The value of one of the machine's counters at a time, if the counter is a total. Between two samples it
+    /// is assumed to grow evenly.
     fn at(&self, counter: Counter, time: Ktime) -> Option<u64> {
         let after = self.0.partition_point(|(at, _)| *at <= time);
         let get = |place: usize| {
@@ -74,8 +79,8 @@ impl<'a> Samples<'a> {
         Some(low.saturating_add(more))
     }
 
-    /// Whether the samples are dense enough for statements about a span: samples are near its ends, and it is
-    /// longer than the ticks in which the kernel counts CPU time.
+    /// Whether the samples of the machine's counters are dense enough for statements about a span of time:
+    /// there are samples near its ends, and it is longer than the ticks in which the kernel counts CPU time.
     pub fn resolve(&self, span: (Ktime, Ktime)) -> bool {
         let (from, to) = span;
         let length = to.since(from);
@@ -103,7 +108,8 @@ impl<'a> Samples<'a> {
         })
     }
 
-    /// The smallest, the mean and the largest value of a counter in a span and at the samples next to it.
+    /// The smallest, the mean and the largest value of one of the machine's counters in a span of time and at
+    /// the samples next to it.
     pub fn range(&self, counter: Counter, (from, to): (Ktime, Ktime)) -> Option<Range> {
         let first = self.0.partition_point(|(at, _)| *at <= from);
         let last = self.0.partition_point(|(at, _)| *at < to);
@@ -126,8 +132,8 @@ impl<'a> Samples<'a> {
     }
 }
 
-/// Whether the samples of counters, which are about all CPUs of the machine, are about just the CPUs that
-/// were recorded.
+/// Whether the samples of the machine's counters, which are always about all CPUs, are about the same CPUs as
+/// the recording, because all CPUs were recorded.
 pub fn samples_are_of_recorded_cpus(analysis: &Analysis) -> bool {
     analysis.meta.options.cpus.is_empty()
 }

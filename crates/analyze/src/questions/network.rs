@@ -12,22 +12,23 @@ use crate::ids::ProcessIx;
 use crate::kinds::Kind;
 use crate::model::Analysis;
 
-/// A time on the critical path in which a thread waited for the network.
+/// A wait of a thread for the network on the critical path.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Waited {
     pub process: ProcessIx,
-    /// The index of the connection that the thread waited for, if all connections that the process had at
-    /// that time lead to the same end.
+    /// The index of the connection that the thread waited for. It is known if all connections that the process had
+    /// at that time lead to the same remote end.
     pub connection: Option<usize>,
-    /// Whether the remote end of that connection is in this machine or in the same container.
+    /// Whether the remote end of the connection that the thread waited for is in this machine or in the same
+    /// container.
     pub local: bool,
-    /// Whether all connections that the process had at that time lead to other machines, that is, to public
-    /// addresses. Other addresses can belong to containers of this machine.
+    /// Whether all connections that the waiting process had at that time lead to public addresses, which are
+    /// certainly in other machines. Other addresses can belong to containers of this machine.
     pub elsewhere: bool,
-    /// The name of the program at the remote end, which ended the wait, if it is in this machine and not
-    /// recorded, but its name is.
+    /// The name of the program that ended the wait from the remote end of the connection. It is known if the
+    /// program ran in this machine and is not recorded, but its name is.
     pub server: Option<Comm>,
-    /// The length of the wait in ns.
+    /// The length of the wait for the network in ns.
     pub ns: u64,
 }
 
@@ -45,7 +46,7 @@ pub fn waited(analysis: &Analysis, path: &CriticalPath) -> Vec<Waited> {
         .collect()
 }
 
-/// The indices of the connections of each process.
+/// For each process, the indices of its TCP connections.
 #[derive(Debug)]
 pub struct Ends(HashMap<ProcessIx, Vec<usize>>);
 
@@ -62,7 +63,8 @@ impl Ends {
         Ends(of)
     }
 
-    /// The connection and the other facts about a segment that waits for the network.
+    /// Finds the connection that a segment of the critical path waited for, and the other facts about this wait
+    /// for the network.
     pub fn waited(&self, analysis: &Analysis, segment: &Segment) -> Waited {
         let process = analysis.thread(segment.thread).process;
         let candidates = self.0.get(&process).map_or(&[][..], Vec::as_slice);
@@ -84,7 +86,7 @@ impl Ends {
     }
 }
 
-/// The processes whose connections all lead to recorded processes.
+/// The processes whose TCP connections all lead to recorded processes.
 pub fn among_themselves(analysis: &Analysis) -> HashSet<ProcessIx> {
     let owned = analysis
         .network
@@ -152,7 +154,7 @@ fn during<'a>(analysis: &'a Analysis, all: &[usize], segment: &Segment) -> Vec<N
     open.collect()
 }
 
-/// The last of these connections, if all of them lead to the same end.
+/// The last of the given connections of a process, if all of them lead to the same remote end; otherwise `None`.
 fn one_end<'a>(open: &[Numbered<'a>]) -> Option<Numbered<'a>> {
     let first = open.first().copied()?;
     let same = open

@@ -1,4 +1,4 @@
-//! Determines the processes that a recording is about: COMMAND and what it started.
+//! Determines the processes that a recording is about: the process of COMMAND and its descendants.
 
 use tr_format::meta::Scope;
 
@@ -7,13 +7,14 @@ use crate::arena::Arena;
 use crate::ids::ThreadIx;
 use crate::model::{Analysis, ProcessIx};
 
-/// The processes that COMMAND started, directly or indirectly. In a recording of the whole machine all other
-/// processes are strangers. Without COMMAND there are no strangers.
+/// The processes that a recording is about: the process of COMMAND and its descendants. In a recording of
+/// the whole machine, all other processes are strangers. Without COMMAND there are no strangers.
 #[derive(Clone, Debug)]
 pub struct Own(Arena<ProcessIx, bool>);
 
 impl Own {
-    /// The processes that the recording is about.
+    /// The processes that the recording is about: the process of COMMAND and its descendants, or all
+    /// processes if there is no COMMAND.
     pub fn of(analysis: &Analysis) -> Own {
         let root = critical_path::root(analysis).ok();
         match root.filter(|_| analysis.meta.scope == Scope::All) {
@@ -22,7 +23,7 @@ impl Own {
         }
     }
 
-    /// The process `root` and its descendants.
+    /// A set of processes that consists of the process `root` and its descendants.
     pub(super) fn below(analysis: &Analysis, root: ProcessIx) -> Own {
         let mut own: Arena<_, _> = analysis.process_ids().map(|_| false).collect();
         for process in analysis.below(root) {
@@ -41,12 +42,12 @@ impl Own {
         self.has(analysis.thread(thread).process)
     }
 
-    /// Whether there are other processes in the recording, which it is not about.
+    /// Whether the recording also has processes that it is not about.
     pub fn is_part(&self) -> bool {
         self.0.iter().any(|own| !own)
     }
 
-    /// For each process, whether the recording is about it.
+    /// Converts the set into a table which says for each process whether the recording is about it.
     pub fn into_table(self) -> Arena<ProcessIx, bool> {
         self.0
     }

@@ -18,68 +18,70 @@ use crate::questions::own::Own;
 use crate::questions::programs::{sleeper, Group, Groups};
 use crate::timeline::{Bucket, StateChange};
 
-/// A phase in which only one process, which belongs to one group, ran or waited for a CPU.
+/// A serial phase of a build: only one process, which belongs to one group of programs, ran or waited for a CPU.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Alone {
     pub from: Ktime,
     pub to: Ktime,
     pub process: ProcessIx,
     pub group: Group,
-    /// The time on a CPU in ns. In the rest of the phase the process waited for a CPU.
+    /// The time in ns for which the process of the serial phase was on a CPU. In the rest of the phase it waited for a
+    /// CPU.
     pub on_cpu: u64,
 }
 
 impl Alone {
-    /// The length of the phase in ns.
+    /// The length of the serial phase in ns.
     pub fn length(&self) -> u64 {
         self.to.since(self.from)
     }
 }
 
-/// How long a group was alone, in ns.
+/// The time in ns for which the programs of one group were the only ones of the build that ran.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct AloneSum {
-    /// The time in nanoseconds in which a task of the group was the only task that ran.
+    /// The time in nanoseconds in which a task of the group of programs was the only task that ran.
     pub ran: u64,
-    /// The time in nanoseconds in which a task of the group was the only task that ran, and no other task waited for a
-    /// CPU.
+    /// The time in nanoseconds in which a task of the group of programs was the only task that ran, and no other task
+    /// waited for a CPU.
     pub serial: u64,
 }
 
 /// The reason why no task of the build ran.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Idle {
-    /// The critical path was in a wait of this kind. With [`Kind::RunQueue`], unrecorded tasks kept the CPUs
-    /// busy.
+    /// No task of the build ran while the critical path was in a wait of this kind. With [`Kind::RunQueue`], unrecorded
+    /// tasks kept the CPUs busy.
     Waits(Kind),
-    /// The critical path does not cover this time: the time is before the exec or after the end, or there is no
-    /// path.
+    /// No task of the build ran while there was no critical path: the time is before the path's beginning or after its
+    /// end, or the path is not known.
     NoPath,
 }
 
-/// How many tasks ran or could run at once, and the serial phases. All times are in ns.
+/// The parallelism of a build: how many tasks ran or could run at once, and the serial phases. All times are in ns.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Parallelism {
-    /// The times in which exactly n tasks were on a CPU: `running[n]`.
+    /// The time in ns in which exactly n tasks of the build were on a CPU: `running[n]`.
     pub running: Vec<u64>,
-    /// The times in which exactly n tasks were on a CPU or waiting for one: `demand[n]`.
+    /// The time in ns in which exactly n tasks of the build were on a CPU or waiting for one: `demand[n]`.
     pub demand: Vec<u64>,
     /// The time in ns in which the numbers of tasks are not known, because events are missing or a task whose state is
     /// unknown may be on a CPU. Together with this time, `running` and `demand` each add up to the span.
     pub unknown: u64,
-    /// The longest phases in which only one process ran or waited for a CPU, the longest first.
+    /// The longest serial phases, in which only one process ran or waited for a CPU, the longest phase first.
     pub alone: Vec<Alone>,
-    /// The time in which each group was alone.
+    /// For each group of programs, the time in which its tasks were the only ones that ran.
     pub alone_by_group: BTreeMap<Group, AloneSum>,
-    /// The time in which no task ran, by the reason and the group that waited on the
-    /// critical path.
+    /// The time in ns in which no task of the build ran. The key is the reason, and the group of programs that waited
+    /// on the critical path.
     pub idle: BTreeMap<(Idle, Option<Group>), u64>,
-    /// The numbers of tasks that run and that could run, in the order of time.
+    /// The numbers of tasks that run, and of tasks that run or wait for a CPU, in the order of time.
     pub load: Vec<Load>,
 }
 
 impl Parallelism {
-    /// The CPU time in ns that tasks could have used on this many CPUs, if those that wanted a CPU got one.
+    /// The CPU time in ns that the build's tasks could have used on `cpus` CPUs, if every task that wanted a CPU had
+    /// got one while CPUs were free.
     pub fn could_use(&self, cpus: u64) -> u64 {
         let levels = (0u64..).zip(&self.demand);
         levels.fold(0, |sum: u64, (n, ns)| {
@@ -170,8 +172,8 @@ impl<'a> Sweep<'a> {
     }
 }
 
-/// The time from which on there may be unknown tasks, because forks may be missing. In a recording of the
-/// whole machine such tasks appear in the events of the CPUs.
+/// The time from which on there may be unknown tasks, because events about forks may be missing. A recording of the
+/// whole machine knows these tasks from the events of the CPUs.
 fn forks_missing_from(analysis: &Analysis) -> Ktime {
     let lost = &analysis.quality.lost;
     let cpus = lost
@@ -186,7 +188,7 @@ fn forks_missing_from(analysis: &Analysis) -> Ktime {
 #[derive(Clone, Copy, Debug, Default)]
 struct Count {
     tasks: usize,
-    /// The sum of the indices of the counted tasks. If there is one task, it is the task's index.
+    /// The sum of the indices of the counted threads. If exactly one thread is counted, the sum is its index.
     sum: usize,
 }
 
@@ -199,7 +201,7 @@ impl Count {
 #[derive(Clone, Copy, Debug, Default)]
 struct Counts {
     running: Count,
-    /// The tasks that are not on a CPU but wait for one.
+    /// The count of tasks that are not on a CPU but wait for one.
     ready: Count,
     unknown: Count,
 }
@@ -227,7 +229,7 @@ impl Counts {
         }
     }
 
-    /// Notes that a thread leaves a state that it had entered before.
+    /// Notes that a thread leaves a state, in which it has been counted.
     fn leave(&mut self, thread: ThreadIx, doing: Bucket) {
         if let Some(count) = self.of(doing) {
             count.tasks -= 1;
@@ -242,7 +244,7 @@ struct Sweep<'a> {
     path: Option<&'a CriticalPath>,
     at_segment: usize,
     longest: usize,
-    /// The time up to which the results are counted.
+    /// The time up to which the running and waiting tasks have been counted into the results.
     now: Ktime,
     counts: Counts,
     forks_missing_from: Ktime,
@@ -257,7 +259,8 @@ struct Sweep<'a> {
 }
 
 impl Sweep<'_> {
-    /// Counts the time up to a change of a thread, and the change. Changes come in the order of time.
+    /// Counts the time up to a change of a thread's state with the present numbers of tasks, and then takes over the
+    /// change. Changes come in the order of time.
     fn take(&mut self, change: &StateChange) {
         self.advance(change.at);
         let (running, demand) = self.counts.at_once();
@@ -270,7 +273,8 @@ impl Sweep<'_> {
         }
     }
 
-    /// Counts the time up to `to`. No state changes before `to`.
+    /// Counts the time up to `to` with the present numbers of running and waiting tasks. No task changes its state
+    /// before `to`.
     fn advance(&mut self, to: Ktime) {
         let mut borders = [self.forks_missing_from, self.unknown_is_off_from];
         borders.sort_unstable();
@@ -395,7 +399,8 @@ impl Sweep<'_> {
     }
 }
 
-/// The reason why no task ran, by the kind of the critical path's time. The path's thread did not run either.
+/// The reason why no task ran, derived from the kind of the critical path's time. The thread of the path did not run
+/// either.
 fn idle(kind: Kind) -> Idle {
     if kind.is_wait() || kind == Kind::RunQueue {
         Idle::Waits(kind)

@@ -22,9 +22,9 @@ pub struct Groups {
 }
 
 impl Groups {
-    /// Groups whose names come from `name`, which gets a process and one of its programs (`None` if the program is
-    /// not known). A child before its first exec runs the program of its parent, so it belongs to the group of
-    /// the parent at the fork.
+    /// Sorts the programs of all processes into groups. `name` returns the name of the group for a process and one
+    /// of its programs (`None` if the program is not known). A child before its first exec runs the program of its
+    /// parent, so it belongs to the group of the parent at the fork.
     pub fn new(
         analysis: &Analysis,
         mut name: impl FnMut(&Process, Option<&ExecSpan>) -> String,
@@ -88,7 +88,8 @@ impl Groups {
         Some(*group)
     }
 
-    /// The groups that a process belonged to, from the group at `time` on.
+    /// The groups of programs that a process belonged to, beginning with the group at `time`, and since when it
+    /// belonged to each.
     fn since(&self, process: ProcessIx, time: Ktime) -> &[(Ktime, Group)] {
         let spans = &self.spans[process];
         let after = spans.partition_point(|(from, _)| *from <= time);
@@ -119,7 +120,7 @@ impl Groups {
     }
 }
 
-/// A program: the process that executed it, and its number among the execs of that process.
+/// A program, as the process that executed it and the number of the exec among the execs of that process.
 pub type Program = (ProcessIx, u32);
 
 /// For every process, the program that it ran before its first exec, which is the parent's program at the fork.
@@ -163,7 +164,7 @@ impl Programs {
     }
 }
 
-/// The program of the process's last exec at or before `time`.
+/// The program that the process executed by its last exec at or before `time`; `None` if there was no such exec.
 fn own_program(analysis: &Analysis, process: ProcessIx, time: Ktime) -> Option<Program> {
     let execs = &analysis.process(process).execs;
     let at = execs.partition_point(|exec| exec.start <= time);
@@ -174,8 +175,8 @@ pub(crate) fn exec_of(analysis: &Analysis, (process, at): Program) -> Option<&Ex
     analysis.process(process).execs.get(at as usize)
 }
 
-/// The process that decided to sleep, and the time at which it decided. sleep(1) sleeps for its parent,
-/// unless it is COMMAND itself.
+/// The process that decided to sleep, and the time of the decision. If the given process runs sleep(1), its parent
+/// made the decision, unless sleep(1) is COMMAND itself.
 pub fn sleeper(analysis: &Analysis, process: ProcessIx, time: Ktime) -> (ProcessIx, Ktime) {
     let parent = || {
         let exec = exec_of(analysis, own_program(analysis, process, time)?)?;

@@ -1,18 +1,19 @@
 //! Simulates the recorded run on CPUs that it has for itself, and with assumed changes. It is a simulation of discrete
 //! events.
 //!
-//! Each thread of the run is a list of operations (`ops`, which `build` collects): its work, its own waits with their lengths, the
-//! wakings that it waited for and those that it caused, its forks. The run does them in the order of each thread on as
-//! many CPUs as the recording had, with nothing else on them (`run`). So waits for a CPU are not taken from the
-//! recording, but follow from the run's own work: tasks that share the CPUs share them evenly.
+//! Each thread of the run is a list of operations (`ops`, which `build` collects): its work, its own waits with their
+//! lengths, the wakings that it waited for, the wakings that it caused, and its forks. The simulation performs the
+//! operations of each thread in their order, on as many CPUs as the recording had, with no other tasks on them (`run`).
+//! So waits for a CPU are not taken from the recording, but follow from the run's own work: tasks that share the CPUs
+//! share them evenly.
 //!
-//! The simulation keeps what the recording has of these: the length of waits for timers, disks, the network and tasks
-//! that are not part of the run; the order in which a thread does what it did; which thread ended which wait. A parent
-//! goes on when as many of its children have ended as had then, whichever these are. Job limits are kept by that: a job
-//! starts when one has ended for it.
+//! The simulation keeps these facts of the recording: the length of waits for timers, disks, the network and tasks that
+//! are not part of the run; the order of the operations of each thread; and which thread ended which wait. A parent
+//! goes on when as many of its children have ended as had ended then in the recording, whichever children these are.
+//! This also keeps the limits of build tools: a job starts when another job has ended.
 //!
-//! With no more tasks than CPUs at any time the run takes the recorded time, to the nanosecond. With more it may
-//! differ, by what time slices and the choice of a CPU cost.
+//! If there are never more tasks than CPUs, the simulated run takes the recorded time, to the nanosecond. Otherwise it
+//! may differ, by the costs of time slices and of the choice of a CPU.
 
 mod background;
 mod build;
@@ -39,34 +40,34 @@ pub use cpus::{Machine, PERIOD};
 pub use gates::{Plan, Planned};
 pub use path::{Done, Leg, Life};
 
-/// An assumed change of the run: a part of the recorded time becomes shorter, or jobs run at once.
+/// An assumed change of a simulated run: a part of the recorded time becomes shorter, or jobs run at the same time.
 #[derive(Clone, Debug)]
 pub struct Change {
     pub time: Without,
-    /// The part of the chosen time that remains after the change, in thousandths: at best, and at worst.
-    /// Nothing remains of waits that another thread ended.
+    /// The part of the chosen time that remains after the assumed change, in thousandths: in the best case, and in the
+    /// worst case. Nothing remains of waits that another thread ended.
     pub remains: (u64, u64),
-    /// The jobs that run at once after the change.
+    /// The jobs that run at the same time after the assumed change.
     pub jobs: Vec<Jobs>,
 }
 
-/// Children of a process that do not wait for each other.
+/// Children of one process that an assumed change lets run at the same time, because they do not wait for each other.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Jobs {
     /// The process that starts the jobs.
     pub owner: ProcessIx,
-    /// The start of the first of the jobs.
+    /// The time in the recording at which the first of the jobs started.
     pub from: Ktime,
-    /// The start of the last of the jobs.
+    /// The time in the recording at which the last of the jobs started.
     pub to: Ktime,
-    /// The largest number of these jobs that run at once.
+    /// The largest number of these jobs that run at the same time.
     pub at_once: u64,
 }
 
-/// The largest number of changes of a [`Schedule`].
+/// The largest number of assumed changes that a [`Schedule`] can have.
 pub const MOST: usize = 31;
 
-/// A recorded run that can be simulated with any set of the assumed changes.
+/// A recorded run that can be simulated with any subset of the assumed changes.
 #[derive(Debug)]
 pub struct Schedule {
     threads: build::Threads,
@@ -76,9 +77,9 @@ pub struct Schedule {
 }
 
 impl Schedule {
-    /// Prepares the simulation of the path's process and of all its descendants. Changes beyond the first
-    /// [`MOST`] are left out. The run takes 24 bytes for each piece of work and each wait; of a long run,
-    /// neighboring pieces of a thread are one.
+    /// Prepares the simulation of the critical path's process and all of its descendants. Changes beyond the first
+    /// [`MOST`] are left out. The run takes 24 bytes for each piece of work and each wait. In a long run, neighboring
+    /// pieces of a thread are joined.
     ///
     /// # Errors
     /// [`NoPath::NoTimeline`] if the analysis kept no timeline.
@@ -91,7 +92,7 @@ impl Schedule {
         Schedule::planned(analysis, path, groups, (changes, Plan::default()))
     }
 
-    /// Like [`Schedule::new`], with the jobs of build tools, which can be planned anew ([`Machine::jobs`]).
+    /// Like [`Schedule::new`], but the simulation can also plan the jobs of build tools anew ([`Machine::jobs`]).
     ///
     /// # Errors
     /// No timeline was kept.
@@ -111,29 +112,29 @@ impl Schedule {
         })
     }
 
-    /// Whether the run has processes that need more memory than the caches of a single CPU have.
+    /// Whether the simulated run has processes that need more memory than the caches of a single CPU have.
     pub fn has_large(&self) -> bool {
         self.threads.large
     }
 
-    /// Simulates the run on the recorded CPUs without other tasks and without changes.
+    /// Simulates the recorded run on the recorded CPUs, without other tasks and without assumed changes.
     pub fn alone(&self) -> Done {
         self.run(Machine::of(self.cpus), 0, Effect::Best)
     }
 
-    /// The simulated time in ns from the beginning of the critical path to its end, on the recorded CPUs,
-    /// with a set of changes.
+    /// The simulated time in ns from the beginning of the critical path to its end, on the recorded CPUs, with the
+    /// given set of assumed changes.
     pub fn wall(&self, changes: Changes, effect: Effect) -> u64 {
         self.run(Machine::of(self.cpus), changes, effect).wall
     }
 
-    /// The simulated time in ns from the beginning of the critical path to its end, on another number of
-    /// CPUs, without changes.
+    /// The simulated time in ns from the beginning of the critical path to its end, on another number of CPUs, without
+    /// assumed changes.
     pub fn on(&self, cpus: u64) -> u64 {
         self.run(Machine::of(cpus), 0, Effect::Best).wall
     }
 
-    /// Simulates the run on a machine, with a set of changes.
+    /// Simulates the recorded run on the given machine, with a set of assumed changes.
     pub fn run(&self, machine: Machine, changes: Changes, effect: Effect) -> Done {
         self.simulate(machine, (changes, effect), false)
     }

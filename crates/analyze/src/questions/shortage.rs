@@ -8,18 +8,19 @@ use crate::collect::memory::MemoryKind;
 use crate::model::{Analysis, ProcessIx, ThreadIx};
 use crate::timeline::Bucket;
 
-/// A thread's waits for memory between two moments.
+/// The waits of a thread for memory in the interval that one event reports.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct MemoryWaits {
     /// The thread that waited for memory.
     pub thread: ThreadIx,
-    /// The time of the thread's previous reclaim, or its start. For waits for swap it is always the start.
+    /// The beginning of the interval: the time of the thread's previous reclaim, or its start. For waits for swap
+    /// it is always the start.
     pub since: Ktime,
-    /// The time of the event that reports the waits.
+    /// The end of the interval: the time of the event that reports the waits for memory.
     pub until: Ktime,
-    /// How often the thread reclaimed memory; `None` if it waited for pages from swap.
+    /// How often the thread reclaimed memory in the interval; `None` if it waited for pages from swap.
     pub reclaims: Option<u64>,
-    /// The time in ns that the thread waited for memory.
+    /// The time in ns that the thread waited for memory in the interval.
     pub ns: u64,
 }
 

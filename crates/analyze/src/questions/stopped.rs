@@ -1,7 +1,8 @@
-//! Finds the process that ended another one by a signal, and whether it did so because the other one took too long.
+//! Finds the process that ended another process by a signal, and whether it did so because the other process took too
+//! long.
 //!
-//! No event shows a signal's sender. But a signal wakes a process that waits, and the recording has the task that woke
-//! it. Of a process that ran when the signal came, the sender is not known.
+//! No event shows the sender of a signal. But a signal wakes a process that waits, and the recording has the task that
+//! woke it. If the process was running when the signal came, the sender is not known.
 
 use tr_format::event::{Ktime, Reason};
 
@@ -9,23 +10,24 @@ use crate::model::{Analysis, ProcessIx, ThreadIx};
 use crate::status::killed_by;
 use crate::timeline::{Actor, Bucket, Stretch, Timeline, Wait};
 
-/// The largest number of stretches of a thread before a moment that are examined.
+/// The largest number of stretches of a thread's timeline before a moment that are searched for the reason of a signal.
 const NEAR: usize = 64;
 
-/// The largest number of threads of a process that are examined.
+/// The largest number of threads of a process that are searched for the reason of a signal.
 const THREADS: usize = 64;
 
-/// The longest time in ns that a thread works after a signal that kills it, before it begins to exit. A
-/// guess: a longer time would blame a sender for the end of a process that ended itself.
+/// The longest time in ns that a thread works after a signal that kills it, before it begins to exit. The number is a
+/// guess: with a longer time, a sender would be blamed for the end of a process that ended itself.
 const PROMPT: u64 = 100_000;
 
-/// The time in ns after which a thread that has worked since it was woken counts as woken for its work, and not by a
-/// signal. A guess: with a longer time a worker's own kill would count as the passing-on of a signal.
+/// The time in ns of work after which a thread counts as having been woken for its work, and not by a signal. The
+/// number is a guess: with a longer time, a signal that a worker sends on its own would be taken for a signal that it
+/// passes on.
 const WORKED: u64 = 20_000_000;
 
-/// The least number of short sleeps of a program that looks again and again whether a process has ended. The
-/// next number is the longest such sleep in ns. A guess: with fewer or longer sleeps, ordinary pauses before
-/// a kill would count as such loops.
+/// The least number of short sleeps of a program that checks again and again whether a process has ended. The next
+/// number is the longest such sleep in ns. Both are guesses: with fewer or longer sleeps, ordinary pauses before a kill
+/// would count as such loops.
 const LOOKS: usize = 5;
 const NAP: u64 = 100_000_000;
 
@@ -33,20 +35,21 @@ const NAP: u64 = 100_000_000;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Sender {
     pub process: ProcessIx,
-    /// Whether the signal is the only reason for which this process can have woken the other one at that moment.
+    /// Whether a signal is the only reason for which the sender can have woken the killed process at that moment.
     pub is_proven: bool,
     /// Whether the sender sent the signal because of a time-out.
     pub time_out: TimeOut,
 }
 
-/// Whether the sender of a signal had reached a time-out before.
+/// Whether the sender of a signal had reached a time-out before it sent the signal.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum TimeOut {
-    /// Nothing shows a time-out.
+    /// Nothing shows that the sender of the signal had reached a time-out.
     No,
-    /// The sender waited for many things, or looked again and again, until a timer ended that.
+    /// The sender of the signal waited for one of many descriptors, or checked something again and again, until a timer
+    /// ended this.
     Perhaps,
-    /// The sender waited for its child until a timer ended the wait.
+    /// The sender of the signal waited for its child until a timer ended the wait.
     Proven,
 }
 
@@ -61,8 +64,8 @@ pub fn sender(analysis: &Analysis, process: ProcessIx) -> Option<Sender> {
         .max_by_key(|sender| sender.is_proven)
 }
 
-/// The sender of the signal that killed a thread, found by the thread's last waking, if the thread did no
-/// work after it.
+/// The sender of the signal that killed a thread. It is the task that woke the thread last, if the thread did no work
+/// after that.
 fn woken_to_exit(analysis: &Analysis, timeline: &Timeline, ix: ThreadIx) -> Option<Sender> {
     let thread = analysis.thread(ix);
     let end = thread.exited.unwrap_or(thread.end);
@@ -102,9 +105,9 @@ fn woken_to_exit(analysis: &Analysis, timeline: &Timeline, ix: ThreadIx) -> Opti
     None
 }
 
-/// The time at which one of the senders woke a process for the last time near the end of its threads. Only
-/// the wakings from waits with a reason that `counts` accepts are considered. A process that takes a signal
-/// works for a while before it exits.
+/// The time at which one of the senders woke a process for the last time near the end of its threads. Only the wakings
+/// from waits with a reason that `counts` accepts are considered. A process that handles a signal works for a while
+/// before it exits.
 pub fn woken_before_exit(
     analysis: &Analysis,
     process: ProcessIx,
@@ -130,8 +133,9 @@ pub fn woken_before_exit(
     woken.max()
 }
 
-/// Whether the process `by` can have sent the signal that killed another one: it was on a CPU while the
-/// signal can have come. A task that runs or waits for a CPU has taken all earlier signals.
+/// Whether the process `by` can have sent the signal that killed another process: it was on a CPU at a time at which
+/// the signal can have come. Earlier signals do not count, because a task that runs or waits for a CPU has handled all
+/// of them already.
 pub fn may_have_sent(analysis: &Analysis, killed: ProcessIx, by: ProcessIx) -> bool {
     let Some(timeline) = analysis.timeline.as_ref() else {
         return true;
@@ -159,7 +163,7 @@ pub fn may_have_sent(analysis: &Analysis, killed: ProcessIx, by: ProcessIx) -> b
     })
 }
 
-/// Whether a time-out of a thread preceded what it did at a moment.
+/// Whether a thread had reached a time-out before its action at a moment, such as sending a signal.
 fn time_out(timeline: &Timeline, thread: ThreadIx, at: Ktime) -> TimeOut {
     let Some(wait) = last_wait(timeline, thread, at) else {
         return TimeOut::No;

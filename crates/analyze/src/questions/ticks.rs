@@ -8,14 +8,16 @@ use tr_format::event::{Ktime, Reason, Timeout};
 use crate::ids::ThreadIx;
 use crate::timeline::{Actor, Bucket, Stretch, Timeline};
 
-/// The divisor of a wait: between two ticks a thread works for less than this part of the first wait, one tenth. A
-/// guess, verified by pytest-xdist's reader of a queue: a larger part would call work between two waits a tick.
+/// The divisor of a wait's length for the longest work between two waits of a loop: one tenth. The number is a
+/// guess, verified by pytest-xdist's reader of a queue: with a larger part, a wait before real work would count as
+/// a tick.
 const BETWEEN: u64 = 10;
-/// The largest number of stretches of a thread that are searched for what woke the thread. A guess: an answer
-/// takes a few.
+/// The largest number of stretches of a thread that are searched for a waking by the waiting thread. The number is
+/// a guess: an answer to a request takes a few stretches.
 const ANSWER: usize = 1000;
 
-/// For each thread, the beginnings of the waits that are ticks, in order.
+/// For each thread, the beginnings of those waits that end with a time-out after which the thread waits again for
+/// the same descriptors (ticks), in order.
 #[derive(Clone, Debug, Default)]
 pub struct Ticks(HashMap<ThreadIx, Vec<Ktime>>);
 
@@ -31,16 +33,17 @@ impl Ticks {
         Ticks(all.filter(|(_, ticks)| !ticks.is_empty()).collect())
     }
 
-    /// Whether the wait of a thread that began at the time `wait` is a tick.
+    /// Whether the wait of a thread that began at the time `wait` is a tick: it ended with a time-out, after which
+    /// the thread waited again for the same descriptors.
     pub(crate) fn has(&self, thread: ThreadIx, wait: Ktime) -> bool {
         let ticks = self.0.get(&thread);
         ticks.is_some_and(|ticks| ticks.binary_search(&wait).is_ok())
     }
 }
 
-/// Whether a thread ended a wait because the waiting thread had woken or started it after a tick. If so, the
-/// timer is what led to the end of the wait. `asker` is the waiting thread and the end of its tick; `answer`
-/// is the other thread and the end of the wait.
+/// Whether a thread ended a wait only because the waiting thread had woken or started it after a time-out of a
+/// loop (a tick). If so, the timer caused the end of the wait. `asker` is the waiting thread and the end of its
+/// tick; `answer` is the other thread and the end of the wait.
 fn answers(timeline: &Timeline, asker: (ThreadIx, Ktime), answer: (ThreadIx, Ktime)) -> bool {
     let ((asker, tick), (by, end)) = (asker, answer);
     let since = timeline.since(by, tick).take(ANSWER);
@@ -48,8 +51,9 @@ fn answers(timeline: &Timeline, asker: (ThreadIx, Ktime), answer: (ThreadIx, Kti
     since.any(|stretch| stretch.to >= tick && stretch.waker() == Actor::Thread(asker))
 }
 
-/// The beginnings of the waits that are ticks among the stretches of a thread. `answers` says whether a
-/// thread ended a wait because of what the waiting thread did after a time.
+/// The beginnings of the waits among the stretches of a thread that are ticks: they end with a time-out, after
+/// which the thread waits again for the same descriptors. `answers` returns whether a thread ended a wait because
+/// of what the waiting thread did after a time.
 fn of_thread(
     stretches: impl Iterator<Item = Stretch>,
     answers: impl Fn(ThreadIx, Ktime, &Stretch) -> bool,

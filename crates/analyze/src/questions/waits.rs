@@ -12,13 +12,14 @@ use crate::timeline::{Bucket, Stretch};
 /// The state of a thread right before or right after a piece of its time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Side {
-    /// The thread began or ended there, so it has no state.
+    /// The life of the thread began or ended at this side of the piece, so it has no state there.
     Edge,
     /// The thread was on a CPU. The value is the CPU, if it is known.
     On(Option<CpuId>),
     /// The thread was off CPU.
     Off,
-    /// The state is not known, because events are missing or the span begins or ends there.
+    /// The state of the thread is not known, because events are missing or the analyzed span begins or ends
+    /// there.
     Unknown,
 }
 
@@ -49,13 +50,13 @@ impl Piece {
         self.to.since(self.from)
     }
 
-    /// Whether both the beginning and the end of a slice on a CPU are known.
+    /// Whether a slice of a thread on a CPU is complete: both its beginning and its end are known.
     pub fn whole_slice(&self) -> bool {
         self.before != Side::Unknown && self.after != Side::Unknown
     }
 
-    /// Whether the beginning of a time off CPU, or of a wait for a CPU, is known, and it ended with a
-    /// switch-in.
+    /// Whether a thread's time off CPU, or wait for a CPU, is complete: its beginning is known, and it ended
+    /// with a switch-in.
     pub fn whole_wait(&self) -> bool {
         self.before != Side::Unknown && matches!(self.after, Side::On(_))
     }
@@ -69,7 +70,7 @@ pub fn slices(analysis: &Analysis, thread: ThreadIx) -> impl Iterator<Item = Pie
     })
 }
 
-/// The times of a thread off CPU, each with the wait for a CPU at its end. The first one of a new thread
+/// The times of a thread off CPU. Each includes the wait for a CPU at its end. The first one of a new thread
 /// begins with its fork.
 pub fn off_cpu(analysis: &Analysis, thread: ThreadIx) -> impl Iterator<Item = Piece> + '_ {
     pieces(analysis, thread, |stretch| side(stretch) == Side::Off)
@@ -94,7 +95,7 @@ fn side(stretch: &Stretch) -> Side {
 }
 
 /// The parts of a thread's time for which `keep` is true, in the order of time. Successive stretches off CPU
-/// are one piece.
+/// are joined to one piece.
 fn pieces(
     analysis: &Analysis,
     ix: ThreadIx,

@@ -31,75 +31,77 @@ use crate::questions::programs::{Group, Groups};
 use crate::timeline::Bucket;
 use replay::{Clock, Cursor, Replay, Scenario};
 
-/// How fast the recorded work could be done without the work of one group, in ns.
+/// How fast the recorded work could be done if the work of one group of programs cost nothing, in ns.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Free {
     pub group: Group,
-    /// The least time, which is a limit for any number of CPUs and for the rest of the work on the recorded
-    /// CPUs.
+    /// The least time in ns without the work of the group. It is a lower limit for any number of CPUs, and also
+    /// for the rest of the work on the recorded CPUs.
     pub at_least: u64,
-    /// The time if every wait for a CPU, a timer, the network or a task outside had its recorded length, and at
-    /// least `at_least`. It is not a limit: a loop that polls for other work would poll less often.
+    /// The time in ns without the work of the group if every wait for a CPU, a timer, the network or a task
+    /// outside the recording kept its length; at least `at_least`. It is not a limit: a loop that polls for other
+    /// work would poll less often.
     pub same_waits: u64,
-    /// The longest stay in one thread of the chain of work and waits that decides about `same_waits`.
+    /// The longest stay in a single thread of the chain of work and waits that determines `same_waits`.
     pub decides: Option<Stay>,
 }
 
-/// The time that a chain of work and waits stays in one thread.
+/// A stay of a chain of work and waits in a single thread.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Stay {
     pub thread: ThreadIx,
-    /// The moment at which the stay ends.
+    /// The moment in the recording at which the chain of work and waits leaves the thread.
     pub at: Ktime,
-    /// The length of the stay in ns.
+    /// The time in ns for which the chain of work and waits stays in the thread.
     pub ns: u64,
 }
 
-/// Limits for how fast the recorded work can be done, in ns.
+/// Lower limits for the time in which the recorded work can be done, in ns.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Limits {
-    /// The recorded time: the clock of the process's end with nothing left out.
+    /// The recorded time in ns: the virtual clock of the process's end if nothing is left out.
     pub recorded: u64,
-    /// The least time on any number of CPUs: without waits for a CPU, a timer, the network or
-    /// a task outside, and without unknown time.
+    /// The least time in ns on any number of CPUs: without unknown time, and without waits for a CPU, a timer,
+    /// the network or a task outside the recording.
     pub span: u64,
     /// The CPU time in ns that the end of the process depended on.
     pub work: u64,
     pub cpus: u64,
-    /// The time if no task had waited for a job slot and all other waits had their recorded lengths; `None` if no
-    /// task waited for a slot. It is not a limit; see [`Free::same_waits`].
+    /// The time in ns if no task had waited for a job slot and all other waits had their recorded lengths; `None`
+    /// if no task waited for a slot. It is not a limit; see [`Free::same_waits`].
     pub more_slots: Option<u64>,
-    /// The limits without the work of each requested group, in the order of the request.
+    /// The lower limits without the work of each requested group of programs, in the order of the request.
     pub free: Vec<Free>,
 }
 
 impl Limits {
-    /// The least time in ns in which the recorded work can be done on this many CPUs without other load.
+    /// The least time in ns in which the recorded work can be done on `cpus` CPUs without other load.
     pub fn on(&self, cpus: u64) -> u64 {
         self.span.max(self.work.div_ceil(cpus.max(1)))
     }
 }
 
-/// The time that a scenario leaves out.
+/// The parts of the recorded time that a scenario leaves out.
 #[derive(Clone, Debug)]
 pub struct Without {
-    /// Whether time of the thread itself is left out. The arguments are its kind and, for a wait, the reason.
+    /// Whether a part of a thread's own time is left out. The arguments are its kind and, for a wait, the class
+    /// of the system call.
     pub own: fn(Kind, Reason) -> bool,
-    /// Whether a wait that another thread ended is left out. The arguments are what the thread waited for,
-    /// and the system call's class.
+    /// Whether a wait that another thread ended is left out. The arguments are the reason for waiting and the
+    /// class of the system call.
     pub waits: fn(WaitReason, Reason) -> bool,
-    /// Whether the time of each group is left out, by the number of the group; `None` for all groups.
+    /// For each group of programs, by its number, whether its time is left out; `None` for all groups.
     pub of: Option<Box<[bool]>>,
 }
 
 impl Without {
-    /// Leaves out the CPU time of some groups.
+    /// A scenario that leaves out the CPU time of those groups of programs for which `of` is true.
     pub fn work(of: Box<[bool]>) -> Without {
         Without::own(|kind, _| kind == Kind::OnCpu, Some(of))
     }
 
-    /// Leaves out those kinds of the threads' own time for which `own` is true. `of` has the groups, as
-    /// [`Without::of`].
+    /// A scenario that leaves out those kinds of the threads' own time for which `own` is true, in the groups of
+    /// programs for which `of` is true, as in [`Without::of`].
     pub fn own(own: fn(Kind, Reason) -> bool, of: Option<Box<[bool]>>) -> Without {
         Without {
             own,
@@ -121,8 +123,9 @@ impl Without {
     }
 }
 
-/// The limits for the process of the critical path. `free` has the groups whose work costs nothing, one at a
-/// time. The computation takes 16 bytes for each wait, and 80 bytes for each thread and group.
+/// Computes the lower limits for the process of the critical path. `free` has the groups of programs whose work
+/// is assumed to cost nothing, one group at a time. The computation takes 16 bytes for each wait, and 80 bytes
+/// for each thread and group.
 ///
 /// # Errors
 /// [`NoPath::NoTimeline`] if the analysis kept no timeline.
@@ -196,17 +199,17 @@ pub fn limits(
     })
 }
 
-/// A moment at which the clock of a thread depends on the clock of another one: a waking or a fork.
+/// A link between the virtual clocks of two threads at a moment: one thread woke or forked the other one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 struct Link {
     time: Ktime,
-    /// The thread that was woken or forked.
+    /// The thread that was woken or forked at the moment of the link.
     thread: ThreadIx,
-    /// The thread that woke or forked the other thread.
+    /// The thread that woke or forked the other thread of the link.
     by: ThreadIx,
 }
 
-/// All links that can influence the path, in the order of time.
+/// All wakings and forks that can influence the critical path, in the order of time.
 fn links(graph: &Graph<'_>, path: &CriticalPath) -> Vec<Link> {
     let inside = |time: Ktime| time > path.from && time <= path.to;
     let mut links = Vec::new();
@@ -227,9 +230,9 @@ fn links(graph: &Graph<'_>, path: &CriticalPath) -> Vec<Link> {
     links
 }
 
-/// The CPU time that the end of the path depended on: the sum, and the time of each group. The last moment at
-/// which a thread mattered is found backwards. If there are several wake-ups at one moment, some may be
-/// missed, which makes the time smaller, never larger.
+/// The CPU time in ns that the end of the critical path depended on: the sum, and the time of each group of
+/// programs. For each thread, the last moment at which the path depended on it is found backwards. If there are
+/// several wakings at one moment, some may be missed, which makes the time smaller, never larger.
 fn needed(
     graph: &Graph<'_>,
     path: &CriticalPath,

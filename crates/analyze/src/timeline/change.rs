@@ -6,8 +6,8 @@ use super::stretch::{Actor, Stretch};
 use crate::ids::ThreadIx;
 use crate::state::{Bucket, Wait};
 
-/// An [`Actor`] in four bytes: the index of a task of the tracker (in a finished timeline, of a thread), or
-/// a tid.
+/// The task or interrupt that ended a state ([`Actor`]), in four bytes. Values are an index of a task of the
+/// tracker (in a finished timeline, of a thread), a tid, or a constant.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct ActorRef(pub(super) u32);
 
@@ -18,16 +18,17 @@ impl ActorRef {
     pub(crate) const DEVICE: ActorRef = ActorRef(u32::MAX - 3);
     pub(crate) const TIMEOUT: ActorRef = ActorRef(u32::MAX - 4);
     pub(crate) const ASKED_TIMEOUT: ActorRef = ActorRef(u32::MAX - 5);
-    /// The first value that stands for a tid. Linux has at most 2^22 tids (`PID_MAX_LIMIT`).
+    /// The first value of an actor that stands for a tid. Smaller values are indices of tasks. Linux has at most
+    /// 2^22 tids (`PID_MAX_LIMIT`).
     pub(super) const OUTSIDE: u32 = 1 << 31;
 
-    /// The actor that is the tracker's task with this index.
+    /// The actor for the tracker's task with this index.
     pub(crate) fn task(ix: usize) -> ActorRef {
         let ix = u32::try_from(ix).ok().filter(|ix| *ix < ActorRef::OUTSIDE);
         ix.map_or(ActorRef::UNKNOWN, ActorRef)
     }
 
-    /// The actor that is a task which the tracker does not have.
+    /// The actor for the task with this tid, which the tracker does not have.
     pub(crate) fn outside(tid: Tid) -> ActorRef {
         let tid = tid.0.checked_add(ActorRef::OUTSIDE);
         tid.filter(|tid| *tid < ActorRef::ASKED_TIMEOUT.0)
@@ -47,7 +48,7 @@ impl ActorRef {
         }
     }
 
-    /// The index of the task or thread that the actor is; `None` if it is none.
+    /// The index of the task or thread that the actor stands for; `None` if the actor is something else.
     pub(crate) fn place(self) -> Option<usize> {
         (self.0 < ActorRef::OUTSIDE).then_some(self.0 as usize)
     }
@@ -77,15 +78,17 @@ impl ActorRef {
 pub(super) struct Change {
     pub(super) from: Ktime,
     pub(super) actor: ActorRef,
-    /// The number of the CPU ([`Stretch::cpu`]); `u16::MAX` if it is not known.
+    /// The number of the CPU that the thread was on ([`Stretch::cpu`]); `u16::MAX` if it is not known.
     pub(super) cpu: u16,
-    /// The state, as a place in [`DOING`], and above it the low four bits of the number of a [`Timeout`].
+    /// The thread's state, as an index of [`DOING`], and above it the low four bits of the number of a sleep's
+    /// [`Timeout`].
     pub(super) doing: u8,
-    /// The number of the [`Reason`] for a sleep, and above it the high three bits of the number of a [`Timeout`].
+    /// The number of the [`Reason`] for a sleep, and above it the high three bits of the number of the sleep's
+    /// [`Timeout`].
     pub(super) reason: u8,
 }
 
-/// The states of a thread by their number. A change stores the CPU separately.
+/// The states of a thread by their numbers in changes of state. A change stores the CPU separately.
 pub(super) const DOING: [Bucket; 10] = [
     Bucket::Unknown,
     Bucket::OnCpu(None),
@@ -99,16 +102,18 @@ pub(super) const DOING: [Bucket; 10] = [
     Bucket::Wait(Wait::Unknown),
 ];
 
-/// The place of [`Bucket::OnCpu`] in [`DOING`], and the place of the last state that has no [`Reason`].
+/// The index of [`Bucket::OnCpu`] in [`DOING`], and the index of the last state in it that has no [`Reason`].
 pub(super) const STATE_ON_CPU: u8 = 1;
 pub(super) const LAST_WITHOUT_REASON: u8 = 3;
 
-/// The number of bits of [`Change::doing`] and of [`Change::reason`] that have no part of a [`Timeout`].
+/// The number of low bits of [`Change::doing`] and of [`Change::reason`] that do not belong to the number of a
+/// [`Timeout`].
 pub(super) const DOING_BITS: u32 = 4;
 pub(super) const REASON_BITS: u32 = 5;
 pub(super) const REASON: u8 = (1 << REASON_BITS) - 1;
 
-/// Why a thread is in the state of a stretch.
+/// Why a thread is in the state of a stretch: the task or interrupt that led to it and, for a sleep, the reason
+/// and the time-out.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Why {
     pub actor: ActorRef,
@@ -186,7 +191,8 @@ impl Change {
         }
     }
 
-    /// Whether the next change only continues the state that this one begins, so that both are one stretch.
+    /// Whether the next change of a thread's state only continues the state that this change begins, so that both
+    /// are one stretch.
     pub(super) fn is_continued_by(&self, next: &Change) -> bool {
         let of = |change: &Change| (change.doing, change.cpu, change.actor, change.reason);
         of(self) == of(next)

@@ -1,4 +1,4 @@
-//! The timelines of the tracker's tasks while a recording is read.
+//! Collects the timelines of the tracker's tasks while a recording is read.
 
 use std::cmp::Reverse;
 
@@ -11,22 +11,23 @@ use crate::ids::ThreadIx;
 use crate::scratch::Scratch;
 use crate::state::{Bucket, Wait};
 
-/// The timelines of the tracker's tasks while events are still read, by the indices of the tasks.
+/// The timelines of the tracker's tasks while events are still read. Their indices are those of the tasks.
 #[derive(Debug, Default)]
 pub(crate) struct Draft {
     pub(super) tasks: Vec<Packed>,
-    /// The file that takes the packed bytes beyond [`KEPT`].
+    /// The scratch file to which packed bytes of timelines are moved when more than [`KEPT`] are in memory.
     pub(super) scratch: Option<&'static Scratch>,
-    /// The number of packed bytes in memory. The next field is the number at which some of them move to the file.
+    /// The number of packed bytes of timelines in memory. The next field is the number from which on some of them
+    /// are moved to the scratch file.
     pub(super) held: usize,
     pub(super) moves_at: usize,
-    /// The number of packed bytes that stay in memory between two moves.
+    /// The number of packed bytes of timelines that stay in memory between two moves to the scratch file.
     pub(super) kept: usize,
 }
 
-/// The number of packed bytes that stay in memory, if there is a file for the others.
+/// The number of packed bytes of timelines that stay in memory if there is a scratch file for the others.
 const KEPT: usize = 32 << 20;
-/// The number of bytes that are written at once.
+/// The number of packed bytes of timelines that are written to the scratch file at once.
 const WRITTEN: usize = 1 << 20;
 
 impl Draft {
@@ -39,8 +40,8 @@ impl Draft {
         }
     }
 
-    /// Appends a stretch, from `from` on, to the timeline of a task. Stretches have to be added in the order
-    /// of time, without gaps.
+    /// Appends a stretch that begins at `from` to the timeline of a task. Stretches have to be added in the order of
+    /// time, without gaps.
     pub(crate) fn add(
         &mut self,
         task: usize,
@@ -66,7 +67,8 @@ impl Draft {
         }
     }
 
-    /// Moves all whole segments to the scratch file. If it takes no more, everything stays in memory from then on.
+    /// Moves all complete segments of packed changes to the scratch file. If the file cannot take them, everything
+    /// stays in memory from then on.
     #[cold]
     fn move_out(&mut self) {
         let Some(scratch) = self.scratch else {
@@ -117,9 +119,9 @@ impl Draft {
         all
     }
 
-    /// Makes `most` nanoseconds of a task's waits for a CPU unknown, the longest waits first, if the task went from
-    /// a CPU into them and nobody woke it. The end of such a wait may have been one for a CPU. Returns the time that
-    /// is unknown now.
+    /// Makes up to `most` nanoseconds of a task's waits for a CPU unknown, the longest waits first. Only waits into
+    /// which the task went from a CPU and whose waking was not seen are considered, because the task may have slept
+    /// in a part of such a wait. Returns the time in ns that is unknown now.
     pub(crate) fn doubt_unwoken(&mut self, task: usize, most: u64) -> u64 {
         let mut changes = self.changes(task);
         let is = |change: &Change, doing: Bucket| change.state() == Some(&doing);
@@ -163,7 +165,7 @@ impl Draft {
         most - left
     }
 
-    /// Replaces the changes of a task's state by others.
+    /// Replaces the changes of a task's state by other changes.
     fn replace(&mut self, task: usize, changes: &[Change]) {
         if let Some(packed) = self.tasks.get_mut(task) {
             self.held = self.held.saturating_sub(packed.in_memory());
@@ -174,7 +176,7 @@ impl Draft {
         }
     }
 
-    /// The timeline of the model's threads. `threads` has the index of each thread's task and the end of the
+    /// Makes the timeline of the model's threads. `threads` has the index of each thread's task and the end of the
     /// thread. `thread_of` finds the thread of a task, or the tid of a task that is not part of the model.
     pub(crate) fn finish(
         mut self,

@@ -1,10 +1,10 @@
-//! The changes of one task, packed: four to eight bytes for each change instead of 16.
+//! The changes of one task's state, packed: four to eight bytes for each change instead of 16.
 //!
-//! Changes are packed in segments of [`LENGTH`]. A segment can be unpacked alone, and an index has the place
-//! and the time of each. Whole segments can move to a [`Scratch`].
+//! Changes are packed in segments of [`LENGTH`]. A segment can be unpacked alone, and an index has the place and the
+//! time of each segment. Complete segments can move to a [`Scratch`] file.
 //!
-//! A change consists of a byte, the time since the change before it (none for the first one of a segment,
-//! whose time is in the index), and, as the byte says, an actor and other facts:
+//! A packed change begins with one byte. It is followed by the time since the change before (not in the first change
+//! of a segment, whose time is in the index) and, as the byte indicates, by an actor and other facts:
 //!
 //! | bits of the byte | contents |
 //! | --- | --- |
@@ -21,25 +21,25 @@ use crate::timeline::change::{
 };
 use tr_format::event::Ktime;
 
-/// The number of changes in a segment. A guess: with more, a look-up unpacks more; with fewer, their heads take more
-/// memory. No result changes.
+/// The number of packed changes of state in a segment. The number is a guess: with more, a look-up unpacks more
+/// changes; with fewer, the beginnings of segments take more memory. No result depends on it.
 pub(super) const LENGTH: usize = 64;
 
 /// The largest number of bytes of a packed change: a byte, eight of time, ten of an actor, five of other facts.
 const MOST: usize = 24;
 
-/// The numbers of bytes of a time, by the two bits that say which of them it is.
+/// The possible numbers of bytes of a packed time. The index is in two bits of the change's first byte.
 const TIME_LENGTHS: [usize; 4] = [2, 3, 4, 8];
 const HAS_ACTOR: u8 = 1 << 6;
 const HAS_FACTS: u8 = 1 << 7;
 const STATE: u8 = (1 << DOING_BITS) - 1;
 
-/// Where a segment of packed changes begins.
+/// The beginning of a segment of a task's packed changes, as an entry of the index.
 #[derive(Clone, Copy, Debug)]
 struct Segment {
-    /// The time of the first change in the segment.
+    /// The time of the first change of state in the segment.
     from: Ktime,
-    /// The place of the segment among all bytes of the task, and the bit [`Segment::BY_TASK`].
+    /// The offset of the segment among all packed bytes of the task, and the bit [`Segment::BY_TASK`].
     place: u64,
 }
 
@@ -52,22 +52,22 @@ impl Segment {
     }
 }
 
-/// A range of a task's packed bytes that are in a [`Scratch`] file.
+/// A range of a task's packed bytes that were moved to a [`Scratch`] file.
 #[derive(Clone, Copy, Debug)]
 struct Extent {
-    /// The place of the first byte among all packed bytes of the task.
+    /// The offset of the range's first byte among all packed bytes of the task.
     at: u64,
-    /// The place of the first byte in the file.
+    /// The offset of the range's first byte in the scratch file.
     place: u64,
 }
 
-/// The facts that the last changes of a segment state. A change need not repeat them.
+/// The facts about a task that earlier packed changes of a segment have stated. Later changes do not repeat them.
 #[derive(Clone, Copy, Debug)]
 struct Known {
     from: u64,
-    /// The CPU of the last change to a CPU.
+    /// The CPU of the last packed change that moved the task to a CPU.
     cpu: u16,
-    /// For the last change to another state, the upper bits of `doing`, and `reason`.
+    /// The upper bits of `doing`, and `reason`, of the last packed change to a state other than on-CPU.
     wait: (u8, u8),
 }
 
@@ -84,7 +84,7 @@ impl Known {
 /// The packed changes of the state of one task.
 #[derive(Clone, Debug)]
 pub(super) struct Packed {
-    /// The packed bytes that are in memory, from the place `begin` on.
+    /// The task's packed bytes that are in memory. They begin at the offset `begin` of all packed bytes of the task.
     bytes: Vec<u8>,
     begin: u64,
     index: Vec<Segment>,
@@ -124,12 +124,12 @@ impl Packed {
         self.last.as_ref()
     }
 
-    /// The number of segments into which the task's changes are divided.
+    /// The number of segments into which the task's packed changes are divided.
     pub fn segments(&self) -> usize {
         self.index.len()
     }
 
-    /// The time of the first change in the segment with this number.
+    /// The time of the first change in the segment with the number `segment`; `None` if there is no such segment.
     pub fn begin_of(&self, segment: usize) -> Option<Ktime> {
         self.index.get(segment).map(|segment| segment.from)
     }
@@ -139,7 +139,7 @@ impl Packed {
         self.by_task
     }
 
-    /// Whether a segment has a wait that another task ended.
+    /// Whether the segment with the number `segment` contains a wait that another task ended.
     pub fn has_by_task(&self, segment: usize) -> bool {
         let segment = self.index.get(segment);
         segment.is_some_and(|segment| segment.place & Segment::BY_TASK != 0)
@@ -150,14 +150,14 @@ impl Packed {
         self.reasons & 1 << (number & REASON) != 0
     }
 
-    /// The number of the last segment that begins at or before a time.
+    /// The number of the last segment of the task's packed changes that begins at or before a time.
     pub fn segment_at(&self, time: Ktime) -> Option<usize> {
         let after = self.index.partition_point(|segment| segment.from <= time);
         after.checked_sub(1)
     }
 
-    /// Appends a change of the state of the task with this number. The change is not earlier than the last
-    /// one. Returns the number of bytes that it takes in memory.
+    /// Packs a change of the state of the task with the number `task`, and appends it. The change is not earlier
+    /// than the last one. Returns the number of bytes by which the packed bytes in memory grew.
     pub fn push(&mut self, task: usize, change: Change) -> usize {
         let before = self.bytes.len();
         if (self.count as usize).is_multiple_of(LENGTH) {
@@ -184,24 +184,25 @@ impl Packed {
         self.bytes.len() - before
     }
 
-    /// The number of bytes of whole segments that are in memory, which can be moved to a file. The last
-    /// segment may get more changes.
+    /// The number of the task's packed bytes in memory that belong to complete segments and can be moved to a file.
+    /// The last segment may get more changes.
     pub fn movable(&self) -> usize {
         let open = self.index.last().map_or(self.begin, Segment::at);
         usize::try_from(open.saturating_sub(self.begin)).unwrap_or(0)
     }
 
-    /// The number of packed bytes in memory.
+    /// The number of the task's packed bytes that are in memory.
     pub fn in_memory(&self) -> usize {
         self.bytes.len()
     }
 
-    /// The first `movable` of the packed bytes in memory.
+    /// The first `movable` of the task's packed bytes in memory, which are to be moved to a file.
     pub fn to_move(&self, movable: usize) -> &[u8] {
         self.bytes.get(..movable).unwrap_or_default()
     }
 
-    /// Notes that the first `movable` of the packed bytes have been written to this place of a scratch file.
+    /// Notes that the first `movable` of the task's packed bytes in memory have been written to the offset `place`
+    /// of a scratch file, and removes them from memory.
     pub fn moved(&mut self, movable: usize, place: u64) {
         let extent = Extent {
             at: self.begin,
@@ -212,14 +213,14 @@ impl Packed {
         self.begin += movable as u64;
     }
 
-    /// Gives back memory that no change uses.
+    /// Frees the memory that was reserved for further packed changes of the task.
     pub fn shrink(&mut self) {
         self.bytes.shrink_to_fit();
         self.index.shrink_to_fit();
         self.extents.shrink_to_fit();
     }
 
-    /// Unpacks the changes in a segment of the task with this number.
+    /// Unpacks the changes in the segment `segment` of the task with the number `task` into `to`.
     pub fn unpack(&self, task: usize, segment: usize, read: &mut Reader, to: &mut Vec<Change>) {
         to.clear();
         let Some(first) = self.index.get(segment) else {
@@ -244,7 +245,8 @@ impl Packed {
         unpack(bytes, task, first.from, count, to);
     }
 
-    /// Reads packed bytes of the task that are in the scratch file, from one place to another.
+    /// Reads the task's packed bytes from the offset `from` to `end`, which are in the scratch file. Returns no
+    /// bytes if they cannot be read.
     fn read<'r>(&self, from: u64, end: u64, reader: &'r mut Reader) -> &'r [u8] {
         let after = self.extents.partition_point(|extent| extent.at <= from);
         let extent = after.checked_sub(1).and_then(|at| self.extents.get(at));
@@ -257,11 +259,12 @@ impl Packed {
     }
 }
 
-/// Reads from a scratch file, with one call for a larger part.
+/// Reads pieces of a scratch file. It reads more than is requested with one call, and keeps the rest for the next
+/// request.
 #[derive(Debug, Default)]
 pub(super) struct Reader {
     scratch: Option<&'static Scratch>,
-    /// The number of bytes beyond those that are needed now that are read with the same call.
+    /// The number of bytes of the scratch file that are read with one call in addition to the requested bytes.
     ahead: u64,
     at: u64,
     bytes: Vec<u8>,
@@ -277,7 +280,8 @@ impl Reader {
         }
     }
 
-    /// Reads a range of a piece that ends at `until`. Returns no bytes if they cannot be read.
+    /// Reads a range of the scratch file. Bytes after the range, but not beyond `until`, may be read with the same
+    /// call. Returns no bytes if the range cannot be read.
     fn read(&mut self, range: std::ops::Range<u64>, until: u64) -> &[u8] {
         let place = |at: u64| usize::try_from(at).unwrap_or(usize::MAX);
         let has = self.at <= range.start && range.end <= self.at + self.bytes.len() as u64;
@@ -302,7 +306,7 @@ impl Reader {
     }
 }
 
-/// Packs a change of the state of a task. Returns its length in bytes.
+/// Packs a change of a task's state into `to`. Returns the length of the packed change in bytes.
 fn pack(to: &mut [u8; MOST], task: usize, known: &mut Known, change: &Change) -> usize {
     let state = change.doing & STATE;
     let since = change.from.0.saturating_sub(known.from);
@@ -348,13 +352,13 @@ fn pack(to: &mut [u8; MOST], task: usize, known: &mut Known, change: &Change) ->
     length
 }
 
-/// Whether a state is a wait: it has a reason and a time-out.
+/// Whether a state of a task, by its number, is a wait, so that it has a reason and a time-out.
 fn is_wait(state: u8) -> bool {
     state > LAST_WITHOUT_REASON
 }
 
-/// Turns an actor into a number: the three lowest bits have its kind, the others a tid, or the distance of
-/// the actor's task from this one.
+/// Turns the task or interrupt that ended a state into a number. The three lowest bits are its kind. The other bits
+/// are a tid, or the distance of its index from the index of the task whose state ended.
 fn packed_actor(task: usize, actor: ActorRef) -> u64 {
     match actor.place() {
         Some(place) => {
@@ -370,7 +374,7 @@ fn packed_actor(task: usize, actor: ActorRef) -> u64 {
     }
 }
 
-/// The actor that a number of [`packed_actor`] stands for.
+/// The task or interrupt that a number made by [`packed_actor`] stands for.
 fn unpacked_actor(task: usize, number: u64) -> ActorRef {
     let value = number >> 3;
     match number & 7 {
@@ -454,7 +458,8 @@ impl In<'_> {
     }
 }
 
-/// Unpacks the changes in the bytes of a segment.
+/// Unpacks the changes of a task's state from the bytes of a segment into `to`. `count` is the number of the
+/// changes.
 fn unpack(bytes: &[u8], task: usize, from: Ktime, count: usize, to: &mut Vec<Change>) {
     let (mut bytes, mut known) = (In(bytes), Known::new(from));
     for _ in 0..count {

@@ -1,5 +1,5 @@
-//! A stretch, which is a part of a thread's time in one state, and the task or the interrupt that ended the
-//! state before it.
+//! A stretch, which is a part of a thread's time in one state, together with the task or interrupt that ended
+//! a wait.
 
 use tr_format::event::{CpuId, Ktime, Reason, Tid, Timeout};
 
@@ -9,7 +9,7 @@ use crate::state::Bucket;
 /// A task or an interrupt that woke or preempted a task.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Actor {
-    /// No task or interrupt did it, or it is not known which one.
+    /// No task or interrupt woke or preempted the task, or it is not known which one did.
     Unknown,
     /// The time-out of the waiting system call ended the wait: the call had one, the wait lasted that long,
     /// and an interrupt ended it.
@@ -32,12 +32,13 @@ pub enum Actor {
 }
 
 impl Actor {
-    /// Whether a time-out woke the task, or an interrupt that can be one.
+    /// Whether the time-out of the waiting call woke the task, or an interrupt that may have been this
+    /// time-out.
     pub fn is_timer(self) -> bool {
         matches!(self, Actor::Interrupt | Actor::Timeout { .. })
     }
 
-    /// Whether an interrupt and no task woke the task.
+    /// Whether an interrupt, and not another task, woke the task.
     pub fn is_interrupt(self) -> bool {
         self.is_timer() || matches!(self, Actor::Device | Actor::SoftIrq)
     }
@@ -47,28 +48,31 @@ impl Actor {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Stretch {
     pub from: Ktime,
-    /// The end of the stretch, which is the beginning of the next one.
+    /// The end of the stretch, which is the beginning of the thread's next stretch.
     pub to: Ktime,
     pub doing: Bucket,
     /// The class of the system call in which the thread went to sleep, if the stretch is a wait.
     pub reason: Reason,
     /// The time-out of the system call in which the thread went to sleep, without [`Timeout::is_asked`].
     pub timeout: Timeout,
-    /// The actor that [`Stretch::waker`] or, for a preempted thread, [`Stretch::preempted_by`] returns.
+    /// The task or interrupt that ended the stretch, or that took the CPU from a preempted thread. See
+    /// [`Stretch::waker`] and [`Stretch::preempted_by`].
     pub actor: Actor,
-    /// The CPU that the thread was on, if it is known. With [`Options::cpu`](crate::Options::cpu), time on
-    /// another CPU also has its CPU here, though it counts as unknown.
+    /// The CPU that the thread was on in the stretch, if it is known. With
+    /// [`Options::cpu`](crate::Options::cpu), a stretch on another CPU counts as unknown time, but has its
+    /// CPU here.
     pub cpu: Option<CpuId>,
 }
 
 impl Stretch {
-    /// The length of the stretch in ns.
+    /// The length of the stretch of the thread's time in ns.
     pub fn length(&self) -> u64 {
         self.to.since(self.from)
     }
 
-    /// The actor that ended a wait or a time of unknown state; for a wait for a CPU, the actor that woke or
-    /// forked the thread. For all other stretches it is unknown.
+    /// The task or interrupt that ended the stretch, if it is a wait or time of unknown state. For a wait for
+    /// a CPU, it is the task or interrupt that woke or forked the thread. For all other stretches it is
+    /// unknown.
     pub fn waker(&self) -> Actor {
         match self.doing {
             Bucket::RunQueue { preempted: true } => Actor::Unknown,
@@ -76,13 +80,14 @@ impl Stretch {
         }
     }
 
-    /// Whether the thread waits for the other end of a pipe.
+    /// Whether the thread waits for the other end of a pipe in this stretch.
     pub fn is_for_pipe(&self) -> bool {
         let is_pipe = matches!(self.reason, Reason::PipeRead | Reason::PipeWrite);
         is_pipe && matches!(self.doing, Bucket::Wait(_))
     }
 
-    /// The task that took the CPU from a preempted thread. For all other stretches it is unknown.
+    /// The task that took the CPU from the thread, if the thread was preempted at the beginning of this
+    /// stretch. For all other stretches it is unknown.
     pub fn preempted_by(&self) -> Actor {
         match self.doing {
             Bucket::RunQueue { preempted: true } => self.actor,

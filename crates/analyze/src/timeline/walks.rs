@@ -16,12 +16,13 @@ use crate::ids::ThreadIx;
 pub struct Stretches<'a> {
     timeline: &'a Timeline,
     thread: ThreadIx,
-    /// The number of the next stretch.
+    /// The number of the thread's stretch that is returned next.
     number: usize,
-    /// Whether segments of the timeline in which no task ended a wait are left out.
+    /// Whether the iterator leaves out the segments of the timeline in which no task ended a wait.
     by_task: bool,
     reader: Reader,
-    /// The changes in the segment of the next stretch, if that stretch is not the first one of the segment.
+    /// The unpacked changes in the segment that contains the next stretch, unless the next stretch is the first
+    /// one of the segment.
     changes: Vec<Change>,
 }
 
@@ -49,7 +50,7 @@ impl Iterator for Stretches<'_> {
 }
 
 impl<'a> Stretches<'a> {
-    /// The stretches of a thread from the one with this number on.
+    /// An iterator over the stretches of a thread from the stretch with the number `number` on.
     pub(super) fn new(timeline: &'a Timeline, thread: ThreadIx, number: usize) -> Stretches<'a> {
         Stretches {
             timeline,
@@ -61,7 +62,7 @@ impl<'a> Stretches<'a> {
         }
     }
 
-    /// Leaves out the segments of the timeline in which no task ended a wait.
+    /// Makes the iterator leave out the segments of the timeline in which no task ended a wait.
     pub(super) fn around_tasks(self) -> Stretches<'a> {
         Stretches {
             by_task: true,
@@ -69,7 +70,7 @@ impl<'a> Stretches<'a> {
         }
     }
 
-    /// Unpacks the segment of the timeline that has the next stretch.
+    /// Unpacks the segment of the timeline that contains the thread's next stretch.
     fn enter(&mut self) -> Option<()> {
         let Stretches {
             timeline,
@@ -98,33 +99,36 @@ impl<'a> Stretches<'a> {
 pub struct StateChange {
     pub at: Ktime,
     pub thread: ThreadIx,
-    /// The stretch that ends; `None` at the thread's beginning.
+    /// The thread's stretch that ends at this moment; `None` at the beginning of the thread.
     pub before: Option<Stretch>,
-    /// The stretch that begins; `None` at the thread's end.
+    /// The thread's stretch that begins at this moment; `None` at the end of the thread.
     pub after: Option<Stretch>,
 }
 
 /// Iterates over the changes of several threads in the order of time; see [`Timeline::changes`].
 pub struct Changes<'a> {
     timeline: &'a Timeline,
-    /// The threads that have not begun yet, and their beginnings, the first one last.
+    /// The threads that have not begun yet, with their beginnings. The thread that begins first is the last in
+    /// the list.
     unborn: Vec<(Ktime, ThreadIx)>,
-    /// The next change of each living thread: its time, and the place of the thread among the living ones.
+    /// The next change of state of each living thread: its time, the thread, and the index of the thread in the
+    /// list of living threads.
     next: BinaryHeap<Reverse<(Ktime, ThreadIx, u32)>>,
     living: Vec<Living<'a>>,
-    /// The free places in the list of living threads, where threads have ended.
+    /// The free indices in the list of living threads, whose threads have ended.
     free: Vec<u32>,
 }
 
-/// A thread that has begun.
+/// A thread that has begun and has not ended yet, in a walk over the changes of several threads.
 struct Living<'a> {
     stretches: Stretches<'a>,
-    /// The stretch that the thread is in now.
+    /// The stretch of its timeline that the thread is in at the present moment of the walk.
     now: Stretch,
 }
 
 impl<'a> Changes<'a> {
-    /// Iterates over the changes of the threads that begin at these times. The first one is the last in the list.
+    /// An iterator over the changes of state of several threads. `unborn` has the beginning of each thread; the
+    /// thread that begins first is the last in the list.
     pub(super) fn new(timeline: &'a Timeline, unborn: Vec<(Ktime, ThreadIx)>) -> Changes<'a> {
         Changes {
             timeline,
@@ -135,7 +139,7 @@ impl<'a> Changes<'a> {
         }
     }
 
-    /// Lets a thread begin, and returns that change.
+    /// Lets a thread begin in the walk over several threads, and returns this beginning as a change of state.
     fn begin(&mut self, thread: ThreadIx) -> Option<StateChange> {
         let mut stretches = self.timeline.of(thread);
         let now = stretches.next()?;

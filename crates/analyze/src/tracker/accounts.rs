@@ -1,4 +1,5 @@
-//! Handles recordings without scheduling events, in which the times of a task are the differences of its totals.
+//! Handles recordings without scheduling events, in which the times of a task are differences between successive
+//! totals that the kernel keeps for it.
 //!
 //! ```text
 //! fork        account       account, end
@@ -14,7 +15,8 @@ use crate::model::{Basis, ByKernel, KernelFigures};
 use crate::state::{Ended, State, StateTimes};
 use crate::timeline::Sample;
 
-/// The totals of a task at a time.
+/// The totals that the kernel keeps for a task, as they were at a time: the run time and, if it is counted, the
+/// time in run queues.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Reading {
     time: Ktime,
@@ -22,17 +24,18 @@ pub(super) struct Reading {
     run_delay: Option<u64>,
 }
 
-/// The totals of a task, as far as they belong to its present program.
+/// The kernel's totals of a task since the beginning of the program that its process executes now.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct LastAccount {
-    /// The first totals of the task that belong to the program.
+    /// The first reading of the task's totals that belongs to the present program.
     first: Reading,
     last: Reading,
-    /// The times between the first and the last totals, which were added to the task.
+    /// The times between the first and the last reading of the totals. They have been added to the task's sums.
     spent: StateTimes,
-    /// Whether the totals are counted from the task's fork on.
+    /// Whether the task's totals are counted from its fork on, so that none of them are missing.
     whole: bool,
-    /// Whether the program has not changed since the last totals, so that their difference belongs to it.
+    /// Whether the program of the process has not changed since the last reading of the totals, so that the
+    /// difference to the next reading belongs to this program.
     usable: bool,
 }
 
@@ -47,8 +50,8 @@ impl LastAccount {
         }
     }
 
-    /// The last totals, without the part that exceeds the time so far. The recorder stamps a fork after the
-    /// child has begun to run, so that totals can exceed the time.
+    /// The last reading of the task's totals, without the part that exceeds the time that has passed. Totals can
+    /// exceed it because the recorder stamps a fork after the child has begun to run.
     fn rest(&self) -> Reading {
         let LastAccount {
             first, last, spent, ..
@@ -73,7 +76,7 @@ fn figures(last: &Reading) -> KernelFigures {
 }
 
 impl Tracker {
-    /// Begins to count the totals of a new task, which has used nothing yet.
+    /// Begins to count the totals of a new task, which are 0 at its fork.
     pub(super) fn open_account(&mut self, ix: TaskIx, time: Ktime) {
         if self.basis == Basis::Events {
             return;
@@ -87,9 +90,9 @@ impl Tracker {
         self.accounts.insert(ix, account);
     }
 
-    /// Prepares the accounts of a process for a new program. Earlier totals that no account has divided cannot be
-    /// divided between the programs by a later account. But the time that a new process has used before its first
-    /// program, as a copy of its parent, counts as time of that program.
+    /// Prepares the totals of a process's tasks for a new program. The times before the last reading of the
+    /// totals stay with the earlier programs. But the time that a new process has used before its first program,
+    /// as a copy of its parent, counts as time of the first program.
     pub(super) fn keep_accounts_of(&mut self, process: ProcIx, time: Ktime) {
         if self.basis == Basis::Events {
             return;
@@ -110,8 +113,8 @@ impl Tracker {
         }
     }
 
-    /// Takes totals of a living task into account. The times since the previous totals are known then, but
-    /// not their order.
+    /// Takes a new reading of a living task's totals into account. The times since the previous reading are known
+    /// then, but not the order of the states.
     pub(super) fn account_totals(&mut self, time: Ktime, account: &Account) {
         let Some(ix) = self.task(account.tid) else {
             return;
@@ -171,8 +174,8 @@ impl Tracker {
         }
     }
 
-    /// Divides the time of a program so far by the totals of a task. The totals of a running task lag by up
-    /// to a tick, so a later division replaces an earlier one.
+    /// Divides the time of a task since its present program began by the task's totals. The totals of a running
+    /// task lag by up to a tick, so a later division replaces an earlier one.
     fn spend_totals(&mut self, ix: TaskIx, before: LastAccount, now: Reading) -> LastAccount {
         let LastAccount { first, spent, .. } = before;
         let ran = now.run_time.saturating_sub(first.run_time);
@@ -218,7 +221,7 @@ impl Tracker {
         }
     }
 
-    /// Takes the event into account that a task has ended.
+    /// Takes an event into account by which a recorder without scheduling events reports that a task has ended.
     pub(super) fn end(&mut self, time: Ktime, end: &TaskEnd) {
         let ix = match self.task(end.tid) {
             _ if time >= self.end => return,

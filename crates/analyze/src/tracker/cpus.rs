@@ -9,12 +9,12 @@ use super::{TaskIx, Tracker};
 use crate::gaps::Gaps;
 use crate::model::CpuFigures;
 
-/// The state of each CPU that has had an event, by its number.
+/// For each CPU that has had an event, by its number, its present state and its figures.
 #[derive(Debug, Default)]
 pub struct Cpus(Vec<CpuEntry>);
 
 impl Cpus {
-    /// The state of a CPU, if the CPU has had an event.
+    /// The state and the figures of a CPU; `None` if the CPU has had no event.
     #[inline]
     pub(super) fn get_mut(&mut self, cpu: CpuId) -> Option<&mut CpuEntry> {
         self.0.get_mut(usize::from(cpu.0))
@@ -29,7 +29,7 @@ impl Cpus {
         &mut self.0[at]
     }
 
-    /// The figures of a CPU. They are created if there are none.
+    /// The figures of a CPU, such as its idle time. They are created if there are none.
     pub(super) fn figures(&mut self, cpu: CpuId) -> &mut CpuFigures {
         let entry = self.entry(cpu);
         entry.counted = true;
@@ -40,7 +40,7 @@ impl Cpus {
         (0..=u16::MAX).map(CpuId).zip(&self.0)
     }
 
-    /// The recorded task that runs on a CPU.
+    /// The recorded task that runs on a CPU, if one is known to run there.
     pub(super) fn current(&self, cpu: CpuId) -> Option<TaskIx> {
         self.0.get(usize::from(cpu.0))?.current
     }
@@ -49,7 +49,7 @@ impl Cpus {
         self.0.get(usize::from(cpu.0))?.last_switch
     }
 
-    /// Removes the tasks that do not live from the CPUs that they were on.
+    /// For each CPU, forgets the task that runs on it if `lives` is false for the task.
     pub(super) fn retain(&mut self, lives: impl Fn(TaskIx) -> bool) {
         for entry in &mut self.0 {
             entry.current = entry.current.filter(|ix| lives(*ix));
@@ -57,7 +57,8 @@ impl Cpus {
     }
 }
 
-/// Whether a CPU has had no switch between its switch at `since` and `time`, as far as is known, and has lost none.
+/// Whether a CPU has had no switch in the time from its switch at `since` to `time`, as far as is known, and has
+/// lost no events in it.
 pub(super) fn goes_on(cpus: &Cpus, gaps: &Gaps, cpu: CpuId, since: Ktime, time: Ktime) -> bool {
     let lost = gaps.of(cpu).and_then(|spans| spans.first_in(since, time));
     cpus.last_switch(cpu) == Some(since) && lost.is_none()
@@ -66,22 +67,23 @@ pub(super) fn goes_on(cpus: &Cpus, gaps: &Gaps, cpu: CpuId, since: Ktime, time: 
 #[derive(Clone, Copy, Debug, Default)]
 pub struct CpuEntry {
     pub(super) figures: CpuFigures,
-    /// Whether figures are kept for the CPU.
+    /// Whether the figures of the CPU are part of the result.
     pub(super) counted: bool,
     /// Whether a switch of the CPU has been seen.
     pub(super) switched: bool,
     /// The time since which the CPU has been idle, if it is idle.
     pub(super) idle_since: Option<Ktime>,
-    /// The recorded task that runs on the CPU.
+    /// The recorded task that runs on the CPU, if one is known to run there.
     pub(super) current: Option<TaskIx>,
     pub(super) last_switch: Option<Ktime>,
-    /// The task to which the last switch went.
+    /// The task to which the CPU's last switch went.
     pub(super) next: Tid,
 }
 
 impl CpuEntry {
-    /// Counts a switch that the fast path takes. `left`: a recorded task left the CPU; `runnable`: it was
-    /// still runnable; `moved`: a recorded task came from another CPU.
+    /// Counts a switch that is handled by the fast path. `left` is whether a recorded task left the CPU, `runnable`
+    /// whether this task was still runnable, and `moved` whether the recorded task that came had been on another CPU
+    /// before.
     #[inline(always)]
     pub(super) fn count(&mut self, left: bool, runnable: bool, moved: bool) {
         self.counted |= left | moved;
@@ -92,7 +94,8 @@ impl CpuEntry {
         self.figures.migrations += u64::from(moved);
     }
 
-    /// Counts the idle time of the CPU up to a switch that the fast path takes. `start` is the start of the span.
+    /// Adds the idle time of the CPU up to a switch that is handled by the fast path. `start` is the start of the
+    /// analyzed span.
     #[inline(always)]
     pub(super) fn count_idle(&mut self, start: Ktime, time: Ktime, prev: Tid, next: Tid) {
         let idle = self.idle_since.filter(|_| prev == Tid::IDLE);
@@ -102,8 +105,8 @@ impl CpuEntry {
 }
 
 impl Tracker {
-    /// Takes a switch of a CPU for its idle time. Only a recording of the whole machine shows the idle time,
-    /// because otherwise the switches of other tasks are missing.
+    /// Takes a switch into account for the idle time of its CPU. Only a recording of the whole machine shows the
+    /// idle time, because otherwise the switches of other tasks are missing.
     pub(super) fn cpu_switched(&mut self, cpu: CpuId, time: Ktime, prev: Tid, next: Tid) {
         if !self.system_wide {
             return;
@@ -126,7 +129,7 @@ impl Tracker {
         }
     }
 
-    /// Notes that a task runs on a CPU, whether or not its switch-in was seen.
+    /// Notes that a CPU is not idle, because a task runs on it, whether or not its switch-in was seen.
     pub(super) fn cpu_not_idle(&mut self, cpu: CpuId) {
         if let Some(entry) = self.cpus.get_mut(cpu) {
             entry.idle_since = None;
@@ -150,7 +153,8 @@ impl Tracker {
         self.finish_outside();
     }
 
-    /// Notes the unrecorded tasks that have a CPU at the end. A recording that was cut has no switch away from them.
+    /// Notes for each CPU the unrecorded tasks that have it at the end of the recording, because no later switch
+    /// shows them.
     fn finish_outside(&mut self) {
         if self.system_wide || self.timeline.is_none() {
             return;
@@ -165,7 +169,7 @@ impl Tracker {
         }
     }
 
-    /// The figures of each CPU of the machine or of the events.
+    /// Returns the figures of each CPU that the machine has or that events name, in the order of the CPUs' numbers.
     pub fn cpu_figures(&self, known: &[CpuId]) -> Vec<(CpuId, CpuFigures)> {
         let none = known.iter().map(|cpu| (*cpu, CpuFigures::default()));
         let mut all: BTreeMap<CpuId, CpuFigures> = none.collect();

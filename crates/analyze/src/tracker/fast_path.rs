@@ -1,9 +1,9 @@
-//! The fast path for events that leave no question open: every event around them is known,
-//! so most of what [`Tracker::switch`] and [`Tracker::waking`] look after cannot happen.
-//! The transitions are those of [`Task`], and the result is the same.
+//! The fast path of the tracker for events that leave no question open: every event around them is known, so most
+//! of the cases that [`Tracker::switch`] and [`Tracker::waking`] check cannot happen. The changes of a task's
+//! state are those of [`Task`], and the result is the same.
 //!
-//! Most events take it. A branch that is mispredicted costs as much as twenty that are not,
-//! so it asks its questions in few branches.
+//! Most events take this path. A branch that is mispredicted costs as much as twenty that are not, so the path has
+//! few branches.
 
 use tr_format::event::{CpuId, Ktime, Tid};
 use tr_format::sched::flag;
@@ -14,7 +14,7 @@ use crate::order::{Record, LIFE};
 use crate::state::{Bucket, State, States, Wait};
 use crate::timeline::ActorRef;
 
-/// Whether the task that a switch takes from the CPU is still runnable.
+/// Whether a switch record leaves the task that loses the CPU runnable.
 #[inline(always)]
 fn runnable(record: &Record) -> bool {
     (record.flags & flag::PREEMPT != 0) | (record.state == 0)
@@ -34,14 +34,14 @@ fn switch_out(record: &Record, states: &States, next: ActorRef) -> SwitchOut {
 }
 
 impl Tracker {
-    /// Allows the fast path if nothing in the trace makes a simple event doubtful. It has to be called after every
-    /// change that could matter for this.
+    /// Turns the fast path on if nothing in the trace makes a simple event doubtful, and off otherwise. It has to
+    /// be called after every change that could matter for this.
     pub(super) fn allow_fast_path(&mut self) {
         self.fast_path = self.begun && !self.slow && self.only.is_none() && self.gaps.is_empty();
     }
 
-    /// Takes events as long as they are simple, and returns their number. No later event may have the time of one
-    /// of them.
+    /// Processes events from the beginning of `records` as long as they are simple, and returns the number of
+    /// processed events. No later event may have the same time as one of them.
     pub(crate) fn take_simple(&mut self, records: &[Record]) -> usize {
         let inside = |record: &Record| self.inside(Ktime(record.time));
         if !self.fast_path || !records.first().is_some_and(inside) {
@@ -67,14 +67,15 @@ impl Tracker {
         records.iter().take_while(simple).count()
     }
 
-    /// The task that has a tid, if there is one, and whether that is certain.
+    /// The task that has a tid, if there is one, and whether the answer is certain.
     #[inline(always)]
     fn named(&self, tid: Tid) -> (Option<TaskIx>, bool) {
         let ix = self.by_tid.get(tid.0);
         (ix, ix.is_some() | (tid == Tid::IDLE) | !self.system_wide)
     }
 
-    /// Takes a switch if it leaves no question open; otherwise changes nothing. Returns whether it was taken.
+    /// Processes a switch if it leaves no question open; otherwise changes nothing. Returns whether the switch was
+    /// processed.
     #[inline(always)]
     fn fast_switch(&mut self, record: &Record) -> bool {
         let (cpu, time) = (CpuId(record.cpu), Ktime(record.time));
@@ -154,7 +155,8 @@ impl Tracker {
         true
     }
 
-    /// Takes a waking if it leaves no question open; otherwise changes nothing. Returns whether it was taken.
+    /// Processes a waking if it leaves no question open; otherwise changes nothing. Returns whether the waking was
+    /// processed.
     #[inline(always)]
     fn fast_waking(&mut self, record: &Record) -> bool {
         let (cpu, time) = (CpuId(record.cpu), Ktime(record.time));
@@ -221,7 +223,8 @@ impl Task {
         matches!(self.state, State::Runnable { .. })
     }
 
-    /// Lets the task leave its CPU. Returns the task if its times now have to be added to its program.
+    /// Lets the task leave its CPU, as a simple switch. Returns the task if its times now have to be added to the
+    /// program of its process.
     #[inline(always)]
     fn leave(&mut self, moment: &mut Moment, ix: TaskIx, how: SwitchOut) -> Option<TaskIx> {
         let runnable = how.wait.is_none();
@@ -232,8 +235,8 @@ impl Task {
         owes.then_some(ix)
     }
 
-    /// Lets the task reach a CPU. Returns the task if its times now have to be added to its program, and
-    /// whether the task was on another CPU before.
+    /// Lets the task come to a CPU, as a simple switch. Returns the task if its times now have to be added to the
+    /// program of its process, and whether the task was on another CPU before.
     #[inline(always)]
     fn enter(&mut self, moment: &mut Moment, ix: TaskIx, cpu: CpuId) -> (Option<TaskIx>, bool) {
         let preempted = self.state == State::Runnable { preempted: true };

@@ -9,10 +9,11 @@ use super::Tracker;
 use crate::order::{Event, MISSING};
 use crate::state::State;
 
-/// The misfit of an event that fits the state of its task. The number is part of the layout of a key for sorting.
+/// The misfit of an event that fits well to the state of its task, so that it comes first among events with equal
+/// times. The number is part of the layout of a key for sorting.
 const WELL: u8 = 0;
-/// The misfit of an event that is possible in the state of its task. The number is part of the layout of a
-/// key for sorting.
+/// The misfit of an event that is possible, but does not fit well, in the state of its task. The number is part
+/// of the layout of a key for sorting.
 const POSSIBLE: u8 = 1;
 
 impl Tracker {
@@ -83,8 +84,8 @@ impl Tracker {
         }
     }
 
-    /// The misfit of an event of an unknown task. The fork of the task is still to come, unless it is lost or the
-    /// parent is not recorded.
+    /// The misfit of an event of a task that no event has shown yet. The fork of the task is still to come,
+    /// unless it is lost or the parent is not recorded.
     fn unborn(&self, forked: bool, time: Ktime) -> u8 {
         if forked && self.begun && self.gaps.lives_before(time).is_none() {
             MISSING

@@ -18,7 +18,8 @@ use crate::state::{Bucket, Ended, State};
 use crate::timeline::ActorRef;
 
 impl Tracker {
-    /// Takes a lifecycle event or an event of the recorder into account. The caller keeps the order of time.
+    /// Processes a lifecycle event, such as a fork, or an event of the recorder. The caller has to call it in the
+    /// order of time.
     pub fn life(&mut self, time: Ktime, event: &LifeEvent) {
         self.pass_gaps(time);
         self.begin(time);
@@ -97,7 +98,7 @@ impl Tracker {
         }
     }
 
-    /// Takes an event with the sums of a process's system calls into account.
+    /// Processes an event with the sums of a process's system calls.
     pub fn system_calls(&mut self, time: Ktime, calls: &SystemCalls) {
         let leader = self.task(Tid(calls.tgid.0));
         let leader = leader.map(|ix| &self.tasks[ix]);
@@ -117,8 +118,8 @@ impl Tracker {
             .take(time, calls, process, (life, span));
     }
 
-    /// Takes an event about stacks into account. Returns `false` if it is another event. Events outside the
-    /// span are taken as well, because they define numbers that are used inside.
+    /// Processes an event about stack samples. Returns `false` if it is another event. Events outside the analyzed
+    /// span are processed as well, because they define numbers of stacks that are used inside the span.
     pub fn stacks(&mut self, event: &LifeEvent) -> bool {
         let time = event.time;
         match &event.kind {
@@ -141,9 +142,9 @@ impl Tracker {
         true
     }
 
-    /// Notes that a task is running, because it forks, executes a program or exits, whether or not its switch-in
-    /// was seen. Its switch-out may have the same time. Where no switches are recorded, it is not known until
-    /// when it runs.
+    /// Notes that a task is running at `time`, because it forks, executes a program or exits. Its switch-in may not
+    /// have been seen, and its switch-out may have the same time. Does nothing in a recording without switches,
+    /// which does not show until when the task runs.
     fn proves_running(&mut self, tid: Tid, cpu: Option<CpuId>, time: Ktime) {
         if self.basis != Basis::Events {
             return;
@@ -156,7 +157,7 @@ impl Tracker {
 
     // ---- Fork ----
 
-    /// Takes the fork of a task into account: a new thread of its parent's process, or a new process.
+    /// Processes the fork of a task: a new thread of its parent's process, or a new process.
     ///
     /// ```text
     /// cpu0  ==parent==!=======     parent: it runs
@@ -220,7 +221,8 @@ impl Tracker {
         }
     }
 
-    /// The process of a new task, by its fork. `parent` is the process of its parent.
+    /// The process of a new task according to its fork: the process that the new thread belongs to, or a new
+    /// process. `parent` is the process of the task that forked it.
     fn process_of_fork(&mut self, fork: &Fork, parent: Option<ProcIx>) -> ProcIx {
         let is_thread = fork.tid.0 != fork.tgid.0;
         let known = self.by_tgid.get(fork.tgid.0).filter(|_| is_thread);
@@ -247,7 +249,7 @@ impl Tracker {
 
     // ---- Exec ----
 
-    /// Takes an exec into account. The sibling threads of the task are gone; it takes over its leader's tid
+    /// Processes an exec. The sibling threads of the task have ended, and the task takes over the tid of its leader
     /// (`de_thread`, fs/exec.c).
     ///
     /// ```text
@@ -294,8 +296,9 @@ impl Tracker {
         }
     }
 
-    /// Gives a thread that executes a program the tid of its leader. The siblings have ended, whether or not
-    /// their exits were seen. The old leader may still do its last steps, under the tid that the caller had.
+    /// Gives a thread that executes a program the tid of its leader. The sibling threads have ended, whether or not
+    /// their exits were seen. The old leader may still do its last steps, under the tid that the executing thread
+    /// had.
     fn take_over(&mut self, ix: TaskIx, time: Ktime, exec: &Exec) {
         self.by_tid.remove(exec.old_tid.0);
         self.renamed = Some((time, exec.old_tid, ix));
@@ -342,8 +345,8 @@ impl Tracker {
 
     // ---- Exit ----
 
-    /// Takes the event into account that a task begins to exit. Its state goes on until its last switch-out,
-    /// which has `TASK_DEAD`.
+    /// Processes the event that a task begins to exit. The task's state goes on until its last switch-out, in which
+    /// its state is `TASK_DEAD`.
     ///
     /// ```text
     /// cpu0  ==task==!====|__       exit, teardown, last switch-out
@@ -384,8 +387,9 @@ impl Tracker {
         process.max_rss = programs.max().flatten().max(max_rss);
     }
 
-    /// Takes the kernel's final figures of a task into account, which come right after its last switch-out.
-    /// An exec may have swapped the tid, so the exit decides which task they belong to.
+    /// Processes the kernel's final figures of a task, which come right after its last switch-out. An exec may have
+    /// swapped the tid of the task with that of its leader, so the exit decides which of them the figures belong
+    /// to.
     fn last(&mut self, time: Ktime, last: &Final) {
         let Some(ix) = self.task(last.tid) else {
             return; // its exit was before the recording
@@ -472,7 +476,7 @@ impl Tracker {
         }
     }
 
-    /// Takes an event about a process of a container's runtime into account.
+    /// Processes an event about a process of a container's runtime.
     fn container(&mut self, container: &Container) {
         if let Some(ns) = container.throttled {
             self.collectors.containers.throttle(&container.id, ns);
@@ -486,7 +490,7 @@ impl Tracker {
         }
     }
 
-    /// Takes the snapshot of a task into account that existed when the recording began.
+    /// Processes the snapshot of a task that existed when the recording began, or that is recorded from now on.
     fn snapshot(&mut self, time: Ktime, snapshot: &Snapshot) {
         self.names.insert(snapshot.tid, snapshot.comm);
         if !snapshot.followed || snapshot.tid == Tid::IDLE {
@@ -539,8 +543,9 @@ impl Tracker {
         self.snapshot_state(ix, time, snapshot);
     }
 
-    /// Whether a snapshot only names the parent of a process that was forked within the recording. `CLONE_PARENT`
-    /// of clone gives a process the parent of its creator, but the path has to lead to the creator.
+    /// Whether a snapshot contains only the parent of a process that was forked within the recording.
+    /// `CLONE_PARENT` of clone(2) gives a process the parent of its creator, but the critical path has to lead to
+    /// the creator.
     fn only_names_the_parent(&self, ix: TaskIx, snapshot: &Snapshot) -> bool {
         let process = &self.processes[self.tasks[ix].process];
         self.begun
@@ -550,8 +555,8 @@ impl Tracker {
             && process.parent.is_some()
     }
 
-    /// Takes what a snapshot states about its process into account. `executes` is whether the exec of the
-    /// process comes next.
+    /// Processes the facts that a snapshot states about its process. `executes` is whether an event with the exec
+    /// of the process comes next.
     fn snapshot_process(
         &mut self,
         process: ProcIx,
@@ -620,8 +625,8 @@ impl Tracker {
     }
 }
 
-/// The kernel's `maxrss` in bytes if it has grown between two readings, so that the last program has reached
-/// it; `None` otherwise.
+/// The kernel's `maxrss` in bytes if it has grown between two readings, so that the last program has reached this
+/// value; `None` otherwise.
 fn grown(before: Option<u64>, now: Option<u64>) -> Option<u64> {
     now.filter(|now| before.is_some_and(|before| *now > before))
 }

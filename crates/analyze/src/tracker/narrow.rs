@@ -1,19 +1,19 @@
-//! Narrows the unknown time of a task by the kernel's own totals.
+//! Narrows the unknown time of a task with the kernel's own totals of its time on a CPU and in run queues.
 
 use super::{ProcIx, Task, TaskIx, Tracker};
 use crate::arena::Ix;
 use crate::model::{Basis, ByKernel};
 use crate::state::StateTimes;
 
-/// The least difference in ns between the run-queue time by events and by the kernel's own figure that makes
-/// the former doubtful. The two figures differ by some microseconds at each switch. A guess above these
-/// microseconds: a smaller one would make short true waits unknown.
+/// The least difference in ns between a task's run-queue time by the events and by the kernel's own figure that
+/// makes the time by the events doubtful. The two differ by some microseconds at each switch. The number is a
+/// guess above these microseconds: with a smaller one, short true waits would become unknown.
 const LONG: u64 = 1_000_000;
 
 impl Tracker {
-    /// Moves the time that a task spent on a CPU and in run queues, by the kernel's totals of its whole life, out
-    /// of its unknown time, and out of the unknown time of its process's programs. The events themselves do
-    /// not show when that time was.
+    /// Moves the time that a task spent on a CPU and in run queues, according to the kernel's totals of its whole
+    /// life, out of its unknown time, and out of the unknown time of its process's programs. The events do not
+    /// show at which time the task was there.
     pub(super) fn narrow(&mut self, ix: TaskIx) {
         if self.only.is_some() || !self.lived_inside(&self.tasks[ix]) {
             return;
@@ -35,8 +35,9 @@ impl Tracker {
         self.narrow_programs(of, part);
     }
 
-    /// Makes the run-queue time of an ended task unknown as far as it is more than the kernel counted and only the
-    /// lack of a waking speaks for it: then the waking was not seen, and the task slept for some of that time.
+    /// Makes a part of an ended task's run-queue time unknown: the part that is more than the kernel counted, as
+    /// far as it is assumed only because no waking was seen. The waking was lost then, and the task slept for some
+    /// of that time.
     pub(super) fn doubt_unwoken(&mut self, ix: TaskIx) {
         let task = &mut self.tasks[ix];
         let counted = task.kernel.and_then(|kernel| kernel.run_delay);
@@ -61,14 +62,15 @@ impl Tracker {
         task.unwoken -= found;
     }
 
-    /// Whether the kernel's totals of a task have no time outside of the span.
+    /// Whether the kernel's totals of a task contain only time inside the analyzed span, and some of its time is
+    /// unknown.
     fn lived_inside(&self, task: &Task) -> bool {
         let ended = task.end.is_some_and(|end| end <= self.end);
         ended && !task.started_before && task.times.unknown > 0
     }
 
-    /// Moves time out of the unknown time of a process's programs. The totals of a task do not show in which
-    /// program the time was, so it is taken from the first programs with unknown time.
+    /// Moves time out of the unknown time of a process's programs to the known times. The totals of a task do not
+    /// show during which program the time was spent, so it is taken from the first programs with unknown time.
     fn narrow_programs(&mut self, of: ProcIx, mut rest: StateTimes) {
         let basis = self.basis;
         for exec in &mut self.processes[of].execs {

@@ -83,8 +83,8 @@ impl Tracker {
         }
     }
 
-    /// Notes that an event has two unknown tasks. Only events of recorded tasks are recorded, so the fork of one of
-    /// the two was lost.
+    /// Notes as a contradiction that a scheduling event has two unknown tasks. Only events of recorded tasks are
+    /// recorded, so the fork of one of the two was lost.
     fn concerns(&mut self, time: Ktime, one: Tid, other: Tid) {
         let concerned = |tid: Tid| {
             let task = self.task(tid).filter(|_| tid != Tid::IDLE);
@@ -106,7 +106,7 @@ impl Tracker {
 
     // ---- Switch ----
 
-    /// Takes a switch into account: a CPU goes from one task to another.
+    /// Processes a switch: a CPU goes from one task to another.
     ///
     /// ```text
     /// cpu0  ==prev==|__           prev: on CPU → waiting, runnable or dead
@@ -197,8 +197,8 @@ impl Tracker {
         self.enter(ix, time, new, Ended::Otherwise);
     }
 
-    /// Whether the task has a vfork child in its memory that had not exited before `time`. A parent hardly waits
-    /// for a child that has exited.
+    /// Whether the task has a vfork child in its memory that had not exited before `time`, so that it probably
+    /// waits for this child.
     fn waits_for_vfork(&self, ix: TaskIx, time: Ktime) -> bool {
         let child = self.tasks[ix].vfork_child.map(|child| &self.tasks[child]);
         child.is_some_and(|child| child.exited.is_none_or(|exited| exited >= time))
@@ -222,7 +222,8 @@ impl Tracker {
         self.cpus.entry(cpu).current = Some(ix);
     }
 
-    /// Checks whether a task that is switched in on `cpu` is still on another CPU.
+    /// Checks whether a task that is switched in on `cpu` is still on another CPU, which would show that the clocks
+    /// of the two CPUs disagree.
     fn check_overlap(&mut self, ix: TaskIx, cpu: CpuId, time: Ktime) {
         let (state, since, tid) = {
             let task = &self.tasks[ix];
@@ -245,7 +246,7 @@ impl Tracker {
 
     // ---- Waking ----
 
-    /// Takes a waking into account: a sleep or another wait of a task ends here.
+    /// Processes a waking: a sleep or another wait of a task ends here.
     ///
     /// ```text
     /// cpu0  ==waker==!=======     waker: it runs, whether or not its switch-in was seen
@@ -327,7 +328,7 @@ impl Tracker {
     }
 
     /// Updates whether a parent waits for its vfork child (kernel/fork.c, wait_for_vfork_done). It waits from the
-    /// child's first waking on until it wakes another task or is woken.
+    /// first waking of the child until it wakes another task or is woken.
     fn update_vfork(&mut self, waking: Waking, wakee: TaskIx, actor: ActorRef) {
         let waker = actor.place().map(TaskIx::new);
         // A waker is not waiting: when the child was faster there was no wait.

@@ -30,8 +30,8 @@ pub struct ProcessEntry {
     pub threads: Vec<TaskIx>,
     pub live: usize,
     pub execs: Vec<ExecSpan>,
-    /// The first of the process's threads whose times have not yet been added to its last program. Each of
-    /// these threads names the next one.
+    /// The first of the process's threads whose times have not yet been added to the sums of the process's last
+    /// program. Each of these threads names the next one.
     pub(super) owing: Option<TaskIx>,
     /// The raw `wait` status of the process, if it has exited.
     pub status: Option<u32>,
@@ -43,11 +43,11 @@ pub struct ProcessEntry {
     pub rss_before: Option<u64>,
     /// Whether the fork of the process was seen.
     pub forked: bool,
-    /// The other process to which the only thread of this process turned out to belong.
+    /// Another process, if the only thread of this process turned out to belong to that process.
     pub moved: Option<ProcIx>,
 }
 
-/// Appends to a list that mostly stays at one item. A longer list grows by four items.
+/// Appends to a list that mostly has only one item. A longer list grows by four items at a time.
 pub(super) fn push_first<T>(list: &mut Vec<T>, value: T) {
     if list.is_empty() {
         list.reserve_exact(1);
@@ -56,13 +56,13 @@ pub(super) fn push_first<T>(list: &mut Vec<T>, value: T) {
 }
 
 impl Tracker {
-    /// The task that has a tid, or has just left it by an exec.
+    /// The task that has a tid now, or that has just left it by an exec.
     pub(super) fn task(&self, tid: Tid) -> Option<TaskIx> {
         task_of(&self.by_tid, self.renamed, tid)
     }
 
-    /// The task that has a tid at a time. An ended task has left its tid to unrelated tasks, but an ended leader
-    /// has left it to the thread that may take over the process.
+    /// The task that has a tid at the time `time`. After the end of a task, its tid may belong to an unrelated
+    /// task, but the tid of an ended leader still belongs to its process until a thread takes it over.
     pub(super) fn holder(&self, tid: Tid, time: Ktime) -> Option<TaskIx> {
         let ix = self.task(tid)?;
         (self.keeps(ix, tid) || self.tasks[ix].end == Some(time)).then_some(ix)
@@ -98,7 +98,8 @@ impl Tracker {
         new.then(|| self.appear(tid, Tgid(tid.0), time))
     }
 
-    /// Adds a task that no event has shown before, because its fork came before the recording or is lost.
+    /// Adds a task that no event has shown before to the tables, because its fork came before the recording or is
+    /// lost. Returns the task's index.
     pub(super) fn appear(&mut self, tid: Tid, tgid: Tgid, time: Ktime) -> TaskIx {
         let process = self.process_of(ProcessEntry {
             pid: tgid,
@@ -114,7 +115,7 @@ impl Tracker {
         })
     }
 
-    /// Adds a task whose fork is missing, but whose first waking, by its parent, is recorded.
+    /// Adds a task whose fork is missing, but whose first waking, by its parent, is recorded, to the tables.
     pub(super) fn appear_child(&mut self, tid: Tid, parent: TaskIx, time: Ktime) -> TaskIx {
         let ix = self.appear(tid, Tgid(tid.0), time);
         let parents = self.tasks[parent].process;
@@ -131,8 +132,8 @@ impl Tracker {
         ix
     }
 
-    /// The process with the pid of `new`. If all threads of the previous process with this pid have ended,
-    /// `new` is added.
+    /// Returns the process that has the pid of `new` now. If there is none, or if all threads of the process with
+    /// this pid have ended, `new` is added to the table.
     pub(super) fn process_of(&mut self, new: ProcessEntry) -> ProcIx {
         if let Some(ix) = self.by_tgid.get(new.pid.0) {
             let process = &mut self.processes[ix];
@@ -162,7 +163,7 @@ impl Tracker {
         (!self.processes[ix].forked).then_some(ix)
     }
 
-    /// Notes that a pid has a new holder, so that the process that had it has ended.
+    /// Notes that a pid belongs to a new process, so that the process that had it before has ended.
     pub(super) fn retire(&mut self, pid: Tgid) {
         let old = self.by_tgid.get(pid.0);
         if old.is_some_and(|ix| self.processes[ix].live == 0) {

@@ -1,5 +1,5 @@
-//! One task of the tracker: its figures, and the changes of its state. Both the usual path and the fast path
-//! use these functions.
+//! A task of the tracker: its figures, and the changes of its state. Both the usual path and the fast path use these
+//! functions.
 
 use std::mem::offset_of;
 
@@ -13,7 +13,7 @@ use crate::state::{Bucket, State, StateTimes, Wait};
 use crate::timeline::{ActorRef, Draft, Why};
 
 impl TaskIx {
-    /// The task as an actor of the timeline.
+    /// The form in which the timeline names this task as the one that woke or preempted another task.
     #[inline]
     pub fn actor(self) -> ActorRef {
         ActorRef::task(self.place())
@@ -30,8 +30,9 @@ pub struct Exited {
     pub io: Option<(u64, u64)>,
 }
 
-/// The divisor of a wait: a call begins this part of its wait before the switch-out, at most. A guess: a call that
-/// begins earlier has done other work, and its time-out does not explain this wait.
+/// The divisor of a wait's length for the longest time between the beginning of a system call and the switch-out of
+/// the wait in it. The number is a guess: a call that begins earlier has done other work, and its time-out does not
+/// explain the wait.
 const LATE: u64 = 16;
 
 /// A task that events have shown. The fields that most events change come first, so that they are in few cache lines.
@@ -39,12 +40,12 @@ const LATE: u64 = 16;
 #[repr(C, align(64))]
 pub struct Task {
     pub(super) state: State,
-    /// Whether the task was woken since its last switch-in. If so, a runnable task may have been on a CPU when it
-    /// was woken.
+    /// Whether the task was woken since its last switch-in. If so, a task that is runnable now may have been on a CPU
+    /// when it was woken.
     pub(super) woken: bool,
-    /// Whether an event of the task has been seen.
+    /// Whether an event of the task has been seen, apart from its snapshot.
     pub(super) seen: bool,
-    /// Whether times of the task have not yet been added to the program of its process; see `Tracker::flush`.
+    /// Whether the task has times that have not yet been added to the program of its process; see `Tracker::flush`.
     pub(super) owes: bool,
     /// The number of the [`tr_format::event::Reason`] of the task's last switch-out.
     pub(super) reason: u8,
@@ -71,7 +72,7 @@ pub struct Task {
     pub causes: Causes,
     /// The longest time that the task was off CPU, in ns.
     pub max_off_cpu: Option<u64>,
-    /// The part of the task's times that has been added to the programs of its process.
+    /// The part of the task's times that has already been added to the programs of its process.
     pub(super) paid: StateTimes,
     /// The last tid of the task.
     pub tid: Tid,
@@ -81,9 +82,9 @@ pub struct Task {
     pub comm: Comm,
     /// The start of the task, or the start of the span if the task existed before.
     pub start: Ktime,
-    /// Whether the task existed before the span.
+    /// Whether the task existed before the start of the analyzed span.
     pub started_before: bool,
-    /// The last switch-out of the task.
+    /// The time of the task's last switch-out; `None` while the task lives.
     pub end: Option<Ktime>,
     pub exit: Option<Exited>,
     /// The time at which the task called exit. The last switch-out comes later.
@@ -94,29 +95,30 @@ pub struct Task {
     pub parent: Option<TaskIx>,
     /// The only CPU that the task may run on, if there is one.
     pub(super) pinned: Option<CpuId>,
-    /// The part of the task's run-queue time, in ns, that is only assumed because no waking from a sleep was seen.
+    /// The part of the task's run-queue time in ns that is only assumed: no waking was seen, so the task may have
+    /// slept for some of it.
     pub(super) unwoken: u64,
 }
 
-/// A switch looks at the first cache line of a task and adds to the next one.
+/// A switch reads the first cache line of a task and adds to the next one, so the sums have to begin there.
 const _: () = assert!(offset_of!(Task, times) == 64 && offset_of!(Task, causes) == 128);
 
-/// How a task is switched out that does not end.
+/// The facts about a switch-out of a task that does not end with it.
 #[derive(Clone, Copy)]
 pub(super) struct SwitchOut {
     pub cpu: CpuId,
-    /// The wait that begins; `None` if the task stays runnable.
+    /// The wait that begins with the switch-out; `None` if the task stays runnable.
     pub wait: Option<Wait>,
     pub preempt: bool,
-    /// The number of the [`tr_format::event::Reason`] for the sleep.
+    /// The number of the [`tr_format::event::Reason`] for the sleep that begins with the switch-out.
     pub reason: u8,
-    /// The number of the [`Timeout`] of the sleep.
+    /// The number of the [`Timeout`] of the sleep that begins with the switch-out.
     pub timeout: u8,
-    /// The task that has the CPU afterwards.
+    /// The task to which the CPU goes at the switch-out.
     pub next: ActorRef,
 }
 
-/// The moment at which a task's state changes, and the timeline that notes the time before it.
+/// The moment at which a task's state changes, and the timeline to which the time before the moment is added.
 pub(super) struct Moment<'a> {
     pub start: Ktime,
     pub now: Ktime,
@@ -124,7 +126,7 @@ pub(super) struct Moment<'a> {
 }
 
 impl Task {
-    /// A task without a name and a parent, outside of containers.
+    /// Makes a task without a name and a parent, outside of containers.
     pub(super) fn new(tid: Tid, process: ProcIx, start: Ktime, state: State) -> Task {
         Task {
             tid,
@@ -166,8 +168,8 @@ impl Task {
 
     // ---- Transitions ----
 
-    /// Changes the state of the task from on-CPU to runnable or waiting. [`Task::close`] or
-    /// [`super::Tracker::enter`] adds the time on the CPU to its sum.
+    /// Changes the state of the task from on-CPU to runnable or waiting. The time on the CPU is added to the task's
+    /// sum by [`Task::close`] or [`super::Tracker::enter`].
     #[inline]
     pub(super) fn switch_out(&mut self, now: Ktime, how: SwitchOut) -> State {
         let new = match how.wait {
@@ -211,8 +213,8 @@ impl Task {
         }
     }
 
-    /// The actor that ends a wait of the task. For an interrupt, it states whether the time-out of the
-    /// waiting call had passed.
+    /// The task or interrupt that ends a wait of this task. For an interrupt, the result also states whether the
+    /// time-out of the waiting system call had passed.
     #[inline]
     fn ended_by(&self, actor: ActorRef, time: Ktime) -> ActorRef {
         let timeout = Timeout::of(self.timeout);
@@ -255,8 +257,8 @@ impl Task {
 
     // ---- Time ----
 
-    /// Ends the present state of the task, and adds its time up to now to a sum. Returns whether times now
-    /// have to be added to the program and that is not yet noted.
+    /// Ends the present state of the task, and adds the time in it to the task's sum for this kind of time. Returns
+    /// whether the task's times have to be added to the program of its process later and this is not yet noted.
     #[inline(always)]
     pub(super) fn close(&mut self, ix: TaskIx, moment: &mut Moment, bucket: Bucket) -> bool {
         (self.last_event_ts, self.seen) = (moment.now, true);
@@ -270,8 +272,9 @@ impl Task {
         ns > 0 && self.spend(ix, (from, ns), (bucket, on), timeline)
     }
 
-    /// Adds `ns`, more than 0, from a time on to one of the task's sums, on the given CPU if the task was on
-    /// one. Returns whether times now have to be added to the program and that is not yet noted.
+    /// Adds `ns`, more than 0, from a time on to the task's sum for this kind of time, on the given CPU if the task
+    /// was on one. Returns whether the task's times have to be added to the program of its process later and this is
+    /// not yet noted.
     // Inlined, the bucket is a constant as a rule, and the choice below goes.
     #[inline(always)]
     pub(super) fn spend(
@@ -315,7 +318,8 @@ impl Task {
         !self.owes
     }
 
-    /// Ends the task's present time off CPU in a span that began at `start`, and keeps the longest one.
+    /// Ends the task's present time off CPU at `until`, and updates the longest time off CPU. Only time after
+    /// `start`, the start of the analyzed span, counts.
     #[inline]
     pub(super) fn close_off_cpu(&mut self, start: Ktime, until: Ktime) {
         if let Some(since) = self.off_since.take() {
@@ -326,8 +330,8 @@ impl Task {
 
     // ---- Questions ----
 
-    /// Whether the task's own events show better than a snapshot whether it is on a CPU. They do, unless it was
-    /// woken while it was on a CPU already.
+    /// Whether the task's own events are better evidence than a snapshot for whether it is on a CPU. They are, unless
+    /// it was woken while it was already on a CPU.
     pub(super) fn is_known_better(&self, on_cpu: bool) -> bool {
         let woken = self.woken && matches!(self.state, State::Runnable { .. });
         self.seen && !(woken && on_cpu)
@@ -338,7 +342,7 @@ impl Task {
         self.last_event_ts == time && self.since < time
     }
 
-    /// Whether the task is known to be on this CPU.
+    /// Whether the task is on this CPU, or is on a CPU and it is not known on which.
     pub(super) fn is_on(&self, cpu: CpuId) -> bool {
         matches!(self.state, State::On(on) if on.is_none_or(|on| on == cpu))
     }

@@ -1,5 +1,5 @@
-//! Handles events that show that other events are missing. These are lost or, on some virtual machines, were
-//! never reported by the guest's kernel. The doubtful time becomes unknown.
+//! Handles events that show that other events are missing. The missing events are lost or, on some virtual machines,
+//! were never reported by the guest's kernel. The doubtful time becomes unknown.
 
 use tr_format::event::{Argv, CpuId, Ktime, Tgid, Tid};
 
@@ -7,20 +7,21 @@ use super::{TaskIx, Tracker};
 use crate::state::{Bucket, Ended, State};
 use crate::timeline::ActorRef;
 
-/// The name of the anomaly that the kernel did not report a task's switch-in.
+/// The text that reports print for tasks whose switch-in the kernel did not report.
 const UNSEEN_IN: &str = "ran without having been switched in";
-/// The name of the anomaly that the kernel did not report a CPU's switch-out, or the switch-in of another task.
+/// The text that reports print for switches of a CPU before which the kernel did not report the switch-out of a task
+/// or the switch-in of another task.
 const UNSEEN_OUT: &str = "switched out another task than was switched in";
 
 impl Tracker {
-    /// The task that is known to run on a CPU.
+    /// The task that is known to run on a CPU; `None` if no task is known to run there.
     fn running(&self, cpu: CpuId) -> Option<TaskIx> {
         self.cpus
             .current(cpu)
             .filter(|ix| self.tasks[*ix].is_on(cpu))
     }
 
-    /// The task that leaves the CPU at a switch, which names it by the tid `prev`.
+    /// Returns the task that leaves the CPU at a switch. The switch names the task by the tid `prev`.
     pub(super) fn leaving(
         &mut self,
         cpu: CpuId,
@@ -60,8 +61,9 @@ impl Tracker {
         named
     }
 
-    /// The task with a tid that runs on `cpu`. It may be the task that is known to be there: that task may have
-    /// taken over a process (`de_thread`) whose leader no event has shown.
+    /// Returns the task with the given tid that runs on `cpu`. If the tid is unknown, it may belong to the task that
+    /// is known to be on the CPU: that task may have taken over a process (`de_thread`) whose leader no event has
+    /// shown.
     fn named_on(&mut self, cpu: CpuId, tid: Tid, time: Ktime) -> Option<TaskIx> {
         let known = self.task(tid);
         if known.is_some() || !self.open() {
@@ -76,8 +78,8 @@ impl Tracker {
         heir.or_else(|| Some(self.appear(tid, Tgid(tid.0), time)))
     }
 
-    /// Notes that the task has another tid from now on. If the exec that changed the tid is lost, the old tid is
-    /// free and may be reused.
+    /// Notes that a task has another tid from now on. If the exec that changed the tid is lost, the old tid is free
+    /// and may be reused.
     fn rename_to(&mut self, ix: TaskIx, tid: Tid, time: Ktime) {
         self.by_tid.insert(tid.0, ix);
         if self.gaps.lives_before(time).is_none() {
@@ -91,8 +93,8 @@ impl Tracker {
         self.settle(ix, Tgid(tid.0), None, Argv::default());
     }
 
-    /// Whether a task of a snapshot that was on a CPU may have been on this CPU since. It would have left the CPU
-    /// by a switch.
+    /// Whether a task that was on some CPU at its snapshot may have been on this CPU since then, because the CPU has
+    /// had no switch since.
     pub(super) fn may_be_on(&self, ix: TaskIx, cpu: CpuId) -> bool {
         self.cpus.last_switch(cpu) <= Some(self.tasks[ix].since)
     }
@@ -114,8 +116,8 @@ impl Tracker {
     }
 
     /// Notes that a task is on `cpu` although its switch-in is missing. It may have been there since its snapshot,
-    /// and may have got another tid by an exec that is lost. So the states of the tasks that were on a CPU then,
-    /// and may be on this one, are unknown from now on.
+    /// and may have got another tid by an exec that is lost. So the states of all tasks that were on a CPU at their
+    /// snapshots, and may have been on this one, are unknown from now on.
     pub(super) fn lose_unplaced(&mut self, cpu: CpuId, time: Ktime) {
         if self.unplaced.is_empty() || self.gaps.lives_before(time).is_none() {
             return;
@@ -132,8 +134,8 @@ impl Tracker {
         }
     }
 
-    /// Notes that the known task of `cpu` is not the task that turns out to be there. Its switch-out is missing; or
-    /// it is the same task under a new tid, and the exec that changed the tid (`de_thread`) is missing.
+    /// Notes that the task that is known to be on `cpu` is not the one that turns out to be there. Its switch-out is
+    /// missing; or it is the same task under a new tid, and the exec that changed the tid (`de_thread`) is missing.
     fn gone_unseen(&mut self, ix: TaskIx, cpu: CpuId, time: Ktime) {
         let on = |other: &TaskIx| self.tasks[*other].state == State::On(Some(cpu));
         let other = self.cpus.current(cpu).filter(|other| *other != ix);
@@ -146,9 +148,9 @@ impl Tracker {
         self.forget(other, cpu, time);
     }
 
-    /// Notes that the task has come to `cpu` or has left it, and that this switch is missing. It came at the
-    /// earliest at the CPU's last switch, until which a runnable task was still waiting. All other time of the task
-    /// up to now is unknown.
+    /// Notes that the task has come to `cpu` or has left it, and that the event of this switch is missing. It came
+    /// at the earliest at the CPU's last recorded switch; a runnable task was still waiting until then. All other
+    /// time of the task up to now is unknown.
     fn forget(&mut self, ix: TaskIx, cpu: CpuId, time: Ktime) {
         let task = &self.tasks[ix];
         let since = task.since;
@@ -179,8 +181,8 @@ impl Tracker {
         task.off_since = None;
     }
 
-    /// Takes an event that only a running task causes. The task runs on this CPU, whether or not its switch-in was
-    /// seen.
+    /// Processes an event that only a running task causes. The task runs on this CPU, whether or not its switch-in
+    /// was seen.
     pub(super) fn runs(&mut self, tid: Tid, cpu: CpuId, time: Ktime) {
         if tid == Tid::IDLE {
             return;
@@ -200,8 +202,8 @@ impl Tracker {
         self.cpus.entry(cpu).current = Some(ix);
     }
 
-    /// Whether the tid belongs to a new task whose fork is lost. The task that had the tid has ended, or has another
-    /// tid since an exec that is lost as well.
+    /// Whether a tid now belongs to a new task whose fork is lost, although the tables have another task for it.
+    /// That other task has ended, or has got another tid by an exec that is lost as well.
     pub(super) fn has_passed_on(&self, ix: TaskIx, tid: Tid, time: Ktime) -> bool {
         let task = &self.tasks[ix];
         let process = &self.processes[task.process];

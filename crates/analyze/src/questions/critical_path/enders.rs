@@ -1,9 +1,9 @@
 //! Finds the thread that ended a process of several threads.
 //!
-//! It need not be the last thread to leave its CPU: a thread that compiles, collects garbage or watches other
-//! threads is killed by `exit_group` in the middle of its work, for which nothing waited. The leader ended
-//! the process if no other thread slept after the leader's exit, because a killed thread only finishes its
-//! work in the kernel and does not begin to wait for others. In doubt it is the leader.
+//! This thread need not be the last one to leave its CPU: a thread that compiles, collects garbage or watches other
+//! threads is killed by `exit_group` in the middle of its work, for which nothing waited. The leader ended the
+//! process if no other thread slept after the leader's exit, because a killed thread only finishes its work in the
+//! kernel and does not begin to wait for others. In doubt it is the leader.
 
 use tr_format::event::Ktime;
 
@@ -11,12 +11,12 @@ use crate::arena::Arena;
 use crate::model::{Analysis, Basis, Process, ProcessIx, ThreadIx};
 use crate::timeline::{Bucket, Timeline, Wait};
 
-/// The leader of a process that ended its process, and the time of the leader's exit.
+/// The leader thread of a process, if it ended the process, and the time of the leader's exit.
 pub(super) type Ender = (ThreadIx, Ktime);
 
-/// The part of a process's life, one twentieth, that it may go on after its leader's exit. If it goes on for longer,
-/// the leader did not end it. A guess: threads that exit_group(2) kills end at once, those that go on work for most
-/// of the process's life.
+/// The longest time for which a process may go on after its leader's exit if the leader ended it, as a part of the
+/// process's life: one twentieth. The number is a guess: threads that exit_group(2) kills end at once, and threads
+/// that go on work for most of the process's life.
 const TAIL: u64 = 20;
 
 /// For each process, its leader, if the leader ended the process while other threads lived.
@@ -40,8 +40,8 @@ fn of(analysis: &Analysis, timeline: &Timeline, process: &Process) -> Option<End
     (!others.iter().any(slept)).then_some((*leader, at))
 }
 
-/// The thread at whose end the path of a process with several threads ends: the leader that ended the
-/// process, unless the process went on for long.
+/// The thread at whose end the critical path of a process with several threads ends. It is the leader if the leader
+/// ended the process, and otherwise the thread that ended last.
 pub(super) fn last(analysis: &Analysis, process: &Process) -> Option<ThreadIx> {
     let end_of = |ix: &ThreadIx| analysis.thread(*ix).end;
     // Of several that end together the first one.

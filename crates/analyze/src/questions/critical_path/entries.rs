@@ -1,56 +1,59 @@
-//! Remembers the waits by which the walk over the critical path came to a thread from other threads of its process. The
-//! thread has ended these waits.
+//! Remembers through which waits the walk over the critical path came to a thread from other threads of the same
+//! process. The thread has ended these waits.
 //!
-//! A thread of a process serves the others: it does what they wait for, and things of its own, periodically. What it
-//! did before one began to wait for it is a cause of that wait as far back as it is one piece of work. Where a timer
-//! had begun that piece before, nothing shows that it was for the waiter: the timer would have come without it. Then
-//! the waiter's own time before its wait is the path, as in the traversal of Giraldeau and Dagenais.
+//! A thread of a process serves the other threads: it does the work that they wait for, and also periodic work of its
+//! own. The work that it did before another thread began to wait for it caused that wait only if it is one piece of
+//! work with what followed. If a timer had begun this piece of work before the wait, nothing shows that it was done for
+//! the waiter, because the timer would have come without the waiter. Then the waiter's own time before its wait is the
+//! path, as in the traversal of Giraldeau and Dagenais.
 //!
 //! ```text
 //! main    =======|....wait....|===       the VM thread polls, and finds that main has stopped
 //! VM      zz|=|zz|=|zzz|======|          path: VM while main waited, then main
 //! ```
 //!
-//! A timer that fires while the waiter waits is a cause of it.
+//! A timer that fires while the waiter waits is a cause of the wait.
 
 use tr_format::event::Ktime;
 
 use crate::model::ThreadIx;
 
-/// A thread on the path that waited for another thread.
+/// A thread on the critical path that waited for another thread, and the beginning of its wait.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Waiter {
     pub thread: ThreadIx,
-    /// The beginning of the thread's wait.
+    /// The time at which the thread on the critical path began to wait.
     pub since: Ktime,
 }
 
-/// A wait by which the walk came from one thread to another thread of the process.
+/// A wait through which the walk over the critical path came from the waiting thread to another thread of the same
+/// process.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Entry {
-    /// The thread that waited, and since when.
+    /// The thread of the process that waited, and the beginning of its wait.
     pub waiter: Waiter,
-    /// The last thread on the path that was inside the subject of the path, if the waiting thread was outside of it.
+    /// The last thread on the critical path that belonged to the path's subject (for example a step), if the waiting
+    /// thread does not belong to it.
     pub away: Option<Waiter>,
-    /// The number of steps of the walk before it came to the other thread.
+    /// The number of steps that the walk over the critical path had made before it left the waiting thread.
     pub steps: u64,
 }
 
-/// The largest number of steps of the walk that may be undone in all. A thread with many waits in one piece
-/// of work would make the walk long.
+/// The largest number of steps of the walk over a critical path that may be undone in total. Without a limit, a thread
+/// with many waits in one piece of work would make the walk long.
 const IN_VAIN: u64 = 1 << 22;
 
-/// The waits by which the walk over the critical path came to its present thread.
+/// The waits through which the walk over the critical path came to its present thread.
 #[derive(Debug, Default)]
 pub(super) struct Entries {
-    /// The waits that are still of interest, with rising beginnings. A wait that began before the wait that
-    /// it is a part of shows nothing, and is not kept.
+    /// The waits to whose beginnings the walk may still have to return, with rising beginnings. A wait that began
+    /// before the wait that it is a part of shows nothing, and is not kept.
     open: Vec<Entry>,
     in_vain: u64,
 }
 
 impl Entries {
-    /// Notes that the walk goes from a thread to another thread that ended its wait.
+    /// Notes that the walk over the critical path goes from a waiting thread to the thread that ended its wait.
     pub fn push(&mut self, next: ThreadIx, entry: Entry) {
         self.return_to(next);
         let last = self.open.last();
@@ -59,8 +62,8 @@ impl Entries {
         }
     }
 
-    /// Notes that the walk returns to a thread whose wait had led to the present thread. That wait and all
-    /// later ones are removed.
+    /// Notes that the walk over the critical path returns to a thread whose wait had led to the present thread. The
+    /// wait and all later waits are removed.
     pub fn return_to(&mut self, next: ThreadIx) {
         while self
             .open
@@ -69,13 +72,13 @@ impl Entries {
         {}
     }
 
-    /// Forgets all waits, because the walk is at a place where none of them matters.
+    /// Forgets all remembered waits, because the walk over the critical path is at a place where none of them matters.
     pub fn clear(&mut self) {
         self.open.clear();
     }
 
-    /// Forgets the waits that began at `since` or later, because the walk has returned to a thread at the
-    /// time at which that thread began to wait.
+    /// Forgets the remembered waits that began at `since` or later, because the walk over the critical path has
+    /// returned to a thread at the time at which the thread began to wait.
     pub fn truncate(&mut self, since: Ktime) {
         while self
             .open
@@ -84,9 +87,9 @@ impl Entries {
         {}
     }
 
-    /// The wait at whose beginning the walk has to go on in the waiting thread. There is one if a timer began
-    /// the work of the thread `thread` at `now`, and the wait began later. `steps` is the number of steps
-    /// that the walk has made.
+    /// Returns the remembered wait at whose beginning the walk over the critical path has to go on in the waiting
+    /// thread. There is one if a timer began the work of the present thread `thread` at `now`, and the wait began
+    /// later. `steps` is the number of steps that the walk has made.
     pub fn timer(&mut self, thread: ThreadIx, now: Ktime, steps: u64) -> Option<Entry> {
         let entry = *self.open.last()?;
         let more = steps.saturating_sub(entry.steps);

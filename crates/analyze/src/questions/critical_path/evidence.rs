@@ -10,7 +10,7 @@ use crate::model::{Analysis, Basis, KernelFigures, ProcessIx, ThreadIx};
 use crate::questions::graph::Graph;
 use crate::timeline::{Actor, Bucket, Stretch, Wait};
 
-/// The times in which the recording has a loss of scheduling events.
+/// The spans of time in which scheduling events of the recording are lost.
 pub(super) fn lost_spans(analysis: &Analysis) -> Spans {
     let mut lost = Spans::default();
     for span in &analysis.quality.lost {
@@ -31,7 +31,7 @@ pub(super) struct Evidence<'a> {
 }
 
 impl<'a> Evidence<'a> {
-    /// The evidence for the likeliest steps of a path that ends at `to`.
+    /// Collects the evidence for the most likely steps of a critical path that ends at `to`.
     pub fn new(graph: Graph<'a>, lost: &'a Spans, to: Ktime) -> Evidence<'a> {
         Evidence {
             graph,
@@ -65,7 +65,8 @@ impl<'a> Evidence<'a> {
         })
     }
 
-    /// The thread of the parent process that was alive when this thread began.
+    /// The thread that probably started this thread: one that was alive when this thread began. It belongs to the same
+    /// process or, for a new process, to the parent process.
     pub fn parent(&self, thread: ThreadIx) -> Option<ThreadIx> {
         let analysis = self.graph.analysis;
         let of = analysis.thread(thread);
@@ -118,8 +119,8 @@ impl<'a> Evidence<'a> {
         before && ran && !lost && !slept && stretch.cpu.is_none()
     }
 
-    /// The child that ended last in `since..=now` among the children of a thread's process: its last thread,
-    /// and the time of its end.
+    /// The child of a thread's process that ended last in the time `since..=now`: the last thread of this child, and
+    /// the time of its end.
     pub fn ended_child(
         &self,
         thread: ThreadIx,
@@ -166,7 +167,7 @@ impl<'a> Evidence<'a> {
         }
     }
 
-    /// Which of these processes live at a time and began before it.
+    /// Returns those of the given processes that live at a time and began before it.
     fn living(&self, processes: &[ProcessIx], now: Ktime) -> Vec<ProcessIx> {
         let living = processes.iter().copied().filter(|ix| {
             let process = self.graph.analysis.process(*ix);
@@ -184,7 +185,7 @@ impl<'a> Evidence<'a> {
         before.is_some_and(|stretch| works(&stretch))
     }
 
-    /// The thread of a living process that works at a time or, if none works, its first thread.
+    /// The thread of a living process that works at a time or, if no thread works, the first thread of the process.
     fn thread_of(&self, process: ProcessIx, now: Ktime) -> Option<ThreadIx> {
         let threads = self.graph.analysis.process(process).threads.iter().copied();
         let threads: Vec<ThreadIx> = threads.filter(|ix| self.lives(*ix, now)).collect();
@@ -192,9 +193,10 @@ impl<'a> Evidence<'a> {
         working.or(threads.first().copied())
     }
 
-    /// The thread at the other end of the pipe that a thread waits for at a time: of the process that ended its
-    /// last such wait, or else of a process that the same parent has started. A recording does not have the
-    /// pipes. No process that waits for a pipe itself counts, and none that waits for this thread.
+    /// The thread at the other end of the pipe that a thread waits for at a time, as far as it can be guessed, because
+    /// a recording does not contain the pipes. It belongs to the process that ended the thread's previous wait for a
+    /// pipe, or else to a process that the same parent has started. Processes that wait for a pipe themselves, or for
+    /// this thread, are not considered.
     fn other_end(&self, thread: ThreadIx, now: Ktime) -> Option<ThreadIx> {
         let analysis = self.graph.analysis;
         let stretch = self.graph.timeline.before(thread, now)?;

@@ -13,28 +13,29 @@ use crate::model::ThreadIx;
 /// The stack samples on a critical path, and how much of the path they cover.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct OnPath {
-    /// Each sample with its time on the path in ns: the sampling period, or the part of a wait that is on the
-    /// path.
+    /// The stack samples on the critical path. Each sample has its time on the path in ns: the sampling
+    /// period, or the part of a wait that is on the path.
     pub samples: Vec<(Timed, u64)>,
-    /// The path's time on a CPU in the legs that have a sample on a CPU, in ns.
+    /// The critical path's time on a CPU in those legs that have at least one sample on a CPU, in ns.
     pub sampled: u64,
-    /// The path's time on a CPU in the other legs, in ns.
+    /// The critical path's time on a CPU in those legs that have no sample on a CPU, in ns.
     pub not_sampled: u64,
-    /// The time of the path's waits, except waits for a CPU, in ns.
+    /// The time of the critical path's waits in ns. Waits for a CPU are not included.
     pub waited: u64,
 }
 
 /// A segment of the critical path, listed under its thread.
 struct Own<'a> {
     segment: &'a Segment,
-    /// The number of the leg of the path that the segment belongs to.
+    /// The number of the leg of the critical path that the segment belongs to.
     leg: usize,
-    /// The time of the thread's waits on the path before the segment, in ns.
+    /// The time for which the segment's thread waited on the critical path before the segment, in ns.
     waited: u64,
 }
 
 impl CriticalPath {
-    /// The stack samples on this path. They exist only with [`Options::samples`](crate::Options::samples).
+    /// The stack samples on this critical path. They exist only with
+    /// [`Options::samples`](crate::Options::samples).
     pub fn sampled(&self, stacks: &Stacks) -> OnPath {
         let mut threads: HashMap<ThreadIx, Vec<Own<'_>>> = HashMap::new();
         let mut waits: HashMap<ThreadIx, u64> = HashMap::new();
@@ -94,18 +95,18 @@ impl CriticalPath {
     }
 }
 
-/// The last segment of a thread that begins at or before a time.
+/// The last segment of a thread on the critical path that begins at or before a time.
 fn before<'a, 'b>(own: &'b [Own<'a>], time: Ktime) -> Option<&'b Own<'a>> {
     let next = own.partition_point(|own| own.segment.from <= time);
     own.get(next.checked_sub(1)?)
 }
 
-/// The segment of a thread around a time.
+/// The segment of a thread on the critical path that contains a time.
 fn at<'a, 'b>(own: &'b [Own<'a>], time: Ktime) -> Option<&'b Own<'a>> {
     before(own, time).filter(|own| time < own.segment.to)
 }
 
-/// The time of a thread's waits on the path up to a time, in ns.
+/// The time for which a thread waited on the critical path up to a moment, in ns.
 fn waited_until(own: &[Own<'_>], time: Ktime) -> u64 {
     before(own, time).map_or(0, |own| {
         let part = if own.segment.kind.is_wait() {

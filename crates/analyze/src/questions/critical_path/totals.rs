@@ -20,10 +20,12 @@ use crate::model::{Analysis, ThreadIx};
 use crate::share;
 use crate::timeline::Sample;
 
-/// How much of the time between two totals of a thread is on the path, in ns, by the number of the later totals.
+/// How much of the time between two successive totals of a thread is on the critical path, in ns. The key is the
+/// thread and the number of the later totals.
 type Covered = HashMap<(ThreadIx, usize), u64>;
 
-/// Divides the segments in which it is only known that a thread lived, by the thread's totals.
+/// Divides the segments of a critical path in which it is only known that a thread lived, by the totals of the
+/// thread's times.
 pub(super) fn divided(analysis: &Analysis, segments: Vec<Segment>) -> Vec<Segment> {
     let mut covered = Covered::new();
     for segment in segments
@@ -45,8 +47,8 @@ pub(super) fn divided(analysis: &Analysis, segments: Vec<Segment>) -> Vec<Segmen
     all
 }
 
-/// The samples of a thread's totals that overlap a segment, in the order of time, with their numbers and the
-/// overlapping part.
+/// The samples of a thread's total times that overlap a segment of the critical path, in the order of time. Each
+/// has its number and the overlapping part of time.
 fn samples<'a>(
     analysis: &'a Analysis,
     segment: &Segment,
@@ -97,8 +99,8 @@ fn divide(analysis: &Analysis, covered: &Covered, of: Segment, all: &mut Vec<Seg
     }
 }
 
-/// The times of three kinds that a sample of totals shows for `length` ns of it, in ns. The rest of the time
-/// is not known.
+/// The times in ns on a CPU, in a run queue and off CPU that a sample of a thread's totals shows for `length` ns
+/// of its time. If they add up to less, the rest of the time is unknown.
 fn parts(sample: &Sample, length: u64) -> [(Kind, u64); 3] {
     let on_cpu = sample.on_cpu.min(length);
     let run_queue = sample.run_queue.min(length - on_cpu);

@@ -1,8 +1,8 @@
 //! Walks backwards from the end of a critical path.
 //!
-//! At each moment the path has one thread. Its time on a CPU, its waits for a CPU, and waits that an
-//! interrupt ended are steps of the path. Where another thread ended its wait, the walk goes on there. Where
-//! no event shows the next step, it takes the likeliest one ([`Evidence`]) and marks it as inferred.
+//! At each moment the path is in one thread. The thread's time on a CPU, its waits for a CPU, and its waits that an
+//! interrupt ended are steps of the path. Where another thread ended a wait, the walk goes on in that thread. Where no
+//! event shows the next step, the walk takes the most likely step ([`Evidence`]) and marks it as inferred.
 
 use tr_format::event::Ktime;
 
@@ -24,8 +24,8 @@ pub(super) type Inside<'a> = &'a dyn Fn(ThreadIx, Ktime) -> bool;
 /// For each process, its leader, if the leader ended the process while other threads lived.
 type Enders = Arena<ProcessIx, Option<Ender>>;
 
-/// The segments of the path from `from` to `to`, where it ends in `thread`, in the order of time. The path
-/// leaves the threads that are `inside` only for the length of a wait.
+/// Returns the segments of the critical path from `from` to `to`, in the order of time. The path ends in `thread`. It
+/// leaves the threads for which `inside` is true only for the length of a wait.
 pub(super) fn segments<'a>(
     graph: Graph<'a>,
     programs: &'a Programs,
@@ -55,37 +55,40 @@ pub(super) fn segments<'a>(
     walk.segments
 }
 
-/// The largest number of threads that the path may pass at one moment. A longer chain, or a cycle, is not
-/// followed. This bounds the work.
+/// The largest number of threads that a critical path may pass at one moment. A longer chain of threads, or a cycle, is
+/// not followed, which bounds the work.
 const AT_ONCE: usize = 64;
 
-/// The largest number of stretches that a thread may have between its last waking of the thread that waits
-/// for its end, and that end.
+/// The largest number of stretches that a thread may have between its end and its last waking of a thread that waits
+/// for this end.
 const LAST: usize = 8;
 
-/// A step of the walk back from a moment of a thread.
+/// A step of the walk backwards over the critical path from a moment of a thread.
 #[derive(Clone, Copy, Debug)]
 enum Step {
-    /// The walk goes to another thread at the same moment.
+    /// The walk over the critical path goes to another thread at the same moment.
     To {
         thread: ThreadIx,
         then: Then,
         inferred: bool,
     },
-    /// The walk goes through time of the thread itself, back to the beginning of that time.
+    /// The walk over the critical path goes through time of the present thread itself, back to the beginning of that
+    /// time.
     Own {
         begin: Ktime,
         kind: Kind,
         inferred: bool,
     },
-    /// The walk goes through a wait back to a moment at which it goes on in the thread that had waited for this one.
+    /// The walk over the critical path goes back through a wait to the moment at which it continues in the thread that
+    /// had waited for the present thread.
     Waiter { begin: Ktime, kind: Kind },
-    /// The walk undoes some steps. It goes on in another thread at the moment at which that thread began to wait.
+    /// The walk over the critical path undoes some steps. It goes on in another thread at the moment at which that
+    /// thread began to wait.
     Up(Entry),
 }
 
 impl Step {
-    /// A step to another thread, which an event proves.
+    /// Makes a step of the critical path to another thread that an event proves.
     fn shown(thread: ThreadIx, then: Then) -> Step {
         Step::To {
             thread,
@@ -94,7 +97,7 @@ impl Step {
         }
     }
 
-    /// A step to another thread, which no event proves but which is the likeliest.
+    /// Makes a step of the critical path to another thread that no event proves, but that is the most likely one.
     fn likely(thread: ThreadIx, then: Then) -> Step {
         Step::To {
             thread,
@@ -103,7 +106,7 @@ impl Step {
         }
     }
 
-    /// A step through the thread's own time, of one kind, back to `begin`.
+    /// Makes a step of the critical path through the thread's own time, of one kind, back to `begin`.
     fn own(begin: Ktime, kind: Kind) -> Step {
         Step::Own {
             begin,
@@ -121,21 +124,26 @@ struct Walk<'a> {
     evidence: Evidence<'a>,
     from: Ktime,
     to: Ktime,
-    /// The threads inside the path's subject whose waits led the walk to where it is, the outermost first.
+    /// The threads inside the path's subject whose waits led the walk over the critical path to its present thread, the
+    /// outermost thread first.
     waiters: Vec<Waiter>,
-    /// The thread of the same process that waits for the present thread of the walk, and the present thread.
-    /// `None` if there is none.
+    /// Two threads of one process: the one that waits for the present thread of the walk, and the present thread.
+    /// `None` if no thread of the process waits for the present one.
     client: Option<(ThreadIx, ThreadIx)>,
-    /// The waits by which the walk came to its present thread from threads of the same process.
+    /// The waits through which the walk over the critical path came to its present thread from threads of the same
+    /// process.
     entries: Entries,
     steps: u64,
-    /// The last thread inside the path's subject, while the walk is outside of it.
+    /// The last thread on the path that belongs to the path's subject (for example a step), while the walk is in
+    /// threads outside of it.
     away: Option<Waiter>,
-    /// The segments of the path so far, from the last to the first.
+    /// The segments of the critical path that the walk has found so far, from the last to the first.
     segments: Vec<Segment>,
-    /// How the path leads from the segment that is added next, which is earlier, to the one that was added last.
+    /// How the critical path leads from the segment that is added next, which is earlier in time, to the segment that
+    /// was added last.
     then: Then,
-    /// Whether no event shows how the path leads there.
+    /// Whether no event shows how the critical path leads from the segment that is added next to the segment that was
+    /// added last.
     then_inferred: bool,
 }
 
@@ -213,8 +221,8 @@ impl Walk<'_> {
         }
     }
 
-    /// The thread to which the path returns after it has gone to the thread `next`, if `next` is outside the
-    /// path's subject. What `next` did before the thread waited for it does not explain this path.
+    /// The thread to which the critical path returns after it has gone to the thread `next`, if `next` is outside the
+    /// path's subject. The work of `next` before the thread waited for it does not explain this path.
     fn away(&self, thread: ThreadIx, next: ThreadIx, now: Ktime) -> Option<Waiter> {
         if (self.inside)(next, now) {
             return None;
@@ -224,7 +232,8 @@ impl Walk<'_> {
         self.away.or(since.map(|since| Waiter { thread, since }))
     }
 
-    /// Lets the walk go on at the moment at which a thread began to wait. Returns the thread and the moment.
+    /// Lets the walk over the critical path go on at the moment at which a thread began to wait. Returns the thread and
+    /// the moment.
     fn return_to(&mut self, entry: &Entry) -> (ThreadIx, Ktime) {
         let Waiter { thread, since } = entry.waiter;
         self.entries.truncate(since);
@@ -234,7 +243,7 @@ impl Walk<'_> {
         (thread, since)
     }
 
-    /// Removes the part of the path before a time, so that the walk can go on there.
+    /// Removes the part of the critical path before the time `since`, so that the walk can go on there.
     fn cut(&mut self, since: Ktime) {
         while self
             .segments
@@ -246,8 +255,8 @@ impl Walk<'_> {
         }
     }
 
-    /// The time of the leader's exit that killed a thread, if it is before `now`. Nothing waited for the work of
-    /// the thread before that time.
+    /// The time at which the exit of the process's leader killed a thread, if it is before `now`; otherwise 0. Nothing
+    /// waited for the work of the thread after that time.
     fn killed(&self, thread: ThreadIx, now: Ktime) -> Ktime {
         let process = self.graph.analysis.thread(thread).process;
         let killed = self.enders[process].filter(|(by, at)| *by != thread && *at < now);
@@ -276,7 +285,7 @@ impl Walk<'_> {
         }
     }
 
-    /// The step of the walk for a wait that ended at this moment.
+    /// The step of the walk over the critical path for a wait that ended at the present moment.
     fn waited(&mut self, thread: ThreadIx, now: Ktime, wait: &Stretch) -> Step {
         match self.graph.cut(thread, wait) {
             Some(Some(below)) => return Step::likely(below, Then::Awaited),
@@ -290,7 +299,8 @@ impl Walk<'_> {
         }
     }
 
-    /// The step of the walk from the beginning of a thread, which leads to the thread that forked it.
+    /// The step of the walk over the critical path from the beginning of a thread, which leads to the thread that
+    /// forked it.
     fn beginning(&self, thread: ThreadIx) -> Step {
         if let Some(parent) = self.graph.forked_by(thread) {
             return Step::shown(parent, Then::Forked);
@@ -301,14 +311,14 @@ impl Walk<'_> {
         }
     }
 
-    /// Whether a wait has not ended at this moment, so that no actor has ended it.
+    /// Whether a wait of a thread has not ended at this moment, so that nothing has ended it yet.
     fn is_cut_off(&self, thread: ThreadIx, now: Ktime, wait: &Stretch) -> bool {
         let thread = self.graph.analysis.thread(thread);
         let ends = thread.alive && wait.to == thread.end && wait.waker() == Actor::Unknown;
         wait.to > now || ends
     }
 
-    /// The step of the walk for a wait that has not ended at this moment.
+    /// The step of the walk over the critical path for a wait that has not ended at the present moment.
     fn cut_off(&mut self, thread: ThreadIx, now: Ktime, stretch: &Stretch) -> Step {
         let (next, then) = if now == self.to {
             (self.evidence.awaited(thread, now), Then::Awaited)
@@ -324,8 +334,8 @@ impl Walk<'_> {
         self.sleep(thread, stretch, kind)
     }
 
-    /// The step of the walk for a wait that no other thread ended. If another thread of the process waited
-    /// for this thread meanwhile, the time before that does not explain the path.
+    /// The step of the walk over the critical path for a wait that no other thread ended. If another thread of the
+    /// process waited for this thread meanwhile, the time before that does not explain the path.
     fn sleep(&mut self, thread: ThreadIx, stretch: &Stretch, kind: Kind) -> Step {
         if kind == Kind::Sleep {
             let entry = self.entries.timer(thread, stretch.to, self.steps);
@@ -342,7 +352,7 @@ impl Walk<'_> {
         }
     }
 
-    /// The step of the walk for time in which the state of a thread is not known.
+    /// The step of the walk over the critical path for time in which the state of a thread is not known.
     fn unknown(&self, thread: ThreadIx, now: Ktime, stretch: &Stretch) -> Step {
         let waker = match stretch.waker() {
             Actor::Thread(waker) if stretch.to == now && self.graph.lives(waker, now) => waker,
@@ -358,7 +368,8 @@ impl Walk<'_> {
         Step::likely(waker, self.link(thread, waker, stretch))
     }
 
-    /// The step of the walk for a time whose end is not known. If a child ended in it, the thread waited for the child.
+    /// The step of the walk over the critical path for a stretch of a thread whose end no event explains. If a child
+    /// ended in the stretch, the thread is taken to have waited for the child.
     fn evidence_in(&self, thread: ThreadIx, now: Ktime, stretch: &Stretch) -> Step {
         match self.evidence.ended_child(thread, stretch.from, now) {
             Some((child, end)) if end == now => Step::likely(child, Then::Exited),
@@ -372,7 +383,7 @@ impl Walk<'_> {
         }
     }
 
-    /// How the path leads from the thread `waker`, which ended a wait, to the thread that waited.
+    /// How the critical path leads from the thread `waker`, which ended a wait, to the thread that waited.
     fn link(&self, thread: ThreadIx, waker: ThreadIx, wait: &Stretch) -> Then {
         let analysis = self.graph.analysis;
         match analysis.awaited(thread, wait) {
@@ -383,9 +394,9 @@ impl Walk<'_> {
         }
     }
 
-    /// Notes that a thread waited for another thread of its process. The other thread may have been asleep
-    /// when the wait began; the time before it was woken does not explain the path then. A thread of another
-    /// process has a beginning of its own.
+    /// Notes that a thread on the critical path waited for another thread of its process. The other thread may have
+    /// been asleep when the wait began. Then its time before it was woken does not explain the path. A thread of
+    /// another process needs no such note, because it has a beginning of its own.
     fn wait_for(&mut self, (thread, now): (ThreadIx, Ktime), next: ThreadIx, then: Then) {
         let process = |ix| self.graph.analysis.thread(ix).process;
         let same = process(thread) == process(next);
@@ -430,14 +441,15 @@ impl Walk<'_> {
         }
     }
 
-    /// Whether a thread reaches its end from a time on without a further wait.
+    /// Whether a thread reaches its end without a further wait after a time.
     fn is_done(&self, thread: ThreadIx, now: Ktime) -> bool {
         let alive = self.graph.analysis.thread(thread).alive;
         let mut rest = self.graph.timeline.since(thread, now).enumerate();
         !alive && rest.all(|(n, it)| n < LAST && !matches!(it.doing, Bucket::Wait(_)))
     }
 
-    /// Adds a time of a thread to the path. It is divided where the thread's process executed another program.
+    /// Adds a time of a thread to the critical path. The time is divided where the thread's process executed another
+    /// program.
     fn add(
         &mut self,
         thread: ThreadIx,

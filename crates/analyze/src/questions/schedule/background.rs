@@ -1,5 +1,5 @@
-//! Finds the processes in the background of a run, such as a heartbeat, and the waits that the run does not have because
-//! of them.
+//! Finds the processes in the background of a run, such as a heartbeat, and the waits that the simulated run leaves out
+//! because of them.
 
 use std::collections::HashMap;
 
@@ -11,8 +11,8 @@ use crate::model::{Analysis, ProcessIx, ThreadIx};
 use crate::status::{is_crash, killed_by};
 use crate::timeline::{Bucket, Stretch};
 
-/// Whether a process ends by itself, which includes a crash. A server does not: a signal ends it, or it lives until the
-/// recording ends.
+/// Whether a process ended by itself, which includes a crash. A server does not: a signal ends it, or it lives until
+/// the recording ends.
 fn ends_by_itself(analysis: &Analysis, process: ProcessIx) -> bool {
     let process = analysis.process(process);
     let signal = killed_by(process.status);
@@ -20,7 +20,7 @@ fn ends_by_itself(analysis: &Analysis, process: ProcessIx) -> bool {
 }
 
 impl Builder<'_> {
-    /// Finds the processes in the background.
+    /// Finds the processes in the background of the run, such as a heartbeat, and notes them.
     pub(super) fn find_background(&mut self, path: &CriticalPath) {
         let analysis = self.graph.analysis;
         let process = |thread: ThreadIx| analysis.thread(thread).process;
@@ -66,8 +66,9 @@ impl Builder<'_> {
         }
     }
 
-    /// The beginning of the last wait of a thread of a process in the background, which its end ends. Its other waits
-    /// take no time of a run: nothing waits for what comes after them.
+    /// For a thread of a process in the background, the beginning of its last wait, which the end of the process ends;
+    /// `None` for other threads. The simulation leaves out the thread's earlier waits, because nothing waits for what
+    /// comes after them.
     pub(super) fn last_pause(&self, thread: ThreadIx) -> Option<Ktime> {
         let process = self.graph.analysis.thread(thread).process;
         let last = || self.last_wait(thread);
@@ -75,7 +76,8 @@ impl Builder<'_> {
         Some(last.map_or(Ktime(0), |stretch| stretch.from))
     }
 
-    /// The last wait of a thread before it exits. While a thread exits, it may wait until the kernel has closed its files.
+    /// The last wait of a thread that began before its exit. While it exits, a thread may also wait until the kernel
+    /// has closed its files.
     fn last_wait(&self, thread: ThreadIx) -> Option<Stretch> {
         let exited = self.graph.analysis.thread(thread).exited;
         let stretches = self.graph.timeline.of(thread);
@@ -84,8 +86,9 @@ impl Builder<'_> {
         before.last()
     }
 
-    /// Whether a thread of a server waits for a request of a process in the background, while the server has other
-    /// clients: it does not wait for a heartbeat before it answers another one.
+    /// Whether a thread of a server waits for a request of a process in the background, such as a heartbeat, while the
+    /// server also has other clients. The simulated run leaves this wait out, because the server answers other clients
+    /// without it.
     pub(super) fn is_beat(&mut self, thread: ThreadIx, by: ThreadIx) -> bool {
         let analysis = self.graph.analysis;
         let process = |thread| analysis.thread(thread).process;
@@ -93,7 +96,8 @@ impl Builder<'_> {
         own != other && self.background[other] && !ends_by_itself(analysis, own) && self.serves(own)
     }
 
-    /// Whether a process that is not in the background ended a wait of this one.
+    /// Whether the process is a server of processes that are not in the background: one of them ended a wait of this
+    /// process.
     fn serves(&mut self, server: ProcessIx) -> bool {
         if let Some(serves) = self.serves.get(&server) {
             return *serves;

@@ -19,27 +19,28 @@ use crate::questions::graph::{Cause, Graph};
 use crate::timeline::{Bucket, Stretch, Wait};
 
 /// The longest time in ns that a woken or forked task waits for an idle CPU. In a longer wait the CPU has other work.
-/// A guess about idle CPUs: a longer time would count waits behind another task as the machine's own.
+/// The number is a guess about idle CPUs: with a longer time, waits behind another task would be taken for the time
+/// that the machine itself needs.
 pub(super) const WAKE_UP: u64 = 50_000;
 
-/// The threads of a run, with the operations that each of them does.
+/// The threads of a simulated run, with the operations that each of them performs.
 #[derive(Debug)]
 pub(super) struct Threads {
     pub ops: Arena<ThreadIx, Vec<Op>>,
     pub process: Arena<ThreadIx, ProcessIx>,
     pub parent: Arena<ProcessIx, Option<ProcessIx>>,
-    /// The threads of the run that no other thread of it starts.
+    /// The threads that exist from the beginning of the simulated run, because no other thread of the run starts them.
     pub first: Vec<ThreadIx>,
-    /// The thread whose end is the end of the run.
+    /// The thread whose end is the end of the simulated run.
     pub last: ThreadIx,
-    /// The number of different numbers of wakings.
+    /// The number of different waking numbers. Wakings with equal numbers are interchangeable.
     pub wakings: usize,
-    /// Whether the run has large processes.
+    /// Whether the simulated run has processes that need more memory than the caches of a single CPU have.
     pub large: bool,
 }
 
-/// Collects the operations of all threads. `marks` and `background` first look through the whole run; then `ops` goes
-/// through one thread after the other.
+/// Collects the operations of all threads of a simulated run. `marks` and `background` first look through the whole
+/// run; then `ops` goes through one thread after the other.
 pub(super) struct Builder<'a> {
     pub(super) graph: Graph<'a>,
     pub(super) groups: &'a Groups,
@@ -47,7 +48,7 @@ pub(super) struct Builder<'a> {
     pub(super) plan: &'a Plan,
     pub(super) from: Ktime,
     pub(super) to: Ktime,
-    /// The containers that processes of the run wait for.
+    /// The containers that processes of the simulated run wait for.
     pub(super) containers: WaitedFor,
     pub(super) own: Own,
     /// The ends of the children of each process, in the order of time.
@@ -57,20 +58,21 @@ pub(super) struct Builder<'a> {
     /// The largest number of children that each process had at the same time.
     pub(super) at_once: Arena<ProcessIx, u64>,
     pub(super) marks: Arena<ThreadIx, Vec<(Ktime, Mark)>>,
-    /// The times at which each thread ended a wait of another process, in order.
+    /// For each thread, the times at which it ended a wait of another process, in order.
     pub(super) answers: Arena<ThreadIx, Vec<Ktime>>,
-    /// The numbers that stand for wakings. A thread that waits for one of several wakings with the same
-    /// number goes on at the first one. A job slot may go to any other process.
+    /// The numbers of wakings in the simulated run. Wakings with the same number are interchangeable: a thread that
+    /// waits for one of them goes on at the first one. For example, a job slot may go to any other process.
     pub(super) wakings: HashMap<(Option<ThreadIx>, Option<WaitReason>), u64>,
-    /// The processes in the background, such as a heartbeat: a signal or the recording's end ends them, nothing on the path
-    /// is theirs but that end, and no process that ends by itself waited for anything else of them.
+    /// For each process, whether it is in the background, such as a heartbeat. A process is in the background if a
+    /// signal or the recording's end ends it, the critical path contains nothing of it but this end, and no process
+    /// that ends by itself waited for anything else of it.
     pub(super) background: Arena<ProcessIx, bool>,
-    /// Whether a process is a server of one that is not in the background, as far as it was asked.
+    /// For each process that has been asked about, whether it is a server of a process that is not in the background.
     pub(super) serves: HashMap<ProcessIx, bool>,
 }
 
-/// The operations of the threads of the path's process and its descendants, from the path's beginning to
-/// its end.
+/// Collects the operations of the threads of the critical path's process and its descendants, from the path's beginning
+/// to its end.
 pub(super) fn threads(
     graph: Graph<'_>,
     path: &CriticalPath,
@@ -128,8 +130,9 @@ impl Builder<'_> {
         self.own.has_thread(self.graph.analysis, thread)
     }
 
-    /// Whether a wait was for a page, a disk or a lock of the kernel that another thread had by chance. If events
-    /// happen in another order, no thread has it, or a third one. A wait that a child ends is never of this kind.
+    /// Whether a wait was for a page, a disk or a lock of the kernel that another thread had by chance. With another
+    /// order of events, no thread or a different thread would have had it. A wait that a child ends never counts as
+    /// chance.
     pub(super) fn is_chance(&self, thread: ThreadIx, by: ThreadIx, stretch: &Stretch) -> bool {
         let analysis = self.graph.analysis;
         let parent = analysis.process(analysis.thread(by).process).parent;
@@ -137,7 +140,7 @@ impl Builder<'_> {
         !child && matches!(stretch.doing, Bucket::Wait(Wait::Io | Wait::Blocked))
     }
 
-    /// The thread of the run that ended a wait of a thread, if it did so during the run.
+    /// The thread of the simulated run that ended a wait of a thread, if the wait ended during the run.
     pub(super) fn waker(&self, thread: ThreadIx, stretch: &Stretch) -> Option<ThreadIx> {
         if stretch.to <= self.from || stretch.to > self.to {
             return None;
@@ -145,7 +148,7 @@ impl Builder<'_> {
         self.waker_of(thread, stretch, self.graph.cause(thread, stretch))
     }
 
-    /// Like [`Builder::waker`], for a stretch of the run whose cause is known.
+    /// Like [`Builder::waker`], for a stretch of the simulated run whose cause is already known.
     pub(super) fn waker_of(
         &self,
         thread: ThreadIx,
@@ -160,8 +163,8 @@ impl Builder<'_> {
         }
     }
 
-    /// The number of the waking by which a thread ended the wait of another thread. The slots of a process are
-    /// for any other process.
+    /// The number of the waking by which a thread ended the wait of another thread. Returned job slots have a number of
+    /// their own for each process, because they are meant for any other process.
     pub(super) fn waking(
         &mut self,
         thread: ThreadIx,
@@ -289,7 +292,7 @@ impl Builder<'_> {
             .map(|(change, at)| (1 << at, change))
     }
 
-    /// The set of the assumed changes for which `concerns` is true.
+    /// The set of those assumed changes for which `concerns` is true.
     pub(super) fn mask(&self, concerns: impl Fn(&Change) -> bool) -> Changes {
         let all = self.numbered().filter(|(_, change)| concerns(change));
         all.fold(0, |mask, (bit, _)| mask | bit)

@@ -6,26 +6,28 @@ use crate::share::share_up;
 pub struct Machine {
     /// The number of CPUs of the simulated machine.
     pub cpus: u64,
-    /// The CPU time in ns that a quota allows in each period of 100 ms.
+    /// The CPU time in ns that a quota on the simulated machine allows in each period of 100 ms.
     pub quota: Option<u64>,
-    /// The number of tasks outside of the run that never sleep, in thousandths of a task. They get equal shares
-    /// of the CPUs.
+    /// The load of the simulated machine by tasks outside of the run: the number of tasks that never sleep, in
+    /// thousandths of a task. They get equal shares of the CPUs.
     pub others: u64,
-    /// Whether the tasks of the run have one share of the CPUs together, however many they are, like a session or a
-    /// cgroup beside others. `others` is then the share of all others, in thousandths of the run's share.
+    /// Whether all tasks of the simulated run together have one share of the CPUs, however many they are, like a
+    /// session or a cgroup beside others. `others` is then the share of all others, in thousandths of the run's
+    /// share.
     pub grouped: bool,
-    /// Whether the jobs are planned anew. A tool that runs as many jobs as there are CPUs then runs `cpus` jobs
-    /// at once; any other tool runs as many as in the recording.
+    /// Whether the simulation plans the jobs of build tools anew. A tool that runs as many jobs as there are CPUs
+    /// then runs `cpus` jobs at once; any other tool runs as many as in the recording.
     pub planned: bool,
-    /// The number of jobs that every build tool runs at once, if jobs are planned anew with another number
-    /// than in the recording.
+    /// The number of jobs that every build tool runs at once, if the simulation plans the jobs anew with another
+    /// number than in the recording.
     pub jobs: Option<u64>,
-    /// Whether, among the jobs that could start, the job starts that took longest in the recording.
+    /// Whether the simulation starts that one of several jobs that could start which took longest in the recording.
     pub longest_first: bool,
-    /// How much longer the work of large processes takes while tasks wait for the CPUs, in thousandths. The
-    /// reason is that other tasks used the caches meanwhile.
+    /// How much longer the work of large processes takes while tasks wait for the CPUs, in thousandths. It takes
+    /// longer because other tasks use the CPU caches meanwhile.
     pub cold: u64,
-    /// If above 0, the work of each process is changed by up to a tenth, by another part for each number.
+    /// The number of a random variation of the simulated run: the work of each process is changed by up to a tenth,
+    /// differently for each number. With 0, nothing is changed.
     pub shaken: u64,
 }
 
@@ -33,7 +35,7 @@ pub struct Machine {
 pub const PERIOD: u64 = 100_000_000;
 
 impl Machine {
-    /// A machine with this many CPUs and no other load.
+    /// A simulated machine with this many CPUs and no other load.
     pub fn of(cpus: u64) -> Machine {
         Machine {
             cpus: cpus.max(1),
@@ -49,22 +51,23 @@ impl Machine {
     }
 }
 
-/// The factor by which being stopped by a quota costs a task more than another task on its CPU does. Fitted to the
-/// 118 real runs that set `LARGE` in build.rs, so it is no independent measurement.
+/// The factor by which a stop by a quota costs a task more cache contents than another task on its CPU does. It was
+/// fitted to the 118 real runs to which `LARGE` in build.rs was fitted, so these runs do not verify it.
 const STOPPED: u64 = 2;
 
 pub(super) struct Clock {
     machine: Machine,
     pub now: u64,
-    /// The CPU time in ns that a task has got that wanted a CPU all the time, without the cost of shared caches.
+    /// The CPU time in ns that a task which always wanted a CPU has got so far, without the cost of shared caches.
     pub served: u64,
     pub on_cpu: u64,
-    /// Whether tasks have had to wait for a CPU so far.
+    /// Whether tasks have had to wait for a CPU in the simulation so far.
     pub crowded: bool,
-    /// The end of the quota's present period, in ns. The next field is the CPU time that is still allowed in it.
+    /// The end of the present period of the CPU quota, in ns. The next field is the CPU time in ns that is still
+    /// allowed in it.
     period: u64,
     budget: u64,
-    /// Whether the quota stopped the tasks in this period or in the previous one.
+    /// Whether the CPU quota stopped the tasks in the present period or in the previous one.
     stopped: bool,
 }
 
@@ -82,9 +85,9 @@ impl Clock {
         }
     }
 
-    /// The cost of shared caches, in thousandths of the work. `large` of the `tasks` find the data of other tasks
-    /// in the caches where a task waits for a CPU or a quota has stopped all tasks. `waiting` is in thousandths
-    /// of a task.
+    /// The cost of shared caches, in thousandths of the work. Of the `tasks` on the CPUs, `large` belong to large
+    /// processes. They find the data of other tasks in the caches when tasks wait for the CPUs or a quota has
+    /// stopped all tasks. `waiting` is the number of waiting tasks in thousandths.
     fn cost(&self, (tasks, large): (u64, u64), waiting: u64, stopped: bool) -> u64 {
         let cold = if stopped {
             self.machine.cold.saturating_mul(STOPPED)
@@ -94,12 +97,12 @@ impl Clock {
         cold.saturating_mul(large) / tasks.max(1)
     }
 
-    /// Goes to the next moment: one of the `tasks` reaches the service `work`, or the moment `delay` comes, or
-    /// the quota stops or releases the tasks. `large` is the number of the tasks that belong to large
-    /// processes. Returns `false` if there is no next moment.
+    /// Goes to the next moment of the simulation: one of the `tasks` reaches the CPU time `work`, or the moment
+    /// `delay` comes, or the quota stops or releases the tasks. `large` is the number of the tasks that belong to
+    /// large processes. Returns `false` if there is no next moment.
     ///
-    /// The number of calls depends on the number of operations alone, never on how long they claim to take:
-    /// periods of a quota in which nothing ends are passed at once, and at the end of all time everything ends.
+    /// The number of calls depends on the number of operations alone, never on how long they claim to take: periods
+    /// of a quota in which nothing ends are passed at once, and at the end of all time everything ends.
     pub fn advance(
         &mut self,
         (tasks, large): (u64, u64),
@@ -150,7 +153,7 @@ impl Clock {
         true
     }
 
-    /// How fast `tasks` run on the CPUs, of which `large` belong to large processes.
+    /// The rates at which `tasks` run on the simulated CPUs. `large` of them belong to large processes.
     fn rates(&self, tasks: u64, large: u64, stopped: bool) -> Rates {
         let cpus = self.machine.cpus.saturating_mul(1000);
         let others = self.machine.others;
@@ -170,7 +173,7 @@ impl Clock {
         }
     }
 
-    /// Passes the whole periods of a quota up to the last one before something ends, if a period begins now.
+    /// Passes the whole periods of a CPU quota up to the last period before something ends, if a period begins now.
     /// Returns `false` if there is no such period.
     fn pass_periods(
         &mut self,
@@ -215,15 +218,15 @@ impl Clock {
     }
 }
 
-/// How fast tasks run that share the CPUs.
+/// The rates at which tasks run that share the simulated CPUs.
 struct Rates {
     tasks: u64,
-    /// The number of CPUs, in thousandths.
+    /// The number of simulated CPUs, in thousandths.
     cpus: u64,
-    /// The number of all tasks on the CPUs, those outside of the run included, in thousandths.
+    /// The number of all tasks that share the simulated CPUs, including those outside of the run, in thousandths.
     all: u64,
-    /// The time in ns in which each task gets `cpus` ns of CPU time. That CPU time does not include the cost
-    /// of the caches; the use of the quota does.
+    /// The time in ns in which each task gets `cpus` ns of CPU time. This CPU time does not include the cost of the
+    /// caches, but the CPU time that the quota counts does.
     share: u64,
     /// The cost of the shared caches, in thousandths of the work.
     cost: u64,
@@ -236,15 +239,15 @@ impl Rates {
         share_up(budget, self.share, rate)
     }
 
-    /// The CPU time that each task gets in a time, and the CPU time that all tasks use, both in ns. If the
-    /// tasks use up a quota, each task gets at least some.
+    /// The CPU time that each task gets in `ns`, and the CPU time that all tasks use in it, both in ns. If the
+    /// tasks use up a quota, each task gets at least 1 ns.
     fn serve(&self, ns: u64, exhausts: bool) -> (u64, u64) {
         let passed = crate::share(ns, self.cpus, self.share).max(u64::from(exhausts));
         let used = share_up(passed.saturating_mul(self.tasks), 1000 + self.cost, 1000);
         (passed, used)
     }
 
-    /// The CPU times of one whole period of a quota.
+    /// The CPU times that tasks get and use in one whole period of a quota.
     fn period(&self, quota: u64) -> Passed {
         let exhausts = self.exhausts(quota);
         let (passed, used) = self.serve(exhausts.min(PERIOD), exhausts <= PERIOD);
@@ -256,13 +259,13 @@ impl Rates {
     }
 }
 
-/// The CPU times of whole periods of a quota in which no task is done.
+/// The CPU times that tasks get and use in whole periods of a quota, if no task ends in these periods.
 struct Passed {
-    /// The CPU time in ns that each task gets.
+    /// The CPU time in ns that each task gets in the passed periods.
     passed: u64,
-    /// The CPU time in ns that all tasks use.
+    /// The CPU time in ns that all tasks use in the passed periods.
     used: u64,
-    /// Whether the quota stops the tasks in the last period.
+    /// Whether the quota stops the tasks in the last of the passed periods.
     stops: bool,
 }
 
@@ -280,8 +283,8 @@ impl Passed {
 mod tests {
     use super::*;
 
-    /// The clock after `tasks` have got the CPU time `work`, and the number of its steps. If `each` is set,
-    /// it stops at the end of each period, as for a delay.
+    /// Returns the clock of the simulation after each of `tasks` has got the CPU time `work`, and the number of the
+    /// clock's steps. If `each` is set, the clock stops at the end of each quota period, as for a delay.
     fn serve(machine: Machine, tasks: u64, work: u64, each: bool) -> (Clock, u64) {
         let (mut clock, mut steps) = (Clock::new(machine), 0);
         while clock.served < work {

@@ -13,31 +13,33 @@ use crate::model::{Analysis, ProcessIx, ThreadIx};
 use crate::questions::awaited::WaitReason;
 use crate::questions::jobs::{Job, Limit};
 
-/// The assumed change that stands for planning the jobs anew.
+/// The bit in a set of assumed changes that stands for planning the jobs of build tools anew.
 pub(super) const PLANNED: Changes = 1 << 31;
 
 /// A job of a build tool that is planned anew, and the jobs that have to end before it starts.
 #[derive(Clone, Debug)]
 pub struct Planned {
     pub job: Job,
-    /// The jobs that have to end before this one starts: at best, probably, and at worst.
+    /// The jobs that have to end before this job starts, as three lists: in the best case, probably, and in the worst
+    /// case.
     pub after: [Vec<ProcessIx>; 3],
     /// The length of the job in the recording, in ns.
     pub length: u64,
 }
 
-/// All jobs of a run that are planned anew.
+/// All jobs of build tools in a run that are planned anew.
 #[derive(Clone, Debug, Default)]
 pub struct Plan {
     jobs: Vec<Planned>,
     of: HashMap<ProcessIx, usize>,
-    /// For each tool, the start of its first job and the start of its last one.
+    /// For each build tool, the recorded starts of its first job and of its last job.
     windows: HashMap<ProcessIx, (Ktime, Ktime)>,
     limits: BTreeMap<ProcessIx, Limit>,
 }
 
 impl Plan {
-    /// A plan of these jobs, in the order of their starts.
+    /// Makes a plan of these jobs of build tools, which are sorted by their starts. `limits` has the number of jobs
+    /// that each tool runs at once.
     pub fn new(jobs: Vec<Planned>, limits: BTreeMap<ProcessIx, Limit>) -> Plan {
         let mut windows: HashMap<ProcessIx, (Ktime, Ktime)> = HashMap::new();
         for Planned { job, .. } in &jobs {
@@ -56,7 +58,7 @@ impl Plan {
         }
     }
 
-    /// The number of job slots of each pool on a machine.
+    /// For each pool of job slots, the number of its slots on the given machine.
     fn slots(&self, machine: Machine) -> BTreeMap<u32, u64> {
         let slots = self.jobs.iter().map(|planned| {
             let job = planned.job;
@@ -77,7 +79,7 @@ impl Plan {
         &self.jobs
     }
 
-    /// The number of the job whose first thread is this one.
+    /// The number of the planned job whose first thread is this thread; `None` if it is the first thread of no job.
     pub(super) fn job_of(&self, analysis: &Analysis, thread: ThreadIx) -> Option<u64> {
         let process = analysis.thread(thread).process;
         let job = self.of.get(&process)?;
@@ -95,8 +97,8 @@ impl Plan {
         self.windows.contains_key(&process)
     }
 
-    /// Whether the plan replaces a wait of a tool, because the tool waits for its jobs or for a slot. With a
-    /// plan, the jobs themselves wait.
+    /// Whether the plan replaces a wait of a build tool, because the tool waits for its jobs or for a slot. With a
+    /// plan, the jobs themselves wait for their starts.
     pub(super) fn replaces(
         &self,
         analysis: &Analysis,
@@ -131,27 +133,29 @@ impl Plan {
 #[derive(Clone, Copy, Debug, Default)]
 struct State {
     thread: Option<ThreadIx>,
-    /// The number of jobs that the job still waits for.
+    /// The number of other jobs whose ends the job still waits for.
     missing: usize,
     runs: bool,
     has_slot: bool,
 }
 
-/// The jobs of a pool that wait for a slot, each with its priority. The first one is the next to start.
+/// The jobs that wait for a slot of one pool, each with its priority. The first one is the next to start.
 type Waiting = BinaryHeap<(u64, Reverse<usize>)>;
 
-/// The jobs of a simulated run that wait to be started.
+/// The jobs of build tools in a simulated run that wait to be started.
 pub(super) struct Gates<'a> {
     plan: &'a Plan,
     effect: Effect,
     longest_first: bool,
     states: Vec<State>,
     done: Arena<ProcessIx, bool>,
-    /// The jobs that wait for the end of each process.
+    /// For each process, the jobs that wait for its end before they start.
     dependents: HashMap<ProcessIx, Vec<usize>>,
-    /// For each tool, the number of its first jobs that have all ended, and the numbers of later jobs that have ended.
+    /// For each build tool, the number of its first jobs that have all ended, and the numbers of later jobs that have
+    /// ended.
     ended: HashMap<ProcessIx, (u32, BTreeSet<u32>)>,
-    /// The jobs that wait until a number of the first jobs of a tool have ended.
+    /// The jobs that wait before they start until all of the first n jobs of a build tool have ended. The key is the
+    /// tool and n.
     behind: BTreeMap<(ProcessIx, u32), Vec<usize>>,
     free: BTreeMap<u32, u64>,
     waiting: BTreeMap<u32, Waiting>,
@@ -173,8 +177,8 @@ impl<'a> Gates<'a> {
         }
     }
 
-    /// Notes that a job could start as far as its parent is concerned. Returns whether it starts now, or
-    /// waits for other jobs or a slot.
+    /// Notes that a job could start as far as its parent is concerned. Returns `true` if it starts now, or `false` if
+    /// it waits for other jobs or a slot.
     pub fn arrives(&mut self, at: usize, thread: ThreadIx) -> bool {
         let (Some(planned), Some(state)) = (self.plan.jobs.get(at), self.states.get_mut(at)) else {
             return true;
@@ -220,7 +224,7 @@ impl<'a> Gates<'a> {
         waiting.push((weight, Reverse(at)));
     }
 
-    /// Starts the waiting jobs of a pool for which there are slots. Returns their threads.
+    /// Starts the waiting jobs of a pool for which there are free slots. Returns the threads of these jobs.
     fn grant(&mut self, pool: u32) -> Vec<ThreadIx> {
         let mut started = Vec::new();
         let (Some(free), Some(waiting)) = (self.free.get_mut(&pool), self.waiting.get_mut(&pool))
@@ -282,7 +286,8 @@ impl<'a> Gates<'a> {
         Some(pool)
     }
 
-    /// Notes that a job has ended. Returns the jobs that waited for it and for all jobs before it.
+    /// Notes that a job has ended. Returns the jobs that waited until this job and all earlier jobs of the build tool
+    /// had ended.
     fn passed(&mut self, at: usize) -> Vec<usize> {
         let Some(Planned { job, .. }) = self.plan.jobs.get(at) else {
             return Vec::new();
@@ -301,7 +306,7 @@ impl<'a> Gates<'a> {
         passed.flatten().collect()
     }
 
-    /// Notes that a thread goes on although its job has no slot.
+    /// Notes that the thread of a waiting job goes on although the job has not got a slot.
     pub fn forget(&mut self, thread: ThreadIx) {
         let its = |state: &&mut State| state.thread == Some(thread);
         if let Some(state) = self.states.iter_mut().find(its) {

@@ -1,5 +1,5 @@
-//! What the threads of a run did that other threads depend on: wakings, starts and ends of processes. The waits for the
-//! number of children that had ended then follow from the same lists.
+//! Collects the actions of a run's threads that other threads depend on: wakings, starts and ends of processes. The
+//! number of children that had ended at each time follows from the same lists.
 
 use tr_format::event::Ktime;
 
@@ -11,7 +11,8 @@ use crate::arena::{Arena, Ix};
 use crate::model::{ProcessIx, ThreadIx};
 
 impl Builder<'_> {
-    /// Notes what threads did that other threads depend on. Returns the threads that no other thread of the run starts.
+    /// Notes the actions of all threads that other threads depend on. Returns the threads that no other thread of the
+    /// run starts.
     pub(super) fn mark(&mut self) -> Vec<ThreadIx> {
         let analysis = self.graph.analysis;
         let mut first = Vec::new();
@@ -60,8 +61,8 @@ impl Builder<'_> {
         first
     }
 
-    /// Notes the starts and the ends of all children. If the parent waited for a child, the child ends with the
-    /// waking of the parent, otherwise with its last thread.
+    /// Notes the starts and the ends of all children of the run's processes. If the parent waited for a child, the
+    /// child ends when it wakes the parent, otherwise with its last thread.
     fn mark_children(&mut self, ended: &Arena<ProcessIx, Option<(ThreadIx, Ktime)>>) {
         let analysis = self.graph.analysis;
         for child in analysis.process_ids().filter(|ix| self.own.has(*ix)) {
@@ -102,7 +103,7 @@ impl Builder<'_> {
         count(&self.ends[process], until)
     }
 
-    /// Adds what a thread did for other threads up to a moment to its operations.
+    /// Adds to the operations of a thread its actions up to a moment that other threads depend on.
     pub(super) fn marks_until(&self, list: &mut List, thread: ThreadIx, until: Ktime) {
         while let Some((at, mark)) = list.marks.next_if(|(at, _)| *at <= until) {
             match mark {
@@ -119,8 +120,8 @@ impl Builder<'_> {
         }
     }
 
-    /// Adds a wait for all jobs to the operations of a tool whose jobs are planned anew. In the recording the
-    /// last jobs may have ended before the tool checked.
+    /// Adds to the operations of a build tool a wait for all of its jobs, if they are planned anew. In the recording
+    /// the last jobs may have ended before the tool checked.
     pub(super) fn all_jobs(&self, list: &mut List, thread: ThreadIx, at: Ktime) {
         let process = self.graph.analysis.thread(thread).process;
         let first = self.graph.analysis.process(process).threads.first();
@@ -130,8 +131,8 @@ impl Builder<'_> {
         }
     }
 
-    /// Adds a wait before the start of a child, so that no more other children live at once than in the
-    /// recording. More children may have ended by then, but only while the parent waited for a CPU.
+    /// Adds to the operations of a process a wait before the start of a child, so that no more other children live at
+    /// once than in the recording. More children may have ended by then, but only while the parent waited for a CPU.
     fn before_start(&self, list: &mut List, thread: ThreadIx, child: ThreadIx, at: Ktime) {
         let analysis = self.graph.analysis;
         let process = analysis.thread(thread).process;

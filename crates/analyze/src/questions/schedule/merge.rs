@@ -1,29 +1,31 @@
-//! Reduces the number of operations of a long run: neighboring pieces of a thread's own time become one.
+//! Reduces the number of operations of a long simulated run: neighboring pieces of a thread's own time are merged
+//! into one.
 //!
-//! What a thread does between two dependencies on other threads takes the same time in any order: only tasks
-//! that share CPUs with it meet it at other moments. So a long run keeps all dependencies and all sums, and
-//! its pieces of time are as long as its number of operations needs.
+//! The operations of a thread between two dependencies on other threads take the same time in any order. A different
+//! order changes only at which moments other tasks share the CPUs with the thread. So a long run keeps all
+//! dependencies and all sums, and its pieces of time are as long as the limit on the number of operations requires.
 
 use super::ops::Op;
 use crate::arena::Arena;
 use crate::model::ThreadIx;
 
-/// The number of operations from which on a run's pieces of time are merged: 48 MB. A bound of memory. Measured: the
-/// first screen of a simulated build of 10^7 events is the same with twice as many.
+/// The number of operations from which on pieces of time in a simulated run are merged. It limits the memory to 48
+/// MB. Measured: with twice as many, the first screen of the report on a simulated build of 10^7 events is the same.
 pub(super) const MOST_OPS: usize = 2_000_000;
 
-/// The length in ns that merged pieces of time have at first. A guess; sums and dependencies are the same with any.
+/// The length in ns up to which pieces of a thread's own time are merged at first. The number is a guess; sums and
+/// dependencies are the same with any length.
 const FIRST: u64 = 1_000_000;
-/// The largest length in ns that merged pieces of time may have.
+/// The largest length in ns up to which pieces of a thread's own time are merged.
 const LAST: u64 = FIRST << 20;
 
-/// Merges the operations of threads.
+/// Merges the operations of a simulated run's threads, so that there are not too many.
 pub(super) struct Merger {
-    /// The number of operations at which merged pieces of time get longer.
+    /// The number of operations of all threads at which pieces of time are merged into longer ones.
     most: usize,
-    /// The number of operations of all threads so far.
+    /// The number of operations that the threads have together so far.
     count: usize,
-    /// The length in ns up to which neighboring pieces are merged.
+    /// The length in ns up to which neighboring pieces of a thread's own time are merged.
     length: u64,
 }
 
@@ -36,7 +38,7 @@ impl Merger {
         }
     }
 
-    /// The operations of a thread, merged like those of the threads before it.
+    /// Returns the operations of a thread with its pieces of time merged to the length that is used at present.
     pub fn merged(&mut self, ops: Vec<Op>) -> Vec<Op> {
         let mut ops = if self.length == 0 {
             ops
@@ -48,7 +50,7 @@ impl Merger {
         ops
     }
 
-    /// Makes the pieces of time of all threads longer if there are too many operations.
+    /// Merges the pieces of time of all threads into longer ones if there are too many operations.
     pub fn limit(&mut self, all: &mut Arena<ThreadIx, Vec<Op>>) {
         if self.count <= self.most {
             return;
@@ -66,8 +68,8 @@ impl Merger {
     }
 }
 
-/// The operations with neighboring pieces of time merged until they are together as long as `length`. Pieces of a
-/// different nature stay apart.
+/// Returns the operations of a thread in which neighboring pieces of time are merged until they are together as long
+/// as `length` ns. Pieces of different kinds stay apart.
 fn merged(ops: &[Op], length: u64) -> Vec<Op> {
     let mut all = Vec::new();
     let mut pieces: Vec<Op> = Vec::new();
@@ -114,7 +116,7 @@ mod tests {
         }
     }
 
-    /// The kinds and values of operations.
+    /// The kinds and values of operations, for comparisons.
     fn shown(ops: &[Op]) -> Vec<(What, u64)> {
         ops.iter().map(|op| (op.what, op.value)).collect()
     }

@@ -5,34 +5,35 @@ use tr_format::event::Ktime;
 use super::Changes;
 use crate::model::{ProcessIx, ThreadIx};
 
-/// The kind of an operation.
+/// The kind of an operation of a thread in a simulated run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum What {
-    /// The thread runs on a CPU for this number of ns.
+    /// The thread runs on a CPU for the given number of ns.
     Work,
-    /// The thread of a large process runs on a CPU for this number of ns. Other tasks on the CPU slow it down.
+    /// The thread of a large process runs on a CPU for the given number of ns. Other tasks on the CPU slow it
+    /// down.
     Warm,
-    /// The thread of a large process runs on a CPU for this number of ns. In the recording, another task had
-    /// the CPU right before.
+    /// The thread of a large process runs on a CPU for the given number of ns. In the recording, another task
+    /// had the CPU right before.
     Cold,
-    /// The thread waits for this number of ns.
+    /// The thread waits for the given number of ns.
     Delay,
-    /// The thread waits for one of the wakings with this number.
+    /// The thread waits for one of the wakings that have the given number.
     Await,
-    /// The thread causes one of the wakings with this number.
+    /// The thread causes one of the wakings that have the given number.
     Wake,
-    /// The thread starts the thread with this number.
+    /// The thread starts the thread with the given number.
     Start,
-    /// The thread waits until this number of children of its process have ended, unless one of the
-    /// operation's changes is made.
+    /// The thread waits until a given number of children of its process have ended, unless the simulation
+    /// assumes one of the changes in the operation's set.
     Children,
-    /// The thread waits until this number of children of its process have ended, if one of the operation's
-    /// changes is made.
+    /// The thread waits until a given number of children of its process have ended, if the simulation assumes
+    /// one of the changes in the operation's set.
     AtOnce,
-    /// The process with this number has ended.
+    /// The thread is the last one of the process with this number, which ends with this operation.
     Ended,
-    /// If jobs are planned anew, the thread waits for a slot for the job with this number, and for the jobs
-    /// that it needs.
+    /// If jobs of build tools are planned anew, the thread waits for a slot for the job with the given number,
+    /// and for the jobs that this job needs.
     Gate,
 }
 
@@ -53,7 +54,8 @@ impl What {
     }
 }
 
-/// One thing that a thread does in a simulated run.
+/// An operation of a thread in a simulated run: a piece of work, a wait, or an action that other threads
+/// depend on.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Op {
     pub what: What,
@@ -64,7 +66,7 @@ pub(super) struct Op {
     pub at: Ktime,
 }
 
-/// Something that a thread did at a moment and that another thread depends on.
+/// An action of a thread at a moment that another thread depends on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Mark {
     Wake(u64),
@@ -72,7 +74,8 @@ pub(super) enum Mark {
     Start(ThreadIx),
 }
 
-/// The operations of a thread so far, and what it did for other threads that is not among them yet.
+/// The operations of a thread that have been collected so far, and those of its actions for other threads that
+/// have not been added yet.
 pub(super) struct List {
     pub ops: Vec<Op>,
     pub marks: std::iter::Peekable<std::vec::IntoIter<(Ktime, Mark)>>,

@@ -21,8 +21,8 @@ const LARGE: u64 = 8 << 20;
 const REFILL: u64 = 4_000_000;
 
 impl Builder<'_> {
-    /// Adds time of a thread that depends on no other thread to its operations, with what it did for other
-    /// threads in that time. `cold` is whether another task had the CPU before.
+    /// Adds to the operations of a thread a stretch of its time that depends on no other thread, and the actions in
+    /// it that other threads depend on. `cold` is whether another task had the CPU before.
     pub(super) fn own_time(
         &self,
         list: &mut List,
@@ -94,7 +94,7 @@ impl Builder<'_> {
         }
     }
 
-    /// How the kernel's totals divide the time of a thread that is unknown in the timeline.
+    /// The parts of the thread's unknown time that the kernel's totals show as time on a CPU and in run queues.
     fn hidden(&self, thread: ThreadIx) -> Hidden {
         let thread = self.graph.analysis.thread(thread);
         Hidden {
@@ -105,8 +105,8 @@ impl Builder<'_> {
     }
 }
 
-/// How the kernel's totals of a thread's life divide its unknown time, in ns. The totals do not show when the
-/// thread ran, so each part of the time is divided in the same proportion.
+/// The division of a thread's unknown time by the kernel's totals for its whole life, in ns. The totals do not show
+/// when the thread ran, so each part of the unknown time is divided in the same proportion.
 #[derive(Clone, Copy)]
 struct Hidden {
     on_cpu: u64,
@@ -115,8 +115,8 @@ struct Hidden {
 }
 
 impl Hidden {
-    /// The CPU time in a part of the unknown time, and the time that is neither work nor a wait in a run
-    /// queue, both in ns.
+    /// The CPU time in a part of a thread's unknown time, and the time in it that is neither work nor a wait in a
+    /// run queue, both in ns.
     fn divide(self, ns: u64) -> (u64, u64) {
         let part = |of: u64| share(ns, of, self.all).min(ns);
         let (work, queue) = (part(self.on_cpu), part(self.run_queue));

@@ -1,4 +1,4 @@
-//! Finds the chain of threads that decided about the end of a simulated run.
+//! Finds the chain of threads on which the end of a simulated run depended.
 
 use tr_format::event::Ktime;
 
@@ -13,13 +13,14 @@ pub struct Done {
     pub wall: u64,
     /// The CPU time of all threads of the run.
     pub on_cpu: u64,
-    /// Whether tasks of the run waited for a CPU.
+    /// Whether tasks of the simulated run waited for a CPU.
     pub crowded: bool,
-    /// The times in which exactly n tasks wanted a CPU, by n.
+    /// The time in ns in which exactly n tasks wanted a CPU: `demand[n]`.
     pub demand: Vec<u64>,
-    /// The chain of threads that decided about the end of the run, in the order of time, if it was requested.
+    /// The chain of threads on which the end of the simulated run depended, in the order of time, if it was
+    /// requested.
     pub legs: Vec<Leg>,
-    /// The life of each thread that began, if the chain was requested.
+    /// The life of each thread that began in the simulated run, if the chain of threads was requested.
     pub lives: Vec<Life>,
 }
 
@@ -29,8 +30,8 @@ impl Done {
         share(ns, is, of)
     }
 
-    /// The result with its end, its chain and the lives of its threads multiplied by a fraction. The CPU time
-    /// is not changed.
+    /// The result of the simulated run, with its length, its chain of threads and their lives multiplied by a
+    /// fraction. The CPU time is not changed.
     pub fn fitted(self, part: (u64, u64)) -> Done {
         let long = |ns| Done::times(ns, part);
         let leg = |leg: Leg| {
@@ -62,30 +63,30 @@ pub struct Life {
     pub thread: ThreadIx,
     /// The time at which the thread started; for a job, the time at which it got its slot.
     pub from: u64,
-    /// The time at which the thread ended, or the run.
+    /// The simulated time at which the thread ended, or at which the run ended if that was earlier.
     pub to: u64,
 }
 
-/// A time of one thread in the chain that decided about the end of a run.
+/// A time in one thread of the chain of threads on which the end of a simulated run depended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Leg {
     pub thread: ThreadIx,
-    /// The time in the recording that corresponds to the beginning of the leg.
+    /// The time in the recording that corresponds to the beginning of this part of the chain of threads.
     pub at: Ktime,
-    /// The simulated time at which the leg begins, in ns.
+    /// The simulated time at which this part of the chain of threads begins, in ns.
     pub from: u64,
-    /// The length of the leg in ns.
+    /// The length of this part of the chain of threads in ns.
     pub ns: u64,
 }
 
-/// A thread of the simulated run goes on after a wait.
+/// An event of the simulated run: a thread goes on after a wait.
 #[derive(Clone, Copy, Debug)]
 struct Event {
     thread: ThreadIx,
     now: u64,
     at: Ktime,
-    /// The last earlier event of the thread that let this thread go on. If no thread ended the wait, it is the
-    /// last earlier event of this thread.
+    /// The event on which this one depends: the last earlier event of the thread that ended the wait. If no
+    /// thread ended the wait, it is the last earlier event of the same thread.
     before: Option<usize>,
 }
 
@@ -113,7 +114,7 @@ impl Log {
         self.lives[thread].1 = Some(now);
     }
 
-    /// The lives of all threads that began, up to the run's end, which is `wall` ns after its beginning.
+    /// The lives of all threads that began in the simulated run, which took `wall` ns.
     pub fn lives(&self, wall: u64) -> Vec<Life> {
         let lives = self.lives.ids().filter_map(|thread| {
             let (from, to) = self.lives[thread];
@@ -134,8 +135,8 @@ impl Log {
         });
     }
 
-    /// The chain of threads that decided about the end of the thread `last`, which is `wall` ns after the
-    /// run's beginning.
+    /// The chain of threads on which the end of the thread `last` depended. The thread ends `wall` ns after
+    /// the run's beginning.
     pub fn legs(&self, last: ThreadIx, wall: u64) -> Vec<Leg> {
         let mut legs = Vec::new();
         let (mut at, mut end) = (self.last[last], wall);

@@ -1,5 +1,6 @@
-//! Runs the simulation. Tasks that share the CPUs advance evenly, so the CPU time that each of them has got
-//! (its service) is one clock for all. A task leaves the clock when it has got the service that it needs.
+//! Runs the simulation of a recorded run. Tasks that share the CPUs advance evenly, so the CPU time that each
+//! of them has got (its service) is one clock for all. A task leaves this clock when it has got the service
+//! that it needs.
 
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, VecDeque};
@@ -16,15 +17,16 @@ use crate::arena::{Arena, Ix};
 use crate::model::{ProcessIx, ThreadIx};
 use crate::share::{share, share_up};
 
-/// The wakings with one number in a simulated run: how many more were caused than awaited, and the threads
-/// that wait for one.
+/// The wakings with one number in a simulated run: how many more wakings were caused than were waited for,
+/// and the threads that still wait for one.
 #[derive(Clone, Debug, Default)]
 struct Waking {
     done: i64,
     waiting: VecDeque<ThreadIx>,
 }
 
-/// How many children of a process have ended, and the threads that wait for more of them.
+/// The children of a process in a simulated run: how many have ended, and the threads that wait for more of
+/// them.
 #[derive(Clone, Debug, Default)]
 struct Children {
     ended: u64,
@@ -34,19 +36,19 @@ struct Children {
 /// The conditions under which a run is simulated.
 pub(super) struct On<'p> {
     pub machine: Machine,
-    /// The jobs that are planned anew, and the assumption about what they need.
+    /// The jobs of build tools that are planned anew, and the assumption about what they need.
     pub plan: &'p Plan,
     pub effect: Effect,
-    /// The set of changes that are assumed.
+    /// The set of changes that the simulation assumes.
     pub changes: Changes,
-    /// The value of [`Change::remains`](super::Change::remains) for each change, by its number.
+    /// The value of [`Change::remains`](super::Change::remains) for each assumed change, by its number.
     pub remains: &'p [(u64, u64)],
-    /// Whether the chain of threads that decides about the end is requested.
+    /// Whether the chain of threads on which the end of the run depends is requested.
     pub traced: bool,
 }
 
 impl On<'_> {
-    /// The length in ns of a piece of time, after the changes that concern it.
+    /// The length in ns of a piece of a thread's time after the assumed changes that concern it.
     fn shortened(&self, mask: Changes, ns: u64) -> u64 {
         if mask & !PLANNED == 0 {
             return ns;
@@ -62,10 +64,10 @@ impl On<'_> {
     }
 }
 
-/// The largest change of a process's work in a run with [`Machine::shaken`], in thousandths.
+/// The largest change of a process's work in a simulation with [`Machine::shaken`], in thousandths.
 const SHAKEN: u64 = 100;
 
-/// The time in ns that an operation of a process needs.
+/// The time in ns that an operation of a process needs on the simulated machine.
 fn lasts(machine: Machine, (what, process): (What, ProcessIx), ns: u64) -> u64 {
     let ns = match what {
         What::Cold => share_up(ns, 1000, 1000 + machine.cold),
@@ -87,24 +89,25 @@ struct Run<'a> {
     clock: Clock,
     gates: Gates<'a>,
     log: Option<Log>,
-    /// The thread that is doing its operations now.
+    /// The thread that is performing its operations at this moment of the simulation.
     current: Option<ThreadIx>,
-    /// The number of each thread's next operation.
+    /// For each thread, the index of its next operation.
     next: Arena<ThreadIx, usize>,
-    /// The threads that can do an operation at this moment.
+    /// The threads that can perform an operation at this moment of the simulation.
     ready: Vec<ThreadIx>,
-    /// The threads on a CPU, ordered by the service at which they are done with their work.
+    /// The threads on the simulated CPUs, ordered by the service (CPU time in ns) at which they are done with
+    /// their work.
     working: BinaryHeap<Reverse<(u64, ThreadIx)>>,
-    /// The number of threads on a CPU that belong to large processes.
+    /// The number of threads on the simulated CPUs that belong to large processes.
     large: u64,
     delayed: BinaryHeap<Reverse<(u64, ThreadIx)>>,
-    /// The time in which exactly n tasks wanted a CPU, in ns, by n.
+    /// The simulated time in ns in which exactly n tasks wanted a CPU: `demand[n]`.
     demand: Vec<u64>,
     wakings: Vec<Waking>,
     children: Arena<ProcessIx, Children>,
     blocked: Arena<ThreadIx, bool>,
-    /// The blocked threads, ordered by the ends of their waits in the recording. They are listed when no
-    /// thread can go on.
+    /// The blocked threads, ordered by the ends of their waits in the recording. They are listed only when no
+    /// thread of the simulation can go on.
     stuck: Option<BinaryHeap<Reverse<(Ktime, ThreadIx)>>>,
 }
 
@@ -157,8 +160,8 @@ impl Run<'_> {
         }
     }
 
-    /// Does the operations of a thread until it has to wait. An operation that takes time counts as done when
-    /// its time begins.
+    /// Performs the operations of a thread of the simulation until it has to wait. An operation that takes
+    /// time counts as performed when its time begins.
     fn go_on(&mut self, thread: ThreadIx) {
         self.current = Some(thread);
         while let Some(op) = self.threads.ops[thread].get(self.next[thread]) {
@@ -178,7 +181,7 @@ impl Run<'_> {
         }
     }
 
-    /// Does an operation. Returns `false` if the thread waits in it.
+    /// Performs an operation of a thread in the simulation. Returns `false` if the thread waits in it.
     fn does(&mut self, thread: ThreadIx, op: &Op) -> bool {
         let process = self.threads.process[thread];
         let mask = op.mask & self.on.changes;
@@ -272,7 +275,7 @@ impl Run<'_> {
         }
     }
 
-    /// Notes that the present thread lets the thread `thread` go on.
+    /// Notes that the thread that is performing its operations lets the thread `thread` go on.
     fn note(&mut self, thread: ThreadIx, at: Ktime) {
         if let Some(log) = &mut self.log {
             log.note(thread, self.current, self.clock.now, at);
@@ -298,8 +301,8 @@ impl Run<'_> {
         }
     }
 
-    /// Goes to the next moment at which a thread is done with its work or its wait. Returns `false` if no
-    /// thread has work or a wait.
+    /// Goes to the next moment of the simulation at which a thread is done with its work or its wait. Returns
+    /// `false` if no thread has work or a wait.
     fn advance(&mut self) -> bool {
         let work = self.working.peek().map(|Reverse((served, _))| *served);
         let delay = self.delayed.peek().map(|Reverse((at, _))| *at);
@@ -330,8 +333,8 @@ impl Run<'_> {
         true
     }
 
-    /// Ends the wait that ended first in the recording, because threads that wait for each other in the new
-    /// order would never go on. Returns `false` if no thread waits.
+    /// Ends the blocked wait that ended first in the recording, because the threads wait for each other in
+    /// the simulated order and would never go on. Returns `false` if no thread waits.
     fn release(&mut self) -> bool {
         let stuck = self.stuck.get_or_insert_with(|| {
             let ids = self.threads.ops.ids();

@@ -1,8 +1,9 @@
-//! Finds ticks: time-outs after which a thread goes on waiting, so that several waits are one.
+//! Finds ticks: time-outs after which a thread goes on waiting, so that several waits are one wait.
 //!
-//! `pthread_cond_timedwait` in a loop, a background thread that sleeps and looks: when the wait comes to its
-//! end earlier in a simulated run, the thread does not wait for its timeout. A loop whose last wait another
-//! thread ended, by a waking or by ending the process, has its end from that thread alone.
+//! Examples are `pthread_cond_timedwait` in a loop, and a background thread that sleeps and then checks something.
+//! When the wait comes to its end earlier in a simulated run, the thread does not wait for its time-out. If another
+//! thread ended the last wait of a loop, by a waking or by ending the process, the end of the whole loop depends on
+//! that other thread alone.
 
 use std::collections::HashSet;
 
@@ -12,7 +13,7 @@ use super::build::Builder;
 use crate::model::ThreadIx;
 use crate::timeline::{Bucket, Stretch, Wait};
 
-/// The system calls that a time-out can end.
+/// The reasons for waiting that belong to system calls with a time-out.
 const TIMED: [Reason; 7] = [
     Reason::Lock,
     Reason::Timer,
@@ -24,23 +25,25 @@ const TIMED: [Reason; 7] = [
     Reason::OtherDescriptor,
 ];
 
-/// The number of time-outs from which on a thread that ends with its process is a periodic thread in the background.
-/// A guess: with fewer, a thread that waited for its work some times would count as a thread in the background.
+/// The number of time-outs in a thread that ends with its process from which on the thread counts as a periodic
+/// thread in the background. The number is a guess: with fewer, a thread that waited for its work several times would
+/// count as such.
 const PERIODIC: usize = 8;
-/// The largest number of threads of a process that are checked for a wait for another thread's end, and the
-/// largest number of stretches of each.
+/// The largest number of other threads of a process that are checked for a wait for a thread's end, and the largest
+/// number of stretches that are checked of each.
 const MOST: usize = 64;
-/// The longest time in ns that a thread works until its end after its process begins to end. A guess: a longer time
-/// would take a thread's last work for its end.
+/// The longest time in ns that a thread works until its end after its process begins to end. The number is a guess:
+/// with a longer time, a thread's last work would be taken for its end.
 const ENDING: u64 = 1_000_000;
-/// The divisor of a time-out: a wait that is shorter than this part of the time-out before it is not part of the
-/// loop, unless its call has the loop's time-out. It is a wait for the lock of an interpreter, for example, which the
-/// thread takes before its work. A guess: a larger part would join loops that other waits divide.
+/// The divisor of a time-out for the shortest wait in a loop of waits. A shorter wait is not part of the loop, unless
+/// its system call has the loop's time-out: it is, for example, a wait for the lock of an interpreter, which the
+/// thread takes before its work. The number is a guess: with a larger part, loops that other waits divide would be
+/// joined.
 const SHORT: u64 = 100;
 
 impl Builder<'_> {
-    /// The beginnings of the waits of a thread that are ticks of a later wait. Between them the thread does
-    /// other things for less time than it waits.
+    /// The beginnings of those waits of a thread that end with a time-out after which the thread goes on waiting
+    /// (ticks). Between these waits the thread does other things for less time than it waits.
     pub(super) fn ticks(&self, thread: ThreadIx) -> HashSet<Ktime> {
         let mut ticks = HashSet::new();
         let timeline = self.graph.timeline;
@@ -131,15 +134,15 @@ impl Builder<'_> {
         ticks
     }
 
-    /// Whether a thread ended a wait of another process between two times.
+    /// Whether a thread ended a wait of another process in the time between two moments.
     fn woke_another(&self, thread: ThreadIx, from: Ktime, to: Ktime) -> bool {
         let answers = &self.answers[thread];
         let next = answers.partition_point(|at| *at < from);
         answers.get(next).is_some_and(|at| *at <= to)
     }
 
-    /// Whether another thread of the process waited for the end of this thread, for little more than the
-    /// time-out. This thread had been asked to end then, and noticed that at its next check.
+    /// Whether another thread of the process waited for the end of this thread, for little more than the time-out.
+    /// This thread had been asked to end, and noticed the request when its time-out came.
     fn is_joined(&self, thread: ThreadIx, last: &Stretch) -> bool {
         let analysis = self.graph.analysis;
         let process = analysis.process(analysis.thread(thread).process);

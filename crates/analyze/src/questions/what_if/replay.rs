@@ -10,31 +10,33 @@ use crate::questions::awaited::WaitReason;
 use crate::questions::graph::{Cause, Graph};
 use crate::questions::programs::{Group, Groups};
 
-/// A thread's position in the replay.
+/// The position in a thread's timeline up to which the thread has been replayed.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Cursor {
     number: u32,
     /// The time in the recording up to which the thread's clocks have advanced.
     now: Ktime,
     begun: bool,
-    /// Whether the thread is waiting for the clock of another thread. A cycle would lead back here.
+    /// Whether the thread is waiting for the virtual clock of another thread. A cycle of such threads would lead
+    /// back to it.
     busy: bool,
 }
 
-/// The virtual clocks of one thread in one scenario, in ns.
+/// The virtual clocks of one thread in one scenario of the replay, in ns.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Clock {
-    /// The clock that counts every wait, and unknown time, with its recorded length.
+    /// The virtual clock that counts every wait, and unknown time, with its recorded length, in ns.
     pub same_waits: u64,
-    /// The clock that counts only the waits for disks.
+    /// The virtual clock that counts work and waits for disks, but no other waits, in ns.
     pub no_waits: u64,
-    /// The stay of the chain of `same_waits` in its present thread, and the longest earlier stay.
+    /// The stay in the present thread of the chain of work and waits that determines `same_waits`, and the longest
+    /// earlier stay.
     stays: [Option<Stay>; 2],
 }
 
 impl Clock {
-    /// Adds a part of the thread's time, up to a moment, to its clocks. `waits` is whether the part is a wait
-    /// that could have been shorter.
+    /// Adds a part of the thread's time, up to a moment, to its virtual clocks. `waits` is whether the part is a
+    /// wait that could have been shorter.
     fn add(&mut self, thread: ThreadIx, ns: u64, until: Ktime, waits: bool) {
         let at = Ktime(until.0.saturating_sub(1));
         self.same_waits = self.same_waits.saturating_add(ns);
@@ -44,7 +46,7 @@ impl Clock {
         self.stays[0] = Some(Stay { thread, at, ns });
     }
 
-    /// Sets each of these clocks to the corresponding one of `other` if that is later.
+    /// Sets each of these virtual clocks to the corresponding clock of `other` if that one is later.
     fn follow(&mut self, other: &Clock) {
         if other.same_waits > self.same_waits {
             self.same_waits = other.same_waits;
@@ -59,19 +61,20 @@ impl Clock {
     }
 }
 
-/// One scenario: what is left out, and the clocks of all threads.
+/// A scenario of the replay: which parts of the time are left out, and the virtual clocks of all threads.
 pub(super) struct Scenario<'a> {
     pub without: &'a Without,
     pub clocks: Arena<ThreadIx, Clock>,
 }
 
-/// A moment at which a thread's clocks depend on those of another thread.
+/// A moment at which a thread's virtual clocks follow those of another thread.
 struct Follow {
     other: ThreadIx,
     at: Ktime,
-    /// The object that the thread waited for, if the other thread ended a wait, and the system call's class.
+    /// If the other thread ended a wait: the reason for waiting, and the class of the system call; otherwise
+    /// `None`.
     awaited: Option<(WaitReason, Reason)>,
-    /// The group of the thread that waited.
+    /// The group of programs that the thread that waited belonged to.
     group: Option<Group>,
 }
 
@@ -81,22 +84,24 @@ pub(super) struct Replay<'a> {
     pub from: Ktime,
     pub to: Ktime,
     pub cursors: Arena<ThreadIx, Cursor>,
-    /// The clocks of all threads if nothing is left out.
+    /// The virtual clocks of all threads if nothing is left out.
     pub recorded: Arena<ThreadIx, Clock>,
     pub scenarios: Vec<Scenario<'a>>,
     pub waited_for_slot: bool,
 }
 
-/// The number of stretches between two links of a thread that are looked up one by one. A walk costs more to begin,
-/// and less for each stretch. A guess; it changes the speed alone.
+/// The number of stretches of a thread between two wakings or forks up to which the replay looks up each stretch
+/// singly. A walk over the stretches costs more to begin, and less for each stretch. The number is a guess that
+/// changes the speed alone.
 const SHORT: u32 = 4;
 
-/// The number of threads that are followed at one moment, as for the critical path. A bound of the work.
+/// The largest number of threads whose clocks are followed from one to the next at one moment, as for the critical
+/// path. It bounds the work.
 const AT_ONCE: u32 = 64;
 
 impl Replay<'_> {
-    /// Adds a wait of a thread that no other thread ended, or unknown time, to the thread's clocks. A disk is
-    /// assumed to take as long on any machine.
+    /// Adds to a thread's virtual clocks a wait that no other thread ended, or unknown time. A disk is assumed to
+    /// take the same time on any machine.
     fn add_own(
         &mut self,
         thread: ThreadIx,
@@ -136,8 +141,8 @@ impl Replay<'_> {
         });
     }
 
-    /// Sets the clocks of a thread to the clocks of another thread at a time, where those are later. Returns
-    /// `false`, and does nothing, if threads wait for each other in a circle or the chain is too long.
+    /// Sets the virtual clocks of a thread to the clocks of another thread at a time, if those are later. Returns
+    /// `false`, and does nothing, if threads wait for each other in a circle or the chain of threads is too long.
     fn follow(&mut self, thread: ThreadIx, link: Follow, depth: u32) -> bool {
         let Follow {
             other,
@@ -166,8 +171,8 @@ impl Replay<'_> {
         true
     }
 
-    /// Advances the clocks of a thread up to `until`, and through a wait that ends then. All links before
-    /// `until` have been replayed. Links at `until` may lead from thread to thread.
+    /// Advances the virtual clocks of a thread up to the recorded time `until`, and through a wait that ends then.
+    /// All wakings and forks before `until` have been replayed. Those at `until` may lead from thread to thread.
     pub fn advance(&mut self, thread: ThreadIx, until: Ktime, depth: u32) {
         let start = self.graph.analysis.thread(thread).start;
         let cursor = &mut self.cursors[thread];
