@@ -50,7 +50,8 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     Ok(())
 }
 
-/// Verifies that both objects have their variables at the same places, because one skeleton writes to both.
+/// Verifies that the two compiled objects of the BPF programs have their variables at the same places, because one
+/// skeleton writes to both.
 fn same_variables(out: &Path) -> Result<(), Box<dyn std::error::Error>> {
     let read = |name: &str| -> Result<_, Box<dyn std::error::Error>> {
         variables(&fs::read(out.join(name))?).ok_or_else(|| format!("{name} has no symbols").into())
@@ -62,7 +63,8 @@ fn same_variables(out: &Path) -> Result<(), Box<dyn std::error::Error>> {
     Ok(())
 }
 
-/// The name, the place in its section and the size of each variable of an ELF file, with the name of the section.
+/// The variables of an ELF file: for each, the name of its section, its own name, its place in the section and its
+/// size, both in bytes. `None` if the file has no symbols.
 fn variables(file: &[u8]) -> Option<BTreeSet<(String, String, u64, u64)>> {
     const SYMBOLS: u64 = 2;
     const VARIABLE: u8 = 1;
@@ -101,8 +103,8 @@ fn variables(file: &[u8]) -> Option<BTreeSet<(String, String, u64, u64)>> {
     Some(all)
 }
 
-/// Compresses the objects, and makes the skeleton take it from `object()`. Most of the object is names and source lines,
-/// which shrink to an eighth.
+/// Compresses the compiled objects of the BPF programs, and makes the skeleton take its object from `object()`. Most of
+/// an object is names and source lines, which shrink to an eighth.
 fn compress(out: &Path) -> Result<(), Box<dyn std::error::Error>> {
     for name in ["tracer.bpf.o", "usual.bpf.o"] {
         let object = fs::read(out.join(name))?;
@@ -119,8 +121,8 @@ fn compress(out: &Path) -> Result<(), Box<dyn std::error::Error>> {
     Ok(())
 }
 
-/// The names of the structs, unions and enums in the programs, without the suffix ___x that marks another kernel
-/// version's form of a type. Only these can be kernel types that the programs read.
+/// The names of the structs, unions and enums in the compiled BPF programs, without the suffix ___x that marks another
+/// kernel version's form of a type. Only these can be kernel types that the programs read.
 fn type_names(object: &Path) -> Result<Vec<String>, Box<dyn std::error::Error>> {
     let btf = Btf::from_path(object)?;
     let mut names = BTreeSet::new();

@@ -1,18 +1,18 @@
-//! Reads the kernel's BTF, its type information (Documentation/bpf/btf.rst). One pass finds a few types by
-//! name and makes a copy that has only these types.
+//! Reads the kernel's BTF, its type information (Documentation/bpf/btf.rst). One pass finds a few types by name
+//! and makes a copy of the BTF that has only these types.
 //!
-//! libbpf searches by name for each type that the programs read, among more than 100,000 types of the kernel.
+//! For each type that the BPF programs read, libbpf searches by name among more than 100,000 types of the kernel.
 //! In the copy it searches among some hundreds.
 
 use std::collections::HashMap;
 
-/// The number with which BTF begins.
+/// The magic number with which BTF data begins.
 const MAGIC: u16 = 0xeb9f;
 const HEADER: usize = 24;
-/// The size in bytes of the part that BTF types of all kinds have in common.
+/// The size in bytes of the part of a BTF type that all kinds of types have in common.
 const TYPE: usize = 12;
 
-/// The kinds of types (`BTF_KIND_*`) that the copy supports.
+/// The kinds of BTF types (`BTF_KIND_*`) that can be copied.
 pub(crate) mod kind {
     pub(crate) const INT: u32 = 1;
     pub(crate) const PTR: u32 = 2;
@@ -35,14 +35,14 @@ pub(crate) mod kind {
     pub(crate) const ENUM64: u32 = 19;
 }
 
-/// The number of a type in BTF; 0 is void.
+/// The number (id) of a type in BTF; 0 is void.
 pub(crate) type Id = u32;
 
 /// The kernel's BTF, with an index of the types that have some given names.
 pub(crate) struct Btf<'a> {
     types: &'a [u8],
     strings: &'a [u8],
-    /// Where each type begins in BTF, in bytes, from the first one, whose id is 1.
+    /// The offset in bytes at which each type of the BTF begins, from the first type, whose id is 1.
     places: Vec<u32>,
     named: HashMap<&'a [u8], Vec<Id>>,
 }
@@ -62,14 +62,16 @@ impl<'a> Type<'a> {
         self.info >> 24 & 0x1f
     }
 
-    /// The members of a struct, the parameters of a function or the variables of a section, with `N` words each.
+    /// The members of a struct, the parameters of a function or the variables of a section. Each is returned as
+    /// `N` words of 32 bits.
     pub(crate) fn parts<const N: usize>(&self) -> impl Iterator<Item = [u32; N]> + 'a {
         self.rest
             .chunks_exact(4 * N)
             .map(|part| std::array::from_fn(|at| word(part, 4 * at).unwrap_or(0)))
     }
 
-    /// The offset of a member of this struct in bits, from the member's stored offset; `None` for a bitfield.
+    /// The offset in bits of a member of this struct. `offset` is the word that BTF stores for the member, which
+    /// can also have the size of a bitfield. Returns `None` for a bitfield.
     pub(crate) fn bits(&self, offset: u32) -> Option<u32> {
         match (self.info >> 31, offset >> 24) {
             (0, _) => Some(offset),
@@ -83,7 +85,8 @@ fn word(bytes: &[u8], at: usize) -> Option<u32> {
     Some(u32::from_ne_bytes(*bytes))
 }
 
-/// The number of bytes that follow the common part of a type with this information; `None` for an unknown kind.
+/// The number of bytes that follow the common part of a BTF type whose word `info` is `info`; `None` for an
+/// unknown kind of type.
 fn added(info: u32) -> Option<usize> {
     use kind::*;
     let many = (info & 0xffff) as usize;
@@ -97,15 +100,15 @@ fn added(info: u32) -> Option<usize> {
     })
 }
 
-/// The string that begins at `at` and ends with a zero.
+/// The string that begins at the offset `at` of BTF's strings and ends with a zero byte.
 fn string(strings: &[u8], at: u32) -> &[u8] {
     let from = strings.get(at as usize..).unwrap_or_default();
     from.split(|byte| *byte == 0).next().unwrap_or_default()
 }
 
 impl<'a> Btf<'a> {
-    /// Indexes all types of the kernel that have one of these names. Each name has at least two characters.
-    /// Returns `None` if the bytes are no BTF, or BTF of a later form.
+    /// Indexes all types of the kernel's BTF that have one of the given names. Each name has at least two
+    /// characters. Returns `None` if the bytes are not BTF, or are BTF of a later form.
     pub(crate) fn find(bytes: &'a [u8], names: impl Iterator<Item = &'a [u8]>) -> Option<Btf<'a>> {
         let (magic, form) = (bytes.first_chunk()?, bytes.get(2)?);
         if u16::from_ne_bytes(*magic) != MAGIC || *form != 1 {
@@ -148,7 +151,7 @@ impl<'a> Btf<'a> {
         })
     }
 
-    /// The type with this number; `None` if there is none.
+    /// The BTF type with the number `id`; `None` if there is none.
     pub(crate) fn get(&self, id: Id) -> Option<Type<'a>> {
         let place = *self.places.get((id as usize).checked_sub(1)?)? as usize;
         let info = word(self.types, place + 4)?;
@@ -169,34 +172,35 @@ impl<'a> Btf<'a> {
         all.any(|info| info >> 24 & 0x1f == kind::FUNC && info & 0xffff == GLOBAL)
     }
 
-    /// All types with this name, which must be one of the indexed names.
+    /// The numbers of all BTF types with this name, which must be one of the indexed names.
     fn all(&self, name: &str) -> &[Id] {
         self.named.get(name.as_bytes()).map_or(&[], Vec::as_slice)
     }
 
-    /// The number of the first type with this name and kind. The name must be one of the indexed names.
+    /// The number of the first BTF type with this name and kind. The name must be one of the indexed names.
     pub(crate) fn id(&self, name: &str, kind: u32) -> Option<Id> {
         let mut ids = self.all(name).iter().copied();
         ids.find(|id| self.get(*id).is_some_and(|found| found.kind() == kind))
     }
 
-    /// The first type with this name and kind. The name must be one of the indexed names.
+    /// The first BTF type with this name and kind. The name must be one of the indexed names.
     pub(crate) fn named(&self, name: &str, kind: u32) -> Option<Type<'a>> {
         self.get(self.id(name, kind)?)
     }
 
-    /// The name of a type or member, by its place among the strings; empty if it has no name.
+    /// The name of a BTF type or member, by the offset `at` of the name in BTF's strings; empty if it has no
+    /// name.
     pub(crate) fn name(&self, at: u32) -> &'a [u8] {
         string(self.strings, at)
     }
 
-    /// The name of the type with this number; empty if it has none.
+    /// The name of the BTF type with the number `id`; empty if it has none.
     pub(crate) fn name_of(&self, id: Id) -> &'a [u8] {
         self.get(id).map_or(&[], |found| self.name(found.name))
     }
 
-    /// The type with this number, or the type that remains when typedefs and qualifiers such as `const` are
-    /// removed from it.
+    /// The BTF type with the number `id`, or the type that remains when typedefs and qualifiers such as `const`
+    /// are removed from it.
     pub(crate) fn plain(&self, mut id: Id) -> Option<Type<'a>> {
         use kind::*;
         // The bound is for hostile or broken BTF, where typedefs can form a circle.
@@ -210,9 +214,9 @@ impl<'a> Btf<'a> {
         None
     }
 
-    /// A BTF that has only the structs, unions and enums with these names, and the types of their members. All
-    /// pointers in it point to void. The enum `kernel_type_id` is added: it has the numbers of the structs in the
-    /// kernel's BTF.
+    /// Makes a BTF that has only the structs, unions and enums with the given names, and the types of their
+    /// members. All pointers in it point to void. The enum `kernel_type_id` is added: it has the numbers of the
+    /// structs in the kernel's BTF.
     pub(crate) fn extract(&self, names: &[&str]) -> Option<Vec<u8>> {
         use kind::*;
         let mut copy = Copy::new(self);
@@ -234,7 +238,7 @@ impl<'a> Btf<'a> {
     }
 }
 
-/// Appends a string to the strings of BTF. Returns its place.
+/// Appends a string to the strings of a BTF copy. Returns its offset in bytes.
 fn put(strings: &mut Vec<u8>, name: &[u8]) -> u32 {
     let place = strings.len() as u32;
     strings.extend_from_slice(name);
@@ -242,10 +246,11 @@ fn put(strings: &mut Vec<u8>, name: &[u8]) -> u32 {
     place
 }
 
-/// A BTF that receives copies of some types of another one.
+/// A BTF that is being built from copies of some types of another BTF.
 struct Copy<'b, 'a> {
     from: &'b Btf<'a>,
-    /// The numbers of the copied types in the original, by their numbers in the copy, less 1.
+    /// The numbers that the copied types have in the original BTF. The type with the number n in the copy is at
+    /// the index n - 1.
     ids: Vec<Id>,
     places: HashMap<Id, Id>,
     types: Vec<u8>,
@@ -265,7 +270,7 @@ impl<'b, 'a> Copy<'b, 'a> {
         }
     }
 
-    /// The number that a type of the original has, or will have, in the copy.
+    /// The number that a type of the original BTF has, or will have, in the copy.
     fn place(&mut self, id: Id) -> Id {
         if id == 0 {
             return 0;
@@ -286,7 +291,8 @@ impl<'b, 'a> Copy<'b, 'a> {
         *names.or_insert_with(|| put(strings, from.name(at)))
     }
 
-    /// Adds the enum `kernel_type_id` to the copy. It has the names and numbers of some types of the original.
+    /// Adds the enum `kernel_type_id` to the BTF copy. It has the names of some types, and their numbers in the
+    /// original BTF.
     fn number(&mut self, ids: Vec<(String, Id)>) {
         let name = put(&mut self.strings, b"kernel_type_id");
         self.words(&[name, kind::ENUM << 24 | ids.len() as u32, 4]);
@@ -302,7 +308,7 @@ impl<'b, 'a> Copy<'b, 'a> {
         }
     }
 
-    /// Adds a copy of a type. The types must come in the order of their numbers in the copy.
+    /// Adds a copy of a type to the BTF copy. The types must be added in the order of their numbers in the copy.
     fn add(&mut self, original: Type<'a>) {
         use kind::*;
         let name = self.name(original.name);

@@ -1,5 +1,5 @@
-//! Reads the sums of system calls from two mapped tables: the programs fill one of them while the reader
-//! empties the other (`syscalls.bpf.h`).
+//! Reads the sums of system calls from two tables in mapped memory: the BPF programs fill one of them
+//! while the reader empties the other (`syscalls.bpf.h`).
 
 use std::os::fd::{AsRawFd, BorrowedFd};
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -8,10 +8,10 @@ use memmap2::{MmapOptions, MmapRaw};
 
 use crate::wire::{CallSum, CALL_SUMS};
 
-/// The number of words in a [`CallSum`].
+/// The number of 64-bit words in a [`CallSum`], an entry of the tables of system calls.
 const WORDS: usize = size_of::<CallSum>() / size_of::<u64>();
 
-/// The two mapped tables in which the programs sum up system calls.
+/// The two tables in mapped memory in which the BPF programs sum up system calls.
 #[derive(Debug)]
 pub struct Calls(MmapRaw);
 
@@ -24,8 +24,8 @@ impl Calls {
             .map(Calls)
     }
 
-    /// Empties the table of sums that the programs do not fill now, and returns its sums. `active` is the
-    /// number of the table that they fill.
+    /// Empties the table of system calls that the BPF programs do not fill now, and returns its sums.
+    /// `active` is the number of the table that they fill.
     pub(crate) fn take(&self, active: u32) -> Vec<CallSum> {
         let words = self.0.len() / size_of::<u64>();
         let begin = self.0.as_ptr().cast::<AtomicU64>();

@@ -10,15 +10,15 @@ use crate::wire;
 /// An error that keeps tracing from starting.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
-    /// The kernel does not let this process trace.
+    /// The kernel does not let this process trace, because rights are missing.
     #[error("{0}")]
     Refused(Refusal),
-    /// The kernel lacks something that the BPF programs need.
+    /// The kernel lacks a feature that the BPF programs need.
     #[error("this kernel lacks {what} (Linux {since} and later have it)")]
     Missing {
-        /// The missing feature, in words.
+        /// The missing feature of the kernel, in words.
         what: String,
-        /// The first version of Linux that has the feature.
+        /// The first version of Linux that has the missing feature.
         since: &'static str,
     },
     /// The machine has more CPUs than the BPF programs support.
@@ -27,10 +27,10 @@ pub enum Error {
         wire::MAX_CPUS
     )]
     TooManyCpus {
-        /// The number of possible CPUs by the kernel.
+        /// The number of CPUs that can exist on this machine, as the kernel reports it.
         found: usize,
     },
-    /// libbpf or the kernel refused something for another reason; [`crate::log`] has more.
+    /// libbpf or the kernel refused an action, and not because of missing rights; [`crate::log`] has more.
     #[error("cannot {action}: {source}")]
     Bpf {
         action: &'static str,
@@ -38,9 +38,9 @@ pub enum Error {
     },
 }
 
-/// Turns an error of libbpf into an [`Error`] that says why tracing cannot start. The error number does not show whether
-/// rights were missing, because the verifier returns EACCES as well. So [`Refusal::of`] examines the process and the
-/// kernel.
+/// Turns an error of libbpf into an [`Error`] that says why tracing cannot start. The error number does not show
+/// whether rights were missing, because the verifier returns EACCES as well. So [`Refusal::of`] examines the process
+/// and the kernel.
 pub(crate) fn failed(action: &'static str) -> impl FnOnce(libbpf_rs::Error) -> Error {
     move |source| match Refusal::of(&source) {
         Some(refusal) => {
@@ -51,13 +51,13 @@ pub(crate) fn failed(action: &'static str) -> impl FnOnce(libbpf_rs::Error) -> E
     }
 }
 
-/// A second descriptor for the same file, which the caller owns.
+/// Duplicates a file descriptor, so that the caller owns the copy.
 pub(crate) fn own(fd: BorrowedFd<'_>) -> Result<OwnedFd, Error> {
     let copy = fd.try_clone_to_owned();
     copy.map_err(|error| failed("copy the descriptors of the BPF programs")(error.into()))
 }
 
-/// The error that a program is missing in the compiled object of the BPF programs.
+/// Returns the error that a program is missing in the compiled object of the BPF programs.
 pub(crate) fn missing() -> libbpf_rs::Error {
     io::Error::from(io::ErrorKind::NotFound).into()
 }

@@ -15,40 +15,44 @@ use crate::refusal::{Refusal, BTF};
 /// programs read.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Kernel {
-    /// The index of `prev` among the arguments of `sched_switch`.
+    /// The index of `prev`, the task that is switched out, among the arguments of the tracepoint `sched_switch`.
     pub switch_prev: u32,
-    /// The index of `prev_state` among the arguments of `sched_switch`; `None` before 5.18.
+    /// The index of `prev_state` among the arguments of the tracepoint `sched_switch`; `None` before Linux 5.18,
+    /// which added it.
     pub switch_state: Option<u32>,
-    /// Whether `sched_process_exit` has the argument `group_dead` (6.16).
+    /// Whether the tracepoint `sched_process_exit` has the argument `group_dead`, as since Linux 6.16.
     pub exit_group_dead: bool,
-    /// The distance in bytes from a CPU's run queue to its preemption count, if the kernel has the count
-    /// there (x86). The count distinguishes wake-ups by interrupts from those by the running task.
+    /// The distance in bytes from a CPU's run queue to the CPU's preemption count, if the kernel keeps the count per
+    /// CPU (x86). The count distinguishes wake-ups by interrupts from wake-ups by the running task.
     pub preempt_count: Option<i64>,
-    /// Whether the preemption count is in the running task (arm64).
+    /// Whether the kernel keeps the preemption count in the running task's struct (arm64).
     pub preempt_count_in_task: bool,
-    /// The distance in bytes from a CPU's run queue to its pointer to the running task, if the kernel has the
-    /// pointer there.
+    /// The distance in bytes from a CPU's run queue to the CPU's pointer to the running task, if the kernel keeps the
+    /// pointer per CPU.
     pub current: Option<i64>,
-    /// The optional facts for which this kernel has tracepoints.
+    /// The optional facts that can be recorded, because this kernel has tracepoints for them.
     pub extras: Extras,
-    /// Whether `block_rq_issue` has the request queue as its first argument (before 5.11).
+    /// Whether the tracepoint `block_rq_issue` has the request queue as its first argument, as before Linux 5.11.
     pub issue_has_queue: bool,
-    /// Whether `block_bio_queue` has the request queue as its first argument (before 5.11).
+    /// Whether the tracepoint `block_bio_queue` has the request queue as its first argument, as before Linux 5.11.
     pub bio_has_queue: bool,
-    /// Whether `mark_victim` has the task as its argument (6.9).
+    /// Whether the tracepoint `mark_victim` has the task as its argument, as since Linux 6.9.
     pub victim_is_task: bool,
-    /// A BTF that has only the kernel's types that the BPF programs read.
+    /// A BTF (type information) that has only those types of the kernel that the BPF programs read.
     pub(crate) types: Vec<u8>,
-    /// The numbers in the kernel's BTF of the tracepoints and the iterator that programs attach to, by their names.
+    /// The numbers that the tracepoints and the iterator to which BPF programs attach have in the kernel's BTF, by
+    /// their names.
     pub(crate) targets: HashMap<&'static str, Id>,
-    /// The number in the kernel's BTF of `bpf_rdonly_cast`, a function that BPF programs can call (6.2).
+    /// The number that `bpf_rdonly_cast`, a function that BPF programs can call since Linux 6.2, has in the kernel's
+    /// BTF; `None` if the kernel lacks it.
     pub(crate) cast: Option<Id>,
 }
 
 /// The names of the kernel's structs, unions and enums that the BPF programs use.
 pub(crate) const TYPES: &[&str] = &include!(concat!(env!("OUT_DIR"), "/type_names.rs"));
 
-/// The types, variables and functions that this module looks up, in addition to tracepoints.
+/// The names of the types, variables and functions that are looked up in the kernel's BTF, in addition to those of
+/// the tracepoints.
 const NAMES: [&str; 12] = [
     "bpf_ringbuf",
     "bpf_iter__task",
@@ -64,13 +68,13 @@ const NAMES: [&str; 12] = [
     ITERATOR,
 ];
 
-/// The name in BTF of the section of the variables that each CPU has.
+/// The name in the kernel's BTF of the section with the variables that each CPU has.
 const PER_CPU: &str = ".data..percpu";
 const CAST: &str = "bpf_rdonly_cast";
-/// The function that stands for the iterator over the tasks in BTF.
+/// The name of the function by which the kernel's BTF names the iterator over the tasks.
 const ITERATOR: &str = "bpf_iter_task";
 
-/// A set of kinds of optional facts, for which not every kernel has tracepoints.
+/// A set of the kinds of optional facts that a recording can have. Not every kernel has tracepoints for them.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Extras(pub(crate) u32);
 
@@ -88,9 +92,10 @@ impl Extras {
     pub const OOM_KILLS: Extras = Extras(16);
     /// The facts about DNS queries by UDP.
     pub const DNS: Extras = Extras(32);
-    /// The facts about the disks that tasks wait for.
+    /// The facts about which disks tasks wait for.
     pub const DISK_WAITS: Extras = Extras(64);
-    /// The state of each task at its switch-out, even if the task is woken at the same moment (5.18).
+    /// The state of each task at its switch-out, which is known even if the task is woken at the same moment (since
+    /// Linux 5.18).
     pub const SWITCH_STATES: Extras = Extras(128);
 
     fn with(self, other: Extras, included: bool) -> Extras {
@@ -103,7 +108,7 @@ impl Extras {
     }
 }
 
-/// The kinds of recordings that use the BPF program of a tracepoint.
+/// The kinds of recordings that use the BPF program of a tracepoint: all, or only some.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Recordings {
     All,
@@ -111,12 +116,13 @@ pub(crate) enum Recordings {
     Light,
 }
 
-/// A tracepoint and one of the BPF programs that it calls.
+/// A tracepoint of the kernel to which a BPF program attaches.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Tracepoint {
     pub name: &'static str,
     pub recordings: Recordings,
-    /// The kind of optional fact that needs this tracepoint; `None` if the recorder cannot do without the tracepoint.
+    /// The kind of optional fact for which this tracepoint is needed; `None` if no recording is possible without the
+    /// tracepoint.
     pub extra: Option<Extras>,
 }
 
@@ -136,8 +142,8 @@ const fn optional(name: &'static str, extra: Extras) -> Tracepoint {
     }
 }
 
-/// The tracepoints in the order in which their programs are attached; the last one is about signals. The
-/// programs about lifecycle events come first: so no task has scheduling events without its fork.
+/// The tracepoints in the order in which the BPF programs are attached to them; the last one is about signals. The
+/// programs on lifecycle events come first, so that no task has scheduling events without its fork.
 pub(crate) const TRACEPOINTS: [Tracepoint; 25] = [
     needed("sched_process_fork", Recordings::All),
     needed("sched_process_exec", Recordings::All),
@@ -169,7 +175,7 @@ pub(crate) const TRACEPOINTS: [Tracepoint; 25] = [
     needed("signal_generate", Recordings::All),
 ];
 
-/// The place of a tracepoint in [`TRACEPOINTS`].
+/// The index of a tracepoint in [`TRACEPOINTS`]; `None` if it is not in this list.
 pub(crate) fn place(tracepoint: &str) -> Option<usize> {
     TRACEPOINTS.iter().position(|row| row.name == tracepoint)
 }
@@ -257,13 +263,13 @@ impl Kernel {
         }))
     }
 
-    /// Whether wake-ups by interrupts can be distinguished from wake-ups by the running task.
+    /// Whether this kernel shows whether an interrupt or the running task has woken a task.
     pub fn knows_interrupts(&self) -> bool {
         self.preempt_count.is_some() || self.preempt_count_in_task
     }
 }
 
-/// The optional facts for which this kernel has all tracepoints.
+/// The optional facts for which this kernel has all of the needed tracepoints.
 fn extras(btf: &Btf<'_>) -> Extras {
     let optional = || {
         TRACEPOINTS
@@ -275,10 +281,11 @@ fn extras(btf: &Btf<'_>) -> Extras {
     Extras(missing.fold(bits, |bits, (_, extra)| bits & !extra.0))
 }
 
-/// The positions of `prev` and `prev_state` among the arguments of `sched_switch`, by the kinds of the arguments.
+/// The positions of `prev` and `prev_state` among the arguments of the tracepoint `sched_switch`, found by the kinds
+/// of the arguments.
 ///
-/// Before 5.18: `preempt, prev, next`. 5.18 had `preempt, prev_state, prev, next`; since then it is `preempt, prev,
-/// next, prev_state`.
+/// The arguments before Linux 5.18 are `preempt, prev, next`. 5.18 had `preempt, prev_state, prev, next`; later
+/// kernels have `preempt, prev, next, prev_state`.
 fn switch_layout(arguments: &[u32]) -> Option<(u32, Option<u32>)> {
     use kind::{INT, PTR};
     match arguments {
@@ -289,9 +296,9 @@ fn switch_layout(arguments: &[u32]) -> Option<(u32, Option<u32>)> {
     }
 }
 
-/// The distance in bytes from `runqueues` to another variable in the per-CPU section. `None` except on x86: other
-/// machines keep the preemption count in the task, and the task in a register. In 6.2 to 6.14 both variables are
-/// members of `pcpu_hot`.
+/// The distance in bytes from `runqueues` to another variable in the kernel's per-CPU section. `None` except on x86:
+/// other machines keep the preemption count in the task, and the task in a register. In Linux 6.2 to 6.14 the
+/// variables are members of `pcpu_hot`.
 fn per_cpu_distance(btf: &Btf<'_>, variable: &str, member: &str) -> Option<i64> {
     if !cfg!(target_arch = "x86_64") {
         return None;
@@ -311,7 +318,7 @@ fn per_cpu_distance(btf: &Btf<'_>, variable: &str, member: &str) -> Option<i64> 
     Some(place - offset_of("runqueues")?)
 }
 
-/// The offset in bytes of a struct's member, which can be inside an anonymous struct or union.
+/// The offset in bytes of a member in a struct of the kernel. The member can be inside an anonymous struct or union.
 fn member_offset(btf: &Btf<'_>, name: &str, member: &str) -> Option<i64> {
     fn find(btf: &Btf<'_>, of: Type<'_>, member: &str, depth: usize) -> Option<i64> {
         of.parts().find_map(|[name, id, offset]| {
@@ -331,12 +338,12 @@ fn member_offset(btf: &Btf<'_>, name: &str, member: &str) -> Option<i64> {
     find(btf, btf.named(name, kind::STRUCT)?, member, 16)
 }
 
-/// The name that a tracepoint's type has in BTF.
+/// The name by which the kernel's BTF has the type of a tracepoint's function.
 fn typedef(tracepoint: &str) -> String {
     format!("btf_trace_{tracepoint}")
 }
 
-/// The kinds of the arguments of a tracepoint, without the leading `void *__data`.
+/// The BTF kinds of the arguments of a tracepoint, without the leading `void *__data`.
 fn arguments(btf: &Btf<'_>, tracepoint: &str) -> Option<Vec<u32>> {
     let pointer = btf.get(btf.named(&typedef(tracepoint), kind::TYPEDEF)?.target)?;
     let function = btf.get(pointer.target)?;

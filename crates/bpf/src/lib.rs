@@ -1,6 +1,6 @@
-//! The BPF programs (`src/bpf/`), their wire structs ([`wire`]), the kernel's
-//! features ([`Kernel`]), the loader of the programs ([`Programs`]) and their reader ([`Tracer`]). Other crates
-//! write files and make reports.
+//! Records scheduler and process events in the kernel: the BPF programs (`src/bpf/`), the structs that they
+//! exchange with user space ([`wire`]), the kernel's features ([`Kernel`]), the loader of the programs
+//! ([`Programs`]) and their reader ([`Tracer`]). Other crates write trace files and make reports.
 
 mod btf;
 mod calls;

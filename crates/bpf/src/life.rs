@@ -8,21 +8,21 @@ use libbpf_rs::libbpf_sys::{BPF_RINGBUF_BUSY_BIT, BPF_RINGBUF_DISCARD_BIT, BPF_R
 use memmap2::{MmapOptions, MmapRaw};
 use nix::unistd::{sysconf, SysconfVar};
 
-/// The mapped ring of lifecycle records, which outlives the BPF programs.
+/// The ring buffer of lifecycle records in mapped memory. The memory outlives the BPF programs.
 #[derive(Debug)]
 pub struct LifeRing {
-    /// The page that begins with the reader's position in the ring.
+    /// The mapped page of the ring buffer that begins with the position up to which the reader has read.
     consumer: MmapRaw,
-    /// The page that begins with the programs' position in the ring, and then the ring twice in a row, so
-    /// that no record is cut at the end of the ring.
+    /// The mapped pages of the ring buffer that the BPF programs write: first a page that begins with their
+    /// position, and then the records twice in a row, so that no record is cut at the end of the ring.
     producer: MmapRaw,
-    /// The size of the ring in bytes, a power of two.
+    /// The size of the ring buffer of lifecycle records in bytes, a power of two.
     size: usize,
     page: usize,
 }
 
 impl LifeRing {
-    /// Maps a ring of lifecycle records that has `size` bytes.
+    /// Maps the ring buffer of lifecycle records, which has `size` bytes, into memory.
     pub(crate) fn map(fd: BorrowedFd<'_>, size: u32) -> std::io::Result<LifeRing> {
         let (size, page) = (size as usize, page_size());
         Ok(LifeRing {
@@ -36,7 +36,7 @@ impl LifeRing {
         })
     }
 
-    /// Passes all records that the ring has to `sink`, in order.
+    /// Passes all records that the ring buffer contains to `sink`, in order.
     pub fn consume(&mut self, mut sink: impl FnMut(&[u8])) {
         let header = BPF_RINGBUF_HDR_SZ as usize;
         // Later records wait for the next call: a busy machine would never let this loop end.
@@ -76,7 +76,8 @@ impl LifeRing {
         unsafe { AtomicU64::from_ptr(self.producer.as_mut_ptr().cast()) }
     }
 
-    /// The first word of the header of the record at this offset: its length and flags.
+    /// The first word of the header of the ring buffer's record at this offset: the record's length and
+    /// flags.
     fn length(&self, offset: usize) -> &AtomicU32 {
         // SAFETY: the word is inside the mapping, because `offset` is less than `size`. It is aligned, because records
         // begin at multiples of 8. It is only loaded.

@@ -11,7 +11,7 @@ use libbpf_rs::libbpf_sys::{
 
 use crate::load::opened;
 
-/// The name of a map that each recording has once.
+/// The name of the BPF map that each recording has exactly once, so that recordings can be counted by it.
 const EACH: &str = "life_ring";
 
 /// A map of the recorder's BPF programs: its name in the kernel, which cuts names after 15 bytes, and the sizes of a
@@ -19,7 +19,8 @@ const EACH: &str = "life_ring";
 struct Map {
     name: &'static str,
     key: u32,
-    /// The size of a value of the map in bytes; `None` if the loader or the number of variables decides it.
+    /// The size in bytes of a value of the BPF map; `None` if it differs between recordings, because the loader or the
+    /// number of variables determines it.
     value: Option<u32>,
 }
 
@@ -39,7 +40,7 @@ const fn variables(name: &'static str) -> Map {
     }
 }
 
-/// All maps of the recorder's BPF programs. A test compares this list with the programs' object.
+/// All maps of the recorder's BPF programs. A test compares this list with the compiled object of the programs.
 const MAPS: [Map; 27] = [
     map(EACH, 0, 0),
     map("sample_ring", 0, 0),
@@ -73,15 +74,16 @@ const MAPS: [Map; 27] = [
 /// The number and the memory of all recordings that are running on this machine.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Living {
-    /// The memory of the maps of all these recordings, in bytes.
+    /// The memory of the BPF maps of all recordings that are running on this machine, in bytes.
     pub memory: u64,
-    /// The number of recordings. A recording whose recorder has ended counts if another process has kept a
-    /// descriptor of it.
+    /// The number of recordings that are running on this machine. A recording whose recorder has ended still counts if
+    /// another process has kept a descriptor of it.
     pub recordings: usize,
 }
 
 impl Living {
-    /// Counts the recordings. Without `CAP_SYS_ADMIN`, as in a container, the kernel lists none.
+    /// Counts the recordings that are running on this machine. Without `CAP_SYS_ADMIN`, as in a container, the kernel
+    /// lists none.
     pub fn find() -> Living {
         let mut all = Living::default();
         let mut id = 0;
@@ -101,7 +103,7 @@ impl Living {
     }
 }
 
-/// The kernel's description of a map; `None` if the map no longer exists.
+/// Asks the kernel for the description of a BPF map; `None` if the map no longer exists.
 fn info(id: u32) -> Option<bpf_map_info> {
     let mut info = bpf_map_info::default();
     let mut len = size_of_val(&info) as u32;
@@ -121,7 +123,7 @@ impl Map {
     }
 }
 
-/// The memory in bytes that the kernel allocates when it creates a map (`map_mem_usage` of the map's type).
+/// The memory in bytes that the kernel allocates when it creates a BPF map (`map_mem_usage` of the map's type).
 fn memory(info: &bpf_map_info) -> u64 {
     /// The size in bytes of a hash table's entry without its key and value (`struct htab_elem`).
     const ENTRY: u64 = 48;

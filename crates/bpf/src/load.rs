@@ -23,7 +23,7 @@ use nix::sys::memfd::{memfd_create, MFdFlags};
 use crate::btf::Btf;
 use crate::messages::keep;
 
-/// A file in memory. It has a path in /proc as long as this value lives.
+/// A file that exists only in memory. It has a path in /proc as long as this value lives.
 pub(crate) struct MemoryFile(File);
 
 impl MemoryFile {
@@ -38,10 +38,10 @@ impl MemoryFile {
     }
 }
 
-/// Takes the result of a call of libbpf that opens a descriptor: the descriptor, or the error of the call.
+/// Turns the return value of a function of libbpf that opens a file descriptor into the owned descriptor or the error.
 ///
 /// # Safety
-/// The call has just returned `fd`. It returns a new descriptor, or a negative number if it fails, and nothing else
+/// The function has just returned `fd`. It returns a new descriptor, or a negative number if it fails, and nothing else
 /// owns the descriptor.
 pub(crate) unsafe fn opened(fd: RawFd) -> io::Result<OwnedFd> {
     match fd {
@@ -54,7 +54,8 @@ pub(crate) unsafe fn opened(fd: RawFd) -> io::Result<OwnedFd> {
 /// A BPF program that is still to be loaded.
 struct Job {
     name: CString,
-    /// The section of the program in the object, such as `raw_tp/NAME`. It names the tracepoint.
+    /// The section of the BPF program in the object, such as `raw_tp/NAME`, where NAME is the tracepoint that calls the
+    /// program.
     section: String,
     target: u32,
     code: Vec<bpf_insn>,
@@ -71,9 +72,9 @@ pub(crate) struct LoadedProgram {
 /// The loaded BPF programs by their names.
 pub(crate) type LoadedPrograms = HashMap<String, LoadedProgram>;
 
-/// Relocates and loads those BPF programs of the object that are marked for loading, and creates the object's
-/// maps. `targets` has the numbers of the tracepoints and the iterator that the programs attach to; `cast` is
-/// the number of `bpf_rdonly_cast`.
+/// Relocates and loads those BPF programs of the object that are marked for loading, and creates the object's maps.
+/// `targets` has the BTF numbers of the tracepoints and the iterator that the programs attach to; `cast` is the BTF
+/// number of `bpf_rdonly_cast`.
 pub(crate) fn load(
     object: &mut OpenObject,
     targets: &HashMap<&'static str, u32>,
@@ -130,9 +131,9 @@ pub(crate) fn load(
     load_all(jobs, btf)
 }
 
-/// Whether the kernel knows which functions are global. Every kernel since 5.6 supports that, but libbpf omits this
-/// mark, or all BTF, if the kernel refused libbpf's test. Without the mark the verifier follows each call of a function
-/// again, which takes minutes of CPU time.
+/// Whether the loaded BTF of the BPF programs tells the kernel which functions are global. Every kernel since 5.6
+/// supports that, but libbpf omits this mark, or all BTF, if the kernel refused libbpf's test. Without the mark the
+/// verifier follows each call of a function again, which takes minutes of CPU time.
 fn has_functions(btf: RawFd) -> bool {
     let mut bytes = vec![0u8; 1 << 20];
     let mut info = bpf_btf_info {
@@ -146,7 +147,7 @@ fn has_functions(btf: RawFd) -> bool {
     error == 0 && Btf::find(&bytes, iter::empty()).is_some_and(|btf| btf.has_global_functions())
 }
 
-/// Copies an array of C.
+/// Copies an array of a C library into a vector.
 ///
 /// # Safety
 /// `from` is null, or it points to `count` elements.
@@ -163,8 +164,8 @@ unsafe fn copy<T: Copy>(from: *const T, count: u32) -> Vec<T> {
 /// function has it.
 const RDONLY_CAST: i32 = 0x7472;
 
-/// The instructions in which [`RDONLY_CAST`] is replaced by the number of the kernel's function. If the
-/// kernel has no such function, the calls are never reached.
+/// The instructions of a BPF program, in which [`RDONLY_CAST`] is replaced by the number of the kernel's function
+/// `bpf_rdonly_cast`. If the kernel has no such function, the calls are never reached.
 fn linked(code: &[bpf_insn], cast: Option<u32>) -> Vec<bpf_insn> {
     const CALL: u8 = 0x85;
     const PSEUDO_KFUNC_CALL: u8 = 2;
@@ -183,7 +184,7 @@ fn linked(code: &[bpf_insn], cast: Option<u32>) -> Vec<bpf_insn> {
     code
 }
 
-/// The largest number of threads that load programs at once.
+/// The largest number of threads that load BPF programs at the same time.
 const THREADS: usize = 4;
 
 fn load_all(mut jobs: Vec<Job>, btf: RawFd) -> io::Result<LoadedPrograms> {
@@ -292,12 +293,12 @@ impl LoadedProgram {
         self.fd.as_fd()
     }
 
-    /// The name of the tracepoint, or of the iterator's target, that calls the program.
+    /// The name of the tracepoint, or of the iterator's target, that calls the BPF program.
     pub(crate) fn tracepoint(&self) -> &str {
         self.section.split_once('/').unwrap_or_default().1
     }
 
-    /// Attaches the program to its tracepoint, or creates the iterator.
+    /// Attaches the BPF program to its tracepoint or, if it belongs to an iterator, creates the iterator.
     pub(crate) fn attach(&self) -> io::Result<OwnedFd> {
         let program = self.fd.as_raw_fd();
         let (of, target) = self.section.split_once('/').unwrap_or_default();

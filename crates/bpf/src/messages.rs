@@ -4,14 +4,14 @@ use std::sync::Mutex;
 
 use libbpf_rs::PrintLevel;
 
-/// The last messages of libbpf and the verifier, which [`log`] returns.
+/// The last messages of libbpf and of the kernel's verifier, which [`log`] returns.
 static LOG: Mutex<String> = Mutex::new(String::new());
 
 fn keep_log(_level: PrintLevel, text: String) {
     keep(&text);
 }
 
-/// Adds a message to those that [`log`] returns.
+/// Adds a message to the messages that [`log`] returns.
 pub(crate) fn keep(text: &str) {
     if let Ok(mut log) = LOG.lock() {
         log.push_str(text);

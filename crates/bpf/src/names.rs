@@ -4,7 +4,7 @@
 /// The size in bytes of a task's name in the kernel, with the 0 at its end.
 const COMM: usize = 16;
 
-/// The role of a process in running containers (`enum part` in names.bpf.h).
+/// The role of a process in running containers, or as a server of the machine (`enum part` in names.bpf.h).
 #[derive(Clone, Copy)]
 enum Part {
     /// The process is a daemon that starts containers for clients.
@@ -13,12 +13,12 @@ enum Part {
     Runtime = 2,
     /// The process is a client that sends requests to a daemon.
     Client = 3,
-    /// The process serves the machine or a session.
+    /// The process serves the machine or a login session, and not a build.
     System = 4,
 }
 
-/// The names of processes with a role, as the kernel has them, cut after 15 bytes. podman is its own daemon
-/// (podman-system-service).
+/// For each role in running containers, the names of its processes as the kernel has them, cut after 15
+/// bytes. podman is its own daemon (podman-system-service).
 const NAMES: [(Part, &str); 6] = [
     (Part::Daemon, "dockerd,containerd,podman,buildkitd"),
     (
@@ -51,7 +51,8 @@ const NAMES: [(Part, &str); 6] = [
     ),
 ];
 
-/// The entries of the BPF map of these names: their number, the keys and the values.
+/// The entries of the BPF map from process names to their roles: the number of entries, the keys and the
+/// values.
 pub(crate) fn all() -> (u32, Vec<u8>, Vec<u8>) {
     let (mut count, mut keys, mut values) = (0, Vec::new(), Vec::new());
     for (part, names) in NAMES {

@@ -1,4 +1,4 @@
-//! Opens the object of the BPF programs, sizes its maps, and loads and attaches the programs.
+//! Opens the compiled object of the BPF programs, sizes its maps, and loads and attaches the programs.
 
 use std::collections::BTreeMap;
 use std::fs::File;
@@ -20,53 +20,58 @@ use crate::settings::{Containers, Sampling, Settings};
 use crate::skel::{with_object, OpenTracerSkel, TracerSkel, TracerSkelBuilder};
 use crate::{names, syscalls, wire};
 
-/// The descriptors of attached BPF programs, which another process can have loaded. The programs are unloaded
-/// when their descriptors and the descriptors of their links are closed.
+/// The descriptors of attached BPF programs and of their maps. Another process can have loaded the programs. They are
+/// unloaded when these descriptors and the descriptors of their links are closed.
 #[derive(Debug)]
 pub struct Programs {
-    /// The map of the slots of scheduling events ([`crate::slots::Slots`]).
+    /// The descriptor of the map with the slots into which the BPF programs write scheduling events
+    /// ([`crate::slots::Slots`]).
     pub(crate) slots: OwnedFd,
-    /// The map of the variables that the programs write and user space can only read.
+    /// The descriptor of the map of those variables that the BPF programs write and user space can only read.
     pub(crate) output: OwnedFd,
-    /// The map of the variables that user space writes and the programs read.
+    /// The descriptor of the map of those variables that user space writes and the BPF programs read.
     pub(crate) input: OwnedFd,
-    /// The map of the ring of lifecycle events.
+    /// The descriptor of the ring buffer for lifecycle events.
     pub(crate) life: OwnedFd,
-    /// The link of the iterator over the machine's tasks.
+    /// The descriptor of the link of the iterator over the machine's tasks.
     tasks: OwnedFd,
-    /// The map of the sums of system calls ([`crate::calls::Calls`]), if they are recorded.
+    /// The descriptor of the map with the sums of system calls ([`crate::calls::Calls`]), if they are recorded.
     pub(crate) calls: Option<OwnedFd>,
-    /// The programs and events that sample stacks, if stacks are recorded.
+    /// The descriptors of the BPF programs and perf events that sample stacks, if stacks are recorded.
     pub(crate) samplers: Option<Samplers>,
-    /// A link between each program and its tracepoint, in the order of [`TRACEPOINTS`].
+    /// The descriptors of the links that attach each BPF program to its tracepoint, in the order of [`TRACEPOINTS`].
     pub(crate) links: Vec<OwnedFd>,
-    /// The programs, in the order of [`TRACEPOINTS`]; empty if another process has loaded them.
+    /// The descriptors of the BPF programs, in the order of [`TRACEPOINTS`]; empty if another process has loaded
+    /// them.
     pub(crate) programs: Vec<OwnedFd>,
-    /// Whether the kernel refused `tp_btf` programs, so that all programs are `raw_tp`.
+    /// Whether all BPF programs are of the kind `raw_tp`, because the kernel refused programs of the kind `tp_btf`.
     pub(crate) raw: bool,
-    /// Whether recorded stacks have the kernel's addresses.
+    /// Whether the frames of recorded stacks that are in the kernel have their addresses.
     pub(crate) kernel_shown: bool,
-    /// Whether wake-ups by interrupts are recorded as such.
+    /// Whether recorded wake-ups show whether an interrupt caused them.
     pub(crate) irq_known: bool,
 }
 
-/// Which of the parts of [`Programs`] attached programs have, because not every recording has all.
+/// The properties of attached BPF programs that another process needs to take over their descriptors ([`Programs`]),
+/// because not every recording has the same parts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Parts {
-    /// Whether all programs are `raw_tp`.
+    /// Whether all attached BPF programs are of the kind `raw_tp`.
     pub raw: bool,
-    /// Whether recorded stacks have the kernel's addresses, see [`crate::Tracer::shows_kernel`].
+    /// Whether the frames of recorded stacks that are in the kernel have their addresses, see
+    /// [`crate::Tracer::shows_kernel`].
     pub kernel_shown: bool,
-    /// Whether wake-ups by interrupts are recorded as such.
+    /// Whether recorded wake-ups show whether an interrupt caused them.
     pub irq_known: bool,
-    /// The number of perf events and links that call the samplers of stacks, if there are any.
+    /// The number of perf events and links that call the BPF programs that sample stacks; `None` if stacks are not
+    /// recorded.
     pub callers: Option<usize>,
-    /// Whether system calls are recorded.
+    /// Whether the BPF programs record sums of system calls.
     pub calls: bool,
 }
 
-/// The large maps of the programs. They are created early and on another CPU, because the kernel needs 0.6 ms
-/// to clear a MiB.
+/// The large maps of the BPF programs. They are created early and on another CPU, because the kernel needs 0.6 ms to
+/// clear a MiB.
 struct Large {
     slots: MapHandle,
     life: MapHandle,
@@ -100,8 +105,9 @@ impl Large {
 }
 
 impl Programs {
-    /// Reads the kernel's features, and opens, sizes, loads and attaches the BPF programs. The programs on
-    /// switches and wakings are `tp_btf`, or `raw_tp` if the kernel refuses that. The recording begins.
+    /// Reads the kernel's features, and opens, sizes, loads and attaches the BPF programs. With that the recording
+    /// begins. The programs on switches and wakings are of the kind `tp_btf`, or of the kind `raw_tp` if the kernel
+    /// refuses the other kind.
     ///
     /// # Errors
     /// The errors of [`Kernel::detect`]; [`Error::Refused`], [`Error::TooManyCpus`], [`Error::Bpf`].
@@ -149,14 +155,14 @@ struct Plan<'a> {
     kernel: &'a Kernel,
     settings: &'a Settings,
     large: &'a Large,
-    /// Whether all programs are to be `raw_tp`.
+    /// Whether all BPF programs are to be of the kind `raw_tp`, and not `tp_btf`.
     raw: bool,
-    /// Whether recorded stacks are to have the kernel's addresses.
+    /// Whether the frames of recorded stacks that are in the kernel are to have their addresses.
     kernel_shown: bool,
 }
 
 impl Plan<'_> {
-    /// Opens, sizes, loads and attaches the programs.
+    /// Opens, sizes, loads and attaches the BPF programs.
     fn attach(self) -> Result<Programs, Error> {
         let (kernel, settings) = (self.kernel, self.settings);
         let (mut storage, action) = (MaybeUninit::uninit(), "load the BPF programs");
@@ -200,7 +206,7 @@ impl Plan<'_> {
         }
     }
 
-    /// Attaches loaded programs to their tracepoints. The descriptors outlive the skeleton that libbpf has of
+    /// Attaches the loaded BPF programs to their tracepoints. Returns descriptors that outlive libbpf's skeleton of
     /// the programs.
     fn programs(self, skel: &TracerSkel<'_>, loaded: &LoadedPrograms) -> Result<Programs, Error> {
         let attach = |program: &LoadedProgram| {
@@ -245,18 +251,18 @@ impl Plan<'_> {
         })
     }
 
-    /// The settings for sampled stacks, if stacks are recorded. Only `tp_btf` programs know the types for the
-    /// storage of tasks, which Linux 5.11 has.
+    /// The settings for sampled stacks; `None` if stacks are not recorded. Only `tp_btf` programs have the types for
+    /// the storage that belongs to a task, which Linux 5.11 introduced.
     fn stacks(self) -> Option<Sampling> {
         self.settings.stacks.filter(|_| !self.raw)
     }
 }
 
 impl Programs {
-    /// The descriptors of attached programs that another process needs to read them, in the order that
-    /// [`Programs::from_descriptors`] takes. The descriptors of the programs themselves are not included: any
-    /// process that has one can attach the program again, even to another tracepoint, whose arguments the
-    /// program would use as addresses.
+    /// The descriptors of attached BPF programs that another process needs to read their records, in the order that
+    /// [`Programs::from_descriptors`] takes. The descriptors of the programs themselves are not included: any process
+    /// that has one can attach the program again, even to another tracepoint, whose arguments the program would use
+    /// as addresses.
     pub fn descriptors(&self) -> Vec<BorrowedFd<'_>> {
         let single = [
             &self.slots,
@@ -270,8 +276,8 @@ impl Programs {
         all.chain(&self.links).map(AsFd::as_fd).collect()
     }
 
-    /// The programs that another process of this version has attached, by their descriptors; `None` if their
-    /// number does not fit `parts`.
+    /// Takes over the BPF programs that another process of this version has attached, by their descriptors. Returns
+    /// `None` if the number of descriptors does not fit `parts`.
     pub fn from_descriptors(descriptors: Vec<OwnedFd>, parts: Parts) -> Option<Programs> {
         let mut rest = descriptors.into_iter();
         let (slots, output, input) = (rest.next()?, rest.next()?, rest.next()?);
@@ -310,7 +316,8 @@ impl Programs {
         })
     }
 
-    /// Which parts these programs have. [`Programs::from_descriptors`] needs it to take their descriptors.
+    /// The properties of these attached BPF programs, which [`Programs::from_descriptors`] needs to take their
+    /// descriptors.
     pub fn parts(&self) -> Parts {
         Parts {
             raw: self.raw,
@@ -331,10 +338,10 @@ impl Programs {
     }
 }
 
-/// The tracepoints whose programs exist both as `tp_btf` and as `raw_tp`.
+/// The tracepoints for which there are two BPF programs, one of the kind `tp_btf` and one of the kind `raw_tp`.
 const TYPED: [&str; 2] = ["sched_waking", "sched_switch"];
 
-/// The place of a program's tracepoint in [`TRACEPOINTS`]; `None` if no tracepoint calls the program.
+/// The index of a BPF program's tracepoint in [`TRACEPOINTS`]; `None` if no tracepoint of the list calls the program.
 fn turn(name: &str, program: &LoadedProgram) -> Option<usize> {
     let is_ours = name.ends_with("_raw") || name.ends_with("_btf");
     place(program.tracepoint()).filter(|_| is_ours)
@@ -352,8 +359,8 @@ fn kernel_shown() -> Option<bool> {
 }
 
 impl Plan<'_> {
-    /// Opens the object of the programs and makes all settings that precede loading. `types` is the path of
-    /// the kernel's BTF for libbpf.
+    /// Opens the compiled object of the BPF programs and makes all settings that precede loading. `types` is the path
+    /// of the kernel's BTF for libbpf.
     fn open<'a>(
         self,
         storage: &'a mut MaybeUninit<OpenObject>,
@@ -375,7 +382,8 @@ impl Plan<'_> {
         Ok(skel)
     }
 
-    /// Whether the settings have the values for which the usual object was compiled (`OPTION` in `settings.bpf.h`).
+    /// Whether the settings have the values for which the usual object of the BPF programs was compiled (`OPTION` in
+    /// `settings.bpf.h`), so that this object can be used.
     fn is_usual(self) -> bool {
         let (kernel, settings) = (self.kernel, self.settings);
         let present = kernel.cast.is_some()
@@ -393,7 +401,7 @@ impl Plan<'_> {
         present && !chosen && !tested
     }
 
-    /// Whether this recording uses the program of this name and section.
+    /// Whether this recording uses the BPF program with this name and section.
     fn uses(self, name: &str, section: &str) -> bool {
         let (kind, tracepoint) = section.split_once('/').unwrap_or_default();
         let right_form = match kind {
@@ -412,7 +420,7 @@ impl Plan<'_> {
         right_form && requested && (kind == "iter" || self.has_tracepoint(tracepoint))
     }
 
-    /// Sets the constants of the programs.
+    /// Sets the constants of the BPF programs before they are loaded.
     fn set_constants(self, skel: &mut OpenTracerSkel<'_>) {
         let (kernel, settings, stacks) = (self.kernel, self.settings, self.stacks());
         let Some(rodata) = &mut skel.maps.rodata_data else {
@@ -459,7 +467,7 @@ impl Plan<'_> {
         rodata.chosen_cpus = settings.later_cpus.is_none();
     }
 
-    /// Whether the kernel has this tracepoint, and the recording uses it.
+    /// Whether the kernel has this tracepoint, and this recording uses it.
     fn has_tracepoint(self, tracepoint: &str) -> bool {
         let unused = if self.settings.light {
             Recordings::Full
@@ -475,7 +483,7 @@ impl Plan<'_> {
         }
     }
 
-    /// Sets the sizes of the programs' maps, and which of them are created.
+    /// Sets the sizes of the BPF programs' maps, and which of the maps are created.
     fn size_maps(self, skel: &mut OpenTracerSkel<'_>) -> libbpf_rs::Result<()> {
         let (settings, stacks, large) = (self.settings, self.stacks(), self.large);
         // Linux 5.11 has the map of tasks' storage.

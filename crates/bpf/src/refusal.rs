@@ -1,5 +1,5 @@
-//! Finds the reason why the kernel does not let this process trace, from facts about the process and the
-//! kernel, and commands that remedy it.
+//! Finds the reason why the kernel does not let this process trace, from facts about the process and the kernel,
+//! and commands that remove this reason.
 
 use std::fmt::{self, Display, Formatter};
 use std::fs;
@@ -14,14 +14,15 @@ use nix::sys::resource::{getrlimit, Resource};
 
 use crate::load::opened;
 
-/// The file with the kernel's type information.
+/// The path of the file with the kernel's type information (BTF).
 pub(crate) const BTF: &str = "/sys/kernel/btf/vmlinux";
 /// The inode number of the initial user namespace (`PROC_USER_INIT_INO`).
 const INITIAL_USER_NAMESPACE: u64 = 0xefff_fffd;
 /// The first version of Linux that has BPF ring buffers and task iterators.
 const OLDEST: (u32, u32) = (5, 8);
 
-/// A reason why the kernel does not let this process trace. None of them is a fault of the programs.
+/// A reason why the kernel does not let this process trace. Each reason is about rights or the kernel's
+/// configuration, and none is a fault of the BPF programs.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Refusal {
     /// /proc is not mounted.
@@ -33,30 +34,31 @@ pub enum Refusal {
         /// The kernel's release, as uname(2) returns it.
         release: String,
     },
-    /// The kernel was built without type information.
+    /// The kernel was built without type information (BTF).
     NoBtf,
-    /// The kernel was built without bpf(2).
+    /// The kernel was built without the system call bpf(2).
     NoBpf,
-    /// A seccomp filter answers bpf(2) with this error number.
+    /// A seccomp filter lets the system call bpf(2) fail with this error number.
     Seccomp(i32),
-    /// Capabilities in a user namespace do not count for BPF.
+    /// The process is in a user namespace, in which capabilities do not count for BPF.
     UserNamespace,
-    /// Capabilities are missing, and no_new_privs prevents that executing a file adds them.
+    /// The process lacks capabilities for tracing, and no_new_privs prevents that executing a file adds them.
     NoNewPrivs(Missing),
-    /// Capabilities are missing, and the bounding set lacks them as well, as in a container.
+    /// The process lacks capabilities for tracing, and its bounding set lacks them as well, as in a container.
     Container(Missing),
-    /// Capabilities are missing.
+    /// The process lacks capabilities for tracing, but may get them.
     Capabilities {
-        /// The missing capabilities.
+        /// The capabilities for tracing that the process lacks.
         missing: Missing,
-        /// Whether the user is root, so that `sudo` is no remedy.
+        /// Whether the user is root, so that running `tr` with `sudo` does not help.
         root: bool,
     },
     /// Before Linux 5.11 BPF maps count as locked memory, and this process may not raise its limit.
     LockedMemory {
-        /// The limit of locked memory in bytes (RLIMIT_MEMLOCK).
+        /// The process's limit of locked memory in bytes (RLIMIT_MEMLOCK).
         limit: u64,
-        /// Whether executing a file with capabilities does not raise the limit here.
+        /// Whether executing a file with capabilities does not let this process raise its limit of locked
+        /// memory.
         confined: bool,
     },
     /// bpf(2) fails with this error number, and none of the other reasons explains it, so a security module
@@ -72,7 +74,7 @@ pub struct Missing {
 }
 
 impl Missing {
-    /// The capabilities for tracing that a set lacks; `None` if it lacks none.
+    /// The capabilities for tracing that a process's set of capabilities lacks; `None` if it lacks none.
     fn of(set: u64) -> Option<Missing> {
         // CAP_SYS_ADMIN implies both.
         const ADMIN: u64 = 1 << 21;
@@ -140,24 +142,25 @@ impl Display for Refusal {
     }
 }
 
-/// The name of an error number, such as EPERM.
+/// The symbolic name of an error number, such as EPERM.
 fn name(errno: i32) -> String {
     format!("{:?}", nix::errno::Errno::from_raw(errno))
 }
 
 impl Refusal {
-    /// The reason why this process cannot trace; `None` if it can.
+    /// Finds the reason why this process cannot trace; `None` if it can.
     pub fn find() -> Option<Refusal> {
         Refusal::gather(false)
     }
 
-    /// The reason why the kernel has refused a map or a program with this error; `None` if no right was missing.
+    /// Finds the reason why the kernel has refused a BPF map or program with the given error; `None` if no right
+    /// was missing.
     pub(crate) fn of(error: &libbpf_rs::Error) -> Option<Refusal> {
         Refusal::gather(error.kind() == libbpf_rs::ErrorKind::PermissionDenied)
     }
 
-    /// Finds the reason from facts about the process and the kernel. `denied` is whether the kernel has
-    /// refused a map or a program of the tracer.
+    /// Finds the reason why this process cannot trace from facts about the process and the kernel; `None` if it
+    /// can. `denied` is whether the kernel has refused a map or a program of the tracer.
     fn gather(denied: bool) -> Option<Refusal> {
         // If the process has no descriptor left, the facts cannot be read.
         let unread =
@@ -167,8 +170,8 @@ impl Refusal {
             .filter(|refusal| !unread(refusal))
     }
 
-    /// The remedies for the reason: for each, what it does and a command to paste. `tr` is this program and
-    /// `record` the rest of its command line, both quoted for a shell.
+    /// The remedies for the reason why tracing is refused: for each, what it does, and a command to paste. `tr`
+    /// is the path of this program and `record` the rest of its command line, both quoted for a shell.
     pub fn remedies(&self, tr: &str, record: &str) -> Vec<(&'static str, String)> {
         let setcap = format!("setcap cap_bpf,cap_perfmon+p {tr}");
         let docker = "docker run --cap-add BPF --cap-add PERFMON";
@@ -259,16 +262,18 @@ impl Refusal {
 /// The facts about the process and the kernel that decide whether tracing can start.
 #[derive(Clone, Debug)]
 struct Facts {
-    /// The content of /proc/self/status; `None` without /proc.
+    /// The parsed content of /proc/self/status; `None` if /proc is not mounted.
     status: Option<Status>,
-    /// Whether the process is in the initial user namespace, so that its capabilities are valid for the machine.
+    /// Whether the process is in the initial user namespace, so that its capabilities are valid for the whole
+    /// machine.
     initial_user_namespace: bool,
     sysfs: bool,
     btf: bool,
     release: String,
-    /// The error number of bpf(2) when it loads a minimal tracing program; 0 if that succeeds.
+    /// The error number with which bpf(2) fails to load a minimal tracing program; 0 if it succeeds.
     bpf: i32,
-    /// The limit of locked memory in bytes, if the kernel may have refused the maps because of it.
+    /// The process's limit of locked memory in bytes, if the kernel may have refused the maps because of this
+    /// limit.
     locked: Option<u64>,
 }
 
@@ -365,7 +370,8 @@ impl Facts {
         })
     }
 
-    /// The reason that the maps exceed the limit of locked memory; `None` if no right is missing.
+    /// The reason for the refusal if the BPF maps exceed the limit of locked memory; `None` if the process may
+    /// raise the limit or the kernel refused no map.
     fn locked_memory(&self, status: Status) -> Option<Refusal> {
         const RESOURCE: u64 = 1 << 24;
         let limit = self.locked.filter(|_| status.effective & RESOURCE == 0)?;
@@ -380,14 +386,14 @@ fn version(release: &str) -> Option<(u32, u32)> {
     Some((numbers.next()?.parse().ok()?, numbers.next()?.parse().ok()?))
 }
 
-/// The limit of locked memory in bytes; `None` if there is no limit.
+/// The process's limit of locked memory in bytes; `None` if there is no limit.
 fn locked_limit() -> Option<u64> {
     let (soft, _) = getrlimit(Resource::RLIMIT_MEMLOCK).ok()?;
     (soft != libc::RLIM_INFINITY).then_some(soft)
 }
 
-/// Whether BPF maps count as locked memory. Linux 5.11 ended that and added the BPF function that this tests
-/// for. The test is right for kernels with backported patches as well.
+/// Whether BPF maps count as locked memory on this kernel. Linux 5.11 ended that, and also added the BPF helper
+/// function for which this tests. So the test is right for kernels with backported patches as well.
 fn counts_as_locked() -> bool {
     const CALL: u8 = 0x85;
     let function = BPF_FUNC_ktime_get_coarse_ns.cast_signed();
@@ -395,15 +401,15 @@ fn counts_as_locked() -> bool {
     load(BPF_PROG_TYPE_SOCKET_FILTER, CALL, function) != 0
 }
 
-/// Loads the program `return 0` as a raw tracepoint program, which requires CAP_BPF and CAP_PERFMON, and
-/// unloads it. Returns the error number, or 0.
+/// Loads the program `return 0` as a raw tracepoint program, which requires CAP_BPF and CAP_PERFMON, and unloads
+/// it. Returns the error number of bpf(2), or 0 if it succeeded.
 fn load_least_program() -> i32 {
     const MOV64_IMM: u8 = 0xb7;
     load(BPF_PROG_TYPE_RAW_TRACEPOINT, MOV64_IMM, 0)
 }
 
-/// Loads a BPF program of this kind that consists of this instruction and a return, and unloads it. Returns
-/// the error number, or 0.
+/// Loads a BPF program of the given kind that consists of the given instruction and a return, and unloads it.
+/// Returns the error number of bpf(2), or 0 if it succeeded.
 fn load(kind: bpf_prog_type, code: u8, imm: i32) -> i32 {
     const EXIT: u8 = 0x95;
     let program = [(code, imm), (EXIT, 0)].map(|(code, imm)| bpf_insn {

@@ -13,32 +13,35 @@ use crate::load::LoadedPrograms;
 use crate::settings::Sampling;
 use crate::skel::TracerSkel;
 
-/// The ioctl(2) numbers of include/uapi/linux/perf_event.h: `_IO('$', 0)` and `_IOW('$', 8, __u32)`.
+/// The ioctl(2) numbers for perf events in include/uapi/linux/perf_event.h: `_IO('$', 0)` and `_IOW('$', 8,
+/// __u32)`.
 const IOC_ENABLE: libc::Ioctl = 0x2400;
 const IOC_SET_BPF: libc::Ioctl = 0x4004_2408;
 
 impl Sampling {
-    /// The largest number of samples a second on each CPU.
+    /// The largest number of stack samples a second that can be taken on each CPU.
     pub const MOST: u32 = 10_000;
 
-    /// The time between two samples in ns.
+    /// The time between two stack samples of a CPU in ns.
     pub fn period(&self) -> u64 {
         1_000_000_000 / u64::from(self.hz.max(1))
     }
 }
 
-/// The descriptors for sampling stacks: those of the ring, of the programs, and of the events and links that
-/// call the programs.
+/// The descriptors for sampling stacks: those of the ring buffer for samples, of the BPF programs, and of the
+/// perf events and links that call the programs.
 #[derive(Debug)]
 pub struct Samplers {
     ring: OwnedFd,
     programs: Vec<OwnedFd>,
-    /// The perf events and links that call the programs. Closing one ends its calls.
+    /// The descriptors of the perf events and links that call the BPF programs that sample stacks. Closing one
+    /// of them ends its calls.
     callers: Vec<OwnedFd>,
 }
 
 impl Samplers {
-    /// Starts to sample stacks on these CPUs, except those that are offline, and to record the stacks of waits.
+    /// Starts to sample stacks on the CPUs of the settings, except those that are offline, and to record the
+    /// stacks of waits.
     pub(crate) fn start(
         skel: &TracerSkel<'_>,
         loaded: &LoadedPrograms,
@@ -91,8 +94,8 @@ impl Samplers {
         Ok(())
     }
 
-    /// The samplers of another process, from the descriptors that [`Samplers::descriptors`] returned there.
-    /// `callers` is the number of perf events and links among them.
+    /// Takes over the samplers of stacks of another process, from the descriptors that
+    /// [`Samplers::descriptors`] returned there. `callers` is the number of perf events and links among them.
     pub(crate) fn from_descriptors(
         from: &mut impl Iterator<Item = OwnedFd>,
         callers: usize,
@@ -105,12 +108,13 @@ impl Samplers {
         (samplers.callers() == callers).then_some(samplers)
     }
 
-    /// The descriptors that another process needs to read the samples, see [`crate::Programs::descriptors`].
+    /// The descriptors that another process needs to read the samples of stacks, see
+    /// [`crate::Programs::descriptors`].
     pub(crate) fn descriptors(&self) -> impl Iterator<Item = &OwnedFd> {
         std::iter::once(&self.ring).chain(&self.callers)
     }
 
-    /// The number of perf events and links that call the sampling programs.
+    /// The number of perf events and links that call the BPF programs that sample stacks.
     pub(crate) fn callers(&self) -> usize {
         self.callers.len()
     }
@@ -123,14 +127,14 @@ impl Samplers {
         self.programs.iter().map(AsFd::as_fd)
     }
 
-    /// Stops sampling stacks. The samples in the ring stay.
+    /// Stops sampling stacks. The samples that are already in the ring buffer stay there.
     pub(crate) fn stop(&mut self) {
         self.callers.clear();
     }
 }
 
-/// Opens a perf event of a CPU's clock that calls the sampling program, for all tasks. The clock of software
-/// events needs no hardware counter, which virtual machines lack.
+/// Opens a perf event of a CPU's clock, for all tasks, that calls the BPF program that samples stacks. The
+/// clock of software events needs no hardware counter, which virtual machines lack.
 ///
 /// Where the kernel has links for perf events (5.15), the result is a link and not the event: a process that
 /// has the descriptor of the event can change its period.

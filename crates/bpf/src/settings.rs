@@ -1,97 +1,101 @@
-//! The settings of the BPF programs.
+//! The settings of the BPF programs that record a build.
 
 use crate::wire;
 
-/// The settings of the BPF programs: the tasks and CPUs that they trace, and their memory.
+/// The settings of the BPF programs: the tasks and CPUs that they record, and their memory.
 #[derive(Clone, Debug, Default)]
 pub struct Settings {
-    /// Whether every task is recorded, and not only the followed ones.
+    /// Whether the BPF programs record every task of the machine, and not only the followed ones: the targets
+    /// and their descendants.
     pub all: bool,
-    /// The CPUs whose scheduling events are recorded.
+    /// The numbers of the CPUs whose scheduling events are recorded from the start.
     pub cpus: Vec<u16>,
-    /// The number of other CPUs that get slots when their first event comes. `None` if the events of other
-    /// CPUs are not recorded.
+    /// The number of CPUs that are not recorded from the start, but get memory for scheduling events when
+    /// their first event comes. `None` if the events of other CPUs are not recorded.
     pub later_cpus: Option<u32>,
     /// The number of CPU numbers that the kernel may use on this machine.
     pub possible_cpus: usize,
-    /// The size in bytes of each CPU's slots of scheduling events: a power of two, at least a page.
+    /// The size in bytes of the memory for scheduling events of each CPU: a power of two, at least a page.
     pub sched_ring: u32,
-    /// The size in bytes of the ring of lifecycle events: a power of two, at least a page.
+    /// The size in bytes of the ring buffer for lifecycle events: a power of two, at least a page.
     pub life_ring: u32,
-    /// The longest argument vector that is copied, in bytes.
+    /// The largest length of an argument vector that the BPF programs copy, in bytes.
     pub argv_limit: u32,
     /// The kernel's largest task id, plus one.
     pub pid_max: u32,
-    /// The processes to follow from the start, by their ids in this process's pid namespace.
+    /// The processes whose recording begins at the start, by their ids in this process's pid namespace. Their
+    /// descendants are recorded, too.
     pub targets: Vec<u32>,
-    /// The cgroup (v2) to follow from the start.
+    /// The id of the cgroup (v2) whose tasks are recorded from the start.
     pub target_cgroup: Option<u64>,
-    /// The containers to follow in addition to the followed tasks' descendants.
+    /// The containers that are recorded in addition to the descendants of recorded tasks.
     pub containers: Containers,
-    /// Whether to follow the servers that answer followed tasks: the servers of this process's user, or of
+    /// Whether to record the servers that answer recorded tasks: the servers of this process's user, or of
     /// any user if root records.
     pub servers: bool,
-    /// Whether to sum up the system calls of the followed tasks.
+    /// Whether to sum up the system calls of the recorded tasks.
     pub syscalls: bool,
-    /// The settings for recording the stacks of the followed tasks; `None` if they are not recorded.
+    /// The settings for recording the stacks of the recorded tasks; `None` if stacks are not recorded.
     pub stacks: Option<Sampling>,
-    /// Whether to record only forks, execs and ends, without any program on switches and wakings.
+    /// Whether to record only the lifecycle events of tasks (forks, execs and ends), without any BPF program
+    /// on switches and wakings.
     pub light: bool,
-    /// Whether to count each attempt to emit an event.
+    /// Whether the BPF programs count each attempt to emit an event, also those in which the event was lost.
     pub count_emitted: bool,
-    /// The id of a task whose switches are ignored, for tests of what some guests' kernels do; 0 for none.
+    /// The id of a task whose switches the BPF programs ignore; 0 for none. Tests use it to imitate the
+    /// kernels of some virtual machines, which do not report all switches.
     pub hidden_tid: u32,
-    /// Whether to record the switches among tasks that are not followed also where there are sums of them,
-    /// for a test of the sums.
+    /// Whether to record the switches among tasks that are not followed even where sums of their CPU times
+    /// are recorded instead. A test compares the two.
     pub keep_others: bool,
 }
 
-/// The containers to follow in addition to the descendants of the followed tasks.
+/// The containers that are recorded in addition to the descendants of recorded tasks.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[repr(u32)]
 pub enum Containers {
-    /// No container is followed.
+    /// No container is recorded.
     None = 0,
-    /// The containers that a daemon starts on the request of a followed task are followed.
+    /// The containers that a daemon starts on the request of a recorded task are recorded.
     #[default]
     Mine = 1,
-    /// All containers that begin are followed.
+    /// All containers that begin during the recording are recorded.
     All = 2,
 }
 
 impl Containers {
-    /// The setting that this number stands for.
+    /// The setting for containers that a number from another process stands for; `None` if there is none.
     pub fn of(number: u32) -> Option<Containers> {
         let all = [Containers::None, Containers::Mine, Containers::All];
         all.into_iter().find(|setting| *setting as u32 == number)
     }
 }
 
-/// Which stacks of the followed tasks are recorded: samples on the CPUs that are online at the start and on
-/// those that [`crate::Tracer::sample_on`] adds, and stacks of waits.
+/// The stacks of the recorded tasks that are recorded: samples on the CPUs that are online at the start and
+/// on those that [`crate::Tracer::sample_on`] adds, and stacks of waits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Sampling {
-    /// The number of samples a second on each CPU; 0 for no samples.
+    /// The number of stack samples a second on each CPU; 0 for no samples.
     pub hz: u32,
-    /// The shortest wait whose stack is recorded, in ns; 0: no stacks of waits.
+    /// The shortest wait whose stack is recorded, in ns; with 0, no stacks of waits are recorded.
     pub wait_least: u64,
-    /// The size in bytes of the ring of samples: a power of two, at least a page.
+    /// The size in bytes of the ring buffer for stack samples: a power of two, at least a page.
     pub ring: u32,
 }
 
 impl Settings {
-    /// The number of slots for scheduling events that each CPU has.
+    /// The number of slots for scheduling events that each CPU has in mapped memory.
     pub(crate) fn slots(&self) -> u32 {
         self.sched_ring / size_of::<wire::Slot>() as u32
     }
 
-    /// The size in bytes of the set of followed tasks: one byte for each tid, in whole words of four bytes. A
-    /// tid has at most 22 bits (PID_MAX_LIMIT), and a value of a map at most 4 MiB.
+    /// The size in bytes of the BPF programs' set of followed tasks: one byte for each tid, in whole words of
+    /// four bytes. A tid has at most 22 bits (PID_MAX_LIMIT), and a value of a map at most 4 MiB.
     pub(crate) fn followed(&self) -> u32 {
         self.pid_max.clamp(1, 1 << 22).next_multiple_of(4)
     }
 
-    /// The number of CPUs that can have slots.
+    /// The largest number of CPUs that can have memory for scheduling events.
     pub fn regions(&self) -> u32 {
         let cpus = u32::try_from(self.cpus.len()).unwrap_or(u32::MAX);
         cpus.saturating_add(self.later_cpus.unwrap_or(0))

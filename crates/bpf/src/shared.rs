@@ -10,7 +10,8 @@ use memmap2::{MmapOptions, MmapRaw};
 use crate::skel::types::{bss_input, bss_output, progress};
 use crate::wire::MAX_CPUS;
 
-/// The sizes of the output and the input variables in bytes. They are equal in all processes of one version.
+/// The sizes in bytes of the variables that the BPF programs write (output) and of those that user space
+/// writes (input). The sizes are equal in all processes of one version.
 pub const MEMORY: [usize; 2] = [size_of::<bss_output>(), size_of::<bss_input>()];
 
 /// The mapped output and input variables of the BPF programs. Both consist of plain integers, for which every
@@ -41,8 +42,8 @@ impl Shared {
         unsafe { &mut *self.input.as_mut_ptr().cast() }
     }
 
-    /// Two numbers of a CPU that only the reader writes: its read position in the CPU's slots, and the number
-    /// of the CPU's first slot, plus 1.
+    /// Two numbers about a CPU that only the reader of scheduling events writes: its read position in the
+    /// CPU's slots, and the number of the CPU's first slot, plus 1.
     pub(crate) fn progress(&self, cpu: u16) -> [&AtomicU64; 2] {
         let input = self.input.as_mut_ptr().cast::<bss_input>();
         let place = usize::from(cpu) & (MAX_CPUS - 1);
@@ -56,7 +57,7 @@ impl Shared {
     }
 }
 
-/// Reads the present value of a field, which the programs may write at any time.
+/// Reads the present value of a variable that the BPF programs share and may write at any time.
 pub(crate) fn now<T: Copy>(field: &T) -> T {
     // SAFETY: a reference is valid to read.
     unsafe { ptr::read_volatile(field) }

@@ -7,8 +7,9 @@ thread_local! {
     static USUAL: std::cell::Cell<bool> = const { std::cell::Cell::new(false) };
 }
 
-/// Runs `open`, in which this thread opens the object of the BPF programs: with `usual` the one that is
-/// compiled for the usual settings, otherwise the one for all settings.
+/// Runs `open`, in which this thread opens the compiled object of the BPF programs. With `usual` it
+/// gets the object that is compiled for the usual settings, otherwise the one for all settings. Returns
+/// the result of `open`.
 pub(crate) fn with_object<T>(usual: bool, open: impl FnOnce() -> T) -> T {
     USUAL.set(usual);
     let opened = open();
@@ -16,7 +17,7 @@ pub(crate) fn with_object<T>(usual: bool, open: impl FnOnce() -> T) -> T {
     opened
 }
 
-/// The object of the BPF programs, which is unpacked at the first call.
+/// The compiled object of the BPF programs. It is unpacked at the first call.
 fn object() -> &'static [u8] {
     static ALL: std::sync::OnceLock<Vec<u8>> = std::sync::OnceLock::new();
     static OF_USUAL: std::sync::OnceLock<Vec<u8>> = std::sync::OnceLock::new();

@@ -1,6 +1,6 @@
-//! Reads the slots of scheduling events, which are mapped memory with a region for each CPU. `events.h` has
-//! the protocol: a written slot is not 0; the reader clears the slots that it has read, and publishes its
-//! position as the tail.
+//! Reads scheduling events from slots in mapped memory, which has a region for each CPU. `events.h` has the
+//! protocol: the BPF programs write slots, and a written slot is not 0; the reader clears the slots that it has
+//! read, and publishes its position as the tail.
 
 use std::os::fd::{AsRawFd, BorrowedFd};
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -13,8 +13,9 @@ use crate::settings::Settings;
 use crate::shared::{self, Shared};
 use crate::wire::{Lost, Slot, SCHED_LOST};
 
-/// The number of slots that the reader reads before it publishes its position (the tail) again. It is small
-/// enough for a CPU whose slots are full, and large enough to leave the CPU's cache line alone.
+/// The number of slots of scheduling events that the reader reads before it publishes its position (the tail) again.
+/// It is small enough for a CPU whose slots are full, and large enough to rarely disturb the CPU's cache line with
+/// the tail.
 const STEP: u64 = 256;
 
 /// A record that the BPF programs have written.
@@ -28,21 +29,24 @@ pub enum Record<'a> {
     Life(&'a [u8]),
 }
 
-/// The mapped slots of scheduling events of all CPUs. The mapping keeps the memory after the programs are unloaded.
+/// The slots of scheduling events of all CPUs, in mapped memory. The mapping keeps the memory after the BPF programs
+/// are unloaded.
 #[derive(Debug)]
 pub struct Slots {
     slots: MmapRaw,
-    /// The number of slots of each CPU, a power of two.
+    /// The number of slots for scheduling events that each CPU has, a power of two.
     count: u64,
-    /// The CPUs that have slots, in the order of their regions.
+    /// The CPUs that have slots for scheduling events, in the order of their regions in memory.
     cpus: Vec<Cpu>,
-    /// The largest number of CPUs that can have slots.
+    /// The largest number of CPUs that can have slots for scheduling events.
     regions: usize,
     /// The number of CPU numbers that the kernel may use on this machine.
     possible_cpus: usize,
-    /// The CPUs that have got slots since the last call of [`Slots::newcomers`].
+    /// The numbers of the CPUs that have got slots for scheduling events since the last call of
+    /// [`Slots::newcomers`].
     newcomers: Vec<u16>,
-    /// The time of the last [`Slots::read`] in ns, from which [`Slot::time`] extends the times of slots.
+    /// The time of the last [`Slots::read`] in ns. A slot has only the low bits of its event's time, and
+    /// [`Slot::time`] completes them with this time.
     near: u64,
 }
 
@@ -71,8 +75,8 @@ impl Slots {
         })
     }
 
-    /// Gives slots to the CPUs that have lost events because they came online later. The loss is reported before the
-    /// first event of such a CPU.
+    /// Gives slots for scheduling events to the CPUs that have lost events because they came online later. The loss
+    /// is reported before the first event of such a CPU.
     fn welcome(&mut self, shared: &Shared) {
         let accounts = shared
             .output()
@@ -93,12 +97,13 @@ impl Slots {
         }
     }
 
-    /// The CPUs that have got slots since the last call of this function.
+    /// Returns the numbers of the CPUs that have got slots for scheduling events since the last call of this
+    /// function.
     pub fn newcomers(&mut self) -> Vec<u16> {
         std::mem::take(&mut self.newcomers)
     }
 
-    /// Passes the events in the slots to `sink`, CPU by CPU.
+    /// Passes the scheduling events in the slots to `sink`, CPU by CPU.
     pub(crate) fn read(&mut self, shared: &Shared, mut sink: impl FnMut(Record<'_>)) {
         self.welcome(shared);
         self.near = now();
@@ -120,7 +125,8 @@ impl Slots {
         self.cpus = cpus;
     }
 
-    /// Reads the slots of a CPU up to the position `end`. Returns false if it comes to an empty slot before.
+    /// Reads the scheduling events in the slots of a CPU up to the position `end`. Returns `false` if it comes to an
+    /// empty slot before `end`.
     fn step(
         &self,
         region: usize,

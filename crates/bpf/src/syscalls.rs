@@ -1,4 +1,5 @@
-//! The tables by which the BPF programs find, for each system call, the reason of a wait in it and its time-out.
+//! The two tables in which the BPF programs look up, by the number of a system call, the reason of a wait in the call
+//! and the place of its time-out.
 
 use libc::c_long;
 
@@ -6,14 +7,16 @@ use crate::skel::types::timeout_form;
 use crate::wire::reason::*;
 use crate::wire::{REASON_BY_DESCRIPTOR, REASON_SENDS, REASON_WRITE, SYSCALLS};
 
-/// The table entry of calls that read from, or write to, the descriptor in the first argument.
+/// The entries, in the table of the reasons of waits, of system calls that read from the descriptor in the first
+/// argument, and of those that write to it.
 const READ: u8 = REASON_BY_DESCRIPTOR;
 const WRITE: u8 = REASON_BY_DESCRIPTOR | REASON_WRITE | REASON_SENDS;
-/// The flag in the table entry of calls that can wake the reader of a socket. A close and an exit can do that as well.
+/// The flag, in the table of the reasons of waits, of system calls that can wake the reader of a socket. A close and
+/// an exit can do that as well.
 const SENDS: u8 = REASON_SENDS;
 
-/// The system calls that all architectures have, grouped by their table entry. Calls that are not listed have
-/// the entry [`OTHER`].
+/// The system calls that all architectures have, grouped by their entry in the table of the reasons of waits. Calls
+/// that are not listed have the entry [`OTHER`].
 const COMMON: &[(u8, &[c_long])] = &[
     (CHILD, &[libc::SYS_wait4, libc::SYS_waitid]),
     // futex_waitv, futex_wait, futex_requeue: 6.7.
@@ -158,7 +161,8 @@ const COMMON: &[(u8, &[c_long])] = &[
     ),
 ];
 
-/// The system calls that younger architectures, or the `libc` crate for them, lack.
+/// The system calls that younger architectures, or the `libc` crate for them, lack, grouped by their entry in the
+/// table of the reasons of waits.
 #[cfg(target_arch = "x86_64")]
 const OLD: &[(u8, &[c_long])] = &[
     (SIGNAL, &[libc::SYS_pause]),
@@ -197,7 +201,7 @@ const OLD: &[(u8, &[c_long])] = &[
 #[cfg(not(target_arch = "x86_64"))]
 const OLD: &[(u8, &[c_long])] = &[];
 
-/// The table of the reasons of waits by system call, as the programs have it (`syscall_reasons`).
+/// Makes the table of the reasons of waits by system call for the BPF programs (`syscall_reasons`).
 pub fn reasons() -> [u8; SYSCALLS] {
     let mut table = [OTHER; SYSCALLS];
     for (entry, calls) in COMMON.iter().chain(OLD) {
@@ -211,7 +215,8 @@ pub fn reasons() -> [u8; SYSCALLS] {
     table
 }
 
-/// The table entry for where a system call has its time-out: `enum timeout_form`, with the number of the argument.
+/// Makes an entry of the table of time-outs: in which form a system call has its time-out (`enum timeout_form`), and
+/// in which argument.
 const fn form(form: timeout_form, argument: u8) -> u8 {
     form.0 as u8 | argument << timeout_form::TIMEOUT_ARGUMENT_SHIFT.0
 }
@@ -221,8 +226,8 @@ const SELECTS: u8 = timeout_form::TIMEOUT_SELECTS.0 as u8;
 const TIMESPEC: timeout_form = timeout_form::TIMEOUT_TIMESPEC;
 const SOCKET: timeout_form = timeout_form::TIMEOUT_SOCKET;
 
-/// The system calls that can have a time-out, and where they have it. mq_timedreceive and mq_timedsend wait
-/// until a time of the real-time clock.
+/// The system calls that can have a time-out, and in which form and argument each has it. mq_timedreceive and
+/// mq_timedsend wait until a time of the real-time clock.
 const TIMED: &[(c_long, u8)] = &[
     (libc::SYS_ppoll, form(TIMESPEC, 2) | POLLS),
     (libc::SYS_pselect6, form(TIMESPEC, 4) | SELECTS),
@@ -259,7 +264,8 @@ const TIMED: &[(c_long, u8)] = &[
     (libc::SYS_readv, form(SOCKET, 0)),
 ];
 
-/// The timed system calls that younger architectures, or the `libc` crate for them, lack.
+/// The system calls with a time-out that younger architectures, or the `libc` crate for them, lack, and in which form
+/// and argument each has it.
 #[cfg(target_arch = "x86_64")]
 const OLD_TIMED: &[(c_long, u8)] = &[
     (
@@ -278,7 +284,7 @@ const OLD_TIMED: &[(c_long, u8)] = &[
 #[cfg(not(target_arch = "x86_64"))]
 const OLD_TIMED: &[(c_long, u8)] = &[];
 
-/// The table of the places of time-outs by system call, as the programs have it (`syscall_timeouts`).
+/// Makes the table of the places of time-outs by system call for the BPF programs (`syscall_timeouts`).
 pub fn timeouts() -> [u8; SYSCALLS] {
     let mut table = [0; SYSCALLS];
     for (call, entry) in TIMED.iter().chain(OLD_TIMED) {

@@ -1,4 +1,4 @@
-//! Reads the rings and the memory of attached BPF programs.
+//! Reads the ring buffers and the shared memory of attached BPF programs.
 
 use std::ffi::CStr;
 use std::io::Read;
@@ -20,51 +20,56 @@ use crate::skel::types::bss_output;
 use crate::slots::{Record, Slots};
 use crate::wire;
 
-/// How many events of a CPU were lost and emitted.
+/// The numbers of events of a CPU that the BPF programs emitted and that were lost.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct CpuAccount {
-    /// The lost events that are not yet reported: their count, and the times of the first and the last one in ns.
+    /// The lost events of the CPU for which no record has been written yet: their number, and the times of the first
+    /// and the last one in ns.
     pub pending: Option<(u64, u64, u64)>,
-    /// The number of all lost events of the CPU.
+    /// The number of all events of the CPU that were lost so far.
     pub lost: u64,
-    /// The number of all events of the CPU, recorded or lost, if [`Settings::count_emitted`] is set.
+    /// The number of all events of the CPU so far, recorded or lost. It is counted only if [`Settings::count_emitted`]
+    /// is set.
     pub emitted: u64,
 }
 
-/// The figures about the BPF programs' own runs, as the kernel and the programs counted them.
+/// The cost of the BPF programs: how long they ran, and how often they could not run.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Usage {
-    /// The time spent in the programs in ns, by the kernel's count; `None` unless `kernel.bpf_stats_enabled` is set.
+    /// The time spent in the BPF programs in ns, by the kernel's count; `None` unless `kernel.bpf_stats_enabled` is
+    /// set.
     pub run_time_ns: Option<u64>,
-    /// The time spent in the programs in ns, estimated from the time of one run in [`wire::SAMPLED`], which
-    /// they measure.
+    /// The time spent in the BPF programs in ns, estimated: the programs measure the time of one run in every
+    /// [`wire::SAMPLED`] runs.
     pub sampled_ns: u64,
-    /// The number of runs that the kernel skipped because a program was already running on that CPU.
+    /// The number of runs of BPF programs that the kernel skipped because a program was already running on that CPU.
     pub recursion_misses: u64,
 }
 
 impl Usage {
-    /// The time spent in the programs in ns, as the kernel counts it, or else by the sample.
+    /// The time spent in the BPF programs in ns: as the kernel counts it or, if it does not count, as the programs
+    /// estimate it.
     pub fn in_programs(&self) -> u64 {
         self.run_time_ns.unwrap_or(self.sampled_ns)
     }
 }
 
-/// Reads the records of attached programs. Dropping this value detaches them, and so does the end of the process.
+/// The reader of the records of attached BPF programs. Dropping this value detaches the programs, and so does the end
+/// of the process.
 pub struct Tracer {
     programs: Programs,
     shared: Shared,
     life: LifeRing,
-    /// The ring of sampled stacks, if stacks are sampled.
+    /// The ring buffer of sampled stacks, if stacks are sampled.
     samples: Option<LifeRing>,
     slots: Slots,
     calls: Option<Calls>,
     stacks: Option<Sampling>,
-    /// The function that opens iterators over the tasks if the kernel refuses them to this process.
+    /// The function that opens iterators over the machine's tasks, if the kernel does not let this process open them.
     helper: Option<Helper>,
 }
 
-/// A function that opens an iterator over the tasks, in a process that has the right to do so.
+/// A function that opens an iterator over the machine's tasks in another process, which has the right to do so.
 pub type Helper = Box<dyn FnMut() -> std::io::Result<OwnedFd>>;
 
 /// The longest time in ns between the two signals that one kill(2) to a process group sends to COMMAND and
@@ -72,7 +77,7 @@ pub type Helper = Box<dyn FnMut() -> std::io::Result<OwnedFd>>;
 const TOGETHER: u64 = 100_000_000;
 
 impl Tracer {
-    /// Attaches the programs and returns their reader.
+    /// Attaches the BPF programs and returns their reader.
     ///
     /// # Errors
     /// The errors of [`Programs::start`] and [`Tracer::new`].
@@ -80,7 +85,7 @@ impl Tracer {
         Tracer::new(Programs::start(settings)?, settings)
     }
 
-    /// Begins to read programs that were attached with `settings`.
+    /// Begins to read the records of BPF programs that were attached with `settings`.
     ///
     /// # Errors
     /// [`Error::Bpf`] if the memory of the programs cannot be mapped.
@@ -106,8 +111,8 @@ impl Tracer {
         })
     }
 
-    /// Passes all records that the programs have written to `receive`. The lifecycle records come first,
-    /// because they explain the others.
+    /// Passes all records that the BPF programs have written to `receive`. The lifecycle records come first, because
+    /// they explain the others.
     pub fn consume(&mut self, mut receive: impl FnMut(Record<'_>)) {
         self.life.consume(|record| receive(Record::Life(record)));
         // The samples come after the execs of the programs whose stacks they contain.
@@ -117,7 +122,7 @@ impl Tracer {
         self.slots.read(&self.shared, receive);
     }
 
-    /// A descriptor that becomes readable when a ring of the programs is half full.
+    /// A descriptor that becomes readable when a ring buffer of the BPF programs is half full.
     pub fn ready(&self) -> BorrowedFd<'_> {
         self.programs.life.as_fd()
     }
@@ -127,13 +132,14 @@ impl Tracer {
         self.slots.newcomers()
     }
 
-    /// Lets `helper` open the iterators over the tasks.
+    /// Lets `helper` open the iterators over the machine's tasks for this reader.
     pub fn with_helper(mut self, helper: Option<Helper>) -> Tracer {
         self.helper = helper;
         self
     }
 
-    /// Watches the signals to the processes of COMMAND and of the recorder, which are given by the host's process ids.
+    /// Makes the BPF programs watch the signals to the processes of COMMAND and of the recorder. The arguments are
+    /// their process ids on the host.
     pub fn watch_signals(&mut self, command: u32, recorder: u32) {
         let input = self.shared.input();
         (input.command_tgid, input.recorder_tgid) = (command, recorder);
@@ -151,7 +157,8 @@ impl Tracer {
         time != 0 && sender == command_sender && time.abs_diff(command_time) < TOGETHER
     }
 
-    /// Detaches all programs except the one on signals, which must run as long as COMMAND. The rings keep their records.
+    /// Detaches all BPF programs except the one on signals, which must run as long as COMMAND. The ring buffers keep
+    /// their records.
     pub fn detach(&mut self) {
         if let Some(samplers) = &mut self.programs.samplers {
             samplers.stop();
@@ -160,8 +167,8 @@ impl Tracer {
         self.programs.links.drain(..recording);
     }
 
-    /// Lists all living tasks of the machine and follows the targets, their threads and their descendants.
-    /// The list is read again until no new task is followed.
+    /// Lists all living tasks of the machine. It also begins to follow the targets of the recording, their threads and
+    /// their descendants, and lists again until no new task is followed.
     ///
     /// # Errors
     /// [`Error::Bpf`].
@@ -182,7 +189,7 @@ impl Tracer {
             .collect())
     }
 
-    /// The sum of the resident pages of the living followed processes. A page that several processes share is
+    /// The sum of the resident pages of all followed processes that are alive. A page that several processes share is
     /// counted for each of them. `None` if the kernel refuses to list the tasks.
     pub fn resident_pages(&mut self) -> Option<u64> {
         let before = self.read(|output| &output.resident);
@@ -193,7 +200,8 @@ impl Tracer {
             .map(|_| self.read(|output| &output.resident).wrapping_sub(before))
     }
 
-    /// The totals of each followed task that is alive or a zombie; empty if the kernel refuses to list the tasks.
+    /// The total run time and run-queue time of each followed task that is alive or a zombie; empty if the kernel
+    /// refuses to list the tasks.
     pub fn totals(&mut self) -> Vec<wire::Total> {
         self.shared.input().write_totals = 1;
         let read = self.iterate();
@@ -205,7 +213,7 @@ impl Tracer {
             .collect()
     }
 
-    /// Runs the iterator over all tasks of the machine and returns the bytes that it writes.
+    /// Runs the iterator over all tasks of the machine and returns the bytes that its BPF program writes.
     fn iterate(&mut self) -> std::io::Result<Vec<u8>> {
         let iterator = match &mut self.helper {
             Some(helper) => helper(),
@@ -217,8 +225,8 @@ impl Tracer {
         Ok(bytes)
     }
 
-    /// For each of the programs' tables, how often it had no room since the programs were attached, and what was lost
-    /// by that. `waits` is the number of waits without room before the recording, which do not count.
+    /// For each table of the BPF programs, how often it had no room since the programs were attached, and what was lost
+    /// by that. `waits` is how often stacks of waits had no room before the recording, which does not count.
     pub fn overflows(&self, waits: u64) -> [(u64, &'static str); 8] {
         [
             (
@@ -253,8 +261,8 @@ impl Tracer {
         ]
     }
 
-    /// How many events of each CPU were lost and emitted: first scheduling events, then lifecycle events. The
-    /// numbers are exact after [`Tracer::detach`].
+    /// For each CPU, how many events were lost and emitted: the first list is about scheduling events, the second about
+    /// lifecycle events. The numbers are exact after [`Tracer::detach`].
     pub fn accounts(&self) -> [Vec<(u16, CpuAccount)>; 2] {
         let read = |life: bool| {
             (0..wire::MAX_CPUS)
@@ -299,25 +307,25 @@ impl Tracer {
         }
     }
 
-    /// The number of waits for whose stacks there was no room since the programs were attached. Some of them
-    /// may be shorter than the waits whose stacks are recorded.
+    /// The number of waits for whose stacks the BPF programs' table had no room since the programs were attached. Some
+    /// of them may be shorter than the waits whose stacks are recorded.
     pub fn wait_overflow(&self) -> u64 {
         self.read(|output| &output.wait_overflow)
     }
 
-    /// The number of tasks whose ids did not fit into the set of followed tasks, and of threads that were not followed
-    /// because their process has too many.
+    /// The number of tasks that were not followed because their ids did not fit into the set of followed tasks, or
+    /// because their process has too many threads.
     pub fn follow_overflow(&self) -> u64 {
         self.read(|output| &output.follow_overflow)
     }
 
-    /// The kinds of optional facts that are recorded.
+    /// The kinds of optional facts that this recording has, for which not every kernel has tracepoints.
     pub fn extras(&self) -> Extras {
         Extras(self.read(|output| &output.extras))
     }
 
-    /// The sums of the requests to all block devices that have had a request, with the device's number (major
-    /// << 20 | minor). The longest requests are those since the previous call.
+    /// The sums over the requests of each block device that has had a request, with the device's number (major << 20 |
+    /// minor). The longest request of each is the longest one since the previous call.
     pub fn block_devices(&mut self) -> Vec<(u32, wire::BlockDevice)> {
         let interval = self.shared.input().block_interval;
         let mut devices: Vec<_> = (0..wire::BLOCK_DEVICES)
@@ -343,32 +351,32 @@ impl Tracer {
         (number != 0).then_some((number, found))
     }
 
-    /// Whether system calls are recorded.
+    /// Whether the BPF programs sum up system calls in this recording.
     pub fn has_calls(&self) -> bool {
         self.calls.is_some()
     }
 
-    /// The number of system calls that could not be summed up, because there was no room.
+    /// The number of system calls that the BPF programs could not sum up, because their table had no room.
     pub fn call_overflow(&self) -> u64 {
         self.read(|output| &output.call_overflow)
     }
 
-    /// Makes the programs fill the other table of sums of system calls. Some programs may still write to the
-    /// first table for a moment.
+    /// Makes the BPF programs fill the other one of their two tables of system calls. Some programs may still write to
+    /// the first table for a moment.
     pub fn change_call_table(&mut self) {
         let table = &raw mut self.shared.input().call_table;
         // SAFETY: the field lives as long as the mapping, and the programs only read it.
         unsafe { ptr::write_volatile(table, ptr::read_volatile(table) ^ 1) };
     }
 
-    /// Empties the table of sums of system calls that the programs do not fill now, and returns its sums.
+    /// Empties the table of system calls that the BPF programs do not fill now, and returns its sums.
     pub fn take_calls(&mut self) -> Vec<wire::CallSum> {
         let active = self.shared.input().call_table;
         let calls = self.calls.as_ref();
         calls.map_or_else(Vec::new, |calls| calls.take(active))
     }
 
-    /// The figures about the BPF programs' own runs so far.
+    /// The cost of the BPF programs so far: how long they ran, and how often they could not run.
     pub fn usage(&self) -> Usage {
         let mut usage = Usage {
             recursion_misses: self.read(|output| &output.nested_runs),
@@ -386,7 +394,8 @@ impl Tracer {
         usage
     }
 
-    /// The name, run time in ns and number of runs of each program, counted if `kernel.bpf_stats_enabled` is set.
+    /// The name, run time in ns and number of runs of each BPF program. The kernel counts them if
+    /// `kernel.bpf_stats_enabled` is set.
     pub fn run_times(&self) -> Vec<(String, u64, u64)> {
         let infos = self.infos();
         infos
@@ -395,8 +404,8 @@ impl Tracer {
             .collect()
     }
 
-    /// The name of each program, and the number of instructions that the kernel's verifier followed to load it (0 before
-    /// Linux 5.16). Most of the time of a start is spent in the verifier.
+    /// The name of each BPF program, and the number of instructions that the kernel's verifier followed to load it (0
+    /// before Linux 5.16). Most of the time of a start is spent in the verifier.
     pub fn verified(&self) -> Vec<(String, u32)> {
         let infos = self.infos().into_iter();
         infos
@@ -424,33 +433,35 @@ impl Tracer {
         infos
     }
 
-    /// Whether the recording has the reasons of waits. The answer is valid after [`Tracer::snapshot`].
+    /// Whether the BPF programs can find out for what recorded tasks wait. The answer is valid after
+    /// [`Tracer::snapshot`].
     pub fn knows_reasons(&self) -> bool {
         self.read(|output| &output.regs_known) != 0
     }
 
-    /// Whether recorded stacks have the kernel's addresses. If the kernel hides its addresses from the process that
-    /// loads the programs, the programs hide them as well, because the user of that process can read the trace.
+    /// Whether the frames of recorded stacks that are in the kernel have their addresses. If the kernel hides its
+    /// addresses from the process that loads the BPF programs, the programs hide them as well, because the user of that
+    /// process can read the trace.
     pub fn shows_kernel(&self) -> bool {
         self.programs.kernel_shown
     }
 
-    /// Whether wake-ups by interrupts are distinguished from wake-ups by the running task.
+    /// Whether the recording distinguishes wake-ups by interrupts from wake-ups by the running task.
     pub fn knows_interrupts(&self) -> bool {
         self.programs.irq_known
     }
 
-    /// Whether another process opens the iterators over the tasks for this one.
+    /// Whether another process opens the iterators over the machine's tasks for this reader.
     pub fn is_helped(&self) -> bool {
         self.helper.is_some()
     }
 
-    /// Whether all programs are `raw_tp`, because the kernel refused `tp_btf` programs.
+    /// Whether all BPF programs are of the kind `raw_tp`, because the kernel refused programs of the kind `tp_btf`.
     pub fn is_raw(&self) -> bool {
         self.programs.raw
     }
 
-    /// Reads a variable that the programs write. They may write it at any time.
+    /// Reads the present value of a variable that the BPF programs write and may change at any time.
     fn read<T: Copy>(&self, field: impl FnOnce(&bss_output) -> &T) -> T {
         now(field(self.shared.output()))
     }

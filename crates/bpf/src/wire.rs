@@ -1,51 +1,52 @@
-//! Mirrors of the structs that the BPF programs and their reader exchange. `src/bpf/events.h` is the source;
-//! a test compares sizes and offsets with the BTF of the compiled programs. The kinds of records are those of
-//! its `enum life_kind`.
+//! Mirrors of the C structs that the BPF programs and their reader in user space exchange. `src/bpf/events.h` is the
+//! source; a test compares sizes and offsets with the BTF of the compiled programs. The kinds of records are those of
+//! the `enum life_kind` in this file.
 
 use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout};
 
-/// The `sched_kind` of one of the two slots that report a loss of scheduling events.
+/// The kind of a slot (`sched_kind`) that is one of the two slots that report a loss of scheduling events.
 pub const SCHED_LOST: u8 = 0;
 pub const SCHED_SWITCH: u8 = 1;
 pub const SCHED_WAKING: u8 = 2;
 pub const SCHED_WAKEUP_NEW: u8 = 3;
 
-/// The `sched_flag` of a switch whose `prev` was preempted.
+/// The flag of a context switch (`sched_flag`) in which the task that left the CPU was preempted.
 pub const SCHED_PREEMPT: u8 = 1;
-/// The `sched_flag` of a switch whose `prev` waits for block I/O.
+/// The flag of a context switch (`sched_flag`) after which the task that left the CPU waits for block I/O.
 pub const SCHED_IOWAIT: u8 = 2;
-/// The `sched_flag` of a new task whose parent waits for its exec or exit.
+/// The flag of the first waking of a new task (`sched_flag`) whose parent waits for its exec or exit.
 pub const SCHED_VFORK: u8 = 8;
 
-/// The `waking_context` of a waking that the running task has caused.
+/// The context of a waking (`waking_context`) that the running task has caused.
 pub const CONTEXT_TASK: u16 = 0;
-/// The `waking_context` of a waking in a hardware interrupt.
+/// The context of a waking (`waking_context`) in a hardware interrupt.
 pub const CONTEXT_HARDIRQ: u16 = 1;
-/// The `waking_context` of a waking in a softirq.
+/// The context of a waking (`waking_context`) in a softirq.
 pub const CONTEXT_SOFTIRQ: u16 = 2;
-/// The `waking_context` of a waking in a softirq that belongs to the waker's own sending to a socket.
+/// The context of a waking (`waking_context`) in a softirq that belongs to the running task's own sending to a socket.
 pub const CONTEXT_SEND: u16 = 3;
 
-/// The `reason` of system calls for which the descriptor in the first argument decides.
+/// The entry, in the table of the reasons of waits, of system calls whose reason depends on the file descriptor in the
+/// first argument.
 pub const REASON_BY_DESCRIPTOR: u8 = 32;
-/// The flag for a write that a `reason` with [`REASON_BY_DESCRIPTOR`] can have.
+/// The flag, in a table entry with [`REASON_BY_DESCRIPTOR`], of system calls that write to the descriptor.
 pub const REASON_WRITE: u8 = 64;
-/// The flag in a `reason` that the system call can wake the reader of a socket.
+/// The flag, in the table of the reasons of waits, of system calls that can wake the reader of a socket.
 pub const REASON_SENDS: u8 = 128;
-/// The number of places in a table of sums of system calls, a power of two.
+/// The number of entries in a table of sums of system calls, a power of two.
 pub const CALL_SUMS: usize = 65_536;
-/// The flag in the key of a [`CallSum`] of a 32-bit program's call.
+/// The flag, in the key of a [`CallSum`], of a system call in the table of 32-bit programs.
 pub const CALL_COMPAT: u32 = 1 << 31;
-/// The number of system calls in the tables of reasons and of time-outs.
+/// The number of system calls that the tables of the reasons of waits and of time-outs have entries for.
 pub const SYSCALLS: usize = 512;
 
-/// The reasons of waits (`enum reason`). A test of the recorder verifies that the numbers are those of
-/// `tr_format::event::Reason`.
+/// The reasons for which threads wait, by number (`enum reason`). A test of the recorder verifies that the numbers are
+/// those of `tr_format::event::Reason`.
 pub mod reason {
     macro_rules! reasons {
         ($($name:ident = $number:literal),* $(,)?) => {
             $(pub const $name: u8 = $number;)*
-            /// The names and numbers of all reasons.
+            /// The names and numbers of all reasons for which threads wait.
             pub const ALL: &[(&str, u8)] = &[$((stringify!($name), $number)),*];
         };
     }
@@ -78,26 +79,26 @@ pub mod reason {
     }
 }
 
-/// The `delay_bit` that says that the time in run queues is known.
+/// The bit (`delay_bit`) that is set if a task's time in run queues is known.
 pub const DELAY_RUN: u64 = 1;
-/// The state of a task after its last switch-out (`TASK_DEAD` in `include/linux/sched.h`).
+/// The state that a task has after its last switch-out (`TASK_DEAD` in `include/linux/sched.h`).
 pub const TASK_DEAD: u16 = 0x80;
-/// The `delay_bit` that says that the time of waiting for block I/O is known.
+/// The bit (`delay_bit`) that is set if a task's time of waiting for block I/O is known.
 pub const DELAY_BLOCK: u64 = 2;
-/// The `delay_bit` that says that the time of waiting for pages from swap is known.
+/// The bit (`delay_bit`) that is set if a task's time of waiting for pages from swap is known.
 pub const DELAY_SWAP: u64 = 4;
 
-/// The kind of a record in the lifecycle ring.
+/// The kind of a record in the ring buffer of lifecycle events, such as a fork or an exec.
 pub use crate::skel::types::life_kind as Kind;
 
-/// The value of `followed` in a [`Snapshot`] for a task of a followed server.
+/// The value of `followed` in a [`Snapshot`] of a task that belongs to a followed server.
 pub const FOLLOWED_SERVER: u32 = 2;
 
-/// The largest number of frames that a sampled stack has in the kernel, and in user mode.
+/// The largest number of kernel frames, and of user-mode frames, that a sampled stack has.
 pub const SAMPLE_DEPTH: usize = 127;
-/// The status of a [`StackFrame`] that has a build id and an offset in the file.
+/// The status of a [`StackFrame`] that is given as a build id and an offset in the file.
 pub const FRAME_IN_FILE: i32 = 1;
-/// The status of a [`StackFrame`] that has an address.
+/// The status of a [`StackFrame`] that is given as an address.
 pub const FRAME_ADDRESS: i32 = 2;
 
 /// The state of an established TCP connection.
@@ -107,22 +108,22 @@ pub const TCP_SYN_SENT: u16 = 2;
 /// The state of a TCP connection whose peer has closed its direction.
 pub const TCP_CLOSE_WAIT: u16 = 8;
 
-/// The number of bytes of a [`Directory`] after which no further name begins.
+/// The number of bytes of a [`Directory`]'s path after which no further component begins.
 pub const DIRECTORY_AREA: usize = 1024;
-/// The size in bytes of the longest file name, with the NUL at its end.
+/// The size in bytes of the longest file name that Linux supports, with the NUL at its end.
 pub const NAME_AREA: usize = 256;
 
-/// The largest number of shares (thread groups and names) in an [`Others`].
+/// The largest number of shares in an [`Others`] record. Each share is the CPU time of one thread group and task name.
 pub const OTHERS_SHARES: usize = 8;
 
 /// The largest number of CPUs that the BPF programs support.
 pub const MAX_CPUS: usize = 1024;
-/// The number of runs of the BPF programs on a CPU, of which they measure the time of one.
+/// The number of runs of the BPF programs on a CPU of which the time of one run is measured.
 pub const SAMPLED: u64 = 127;
 
-/// The largest number of block devices whose requests are summed up.
+/// The largest number of block devices for which the BPF programs sum up requests.
 pub const BLOCK_DEVICES: usize = 64;
-/// The number of groups of requests to block devices: read, write, discard, flush.
+/// The number of groups into which requests to block devices are divided: read, write, discard and flush.
 pub const BLOCK_GROUPS: usize = 4;
 /// The number of buckets in a histogram of the latencies of requests to block devices.
 pub const BLOCK_BUCKETS: usize = 32;
@@ -137,7 +138,7 @@ macro_rules! wire {
             pub struct $name { $(pub $field: $type),* }
         )*
 
-        /// For each struct, its name in C, its size in bytes, and the names and offsets of its fields.
+        /// For each struct of the C header, its name in C, its size in bytes, and the names and offsets of its fields.
         #[cfg(test)]
         fn layouts() -> Vec<(&'static str, usize, Vec<(&'static str, usize)>)> {
             vec![$((
@@ -150,7 +151,7 @@ macro_rules! wire {
 }
 
 wire! {
-    /// A slot with a scheduling event, packed; see [`Slot::event`].
+    /// A slot of mapped memory with a scheduling event in packed form; see [`Slot::event`].
     Slot = "wire_slot" { when: u64, what: u64 }
     /// The head with which every lifecycle record begins.
     Head = "wire_head" { time: u64, kind: u32, cpu: u32 }
@@ -168,7 +169,7 @@ wire! {
     Directory = "wire_directory" {
         head: Head, tid: u32, length: i32, names: [u8; DIRECTORY_AREA + NAME_AREA],
     }
-    /// The times that a task has spent off CPU.
+    /// The times in ns that a task has spent in run queues and in waits for block I/O and swap in its whole life.
     Delays = "wire_delays" { run: u64, block: u64, swap: u64, known: u64 }
     /// A task begins to exit.
     Exit = "wire_exit" {
@@ -187,23 +188,24 @@ wire! {
     Cgroup = "wire_cgroup" {
         head: Head, tid: u32, tgid: u32, id: u64, path_len: u32, pad: u32, path: [u8; 1024],
     }
-    /// The number of lifecycle events of one CPU that were lost since the start.
+    /// A record of a loss: the number of lifecycle events of one CPU that have been lost since the start.
     LifeLost = "wire_life_lost" { head: Head, until: u64, count: u64 }
-    /// A living task, as the iterator over the tasks shows it.
+    /// A living task with its state and figures, as the iterator over the tasks shows it.
     Snapshot = "wire_snapshot" {
         time: u64, start_time: u64, cgroup: u64, sum_exec_runtime: u64, tid: u32, tgid: u32,
         parent_tgid: u32, ns_tid: u32, seen_tid: u32, state: u16, on_cpu: u8, kthread: u8,
         followed: u32, pad: u32, comm: [u8; 16],
     }
-    /// The totals of a task so far, from the iterator over the tasks or at the task's end.
+    /// The total times that a task has spent on CPUs and in run queues so far, from the iterator over the tasks or at
+    /// the task's end.
     Total = "wire_total" {
         sum_exec_runtime: u64, run_delay: u64, tid: u32, tgid: u32, run_delay_known: u32, pad: u32,
     }
-    /// A task has ended in a recording without scheduling events.
+    /// A task has ended in a recording that has no scheduling events.
     End = "wire_end" {
         head: Head, total: Total, status: u32, group_dead: u32, max_rss_pages: u64, task: Snapshot,
     }
-    /// The final totals of a task that has ended.
+    /// The kernel's final figures of a task that has ended.
     TotalLast = "wire_last" { head: Head, total: Total }
     /// A task has come into the followed cgroup. The arguments of its program follow the struct.
     Join = "wire_join" {
@@ -215,28 +217,29 @@ wire! {
         family: u16, error: u16, local: [u8; 16], remote: [u8; 16], sent: u64, received: u64,
         state: u16, reset: u16, pad: u32,
     }
-    /// A followed process is in another time namespace than the recorder.
+    /// A followed process is in another time namespace than the recorder, whose clock has an offset.
     Clock = "wire_clock" { head: Head, tgid: u32, ns_tgid: u32, seconds: i64, ns: i64 }
     /// A task has reclaimed memory.
     Reclaim = "wire_reclaim" { head: Head, tid: u32, tgid: u32, count: u64, ns: u64 }
     /// The kernel kills a process for lack of memory.
     OomKill = "wire_oom_kill" { head: Head, tid: u32, tgid: u32, pages: u64 }
-    /// From now on a task waits for this disk in all its waits for block I/O.
+    /// A task waits for this disk in all of its waits for block I/O from now on.
     DiskWait = "wire_disk_wait" { head: Head, tid: u32, tgid: u32, device: u32, pad: u32 }
-    /// From now on a task waits for this file in fsync.
+    /// A task waits for this file in all of its waits in fsync from now on.
     SyncFile = "wire_sync_file" {
         head: Head, tid: u32, tgid: u32, length: u32, pad: u32, name: [u8; 128],
     }
-    /// Whether a task may from now on run on one CPU alone.
+    /// A task's set of allowed CPUs has changed: it states whether the task may run on a single CPU only from now on.
     Pinned = "wire_pinned" { head: Head, tid: u32, tgid: u32, pinned: u32, pad: u32 }
-    /// The name of a task that is not followed.
+    /// The name and the ids of a task that is not followed, but met followed tasks.
     Outsider = "wire_outsider" {
         head: Head, tid: u32, tgid: u32, start_time: u64, cgroup: u64, kthread: u32, pad: u32,
         comm: [u8; 16],
     }
-    /// The time in ns that the tasks of one thread group and name had a CPU.
+    /// A share of an [`Others`] record: the time in ns for which the tasks of one thread group with one name had a
+    /// CPU.
     Share = "wire_share" { ns: u64, tgid: u32, pad: u32, comm: [u8; 16] }
-    /// The tasks that are not followed and had a CPU while followed tasks waited for it, with their times.
+    /// The tasks that are not followed but had a CPU while followed tasks waited for it, with their times on the CPU.
     Others = "wire_others" {
         head: Head, since: u64, rest: u64, switches: u64, shares: [Share; OTHERS_SHARES],
     }
@@ -249,28 +252,28 @@ wire! {
         head: Head, tid: u32, tgid: u32, server: [u8; 16], family: u16, port: u16, length: u32,
         message: [u8; 512],
     }
-    /// A frame of a stack in user mode.
+    /// A frame of a sampled stack in user mode.
     StackFrame = "wire_frame" { status: i32, build_id: [u8; 20], at: u64 }
     /// The stack of a task was sampled. The frames in user mode follow the struct.
     Sample = "wire_sample" {
         head: Head, tid: u32, tgid: u32, seen_tgid: u32, off_cpu: u32, ns: u64, kernel_len: i32,
         user_len: i32, arguments: u64, kernel: [u64; SAMPLE_DEPTH],
     }
-    /// The sums over the requests of one group to a block device.
+    /// The sums over the requests of one group, such as reads, to a block device.
     BlockSums = "block_sums" {
         count: u64, bytes: u64, latency: u64, longest: u64, interval: u64,
         buckets: [u32; BLOCK_BUCKETS],
     }
-    /// The sums over all requests to a block device.
+    /// The sums over all requests to a block device, one for each group of requests.
     BlockDevice = "block_device" {
         in_flight: u64, last: u64, busy: u64, sums: [BlockSums; BLOCK_GROUPS],
     }
-    /// The sums over one system call of a process.
+    /// The sums over the calls of one system call by a process.
     CallSum = "call_sum" { key: u64, count: u64, errors: u64, ns: u64, longest: u64 }
 }
 
 impl Head {
-    /// The kind of the record that has this struct.
+    /// The kind of the record that begins with this head.
     pub fn kind(&self) -> Kind {
         Kind(self.kind)
     }
@@ -281,15 +284,16 @@ impl Head {
 pub struct Sched {
     /// The time of the event by `CLOCK_MONOTONIC` in ns.
     pub time: u64,
-    /// The task that is switched out, or the waker.
+    /// The task that is switched out, by its tid; in a waking, the task that wakes the other one.
     pub from: u32,
-    /// The task that is switched in, or the task that is woken.
+    /// The task that is switched in, by its tid; in a waking, the task that is woken.
     pub to: u32,
-    /// The raw `prev_state` of a switch, or the `waking_context` of a waking.
+    /// The raw state of the task that is switched out (`prev_state`), or the context of a waking (`waking_context`).
     pub state: u16,
-    /// The reason of the sleep that begins with the switch.
+    /// The number of the reason of the sleep that begins with the switch.
     pub reason: u8,
-    /// The time-out of the sleep that begins with the switch: `enum timeout`, or a class.
+    /// The time-out of the sleep that begins with the switch: a value of `enum timeout`, or the number of a class of
+    /// lengths.
     pub timeout: u8,
     /// The kind of the event: [`SCHED_SWITCH`], [`SCHED_WAKING`] or [`SCHED_WAKEUP_NEW`].
     pub kind: u8,
@@ -300,38 +304,39 @@ pub struct Sched {
 /// A loss of scheduling events of one CPU.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Lost {
-    /// The time of the first lost event by `CLOCK_MONOTONIC` in ns.
+    /// The time of the first lost scheduling event by `CLOCK_MONOTONIC` in ns.
     pub since: u64,
-    /// The time of the last lost event in ns.
+    /// The time of the last lost scheduling event by `CLOCK_MONOTONIC` in ns.
     pub until: u64,
-    /// The number of lost events.
+    /// The number of scheduling events of the CPU that this loss is about.
     pub count: u64,
 }
 
 /// The largest number of bits that a task id has (`PID_MAX_LIMIT` in include/linux/threads.h).
 const TID_BITS: u32 = 22;
-/// The number of bits below the time in the word `when` of a slot.
+/// The number of bits in the word `when` of a slot that are below the event's time.
 const TIME_SHIFT: u32 = 15;
 
 impl Slot {
-    /// Whether the slot is not written, or not completely.
+    /// Whether the slot has no scheduling event, or an event that is not completely written yet.
     pub fn is_empty(self) -> bool {
         self.when == 0 || self.what == 0
     }
 
-    /// The kind of the event (`sched_kind`).
+    /// The kind of the scheduling event in the slot (`sched_kind`).
     pub fn kind(self) -> u8 {
         (self.when & 3) as u8
     }
 
-    /// The time of the event by `CLOCK_MONOTONIC` in ns. A slot has only its lowest 49 bits; `near` is any
-    /// time less than three days away.
+    /// The time of the slot's scheduling event by `CLOCK_MONOTONIC` in ns. The slot has only the lowest 49 bits of it;
+    /// `near` is any time that differs from it by less than three days.
     pub fn time(self, near: u64) -> u64 {
         let distance = (self.when >> TIME_SHIFT).wrapping_sub(near) << TIME_SHIFT;
         near.wrapping_add((distance as i64 >> TIME_SHIFT) as u64)
     }
 
-    /// The event that is packed in the slot, which must not be of kind [`SCHED_LOST`]. `near` is as in [`Slot::time`].
+    /// The scheduling event that is packed in the slot, which must not be of kind [`SCHED_LOST`]. `near` is a time by
+    /// `CLOCK_MONOTONIC` in ns that differs from the event's by less than three days.
     pub fn event(self, near: u64) -> Sched {
         let tid = |shift: u32| (self.what >> shift & ((1 << TID_BITS) - 1)) as u32;
         Sched {
