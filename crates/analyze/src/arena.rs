@@ -71,7 +71,7 @@ impl<I: Ix, T> Arena<I, T> {
         }
     }
 
-    /// Mutable references to two different items; `None` if both indices are equal.
+    /// Mutable references to two different items of the table; `None` if both indices are equal.
     #[inline]
     pub fn pair_mut(&mut self, one: I, other: I) -> Option<[&mut T; 2]> {
         let places = [one.place(), other.place()];

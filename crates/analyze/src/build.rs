@@ -144,7 +144,8 @@ fn histories(tracker: &mut Tracker, analysis: &mut Analysis, order: &Order) {
     }
 }
 
-/// The processes and the threads of the model in their order, and the index of each in the model.
+/// The processes and the threads of the model in their final order, as the tracker's indices, and the index in the
+/// model for each task and process of the tracker.
 struct Order {
     processes: Vec<ProcIx>,
     process: Arena<ProcIx, Option<ProcessIx>>,
@@ -153,8 +154,9 @@ struct Order {
 }
 
 impl Order {
-    /// Determines the order of the model: processes by start, then pid, then appearance, and the threads of
-    /// each likewise. Tasks that lived only outside the analyzed span are not part of it.
+    /// Determines the order of the model's processes and threads: processes by start time, then pid, then the order in
+    /// which they appeared, and the threads of each process likewise. Tasks that lived only outside the analyzed span
+    /// are not part of the model.
     fn new(tracker: &Tracker, (start, end): (Ktime, Ktime)) -> Order {
         let inside = |ix: &TaskIx| {
             let task = &tracker.tasks[*ix];

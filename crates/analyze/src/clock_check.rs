@@ -102,7 +102,7 @@ impl ClockCheck {
         self.overlaps.insert(on, overlap);
     }
 
-    /// Whether the next switch of a CPU may prove that clocks disagree.
+    /// Whether there are suspected contradictions of clocks that the next switch of a CPU may prove.
     #[inline]
     pub fn is_waiting(&self) -> bool {
         !self.overlaps.is_empty() || !self.births.is_empty()

@@ -22,7 +22,7 @@ pub struct Concurrency {
     now: Ktime,
     running: u32,
     living: usize,
-    /// The number of living tasks whose states are known.
+    /// The number of living tasks whose states are known at present.
     known: usize,
     epoch: Epoch,
     /// The number of CPUs that have not switched yet, if every switch of all CPUs is recorded. A task whose
@@ -56,8 +56,8 @@ pub fn add(times: &mut Vec<u64>, n: usize, ns: u64) {
 }
 
 impl Concurrency {
-    /// A counter for the span from `start` to `end`. No task is running at its start. `unseen_cpus` is the
-    /// number of CPUs if every switch of all CPUs is recorded.
+    /// Makes a counter of running tasks for the span from `start` to `end`. No task is running at its start.
+    /// `unseen_cpus` is the number of CPUs if every switch of all CPUs is recorded.
     pub fn new(start: Ktime, end: Ktime, unseen_cpus: Option<usize>) -> Concurrency {
         Concurrency {
             start,

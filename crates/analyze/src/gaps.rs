@@ -9,7 +9,7 @@ use tr_format::event::{CpuId, Ktime, Stream};
 pub struct Spans(Vec<(Ktime, Ktime)>);
 
 impl Spans {
-    /// Adds the span of time from `since` to `until`, including both.
+    /// Adds the span of time from `since` to `until`, including both, to the spans.
     pub fn insert(&mut self, since: Ktime, until: Ktime) {
         let first = self.0.partition_point(|(_, end)| *end < since);
         let last = self.0.partition_point(|(start, _)| *start <= until);
@@ -107,7 +107,7 @@ impl Gaps {
         &self.any
     }
 
-    /// The spans in which events of this CPU are missing.
+    /// The spans of time in which scheduling events of this CPU are missing.
     pub fn of(&self, cpu: CpuId) -> Option<&Spans> {
         self.cpus.get(&cpu)
     }

@@ -37,7 +37,7 @@ pub enum Kind {
 }
 
 impl Kind {
-    /// All kinds of time, in the order of the definition.
+    /// A list of all kinds of time, such as time on a CPU or waits for a disk, in the order of their definition.
     pub const ALL: [Kind; 14] = [
         Kind::OnCpu,
         Kind::RunQueue,

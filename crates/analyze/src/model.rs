@@ -29,7 +29,7 @@ pub use crate::times::{Basis, Causes, Times};
 use tr_programs::table;
 use tr_programs::tools::Tool;
 
-/// The model of a trace.
+/// The model of a trace: all results of its analysis.
 #[derive(Clone, Debug, Default)]
 pub struct Analysis {
     pub meta: Metadata,
@@ -107,7 +107,7 @@ pub struct Network {
     pub connections: Vec<Connection>,
     /// The DNS queries, in the order of time.
     pub lookups: Vec<Lookup>,
-    /// The times in which each process had a connection or a DNS query open.
+    /// The times in which each process had a TCP connection open or waited for the answer to a DNS query.
     pub online: Online,
     /// The times in which each process waited for the answer to a DNS query.
     pub querying: Online,
@@ -145,7 +145,8 @@ pub struct Containers {
     pub not_recorded: u64,
 }
 
-/// The tasks that worked for the recorded processes, or met them, without being started by them.
+/// The tasks that were not started by recorded processes but worked for them or met them: unrecorded tasks, workers
+/// of the kernel and servers.
 #[derive(Clone, Debug, Default)]
 pub struct Others {
     /// The tasks that are not recorded but met recorded ones, for example by waking them or by taking their CPU.
@@ -200,7 +201,8 @@ pub enum Doubt {
     Runner,
 }
 
-/// The kind of a span from a file of another tool.
+/// The kind of a span from a file of another tool: a target of a build, a unit of a compiler, a part of a program's
+/// work or a test.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ImportedKind {
     /// The imported span is a target of a build.
@@ -317,7 +319,7 @@ pub struct Quality {
     pub under_way: bool,
     /// The reason why reading stopped before the end of the file ([`crate::Watch`]).
     pub stopped: Option<String>,
-    /// The largest step back in time inside one ring between the kernel and the recorder, in ns.
+    /// The largest step back in time inside one ring buffer between the kernel and the recorder, in ns.
     pub largest_inversion: u64,
     /// The longest commit delay that the file proves, in ns: an event was written after a younger event of its
     /// ring, or the recorder had emptied the ring after the stamp of the event and had not found the event.
@@ -343,7 +345,7 @@ pub struct ClockDisagreement {
     pub impossible_orders: u64,
 }
 
-/// A span of time in which events are missing.
+/// A span of time in which events of a stream are missing from the recording.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct LostSpan {
     /// The time of the first event that is missing in this span, or of the last recorded event before it.
@@ -357,7 +359,7 @@ pub struct LostSpan {
     pub cause: tr_format::event::LossCause,
 }
 
-/// Numbers of context switches, counted from the events.
+/// The numbers of context switches of a thread, a process or a CPU, counted from the events.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Switches {
     /// Switches in which the task gave up the CPU because it slept, blocked or exited.
@@ -480,7 +482,8 @@ impl Thread {
 pub struct KernelFigures {
     /// The exact run time over the whole life of the task, in ns.
     pub sum_exec_runtime: u64,
-    /// Whether `sum_exec_runtime` is the value at the last switch-out, not at the exit.
+    /// Whether the run time (`sum_exec_runtime`) is the value at the task's last switch-out, and not the value at
+    /// its exit.
     pub is_final: bool,
     pub nvcsw: u64,
     pub nivcsw: u64,
@@ -527,7 +530,7 @@ pub struct Process {
     pub parent: Option<ProcessIx>,
     /// The children of the process, in the order of their starts.
     pub children: Vec<ProcessIx>,
-    /// The last name of the process.
+    /// The last name (comm) of the process.
     pub comm: Comm,
     /// The arguments of the last exec; before the first exec (see `execs`) the arguments of the parent.
     pub argv: Argv,
@@ -545,7 +548,7 @@ pub struct Process {
     /// The raw `wait` status of the process; `None` if it is alive or if its exit was not seen.
     pub status: Option<u32>,
     pub threads: Vec<ThreadIx>,
-    /// The sum of the times of the process's threads by state, in ns.
+    /// The times of the process by state in ns: the sums over its threads.
     pub times: Times,
     /// The parts of the process's `times` by cause, in ns.
     pub causes: Causes,

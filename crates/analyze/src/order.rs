@@ -25,7 +25,7 @@ use tr_format::sched::{flag, Packed};
 use batches::{Batches, SortedRun};
 use blocks::{Block, Blocks, Content, Read, Spare};
 
-/// An event of any stream, as the tracker takes it.
+/// An event of any stream of the trace, in the form in which the tracker takes it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Event<'a> {
     /// A scheduling event of the CPU with this number: a switch or a waking.
@@ -89,11 +89,14 @@ pub(crate) struct Record {
     pub(crate) to: u32,
     pub(crate) state: u16,
     pub(crate) cpu: u16,
-    /// The flags of the event as in [`tr_format::sched::SchedBlock::flags`], or [`LIFE`].
+    /// The flags of a scheduling event as in [`tr_format::sched::SchedBlock::flags`], or [`LIFE`] for an event of
+    /// another kind.
     pub(crate) flags: u8,
-    /// The number of the reason for a sleep, as in [`tr_format::sched::SchedBlock::reason`].
+    /// The number of the reason for the sleep that begins with a switch, as in
+    /// [`tr_format::sched::SchedBlock::reason`].
     pub(crate) reason: u8,
-    /// The number of the time-out of a sleep, as in [`tr_format::sched::SchedBlock::timeout`].
+    /// The number of the time-out of the sleep that begins with a switch, as in
+    /// [`tr_format::sched::SchedBlock::timeout`].
     pub(crate) timeout: u8,
 }
 

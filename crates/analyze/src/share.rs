@@ -1,4 +1,4 @@
-//! Computes a part of a number exactly, however large the numbers are.
+//! Computes fractions of a number (`of * part / whole`) exactly, however large the numbers are.
 
 /// Computes `of * part / whole`, rounded down and limited to `u64::MAX`.
 pub fn share(of: u64, part: u64, whole: u64) -> u64 {

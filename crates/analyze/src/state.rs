@@ -38,7 +38,7 @@ pub enum Wait {
     Io,
     /// The task waits for the exec or the exit of a vfork child.
     Vfork,
-    /// The task is in another uninterruptible wait.
+    /// The task is in an uninterruptible wait that is none of the other kinds of waits.
     Blocked,
     /// The task's state has a bit for which the trace has no name from its kernel.
     Unknown,
@@ -191,7 +191,8 @@ impl StateTimes {
         self.unknown = self.unknown.saturating_sub(part.listed());
     }
 
-    /// Reverses [`StateTimes::take_from_unknown`].
+    /// Moves time back from the states that [`StateTimes::take_from_unknown`] moved it to, so that it counts as
+    /// unknown again. `part` has the time of each of these states.
     pub fn give_to_unknown(&mut self, part: &StateTimes) {
         self.on_cpu = self.on_cpu.saturating_sub(part.on_cpu);
         self.run_queue = self.run_queue.saturating_sub(part.run_queue);
@@ -223,11 +224,11 @@ impl StateTimes {
 /// The event that ended a task's state.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Ended {
-    /// A waking ended the state.
+    /// A waking ended the task's state.
     Woken,
-    /// A switch-in ended the state.
+    /// A switch-in ended the task's state.
     SwitchedIn,
-    /// Another event ended the state, or the end of the trace.
+    /// Another event ended the task's state, or the end of the trace did.
     Otherwise,
 }
 

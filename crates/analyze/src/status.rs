@@ -54,7 +54,7 @@ pub fn name(signal: u32) -> String {
     }
 }
 
-/// Whether a signal is sent for this purpose.
+/// Whether the signal with this number is sent for the given purpose.
 pub fn is_for(signal: u32, purpose: Purpose) -> bool {
     let mut all = SIGNALS.iter();
     all.any(|(number, _, purposes)| *number == signal && purposes.contains(&purpose))

@@ -33,15 +33,16 @@ const AHEAD: u64 = 16 << 10;
 /// events. The order of the states in this span is not known.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Sample {
-    /// The time at which the earlier totals were read.
+    /// The time at which the earlier one of the sample's two readings of the totals was made.
     pub from: Ktime,
-    /// The time at which the later totals were read.
+    /// The time at which the later one of the sample's two readings of the totals was made.
     pub to: Ktime,
-    /// The time in ns that the thread was on a CPU between the two readings.
+    /// The time in ns that the thread was on a CPU between the two readings of its totals.
     pub on_cpu: u64,
-    /// The time in ns that the thread was in a run queue between the two readings.
+    /// The time in ns that the thread was in a run queue between the two readings of its totals.
     pub run_queue: u64,
-    /// The time in ns that the thread was asleep or blocked between the two readings. The rest of the time is unknown.
+    /// The time in ns that the thread was asleep or blocked between the two readings of its totals. The rest of the
+    /// time is unknown.
     pub off_cpu: u64,
 }
 
@@ -278,12 +279,12 @@ impl Timeline {
         self.get(thread, self.number_before(thread, time)?)
     }
 
-    /// The number of the stretch that [`Self::before`] returns for a time.
+    /// The number of the thread's stretch that ends at a time, or that the time is inside; see [`Self::before`].
     pub fn number_before(&self, thread: ThreadIx, time: Ktime) -> Option<usize> {
         self.at(thread, Ktime(time.0.checked_sub(1)?))
     }
 
-    /// The stretches of a thread, beginning with the one that is [`Self::around`] a time, or with the first one.
+    /// The stretches of a thread, beginning with the stretch that contains a time, or with the first one.
     pub fn since(&self, thread: ThreadIx, time: Ktime) -> Stretches<'_> {
         self.from_number(thread, self.at(thread, time).unwrap_or(0))
     }
@@ -335,7 +336,7 @@ impl Timeline {
         }
     }
 
-    /// The number of the stretch that is [`Self::around`] a time.
+    /// The number of the thread's last stretch that begins at or before a time; see [`Self::around`].
     pub fn at(&self, thread: ThreadIx, time: Ktime) -> Option<usize> {
         let segment = self.lines[thread].segment_at(time)?;
         self.with_segment(thread, segment, |changes| {

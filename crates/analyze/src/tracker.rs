@@ -49,7 +49,7 @@ pub struct Tracker {
     pub(crate) collectors: Collectors,
     /// For each kind of event that contradicts earlier events, the number of such events so far.
     pub anomalies: BTreeMap<&'static str, u64>,
-    /// Counts the times in which n recorded tasks were running.
+    /// For each n, counts the time in which exactly n recorded tasks were running.
     pub concurrency: Concurrency,
     /// The names of tasks that are not recorded, by tid.
     pub names: HashMap<Tid, Comm>,
@@ -69,7 +69,8 @@ pub struct Tracker {
     end: Ktime,
     /// The only CPU on which time counts as on-CPU, if the options name one. Time on other CPUs counts as unknown.
     only: Option<CpuId>,
-    /// The source of the times of all tasks.
+    /// The source of the times of all tasks in the recording: scheduling events, or the kernel's totals of each
+    /// task.
     pub basis: Basis,
     /// The last totals of each living task that the kernel reported, in a recording without scheduling events.
     accounts: HashMap<TaskIx, LastAccount>,
@@ -311,7 +312,7 @@ impl Tracker {
         }
     }
 
-    /// Notes that the times of a task have to be added to the program of its process.
+    /// Notes that the times of a task have to be added to the program of its process later.
     #[cold]
     fn owe(&mut self, ix: TaskIx) {
         let task = &mut self.tasks[ix];

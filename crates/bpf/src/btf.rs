@@ -47,12 +47,12 @@ pub(crate) struct Btf<'a> {
     named: HashMap<&'a [u8], Vec<Id>>,
 }
 
-/// A type of BTF. Its kind decides what `target` and `rest` mean.
+/// A type in the kernel's BTF. Its kind determines what `target` and `rest` mean.
 #[derive(Clone, Copy)]
 pub(crate) struct Type<'a> {
     name: u32,
     info: u32,
-    /// The size of the type in bytes, or the id of another type that it refers to.
+    /// The size of the BTF type in bytes, or the id of another type that it refers to.
     pub(crate) target: u32,
     rest: &'a [u8],
 }
@@ -85,7 +85,7 @@ fn word(bytes: &[u8], at: usize) -> Option<u32> {
     Some(u32::from_ne_bytes(*bytes))
 }
 
-/// The number of bytes that follow the common part of a BTF type whose word `info` is `info`; `None` for an
+/// The number of bytes that come after the common part of a BTF type whose word `info` is `info`; `None` for an
 /// unknown kind of type.
 fn added(info: u32) -> Option<usize> {
     use kind::*;

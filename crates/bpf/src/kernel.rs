@@ -80,29 +80,30 @@ pub struct Extras(pub(crate) u32);
 
 impl Extras {
     pub const NETWORK: Extras = Extras(1);
-    /// The facts about requests to block devices.
+    /// An optional kind of facts in a recording: requests to block devices.
     pub const BLOCK: Extras = Extras(2);
-    /// The sums of system calls (`CONFIG_FTRACE_SYSCALLS`), which are recorded only on request.
+    /// An optional kind of facts in a recording: the sums of system calls (`CONFIG_FTRACE_SYSCALLS`), which are
+    /// recorded only on request.
     pub const CALLS: Extras = Extras(1 << 8);
-    /// The facts about direct reclaim of memory.
+    /// An optional kind of facts in a recording: direct reclaim of memory.
     pub const RECLAIM: Extras = Extras(4);
-    /// The facts about reclaim of memory in a cgroup that has reached its limit.
+    /// An optional kind of facts in a recording: reclaim of memory in a cgroup that has reached its limit.
     pub const CGROUP_RECLAIM: Extras = Extras(8);
-    /// The facts about kills for lack of memory.
+    /// An optional kind of facts in a recording: kills for lack of memory.
     pub const OOM_KILLS: Extras = Extras(16);
-    /// The facts about DNS queries by UDP.
+    /// An optional kind of facts in a recording: DNS queries by UDP.
     pub const DNS: Extras = Extras(32);
-    /// The facts about which disks tasks wait for.
+    /// An optional kind of facts in a recording: the disks that tasks wait for.
     pub const DISK_WAITS: Extras = Extras(64);
-    /// The state of each task at its switch-out, which is known even if the task is woken at the same moment (since
-    /// Linux 5.18).
+    /// An optional kind of facts in a recording: the state of each task at its switch-out, known even if the task is
+    /// woken at the same moment (since Linux 5.18).
     pub const SWITCH_STATES: Extras = Extras(128);
 
     fn with(self, other: Extras, included: bool) -> Extras {
         Extras(if included { self.0 | other.0 } else { self.0 })
     }
 
-    /// Whether this set contains all facts of `other`.
+    /// Whether this set of optional facts contains all facts of the set `other`.
     pub fn has(self, other: Extras) -> bool {
         self.0 & other.0 == other.0
     }

@@ -69,7 +69,7 @@ pub(crate) struct LoadedProgram {
     section: String,
 }
 
-/// The loaded BPF programs by their names.
+/// The BPF programs that have been loaded into the kernel, by their names.
 pub(crate) type LoadedPrograms = HashMap<String, LoadedProgram>;
 
 /// Relocates and loads those BPF programs of the object that are marked for loading, and creates the object's maps.

@@ -1,7 +1,7 @@
 //! The names of processes that have a role in running containers (daemons, runtimes, clients), or that serve
 //! the machine and not a build.
 
-/// The size in bytes of a task's name in the kernel, with the 0 at its end.
+/// The size in bytes of a task's name in the kernel (16), with the 0 at its end.
 const COMM: usize = 16;
 
 /// The role of a process in running containers, or as a server of the machine (`enum part` in names.bpf.h).

@@ -25,11 +25,11 @@ const OLDEST: (u32, u32) = (5, 8);
 /// configuration, and none is a fault of the BPF programs.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Refusal {
-    /// /proc is not mounted.
+    /// Tracing is not possible because /proc is not mounted.
     NoProc,
-    /// /sys is not mounted.
+    /// Tracing is not possible because /sys is not mounted.
     NoSysfs,
-    /// The kernel is older than 5.8.
+    /// The kernel is older than Linux 5.8, the first version on which tracing is possible.
     OldKernel {
         /// The kernel's release, as uname(2) returns it.
         release: String,

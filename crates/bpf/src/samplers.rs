@@ -76,7 +76,7 @@ impl Samplers {
         Ok(samplers)
     }
 
-    /// Starts to sample stacks on a CPU. Does nothing if the CPU is offline.
+    /// Starts to sample the stacks of tasks on a CPU. Does nothing if the CPU is offline.
     pub(crate) fn add(&mut self, sampling: &Sampling, cpu: u16) -> Result<(), Error> {
         if sampling.hz == 0 {
             return Ok(());

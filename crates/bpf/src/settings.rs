@@ -45,8 +45,8 @@ pub struct Settings {
     /// The id of a task whose switches the BPF programs ignore; 0 for none. Tests use it to imitate the
     /// kernels of some virtual machines, which do not report all switches.
     pub hidden_tid: u32,
-    /// Whether to record the switches among tasks that are not followed even where sums of their CPU times
-    /// are recorded instead. A test compares the two.
+    /// Whether to record each switch among tasks that are not part of the recording, even where sums of their
+    /// CPU times are recorded instead. A test compares the two.
     pub keep_others: bool,
 }
 
@@ -89,8 +89,9 @@ impl Settings {
         self.sched_ring / size_of::<wire::Slot>() as u32
     }
 
-    /// The size in bytes of the BPF programs' set of followed tasks: one byte for each tid, in whole words of
-    /// four bytes. A tid has at most 22 bits (PID_MAX_LIMIT), and a value of a map at most 4 MiB.
+    /// The size in bytes of the set of tasks that the BPF programs record (follow): one byte for each tid, in
+    /// whole words of four bytes. A tid has at most 22 bits (PID_MAX_LIMIT), and a value of a map at most 4
+    /// MiB.
     pub(crate) fn followed(&self) -> u32 {
         self.pid_max.clamp(1, 1 << 22).next_multiple_of(4)
     }

@@ -18,7 +18,7 @@ use crate::wire::{Lost, Slot, SCHED_LOST};
 /// the tail.
 const STEP: u64 = 256;
 
-/// A record that the BPF programs have written.
+/// A record that the BPF programs have written: a scheduling event, a loss of such events, or a lifecycle record.
 #[derive(Clone, Copy, Debug)]
 pub enum Record<'a> {
     /// A scheduling event of the CPU with this number.

@@ -167,8 +167,8 @@ impl Tracer {
         self.programs.links.drain(..recording);
     }
 
-    /// Lists all living tasks of the machine. It also begins to follow the targets of the recording, their threads and
-    /// their descendants, and lists again until no new task is followed.
+    /// Lists all living tasks of the machine. It also begins to record the targets of the recording, their threads and
+    /// their descendants, and lists again until no new task is found.
     ///
     /// # Errors
     /// [`Error::Bpf`].
@@ -189,7 +189,7 @@ impl Tracer {
             .collect())
     }
 
-    /// The sum of the resident pages of all followed processes that are alive. A page that several processes share is
+    /// The sum of the resident pages of all recorded processes that are alive. A page that several processes share is
     /// counted for each of them. `None` if the kernel refuses to list the tasks.
     pub fn resident_pages(&mut self) -> Option<u64> {
         let before = self.read(|output| &output.resident);
@@ -200,7 +200,7 @@ impl Tracer {
             .map(|_| self.read(|output| &output.resident).wrapping_sub(before))
     }
 
-    /// The total run time and run-queue time of each followed task that is alive or a zombie; empty if the kernel
+    /// The total run time and run-queue time of each recorded task that is alive or a zombie; empty if the kernel
     /// refuses to list the tasks.
     pub fn totals(&mut self) -> Vec<wire::Total> {
         self.shared.input().write_totals = 1;
@@ -313,8 +313,8 @@ impl Tracer {
         self.read(|output| &output.wait_overflow)
     }
 
-    /// The number of tasks that were not followed because their ids did not fit into the set of followed tasks, or
-    /// because their process has too many threads.
+    /// The number of tasks that the BPF programs could not begin to record (follow), because their ids did not fit into
+    /// the set of followed tasks, or because their process has too many threads.
     pub fn follow_overflow(&self) -> u64 {
         self.read(|output| &output.follow_overflow)
     }

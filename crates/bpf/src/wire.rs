@@ -1,6 +1,6 @@
 //! Mirrors of the C structs that the BPF programs and their reader in user space exchange. `src/bpf/events.h` is the
 //! source; a test compares sizes and offsets with the BTF of the compiled programs. The kinds of records are those of
-//! the `enum life_kind` in this file.
+//! the `enum life_kind` in this header.
 
 use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout};
 
@@ -91,7 +91,7 @@ pub const DELAY_SWAP: u64 = 4;
 /// The kind of a record in the ring buffer of lifecycle events, such as a fork or an exec.
 pub use crate::skel::types::life_kind as Kind;
 
-/// The value of `followed` in a [`Snapshot`] of a task that belongs to a followed server.
+/// The value of `followed` in a [`Snapshot`] of a task that belongs to a recorded server.
 pub const FOLLOWED_SERVER: u32 = 2;
 
 /// The largest number of kernel frames, and of user-mode frames, that a sampled stack has.
@@ -159,7 +159,7 @@ wire! {
         head: Head, parent_tid: u32, parent_tgid: u32, tid: u32, tgid: u32, start_time: u64,
         cgroup: u64, ns_tid: u32, pad: u32, comm: [u8; 16],
     }
-    /// A process has executed a program. The file name and the arguments follow the struct.
+    /// A process has executed a program. The file name and the arguments follow this struct in the record.
     Exec = "wire_exec" {
         head: Head, tid: u32, tgid: u32, old_tid: u32, filename_len: u32, filename_area: u32,
         argv_len: u32, argv_full_len: u64, cgroup: u64, argv_unknown: u32, runtime: u32,
@@ -171,7 +171,7 @@ wire! {
     }
     /// The times in ns that a task has spent in run queues and in waits for block I/O and swap in its whole life.
     Delays = "wire_delays" { run: u64, block: u64, swap: u64, known: u64 }
-    /// A task begins to exit.
+    /// A task begins to exit, and will be switched out for the last time later.
     Exit = "wire_exit" {
         head: Head, tid: u32, tgid: u32, status: u32, group_status: u32, utime: u64, stime: u64,
         sum_exec_runtime: u64, nvcsw: u64, nivcsw: u64, min_flt: u64, maj_flt: u64,
@@ -184,7 +184,7 @@ wire! {
         delays: Delays,
     }
     Rename = "wire_rename" { head: Head, tid: u32, tgid: u32, comm: [u8; 16] }
-    /// There is a new cgroup, or a task was moved to a cgroup.
+    /// A new cgroup exists, or a task was moved to a cgroup.
     Cgroup = "wire_cgroup" {
         head: Head, tid: u32, tgid: u32, id: u64, path_len: u32, pad: u32, path: [u8; 1024],
     }
@@ -207,17 +207,18 @@ wire! {
     }
     /// The kernel's final figures of a task that has ended.
     TotalLast = "wire_last" { head: Head, total: Total }
-    /// A task has come into the followed cgroup. The arguments of its program follow the struct.
+    /// A task has come into the cgroup whose tasks are recorded. The arguments of its program follow this struct in
+    /// the record.
     Join = "wire_join" {
         head: Head, task: Snapshot, argv_len: u32, argv_unknown: u32, argv_full_len: u64,
     }
-    /// The state of a TCP connection has changed.
+    /// The state of a TCP connection of a recorded task has changed, for example to established.
     Connection = "wire_connection" {
         head: Head, socket: u64, tid: u32, tgid: u32, local_port: u16, remote_port: u16,
         family: u16, error: u16, local: [u8; 16], remote: [u8; 16], sent: u64, received: u64,
         state: u16, reset: u16, pad: u32,
     }
-    /// A followed process is in another time namespace than the recorder, whose clock has an offset.
+    /// A recorded process is in another time namespace than the recorder, so that its clocks have an offset.
     Clock = "wire_clock" { head: Head, tgid: u32, ns_tgid: u32, seconds: i64, ns: i64 }
     /// A task has reclaimed memory.
     Reclaim = "wire_reclaim" { head: Head, tid: u32, tgid: u32, count: u64, ns: u64 }
@@ -231,7 +232,7 @@ wire! {
     }
     /// A task's set of allowed CPUs has changed: it states whether the task may run on a single CPU only from now on.
     Pinned = "wire_pinned" { head: Head, tid: u32, tgid: u32, pinned: u32, pad: u32 }
-    /// The name and the ids of a task that is not followed, but met followed tasks.
+    /// The name and the ids of a task that is not recorded, but met recorded tasks.
     Outsider = "wire_outsider" {
         head: Head, tid: u32, tgid: u32, start_time: u64, cgroup: u64, kthread: u32, pad: u32,
         comm: [u8; 16],
@@ -239,13 +240,13 @@ wire! {
     /// A share of an [`Others`] record: the time in ns for which the tasks of one thread group with one name had a
     /// CPU.
     Share = "wire_share" { ns: u64, tgid: u32, pad: u32, comm: [u8; 16] }
-    /// The tasks that are not followed but had a CPU while followed tasks waited for it, with their times on the CPU.
+    /// The tasks that are not recorded but had a CPU while recorded tasks waited for it, with their times on the CPU.
     Others = "wire_others" {
         head: Head, since: u64, rest: u64, switches: u64, shares: [Share; OTHERS_SHARES],
     }
-    /// The first followed process of a container has begun.
+    /// The first process of a container that is recorded has begun.
     Container = "wire_container" { head: Head, tid: u32, tgid: u32, client: u32, evidence: u32 }
-    /// A server has answered a process for the first time: a followed one, or one that is not followed.
+    /// A server has answered a recorded process for the first time, or a process that is not recorded.
     Server = "wire_server" { head: Head, tid: u32, tgid: u32, client: u32, other: u32 }
     /// A task has sent or received a DNS message by UDP.
     Dns = "wire_dns" {
@@ -254,7 +255,7 @@ wire! {
     }
     /// A frame of a sampled stack in user mode.
     StackFrame = "wire_frame" { status: i32, build_id: [u8; 20], at: u64 }
-    /// The stack of a task was sampled. The frames in user mode follow the struct.
+    /// The stack of a task was sampled. The stack's frames in user mode follow this struct in the record.
     Sample = "wire_sample" {
         head: Head, tid: u32, tgid: u32, seen_tgid: u32, off_cpu: u32, ns: u64, kernel_len: i32,
         user_len: i32, arguments: u64, kernel: [u64; SAMPLE_DEPTH],
@@ -282,7 +283,7 @@ impl Head {
 /// The scheduling event that is packed in a [`Slot`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Sched {
-    /// The time of the event by `CLOCK_MONOTONIC` in ns.
+    /// The time of the scheduling event by `CLOCK_MONOTONIC` in ns.
     pub time: u64,
     /// The task that is switched out, by its tid; in a waking, the task that wakes the other one.
     pub from: u32,
@@ -295,9 +296,9 @@ pub struct Sched {
     /// The time-out of the sleep that begins with the switch: a value of `enum timeout`, or the number of a class of
     /// lengths.
     pub timeout: u8,
-    /// The kind of the event: [`SCHED_SWITCH`], [`SCHED_WAKING`] or [`SCHED_WAKEUP_NEW`].
+    /// The kind of the scheduling event: [`SCHED_SWITCH`], [`SCHED_WAKING`] or [`SCHED_WAKEUP_NEW`].
     pub kind: u8,
-    /// The flags of the event: [`SCHED_PREEMPT`], [`SCHED_IOWAIT`] and [`SCHED_VFORK`].
+    /// The flags of the scheduling event: [`SCHED_PREEMPT`], [`SCHED_IOWAIT`] and [`SCHED_VFORK`].
     pub flags: u8,
 }
 

@@ -22,7 +22,7 @@ pub(crate) struct Containers {
     /// The processes of container runtimes that are recorded though they are not descendants of recorded
     /// processes. They are kept here until their snapshots come.
     adopted: HashMap<Tgid, Box<Container>>,
-    /// The processes of container runtimes, in the order of time.
+    /// The recorded processes of container runtimes, in the order in which they became known.
     pub runtimes: Vec<Runtime>,
     /// The number of processes of container runtimes that are not recorded because it is not known whose
     /// containers they are.

@@ -27,8 +27,8 @@ pub struct WaitedDisks {
     unknown: Vec<(Ktime, Ktime)>,
 }
 
-/// For each thread, the times from which on it waits for another object, in order, and the object; `None`
-/// if that is not known.
+/// For each thread, the times from which on it waits for another disk or file, in order, and this disk or file;
+/// `None` if it is not known.
 type Changes<T> = BTreeMap<ThreadIx, Vec<(Ktime, Option<T>)>>;
 
 fn at<T>(changes: &Changes<T>, thread: ThreadIx, start: Ktime) -> Option<&T> {
@@ -64,7 +64,8 @@ pub(crate) struct Disks {
     unknown: Vec<(Ktime, Ktime)>,
 }
 
-/// For all tasks, in the order of time: the time of an event, its task, and what the task waits for from then on.
+/// For all tasks, in the order of time: the time of an event, its task, and the disk or file that the task waits
+/// for from then on.
 type TaskChanges<T> = Vec<(Ktime, TaskIx, Option<T>)>;
 
 fn by_thread<T>(all: TaskChanges<T>, thread: impl Fn(TaskIx) -> Option<ThreadIx>) -> Changes<T> {

@@ -14,10 +14,10 @@ pub struct Lookup<T = Option<ThreadIx>> {
     /// The thread that sent the DNS query.
     pub thread: T,
     pub asked: Ktime,
-    /// The time at which the answer arrived; `None` if no answer arrived.
+    /// The time at which the answer to the DNS query arrived; `None` if no answer arrived.
     pub answered: Option<Ktime>,
     pub query: Box<DnsQuery>,
-    /// The result code of the answer (RCODE), if it could be read.
+    /// The result code of the DNS answer (RCODE), if it could be read.
     pub code: Option<u8>,
     pub addresses: Box<[Address]>,
 }
@@ -27,18 +27,18 @@ pub struct Lookup<T = Option<ThreadIx>> {
 const UNANSWERED: u64 = 5_000_000_000;
 
 impl<T> Lookup<T> {
-    /// The end of the time in which the resolver waits for the answer to this query.
+    /// The end of the time in which the resolver waits for the answer to this DNS query.
     pub fn waited_until(&self) -> Ktime {
         let given_up = Ktime(self.asked.0.saturating_add(UNANSWERED));
         self.answered.unwrap_or(given_up)
     }
 
-    /// The time from the query to the answer or, if there is no answer, to `end`, in ns.
+    /// The time from the DNS query to its answer or, if there is no answer, to `end`, in ns.
     pub fn length(&self, end: Ktime) -> u64 {
         self.answered.unwrap_or(end).since(self.asked)
     }
 
-    /// Whether there was no answer to the query, or the answer was an error.
+    /// Whether there was no answer to the DNS query, or the answer was an error.
     pub fn failed(&self) -> bool {
         self.answered.is_none() || self.code.is_some_and(|code| code != 0)
     }
@@ -52,16 +52,16 @@ const SAME_PACKET: u64 = 100_000_000;
 #[derive(Debug, Default)]
 pub(crate) struct Lookups {
     all: Vec<Lookup<Option<TaskIx>>>,
-    /// The last query for each server, local port and id of a query.
+    /// The last DNS query for each server, local port and id of a query.
     last: HashMap<(Address, u16, u16), usize>,
-    /// The queries to each server, in their order. The first ones may have an answer already.
+    /// For each DNS server, the queries to it in their order. The first ones may have an answer already.
     of_server: HashMap<Address, VecDeque<usize>>,
-    /// The number of queries that exceeded the limit and were left out.
+    /// The number of DNS queries that exceeded the limit of the analysis and were left out.
     pub left_out: u64,
 }
 
 impl Lookups {
-    /// The largest number of queries that are kept. Each takes about 300 bytes.
+    /// The largest number of DNS queries that an analysis keeps. Each takes about 300 bytes.
     const MOST: usize = 1 << 19;
 
     /// Takes an event about DNS into account. `task` finds a task by its tid.
@@ -116,7 +116,7 @@ impl Lookups {
         }
     }
 
-    /// The first query to a server that has no answer yet.
+    /// The first DNS query to a server that has no answer yet.
     fn first_open(&mut self, server: Address) -> Option<usize> {
         let queue = self.of_server.get_mut(&server)?;
         while let Some(at) = queue.pop_front() {
@@ -186,7 +186,7 @@ mod tests {
         lookups.take(Ktime(ms * 1_000_000), &kind, |_| None);
     }
 
-    /// For each query: the name that was looked up, the time until its answer in ms, and whether it failed.
+    /// For each DNS query: the name that was looked up, the time until its answer in ms, and whether it failed.
     fn found(lookups: Lookups) -> Vec<(String, Option<u64>, bool)> {
         let all = lookups.finish((Ktime(0), Ktime(u64::MAX)), |_| None);
         let row = |lookup: &Lookup| {

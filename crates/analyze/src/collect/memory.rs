@@ -10,7 +10,7 @@ pub struct MemoryEvent<T = ThreadIx> {
     /// The time of the event about memory. If the event is a sum of waits, it is the end of the summed interval.
     pub time: Ktime,
     pub thread: T,
-    /// The kind of event: a reclaim, a wait for swap, or a kill.
+    /// The kind of this event about memory: a reclaim, a wait for swap, or a kill.
     pub kind: MemoryKind,
 }
 
@@ -61,7 +61,7 @@ impl Memory {
         }
     }
 
-    /// The waits for memory and the kills in the span `start..end`.
+    /// The waits of threads for memory, and the kills for lack of memory, in the span `start..end`.
     pub(crate) fn finish(
         self,
         (start, end): (Ktime, Ktime),

@@ -12,45 +12,45 @@ use crate::ids::{ProcessIx, TaskIx, ThreadIx};
 /// A TCP connection of the recorded tasks.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Connection {
-    /// The thread of the connection. If a recorded thread began the connection, it is the thread that called
-    /// connect(2), else the thread that closed the connection or, if none did, the one that called
-    /// listen(2).
+    /// The thread of the TCP connection. If a recorded thread began the connection, it is the thread that called
+    /// connect(2), else the thread that closed the connection or, if none did, the one that called listen(2).
     pub thread: Option<ThreadIx>,
-    /// Whether the peer began the connection.
+    /// Whether the peer, and not this process, began the TCP connection.
     pub accepted: bool,
-    /// The time of the call of connect(2). For an accepted connection, it is the time at which the connection
-    /// was established.
+    /// The time at which the process called connect(2). For an accepted TCP connection, it is the time at which
+    /// the connection was established.
     pub begun: Ktime,
-    /// The time at which the connection was established.
+    /// The time at which the TCP connection was established.
     pub established: Option<Ktime>,
-    /// The time at which the connection ended for its process; `None` if it was still open.
+    /// The time at which the TCP connection ended for its process; `None` if it was still open.
     pub closed: Option<Ktime>,
-    /// How the connection ended; `None` if it was still open.
+    /// How the TCP connection ended; `None` if it was still open.
     pub ending: Option<Ending>,
     /// The address and the port of the TCP connection on the side of the recorded thread. They are not known
     /// before the connection is established.
     pub local: Option<Endpoint>,
     pub remote: Endpoint,
-    /// The numbers of bytes that the process sent and received, if the connection is closed.
+    /// The numbers of bytes that the process sent and received over the TCP connection, if the connection is
+    /// closed.
     pub bytes: Option<(u64, u64)>,
-    /// The index of the connection that is the other end of this one, if that end is recorded, too.
+    /// The index of the TCP connection that is the other end of this one, if that end is recorded, too.
     pub peer: Option<usize>,
 }
 
 impl Connection {
-    /// Whether the connection was not established, or an error ended it.
+    /// Whether the TCP connection was not established, or an error ended it.
     pub fn failed(&self) -> bool {
         !matches!(self.ending, None | Some(Ending::Closed | Ending::Aborted))
     }
 
-    /// The time in ns from connect(2) to the answer of the peer, or to `end` if no answer came before; `None`
-    /// for an accepted connection.
+    /// The time in ns from the call of connect(2) to the answer of the peer, or to `end` if no answer came
+    /// before; `None` for an accepted TCP connection.
     pub fn connecting(&self, end: Ktime) -> Option<u64> {
         let until = self.established.or(self.closed).unwrap_or(end);
         (!self.accepted).then(|| until.since(self.begun))
     }
 
-    /// The time in ns for which the connection was established before `end`.
+    /// The time in ns for which the TCP connection was established before `end`.
     pub fn open(&self, end: Ktime) -> u64 {
         let until = self.closed.unwrap_or(end);
         self.established.map_or(0, |since| until.since(since))
@@ -68,12 +68,12 @@ struct Draft {
 pub(crate) struct Connections {
     all: Vec<Draft>,
     open: HashMap<ConnectionId, usize>,
-    /// The number of connections that exceeded the limit and were left out.
+    /// The number of TCP connections that exceeded the limit of the analysis and were left out.
     pub left_out: u64,
 }
 
 impl Connections {
-    /// The largest number of connections that are kept. Each takes about 200 bytes.
+    /// The largest number of TCP connections that an analysis keeps. Each takes about 200 bytes.
     const MOST: usize = 1 << 20;
 
     /// Takes an event about TCP connections into account. `task` finds a task by its tid.
@@ -246,7 +246,7 @@ impl Online {
         online
     }
 
-    /// Whether a process had a connection open, or waited for a DNS answer, at a time.
+    /// Whether a process had a TCP connection open, or waited for a DNS answer, at a time.
     pub fn covers(&self, process: ProcessIx, time: Ktime) -> bool {
         self.0.get(&process).is_some_and(|spans| spans.covers(time))
     }

@@ -41,7 +41,7 @@ pub struct Outside {
     kept: usize,
     /// For each CPU, the times in which unrecorded tasks had it, in order. They are kept if a timeline is kept.
     pub slices: BTreeMap<CpuId, Vec<Slice>>,
-    /// For each CPU, the sums over unrecorded tasks that had it, in the order of time. They are kept if a
+    /// For each CPU, the sums of the times for which unrecorded tasks had it, in the order of time. They are kept if a
     /// timeline is kept. The sums of a CPU do not overlap.
     pub sums: BTreeMap<CpuId, Vec<Sum>>,
 }
@@ -138,7 +138,7 @@ impl Outside {
             .map(|(_, task)| task)
     }
 
-    /// Whether the name of a task with this tid is recorded.
+    /// Whether the name of an unrecorded task with this tid is in the recording.
     pub(crate) fn knows(&self, tid: Tid) -> bool {
         self.names.contains_key(&tid)
     }

@@ -14,7 +14,7 @@ pub struct Sampled {
     pub thread: ThreadIx,
     /// Whether the thread was on a CPU or off CPU when these samples of its stack were taken.
     pub doing: Doing,
-    /// The number of the stack; 0 if it is not known.
+    /// The number of the sampled stack; 0 if it is not known.
     pub stack: u32,
     /// Whether the outermost frames of the sampled stack are missing because the stack was deeper than the BPF
     /// programs copy.
@@ -27,23 +27,23 @@ pub struct Sampled {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Timed<T = ThreadIx> {
     pub thread: T,
-    /// The time of the sample. For a sample of a wait it is the end of the wait, which is the thread's
-    /// switch-in or the end of the span.
+    /// The time at which the stack was sampled. For a sample of a wait it is the end of the wait, which is the
+    /// thread's switch-in or the end of the span.
     pub time: Ktime,
-    /// Whether the thread was on a CPU or off CPU at the sample.
+    /// Whether the thread was on a CPU or off CPU when the stack was sampled.
     pub doing: Doing,
-    /// The number of the stack; 0 if it is not known.
+    /// The number of the sampled stack; 0 if it is not known.
     pub stack: u32,
-    /// The time that the sample stands for, in ns: the sampling period, or the time off CPU in the span.
+    /// The time that the stack sample stands for, in ns: the sampling period, or the time off CPU in the span.
     pub ns: u64,
 }
 
 /// The sampled stacks of a trace.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Stacks {
-    /// The sums of the samples by thread and stack, in the order of the threads.
+    /// The sums of the stack samples by thread and stack, in the order of the threads.
     pub samples: Vec<Sampled>,
-    /// Each single sample, in the order of the threads and of time, with
+    /// Each single stack sample, in the order of the threads and of time, with
     /// [`Options::samples`](crate::Options::samples); otherwise empty.
     pub timed: Vec<Timed>,
     /// The files that were mapped executable. The keys are the numbers by which the frames of stacks refer to the
@@ -76,12 +76,14 @@ impl Stacks {
         self.stacks.get(&stack).copied()
     }
 
-    /// The place of the instruction that a frame stands for; `None` if it is not known.
+    /// The place (file and offset, or address) of the instruction that a stack frame stands for; `None` if it is
+    /// not known.
     pub fn place(&self, frame: u32) -> Option<Place> {
         self.frames.get(&frame).copied()
     }
 
-    /// The functions at the place of a frame, the outermost one first; none if they are not known.
+    /// The functions at the place of a stack frame, the outermost one first (inlined functions follow their
+    /// caller); empty if they are not known.
     pub fn functions(&self, frame: u32) -> &[Function] {
         self.symbols.get(&frame).map_or(&[], |all| all)
     }
@@ -105,10 +107,10 @@ impl Collected {
     /// The largest number of stacks, frames and sums of samples that are kept. Each takes about 50 bytes.
     const MOST: usize = 1 << 22;
 
-    /// The largest number of mapped files that are kept.
+    /// The largest number of executable files, mapped by sampled processes, that an analysis keeps.
     const MODULES: usize = 1 << 16;
 
-    /// Takes an event that defines files or functions of stacks into account.
+    /// Stores the mapped file or the functions of a stack frame that an event defines for samples of stacks.
     pub fn define(&mut self, kind: &LifeKind) {
         let known = &mut self.known;
         let room = known.frames.len() + known.symbols.len() < Collected::MOST;
@@ -123,7 +125,7 @@ impl Collected {
         }
     }
 
-    /// Takes the frames and the stacks that a sample defines into account.
+    /// Stores the stack frames and the stacks that a sample defines for later samples.
     pub fn stacks(&mut self, sample: &Sample) {
         let known = &mut self.known;
         let frames = known.frames.len() + known.symbols.len();
@@ -139,7 +141,7 @@ impl Collected {
         }
     }
 
-    /// Counts a sample of a task. `ns` is the time that the sample stands for in the span.
+    /// Counts a sample of a task's stack. `ns` is the time that the sample stands for in the analyzed span.
     pub fn count(&mut self, task: TaskIx, time: Ktime, sample: &Sample, ns: u64) {
         let key = (task, sample.doing, sample.stack(), sample.cut);
         if self.sums.len() >= Collected::MOST && !self.sums.contains_key(&key) {

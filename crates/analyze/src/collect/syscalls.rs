@@ -67,7 +67,8 @@ impl Calls {
         }
     }
 
-    /// The sums of the system calls, in the order of the processes.
+    /// The sums of the processes' system calls, in the order of the processes. `process` finds the process of the
+    /// model.
     pub fn finish(self, process: impl Fn(ProcIx) -> Option<ProcessIx>) -> Vec<Call> {
         let all = self.sums.into_iter();
         let mut all: Vec<Call> = all

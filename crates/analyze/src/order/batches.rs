@@ -17,10 +17,10 @@ use super::{nothing, Record, LIFE};
 /// The approximate number of events that are read at once: several full blocks, which the threads share, and
 /// few enough events to stay in a cache until the tracker has taken them.
 pub const EVENTS: u64 = 1 << 17;
-/// The largest number of blocks of a batch, however few events they have.
+/// The largest number of blocks that are read as one batch, however few events they have.
 const BLOCKS: usize = 1 << 12;
-/// The number of blocks that is enough for all threads. A batch with so many blocks may have fewer events. A guess;
-/// it changes the speed alone, never the order.
+/// The number of blocks in a batch that is enough work for all threads. A batch with so many blocks may have fewer
+/// events. A guess; it changes the speed alone, never the order.
 const ENOUGH: usize = 32;
 /// The divisor of the number of events of a batch that has enough blocks: one eighth. Measured: smaller
 /// batches of small blocks stay in a cache, and builds on 64 CPUs were analyzed 12 % faster.
@@ -47,7 +47,7 @@ type Place = (usize, usize, usize);
 /// The blocks of a stream that have been read, with the events that are not yet in a sorted run.
 #[derive(Debug)]
 struct Chain {
-    /// The number of the stream among all streams.
+    /// The number of the chain's stream among all event streams of the trace.
     stream: u32,
     rest: VecDeque<Rest>,
     /// The largest time in ns of an event that has been read from the stream's ring so far.
@@ -62,7 +62,7 @@ fn place(stream: Stream) -> u32 {
     }
 }
 
-/// Returns the events of all streams in sorted runs.
+/// Reads the blocks of all streams of a trace, and returns their events in sorted runs.
 #[derive(Debug)]
 pub struct Batches<B: Blocks> {
     source: B,

@@ -9,7 +9,7 @@ use tr_format::Error;
 /// A block of a trace's events that has not been read yet.
 #[derive(Clone, Copy, Debug)]
 pub struct Block<K> {
-    /// The smallest time of an event in the block.
+    /// The smallest time of an event in the block, which is known before the block is read.
     pub min: Ktime,
     /// The number of events in the block, which is known before the block is read.
     pub events: u64,
@@ -27,7 +27,7 @@ pub trait Blocks: Sync {
     fn read(&self, key: &Self::Key, spare: &Spare) -> Read;
 }
 
-/// Used memory that is kept for reuse.
+/// A pool of used items, such as lists, whose memory is kept for reuse.
 #[derive(Debug, Default)]
 pub struct Pool<T>(Mutex<Vec<T>>);
 
@@ -78,7 +78,7 @@ pub struct Read {
 /// The events of a block that was read from a trace.
 #[derive(Debug)]
 pub enum Content {
-    /// The scheduling events of one CPU.
+    /// The scheduling events of one CPU that a block contains.
     Sched(SchedBlock),
     /// The events of the lifecycle stream, or of the recorder's stream.
     Life(Vec<LifeEvent>),
@@ -101,7 +101,7 @@ impl Counts {
         self.new += other.new;
     }
 
-    /// Counts the events of a block by their flags.
+    /// Counts the scheduling events of a block by their flags.
     fn of(flags: &[u8]) -> Counts {
         // In bytes, so that many are counted in one step.
         let count = |is: fn(u8) -> bool| -> u64 {
@@ -128,12 +128,12 @@ pub struct Loaded {
     pub error: Option<(u64, Error)>,
     /// The numbers of scheduling events of each kind in the block.
     pub counts: Counts,
-    /// The largest step back in time inside the block, in ns, of events that the kernel wrote into a
-    /// ring.
+    /// The largest step back in time, in ns, between successive events of the block that the kernel wrote
+    /// into a ring buffer.
     pub back: u64,
-    /// The smallest time of the block's events that the kernel wrote into a ring.
+    /// The smallest time in ns of the block's events that the kernel wrote into a ring buffer.
     pub least: u64,
-    /// The largest time of the block's events that the kernel wrote into a ring.
+    /// The largest time in ns of the block's events that the kernel wrote into a ring buffer.
     pub most: u64,
 }
 

@@ -169,7 +169,8 @@ fn divide_by_sums(
     put(from, slice.to, other);
 }
 
-/// Divides `ns` among the tasks of a sum in proportion to their shares, and adds the parts to `names`.
+/// Divides `ns` of waiting for a CPU among the unrecorded tasks whose times on the CPU a sum contains, in proportion to
+/// these times, and adds the parts to `names`.
 fn add_shares(names: &mut HashMap<Occupant, u64>, sum: &Sum, ns: u64) {
     let whole = sum.others.sum_us();
     let mut rest = ns;
@@ -185,8 +186,8 @@ fn add_shares(names: &mut HashMap<Occupant, u64>, sum: &Sum, ns: u64) {
     }
 }
 
-/// A wait in a run queue: the CPU on which the task runs after it, the beginning and the end. For a wait that has not
-/// ended, it is the CPU on which the task ran before.
+/// A wait of a task in a run queue: the CPU on which the task runs after it, and the beginning and the end of the wait.
+/// For a wait that has not ended, it is the CPU on which the task ran before.
 pub type Wait = (CpuId, Ktime, Ktime);
 
 /// The number of a thread's stretches before an unfinished wait in a run queue that are searched for the CPU on which

@@ -71,7 +71,7 @@ pub enum Then {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Segment {
     pub from: Ktime,
-    /// The end of the segment, which is the beginning of the next one.
+    /// The end of the segment, which is the beginning of the next segment of the critical path.
     pub to: Ktime,
     pub thread: ThreadIx,
     /// The program that the process of the segment's thread executed during the segment.
@@ -230,13 +230,14 @@ fn inferred(leg: &[Segment]) -> u64 {
 /// The reason why a recording or a process has no critical path.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum NoPath {
-    /// The recording has no COMMAND.
+    /// There is no critical path because the recording has no COMMAND: it was not started with a command to record.
     #[error("the recording has no command: choose a process with --pid")]
     NoCommand,
-    /// The process of COMMAND does not live in the analyzed span.
+    /// There is no critical path because the process of COMMAND does not live in the analyzed span.
     #[error("the command's process is not in this part of the recording")]
     NotThere,
-    /// The analysis kept no timeline: [`Options::timeline`](crate::Options::timeline) was not set.
+    /// There is no critical path because the analysis kept no timeline: [`Options::timeline`](crate::Options::timeline)
+    /// was not set.
     #[error("no timeline was kept")]
     NoTimeline,
 }

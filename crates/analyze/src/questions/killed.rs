@@ -208,8 +208,9 @@ impl Graph<'_> {
         })
     }
 
-    /// Whether the thread `by` ended a wait for descriptors with a request, and not with a signal: the thread that
-    /// waited answered it, which ended a later wait in the process of `by`.
+    /// Whether the thread `by` ended a wait of the thread `thread` for descriptors with a request, and not with a
+    /// signal: `thread` answered by ending a wait of `by`, and the process of `by` ended a later wait of `thread`
+    /// again.
     fn is_request(&self, thread: ThreadIx, wait: &Stretch, by: ThreadIx) -> bool {
         let reads = matches!(
             wait.reason,

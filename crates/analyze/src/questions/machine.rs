@@ -26,7 +26,7 @@ const TICK: u64 = 10_000_000;
 /// the machine for spans that the samples do not cover.
 const RESOLVED: u64 = 20;
 
-/// The samples of the machine's counters, in the order of time.
+/// The samples of the machine's counters, such as CPU time and free memory, in the order of time.
 #[derive(Clone, Copy, Debug)]
 pub struct Samples<'a>(pub &'a [(Ktime, Counters)]);
 

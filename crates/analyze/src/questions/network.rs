@@ -1,4 +1,4 @@
-//! Finds the connections for which a critical path waited.
+//! Finds the TCP connections for which a critical path waited.
 
 use std::collections::{HashMap, HashSet};
 use std::net::IpAddr;
@@ -51,7 +51,7 @@ pub fn waited(analysis: &Analysis, path: &CriticalPath) -> Vec<Waited> {
 pub struct Ends(HashMap<ProcessIx, Vec<usize>>);
 
 impl Ends {
-    /// Collects the connections of an analysis by process.
+    /// Collects the TCP connections of an analysis by process.
     pub fn new(analysis: &Analysis) -> Ends {
         let mut of: HashMap<ProcessIx, Vec<usize>> = HashMap::new();
         for (at, connection) in analysis.network.connections.iter().enumerate() {
@@ -102,7 +102,7 @@ pub fn among_themselves(analysis: &Analysis) -> HashSet<ProcessIx> {
     inside.filter(|ix| !outside.contains(ix)).collect()
 }
 
-/// Whether the remote end of a connection is in this machine or in the same container.
+/// Whether the remote end of a TCP connection is in this machine or in the same container.
 fn is_local(connection: &Connection) -> bool {
     let remote = connection.remote.address;
     remote.is_loopback() == Some(true)
@@ -111,7 +111,7 @@ fn is_local(connection: &Connection) -> bool {
             .is_some_and(|local| local.address == remote)
 }
 
-/// Whether the remote end of a connection is certainly in another machine, because its address is public.
+/// Whether the remote end of a TCP connection is certainly in another machine, because its address is public.
 fn is_elsewhere(connection: &Connection) -> bool {
     let remote = match connection.remote.address {
         Address::V4(ip) => IpAddr::V4(ip),

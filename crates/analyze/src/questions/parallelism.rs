@@ -89,7 +89,7 @@ impl Parallelism {
         })
     }
 
-    /// The time in ns in which more than this many tasks were on a CPU or waiting for one.
+    /// The time in ns in which more than `cpus` tasks of the build were on a CPU or waiting for one.
     pub fn starved(&self, cpus: u64) -> u64 {
         let levels = (0u64..).zip(&self.demand);
         levels.filter(|(n, _)| *n > cpus).map(|(_, ns)| ns).sum()

@@ -16,8 +16,8 @@ pub type Group = u32;
 pub struct Groups {
     names: Vec<String>,
     numbers: HashMap<String, Group>,
-    /// For each process, the groups that it belonged to, and the time from which on it belonged to each. The
-    /// first group is valid from the beginning of the process. No list is empty.
+    /// For each process, the groups of programs that it belonged to, and the time from which on it belonged to
+    /// each. The first group is valid from the beginning of the process. No list is empty.
     spans: Arena<ProcessIx, Vec<(Ktime, Group)>>,
 }
 
@@ -59,7 +59,7 @@ impl Groups {
         groups
     }
 
-    /// The number of the group with this name. A name gets its number at its first use.
+    /// The number of the group of programs with this name. A name gets its number at its first use.
     fn number(&mut self, name: String) -> Group {
         let next = u32::try_from(self.names.len()).unwrap_or(u32::MAX);
         *self.numbers.entry(name).or_insert_with_key(|name| {
@@ -77,12 +77,12 @@ impl Groups {
         self.names.get(group as usize).map_or("", String::as_str)
     }
 
-    /// The group of programs with this name.
+    /// The group of programs with this name; `None` if there is none.
     pub fn find(&self, name: &str) -> Option<Group> {
         self.numbers.get(name).copied()
     }
 
-    /// The group that the program of a process belonged to right after `time`.
+    /// The group of programs that the program of a process belonged to right after `time`.
     pub fn at(&self, process: ProcessIx, time: Ktime) -> Option<Group> {
         let (_, group) = self.since(process, time).first()?;
         Some(*group)
@@ -96,8 +96,8 @@ impl Groups {
         spans.get(after.saturating_sub(1)..).unwrap_or_default()
     }
 
-    /// Divides the time `from..to` of a process by the groups that it belonged to. Calls `each` with the
-    /// group and the beginning and end of each part.
+    /// Divides the time `from..to` of a process by the groups of programs that it belonged to. Calls `each` with
+    /// the group and the beginning and end of each part.
     pub fn split(
         &self,
         process: ProcessIx,

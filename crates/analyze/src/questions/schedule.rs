@@ -54,7 +54,7 @@ pub struct Change {
 /// Children of one process that an assumed change lets run at the same time, because they do not wait for each other.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Jobs {
-    /// The process that starts the jobs.
+    /// The process that starts these jobs, which an assumed change lets run at the same time.
     pub owner: ProcessIx,
     /// The time in the recording at which the first of the jobs started.
     pub from: Ktime,
@@ -139,7 +139,7 @@ impl Schedule {
         self.simulate(machine, (changes, effect), false)
     }
 
-    /// Like [`Schedule::run`], but also returns the chain of threads that decides about the end of the run.
+    /// Like [`Schedule::run`], but also returns the chain of threads on which the end of the simulated run depended.
     /// The chain takes 40 bytes of memory for each end of a wait.
     pub fn trace(&self, machine: Machine, changes: Changes, effect: Effect) -> Done {
         self.simulate(machine, (changes, effect), true)

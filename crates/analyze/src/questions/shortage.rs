@@ -51,11 +51,11 @@ pub fn waits(analysis: &Analysis) -> impl Iterator<Item = MemoryWaits> + '_ {
 /// A process that the kernel killed for lack of memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Killed {
-    /// The process that was killed.
+    /// The process that was killed for lack of memory.
     pub process: ProcessIx,
-    /// The time at which the kernel killed the process.
+    /// The time at which the kernel killed the process for lack of memory.
     pub at: Ktime,
-    /// The resident memory of the killed process in bytes, if it is known.
+    /// The resident memory of the process killed for lack of memory, in bytes, if it is known.
     pub resident: Option<u64>,
 }
 

@@ -46,7 +46,7 @@ pub struct Sender {
 pub enum TimeOut {
     /// Nothing shows that the sender of the signal had reached a time-out.
     No,
-    /// The sender of the signal waited for one of many descriptors, or checked something again and again, until a timer
+    /// The sender of the signal waited for descriptors or a lock, or checked something again and again, until a timer
     /// ended this.
     Perhaps,
     /// The sender of the signal waited for its child until a timer ended the wait.

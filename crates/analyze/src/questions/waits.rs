@@ -38,14 +38,14 @@ impl Side {
 pub struct Piece {
     pub from: Ktime,
     pub to: Ktime,
-    /// The state of the thread before the piece.
+    /// The state of the thread right before this piece of its time.
     pub before: Side,
-    /// The state of the thread after the piece.
+    /// The state of the thread right after this piece of its time.
     pub after: Side,
 }
 
 impl Piece {
-    /// The length of the piece in ns.
+    /// The length of this piece of a thread's time in ns.
     pub fn length(&self) -> u64 {
         self.to.since(self.from)
     }
@@ -76,7 +76,7 @@ pub fn off_cpu(analysis: &Analysis, thread: ThreadIx) -> impl Iterator<Item = Pi
     pieces(analysis, thread, |stretch| side(stretch) == Side::Off)
 }
 
-/// The waits of a thread for a CPU.
+/// The waits of a thread in run queues for a CPU, each as a piece of its time.
 pub fn for_cpu(analysis: &Analysis, thread: ThreadIx) -> impl Iterator<Item = Piece> + '_ {
     pieces(analysis, thread, |stretch| {
         matches!(stretch.doing, Bucket::RunQueue { .. })

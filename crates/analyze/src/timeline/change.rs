@@ -6,8 +6,8 @@ use super::stretch::{Actor, Stretch};
 use crate::ids::ThreadIx;
 use crate::state::{Bucket, Wait};
 
-/// The task or interrupt that ended a state ([`Actor`]), in four bytes. Values are an index of a task of the
-/// tracker (in a finished timeline, of a thread), a tid, or a constant.
+/// The task or interrupt that woke or preempted a thread ([`Actor`]), in four bytes. Values are an index of a
+/// task of the tracker (in a finished timeline, of a thread), a tid, or a constant.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct ActorRef(pub(super) u32);
 
@@ -112,8 +112,8 @@ pub(super) const DOING_BITS: u32 = 4;
 pub(super) const REASON_BITS: u32 = 5;
 pub(super) const REASON: u8 = (1 << REASON_BITS) - 1;
 
-/// Why a thread is in the state of a stretch: the task or interrupt that led to it and, for a sleep, the reason
-/// and the time-out.
+/// The reasons for a thread's state in a stretch: the task or interrupt that ended the wait, or that woke or
+/// preempted the thread and, for a sleep, the class of the system call and the time-out.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Why {
     pub actor: ActorRef,
@@ -156,7 +156,7 @@ impl Change {
         }
     }
 
-    /// The state of the thread from the change on, without the CPU.
+    /// The state of the thread from this change on, without the CPU.
     pub(super) fn state(&self) -> Option<&'static Bucket> {
         DOING.get(usize::from(self.doing & ((1 << DOING_BITS) - 1)))
     }
@@ -177,7 +177,7 @@ impl Change {
         (self.cpu != u16::MAX).then_some(CpuId(self.cpu))
     }
 
-    /// The stretch that this change begins and that lasts until a time.
+    /// The stretch of a thread that begins with this change and lasts until a time.
     #[inline]
     pub(super) fn stretch(&self, to: Ktime) -> Stretch {
         Stretch {

@@ -105,7 +105,7 @@ impl Draft {
         self.moves_at = self.held + self.kept;
     }
 
-    /// The changes of a task's state in unpacked form.
+    /// The changes of a task's state in its timeline, unpacked.
     fn changes(&self, task: usize) -> Vec<Change> {
         let Some(packed) = self.tasks.get(task) else {
             return Vec::new();

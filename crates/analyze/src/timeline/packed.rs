@@ -115,7 +115,7 @@ impl Default for Packed {
 }
 
 impl Packed {
-    /// The number of changes of the task's state.
+    /// The number of packed changes of the task's state.
     pub fn count(&self) -> usize {
         self.count as usize
     }
@@ -357,8 +357,8 @@ fn is_wait(state: u8) -> bool {
     state > LAST_WITHOUT_REASON
 }
 
-/// Turns the task or interrupt that ended a state into a number. The three lowest bits are its kind. The other bits
-/// are a tid, or the distance of its index from the index of the task whose state ended.
+/// Turns the task or interrupt that woke or preempted a task into a number. The three lowest bits are its kind. The
+/// other bits are a tid, or the distance of its index from the index of the woken or preempted task.
 fn packed_actor(task: usize, actor: ActorRef) -> u64 {
     match actor.place() {
         Some(place) => {

@@ -44,7 +44,7 @@ impl Actor {
     }
 }
 
-/// A part of a thread's time in one state.
+/// A stretch of a thread: a part of its time in which it stays in one state.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Stretch {
     pub from: Ktime,
@@ -55,8 +55,9 @@ pub struct Stretch {
     pub reason: Reason,
     /// The time-out of the system call in which the thread went to sleep, without [`Timeout::is_asked`].
     pub timeout: Timeout,
-    /// The task or interrupt that ended the stretch, or that took the CPU from a preempted thread. See
-    /// [`Stretch::waker`] and [`Stretch::preempted_by`].
+    /// The task or interrupt that ended this wait or time of unknown state. If the thread waited for a CPU,
+    /// it is the task or interrupt that woke, forked or preempted the thread. See [`Stretch::waker`] and
+    /// [`Stretch::preempted_by`].
     pub actor: Actor,
     /// The CPU that the thread was on in the stretch, if it is known. With
     /// [`Options::cpu`](crate::Options::cpu), a stretch on another CPU counts as unknown time, but has its

@@ -1,4 +1,4 @@
-//! Goes over the stretches of one thread, or over the changes of several threads in the order of time.
+//! Iterates over the stretches of one thread, or over the changes of several threads in the order of time.
 
 use std::cmp::Reverse;
 use std::collections::binary_heap::PeekMut;

@@ -212,7 +212,7 @@ impl Tracker {
 }
 
 impl Task {
-    /// Whether the task is on this CPU and is not the parent in a vfork.
+    /// Whether the task is on this CPU and has no vfork child that runs in its memory.
     #[inline(always)]
     fn may_leave(&self, cpu: CpuId) -> bool {
         self.state == State::On(Some(cpu)) && self.vfork_child.is_none()

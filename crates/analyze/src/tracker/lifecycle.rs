@@ -469,7 +469,8 @@ impl Tracker {
         told && self.gaps.lives_before(time).is_none()
     }
 
-    /// Notes that the task may run only on `cpu` from now on, or on several CPUs.
+    /// Notes that a task may run only on `cpu` from now on or, if it may run on several CPUs, that there is no such
+    /// limit.
     fn pin(&mut self, pinned: &Pinned, cpu: Option<CpuId>) {
         if let Some(ix) = self.task(pinned.tid) {
             self.tasks[ix].pinned = cpu.filter(|_| pinned.pinned);

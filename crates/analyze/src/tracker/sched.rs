@@ -348,7 +348,8 @@ impl Tracker {
         self.tasks[wakee].vfork_child = None;
     }
 
-    /// The task that has a tid, as an actor of the timeline.
+    /// The form in which the timeline names the task that has a tid at a time, for example as the one that woke
+    /// another task.
     fn actor(&self, tid: Tid, time: Ktime) -> ActorRef {
         let task = self.holder(tid, time);
         task.map_or_else(|| ActorRef::outside(tid), TaskIx::actor)

@@ -8,7 +8,7 @@ use crate::model::ExecSpan;
 use crate::state::{Ended, State};
 use crate::tid_map::IdMap;
 
-/// The task that has a tid, found in the tables themselves; see [`Tracker::task`].
+/// Finds the task that has a tid in the tables, without a tracker; see [`Tracker::task`].
 pub(super) fn task_of(
     by_tid: &IdMap<TaskIx>,
     renamed: Option<(Ktime, Tid, TaskIx)>,
@@ -39,7 +39,7 @@ pub struct ProcessEntry {
     pub max_rss: Option<u64>,
     /// The kernel's `maxrss` at the exit of the process, in bytes.
     pub rss_bound: Option<u64>,
-    /// The kernel's `maxrss` when the last program began, in bytes.
+    /// The kernel's `maxrss` at the beginning of the process's last program, in bytes.
     pub rss_before: Option<u64>,
     /// Whether the fork of the process was seen.
     pub forked: bool,

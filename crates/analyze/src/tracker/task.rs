@@ -43,7 +43,7 @@ pub struct Task {
     /// Whether the task was woken since its last switch-in. If so, a task that is runnable now may have been on a CPU
     /// when it was woken.
     pub(super) woken: bool,
-    /// Whether an event of the task has been seen, apart from its snapshot.
+    /// Whether an event of the task that shows its state has been seen.
     pub(super) seen: bool,
     /// Whether the task has times that have not yet been added to the program of its process; see `Tracker::flush`.
     pub(super) owes: bool,
@@ -58,7 +58,7 @@ pub struct Task {
     pub(super) epoch: Epoch,
     /// The time at which the task's present state began.
     pub(super) since: Ktime,
-    /// The time of the task's last event, which may be before the span.
+    /// The time of the task's last event, which may be before the analyzed span.
     pub(super) last_event_ts: Ktime,
     /// The time since which the task is off CPU; `None` if it is on a CPU.
     pub(super) off_since: Option<Ktime>,

@@ -102,7 +102,7 @@ impl Entries {
         Some(entry)
     }
 
-    /// The threads whose waits have led the walk to the present thread.
+    /// The threads whose waits have led the walk over the critical path to the present thread.
     pub fn waiters(&self) -> impl Iterator<Item = Waiter> + '_ {
         self.open.iter().map(|entry| entry.waiter)
     }

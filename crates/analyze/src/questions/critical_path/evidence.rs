@@ -1,4 +1,5 @@
-//! Chooses the likeliest step of the walk over the critical path where events are missing or where the recording ends.
+//! Chooses the most likely step of the walk over the critical path where events are missing or where the recording
+//! ends.
 
 use std::cell::OnceCell;
 
@@ -25,8 +26,8 @@ pub(super) struct Evidence<'a> {
     graph: Graph<'a>,
     lost: &'a Spans,
     to: Ktime,
-    /// The result of [`Evidence::busy`]. It is computed on demand, because few paths end in a wait that has
-    /// not ended.
+    /// For each process, whether one of its threads, or a thread of a descendant, has work at the end of the path
+    /// ([`Evidence::busy`]). It is computed on demand, because few paths end in a wait that has not ended.
     busy: OnceCell<Arena<ProcessIx, bool>>,
 }
 

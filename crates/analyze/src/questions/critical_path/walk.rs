@@ -255,8 +255,8 @@ impl Walk<'_> {
         }
     }
 
-    /// The time at which the exit of the process's leader killed a thread, if it is before `now`; otherwise 0. Nothing
-    /// waited for the work of the thread after that time.
+    /// The time at which the exit of the process's leader killed a thread, if it is before `now`; otherwise 0. The
+    /// critical path does not include the thread's work before that time, because nothing waited for it.
     fn killed(&self, thread: ThreadIx, now: Ktime) -> Ktime {
         let process = self.graph.analysis.thread(thread).process;
         let killed = self.enders[process].filter(|(by, at)| *by != thread && *at < now);

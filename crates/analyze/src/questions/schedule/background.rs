@@ -67,8 +67,8 @@ impl Builder<'_> {
     }
 
     /// For a thread of a process in the background, the beginning of its last wait, which the end of the process ends;
-    /// `None` for other threads. The simulation leaves out the thread's earlier waits, because nothing waits for what
-    /// comes after them.
+    /// `None` for other threads. The thread's earlier waits take no time in the simulation, because nothing waits for
+    /// what comes after them.
     pub(super) fn last_pause(&self, thread: ThreadIx) -> Option<Ktime> {
         let process = self.graph.analysis.thread(thread).process;
         let last = || self.last_wait(thread);

@@ -51,11 +51,11 @@ pub(super) struct Builder<'a> {
     /// The containers that processes of the simulated run wait for.
     pub(super) containers: WaitedFor,
     pub(super) own: Own,
-    /// The ends of the children of each process, in the order of time.
+    /// For each process, the times at which its children ended, in order.
     pub(super) ends: Arena<ProcessIx, Vec<Ktime>>,
-    /// The starts of the children of each process, in the order of time.
+    /// For each process, the times at which its children started, in order.
     pub(super) starts: Arena<ProcessIx, Vec<Ktime>>,
-    /// The largest number of children that each process had at the same time.
+    /// For each process, the largest number of children that it had at the same time.
     pub(super) at_once: Arena<ProcessIx, u64>,
     pub(super) marks: Arena<ThreadIx, Vec<(Ktime, Mark)>>,
     /// For each thread, the times at which it ended a wait of another process, in order.

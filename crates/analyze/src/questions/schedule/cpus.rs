@@ -31,7 +31,7 @@ pub struct Machine {
     pub shaken: u64,
 }
 
-/// The period of a quota in ns, which is the kernel's default.
+/// The period of a CPU quota in ns, which is the kernel's default.
 pub const PERIOD: u64 = 100_000_000;
 
 impl Machine {
@@ -51,8 +51,9 @@ impl Machine {
     }
 }
 
-/// The factor by which a stop by a quota costs a task more cache contents than another task on its CPU does. It was
-/// fitted to the 118 real runs to which `LARGE` in build.rs was fitted, so these runs do not verify it.
+/// The factor by which a stop by a quota slows a task down more than another task on its CPU does, because of the
+/// caches. It was fitted to the 118 real runs to which `LARGE` in build.rs was fitted, so these runs do not verify
+/// it.
 const STOPPED: u64 = 2;
 
 pub(super) struct Clock {
@@ -228,12 +229,12 @@ struct Rates {
     /// The time in ns in which each task gets `cpus` ns of CPU time. This CPU time does not include the cost of the
     /// caches, but the CPU time that the quota counts does.
     share: u64,
-    /// The cost of the shared caches, in thousandths of the work.
+    /// The time in thousandths of the work that tasks lose because they share the CPU caches with other tasks.
     cost: u64,
 }
 
 impl Rates {
-    /// The time in ns in which all tasks together use up the CPU time `budget` that a quota allows.
+    /// The time in ns after which all tasks together have used up the CPU time `budget` that a quota allows.
     fn exhausts(&self, budget: u64) -> u64 {
         let rate = share_up(self.cpus.saturating_mul(self.tasks), 1000 + self.cost, 1000);
         share_up(budget, self.share, rate)

@@ -87,12 +87,12 @@ impl Plan {
         (first == Some(&thread)).then_some(*job as u64)
     }
 
-    /// Whether a process is one of the jobs that are planned anew.
+    /// Whether a process is one of the jobs that the simulation plans anew.
     pub(super) fn starts(&self, process: ProcessIx) -> bool {
         self.of.contains_key(&process)
     }
 
-    /// Whether a process is a tool whose jobs are planned anew.
+    /// Whether a process is a build tool whose jobs the simulation plans anew.
     pub(super) fn owns(&self, process: ProcessIx) -> bool {
         self.windows.contains_key(&process)
     }
@@ -277,7 +277,7 @@ impl<'a> Gates<'a> {
         started.collect()
     }
 
-    /// Frees the slot that a job had. Returns the pool of the slot.
+    /// Frees the slot that an ended job of a build tool had. Returns the number of the pool that the slot belongs to.
     fn give_back(&mut self, at: usize) -> Option<u32> {
         let pool = self.plan.jobs.get(at)?.job.pool;
         let had = std::mem::replace(&mut self.states.get_mut(at)?.has_slot, false);

@@ -38,17 +38,18 @@ pub(super) enum What {
 }
 
 impl What {
-    /// Whether the operation takes CPU time.
+    /// Whether the operation of a simulated thread takes CPU time.
     pub fn works(self) -> bool {
         self == What::Work || self.is_large()
     }
 
-    /// Whether the operation takes CPU time of a large process.
+    /// Whether the operation of a simulated thread takes CPU time of a large process, whose work depends on
+    /// the CPU caches.
     pub fn is_large(self) -> bool {
         matches!(self, What::Warm | What::Cold)
     }
 
-    /// Whether the value of the operation is a length of time.
+    /// Whether the value of the operation of a simulated thread is a length of time.
     pub fn is_timed(self) -> bool {
         self.works() || self == What::Delay
     }
@@ -59,10 +60,10 @@ impl What {
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Op {
     pub what: What,
-    /// The set of assumed changes that concern the operation.
+    /// The set of those assumed changes of a simulation that concern this operation of a thread.
     pub mask: Changes,
     pub value: u64,
-    /// The time in the recording at which the operation ended.
+    /// The time in the recording at which this operation of a simulated thread ended.
     pub at: Ktime,
 }
 

@@ -11,7 +11,7 @@ use crate::share;
 pub struct Done {
     /// The simulated time at which the run's last thread was done.
     pub wall: u64,
-    /// The CPU time of all threads of the run.
+    /// The CPU time in ns that all threads used in the simulated run.
     pub on_cpu: u64,
     /// Whether tasks of the simulated run waited for a CPU.
     pub crowded: bool,
@@ -61,7 +61,8 @@ impl Done {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Life {
     pub thread: ThreadIx,
-    /// The time at which the thread started; for a job, the time at which it got its slot.
+    /// The simulated time at which the thread started, in ns; for a job of a build tool, the time at which it
+    /// got its slot.
     pub from: u64,
     /// The simulated time at which the thread ended, or at which the run ended if that was earlier.
     pub to: u64,

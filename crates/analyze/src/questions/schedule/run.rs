@@ -258,7 +258,7 @@ impl Run<'_> {
         }
     }
 
-    /// Notes that a process has ended, so that its parent and jobs may go on.
+    /// Notes that a process of the simulated run has ended, so that its parent and jobs may go on.
     fn ended(&mut self, process: ProcessIx) {
         if let Some(parent) = self.threads.parent[process] {
             let parent = &mut self.children[parent];

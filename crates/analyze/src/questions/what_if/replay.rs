@@ -14,7 +14,7 @@ use crate::questions::programs::{Group, Groups};
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Cursor {
     number: u32,
-    /// The time in the recording up to which the thread's clocks have advanced.
+    /// The time in the recording up to which the thread's virtual clocks have advanced.
     now: Ktime,
     begun: bool,
     /// Whether the thread is waiting for the virtual clock of another thread. A cycle of such threads would lead
