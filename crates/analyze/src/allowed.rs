@@ -51,7 +51,8 @@ mod tests {
         assert_eq!(limit(64, None, &[0]), None);
     }
 
-    /// A file can claim that a build may run on CPUs that the machine does not have.
+    /// A trace file can claim that a build may run on CPUs that the machine does not have. Such CPUs are
+    /// not counted.
     #[test]
     fn a_set_that_cannot_be_is_no_limit() {
         assert_eq!(limit(64, Some(&[]), &[]), None);

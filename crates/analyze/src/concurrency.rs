@@ -112,8 +112,9 @@ impl Concurrency {
         }
     }
 
-    /// Makes the time from `from` to `now` unknown, because a task may have been running without being
-    /// counted, or may have been counted without running. Time that is final stays as it is.
+    /// Makes the number of running tasks unknown for the time from `from` to `now`, because a task may have been
+    /// running without being counted, or may have been counted without running. Time whose number is final stays as
+    /// it is.
     pub fn take_back(&mut self, from: Ktime, now: Ktime) {
         self.advance(now);
         let mut from = from.max(self.start);
@@ -178,8 +179,8 @@ impl Concurrency {
         self.known = 0;
     }
 
-    /// Confirms after a loss the state of a task on a CPU that has lost no events. Returns the task's new
-    /// epoch, in which its state is known if it was known before the loss.
+    /// Confirms after a loss of events the state of a task on a CPU that has lost none. Returns the task's new epoch
+    /// (the number of the time between two losses), in which its state is known if it was known before the loss.
     pub fn vouch(&mut self, epoch: Epoch) -> Epoch {
         if epoch.saturating_add(1) != self.epoch {
             return epoch;

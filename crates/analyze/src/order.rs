@@ -217,7 +217,7 @@ impl Order {
         self.event(record)
     }
 
-    /// The full event that a record for sorting stands for, and its time.
+    /// The full event for which a compact record in a sorted run stands, and the time of the event.
     #[inline]
     fn event(&mut self, record: Record) -> Option<(Ktime, Event<'_>)> {
         self.latest = self.latest.max(record.time);

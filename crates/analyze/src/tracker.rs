@@ -431,7 +431,7 @@ impl Tracker {
         self.cpus.retain(|ix| !tasks[ix].is_dead());
     }
 
-    /// Ends the last state of every task at the end of the span.
+    /// Ends the last state of every task at the end of the analyzed span.
     pub fn finish(&mut self) {
         self.pass_gaps(self.end);
         self.finish_cpus();

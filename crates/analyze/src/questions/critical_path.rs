@@ -230,13 +230,13 @@ fn inferred(leg: &[Segment]) -> u64 {
 /// The reason why a recording or a process has no critical path.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum NoPath {
-    /// There is no critical path because the recording has no COMMAND: it was not started with a command to record.
+    /// No critical path exists, because the recording has no COMMAND: it was not started with a command to record.
     #[error("the recording has no command: choose a process with --pid")]
     NoCommand,
-    /// There is no critical path because the process of COMMAND does not live in the analyzed span.
+    /// No critical path exists, because the process of COMMAND does not live in the analyzed span.
     #[error("the command's process is not in this part of the recording")]
     NotThere,
-    /// There is no critical path because the analysis kept no timeline: [`Options::timeline`](crate::Options::timeline)
+    /// No critical path exists, because the analysis kept no timeline: [`Options::timeline`](crate::Options::timeline)
     /// was not set.
     #[error("no timeline was kept")]
     NoTimeline,

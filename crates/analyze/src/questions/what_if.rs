@@ -203,9 +203,10 @@ pub fn limits(
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 struct Link {
     time: Ktime,
-    /// The thread that was woken or forked at the moment of the link.
+    /// The thread that was woken or forked at this moment, so that its virtual clock depends on the clock of the
+    /// other thread.
     thread: ThreadIx,
-    /// The thread that woke or forked the other thread of the link.
+    /// The thread that woke or forked the other thread at this moment.
     by: ThreadIx,
 }
 

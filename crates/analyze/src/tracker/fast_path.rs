@@ -74,8 +74,8 @@ impl Tracker {
         (ix, ix.is_some() | (tid == Tid::IDLE) | !self.system_wide)
     }
 
-    /// Processes a switch if it leaves no question open; otherwise changes nothing. Returns whether the switch was
-    /// processed.
+    /// Processes a switch on the fast path if nothing about it is doubtful; otherwise changes nothing. Returns
+    /// whether the switch was processed.
     #[inline(always)]
     fn fast_switch(&mut self, record: &Record) -> bool {
         let (cpu, time) = (CpuId(record.cpu), Ktime(record.time));
@@ -155,8 +155,8 @@ impl Tracker {
         true
     }
 
-    /// Processes a waking if it leaves no question open; otherwise changes nothing. Returns whether the waking was
-    /// processed.
+    /// Processes a waking on the fast path if nothing about it is doubtful; otherwise changes nothing. Returns
+    /// whether the waking was processed.
     #[inline(always)]
     fn fast_waking(&mut self, record: &Record) -> bool {
         let (cpu, time) = (CpuId(record.cpu), Ktime(record.time));

@@ -43,7 +43,7 @@ pub struct Task {
     /// Whether the task was woken since its last switch-in. If so, a task that is runnable now may have been on a CPU
     /// when it was woken.
     pub(super) woken: bool,
-    /// Whether an event of the task that shows its state has been seen.
+    /// Whether an event has been seen that shows the state of this task.
     pub(super) seen: bool,
     /// Whether the task has times that have not yet been added to the program of its process; see `Tracker::flush`.
     pub(super) owes: bool,

@@ -252,7 +252,8 @@ impl<'a> Gates<'a> {
         started
     }
 
-    /// Notes that a process has ended. Returns the threads of the jobs that start.
+    /// Notes that a process of the simulated run has ended. Returns the threads of the jobs of build tools that start
+    /// because of it.
     pub fn ended(&mut self, process: ProcessIx) -> Vec<ThreadIx> {
         if self.plan.jobs.is_empty() || std::mem::replace(&mut self.done[process], true) {
             return Vec::new();
