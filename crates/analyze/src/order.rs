@@ -73,8 +73,8 @@ fn rank(event: &Event) -> u8 {
 /// the function that [`Order::next_fitting`] calls. The number is part of the layout of a key for sorting.
 pub(crate) const MISSING: u8 = 2;
 
-/// The rank of a context switch among events with equal times, as part of a key for sorting: switches come after
-/// all other events.
+/// The rank of a context switch among events with equal times, as part of the layout of a key for sorting:
+/// switches come after all other events.
 const SWITCH: u8 = 5;
 
 /// An event in a compact form that is sorted by time. It takes 24 bytes.

@@ -27,7 +27,7 @@ pub enum State {
     Dead,
 }
 
-/// What a task waits for, as far as its state bits show it.
+/// The kinds of things that a task waits for, as far as the task's state bits show them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Wait {
     /// The task is in an interruptible sleep (it waits for a timer, a pipe, a child or input), or it is a
@@ -92,7 +92,7 @@ impl States {
         }
     }
 
-    /// What a task with these state bits, which are not 0, waits for. `vfork` is whether the task has a child that
+    /// Returns for which kind of thing a task with these state bits, which are not 0, waits. `vfork` is whether the task has a child that
     /// runs in its memory.
     pub fn wait(&self, state: u16, iowait: bool, vfork: bool) -> Wait {
         if state & !self.known != 0 {

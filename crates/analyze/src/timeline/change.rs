@@ -102,7 +102,7 @@ pub(super) const DOING: [Bucket; 10] = [
     Bucket::Wait(Wait::Unknown),
 ];
 
-/// The index of [`Bucket::OnCpu`] in [`DOING`], and the index of the last state in it that has no [`Reason`].
+/// Places in [`DOING`]: the place of [`Bucket::OnCpu`], and the place of the last state that has no [`Reason`].
 pub(super) const STATE_ON_CPU: u8 = 1;
 pub(super) const LAST_WITHOUT_REASON: u8 = 3;
 
