@@ -1,7 +1,7 @@
-//! The environment variables by which CI systems identify a job. One table serves for recording the
-//! variables and for understanding them in reports.
+//! The environment variables by which CI systems identify a job. The recorder uses this table to record the variables,
+//! and reports use it to interpret them.
 
-/// A CI system and the variables by which it identifies a job. Each identifier has a list of templates, in
+/// A CI system, and the environment variables by which it identifies a job. Each identifier has a list of templates, in
 /// which `{NAME}` stands for the value of a variable. The first template whose variables are all set is used.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct System {
@@ -9,9 +9,9 @@ pub struct System {
     pub name: &'static str,
     /// The address of the page that documents the variables of the CI system.
     pub source: &'static str,
-    /// The beginning of the names of variables that no other CI system sets.
+    /// The prefix of the names of this CI system's environment variables, which no other CI system uses.
     pub prefix: &'static str,
-    /// The name and the templates of each identifier.
+    /// The identifiers of a job that the CI system provides: the name and the templates of each.
     pub identifiers: &'static [(&'static str, &'static [&'static str])],
 }
 
@@ -273,9 +273,9 @@ pub const SYSTEMS: [System; 14] = [
     },
 ];
 
-/// The environment variables that are recorded besides those of CI systems: the span around a recording, the
-/// time at which the job began to wait for a runner, the time at which GitLab began the job, the variable that
-/// identifies a system without a prefix of its own, and the number of containers that share a job.
+/// The recorded environment variables that belong to no single CI system's table: the span around a recording, the time
+/// at which the job began to wait for a runner, the time at which GitLab began the job, the variable that identifies a
+/// system without a prefix of its own, and the number of containers that share a job.
 pub const OTHERS: [&str; 5] = [TRACEPARENT, QUEUED_AT, JOB_STARTED_AT, FORGEJO, CONTAINERS];
 
 /// The environment variable with the context of the span in which a recording runs (W3C Trace Context).
@@ -285,19 +285,19 @@ const FORGEJO: &str = "FORGEJO_ACTIONS";
 
 const CONTAINERS: &str = "CIRCLE_NODE_TOTAL";
 
-/// The variable with the id of the span of a recording itself, in hexadecimal digits. The recorder adds it to
-/// the variables of a job that has a trace context.
+/// The variable with the id of a recording's own span, in hexadecimal digits. The recorder adds it to the variables of
+/// a CI job that has a trace context.
 pub const SPAN_ID: &str = "TR_SPAN_ID";
 
-/// The environment variable with the time at which GitLab began the job: `2025-04-01T18:31:49Z`. The ids of spans
-/// are made of it.
+/// The environment variable with the time at which GitLab began the job, such as `2025-04-01T18:31:49Z`. The ids of the
+/// job's spans are derived from it.
 pub const JOB_STARTED_AT: &str = "CI_JOB_STARTED_AT";
 
-/// The environment variable with the time at which a job began to wait for a runner, in seconds since 1970.
-/// The job's script sets it.
+/// The environment variable with the time at which a CI job began to wait for a runner, in seconds since 1970. The
+/// job's script sets it.
 pub const QUEUED_AT: &str = "TR_QUEUED_AT";
 
-/// The names of the variables in a template such as `{NAME}/{OTHER}`.
+/// The names of the environment variables that a template such as `{NAME}/{OTHER}` refers to.
 fn names(template: &str) -> impl Iterator<Item = &str> {
     template
         .split('{')
@@ -306,7 +306,7 @@ fn names(template: &str) -> impl Iterator<Item = &str> {
         .map(|(name, _)| name)
 }
 
-/// The names of all environment variables that are recorded, without duplicates.
+/// The names of all environment variables that a recording stores, without duplicates.
 pub fn variables() -> Vec<&'static str> {
     let mut all: Vec<&str> = SYSTEMS
         .iter()
@@ -320,7 +320,8 @@ pub fn variables() -> Vec<&'static str> {
     all
 }
 
-/// The identifiers of a CI job that follow from these environment variables: the name and the value of each.
+/// The identifiers of a CI job that follow from these environment variables: the name and the value of each, for
+/// example `branch` and `main`.
 pub fn identifiers(variables: &[(String, String)]) -> Vec<(&'static str, String)> {
     let get = |name: &str| {
         variables
@@ -346,7 +347,8 @@ pub fn identifiers(variables: &[(String, String)]) -> Vec<(&'static str, String)
     IDENTIFIERS.iter().filter_map(identifier).collect()
 }
 
-/// A template in which each `{NAME}` is replaced by the value of that variable; `None` if a variable is not set.
+/// Replaces each `{NAME}` in the template of a CI job's identifier by the value of that environment variable. Returns
+/// `None` if a variable is not set.
 fn fill<'a>(template: &str, get: impl Fn(&str) -> Option<&'a str>) -> Option<String> {
     let mut out = String::new();
     for (place, part) in template.split('{').enumerate() {
@@ -361,7 +363,7 @@ fn fill<'a>(template: &str, get: impl Fn(&str) -> Option<&'a str>) -> Option<Str
     Some(out)
 }
 
-/// The value of an identifier without what its system adds to it, such as `refs/heads/` before a branch.
+/// The value of a CI job's identifier without what its CI system adds to it, such as `refs/heads/` before a branch.
 fn plain<'a>(
     system: &System,
     name: &str,
@@ -394,7 +396,7 @@ fn plain<'a>(
     short.unwrap_or(value)
 }
 
-/// The bytes of a text in which bytes may be encoded as in a URL (`%2F` for `/`).
+/// Decodes a text in which bytes may be encoded as in a URL (`%2F` for `/`), and returns its bytes.
 pub fn decoded(text: &str) -> Vec<u8> {
     let mut parts = text.split('%');
     let mut out = parts.next().unwrap_or_default().as_bytes().to_vec();

@@ -15,24 +15,24 @@ use crate::limits;
 use crate::varint::{fold, unfold};
 use crate::Fault;
 
-/// The result of one step of the description of a stored event. Only reading can fail.
+/// The result of writing or reading one field of a stored event. Only reading can fail.
 pub type Step = Result<(), Fault>;
 
-/// A kind of lifecycle event that can be stored: the description of its fields.
+/// A kind of lifecycle event that can be stored in a trace. It describes its fields once, for writing and for reading.
 pub trait Stored {
-    /// Passes the fields of the event, whose time is `time`, to the codec.
+    /// Passes the fields of the event, whose time is `time`, to the codec, which writes or reads them.
     ///
-    /// A kind that was added since version 3.2 has columns of its own and no wide numbers, so that an older
-    /// reader can skip its events.
+    /// A kind of event that was added since version 3.2 of the format has columns of its own and no wide numbers, so
+    /// that an older reader can skip its events.
     fn fields<C: Codec>(&mut self, codec: &mut C, time: Ktime) -> Step;
 
-    /// The approximate memory in bytes of the parts of the event that it has on the heap.
+    /// The approximate number of bytes that the event has on the heap.
     fn weight(&self) -> usize {
         0
     }
 }
 
-/// Defines the enum [`Col`] of the columns of a frame, and the list of their names.
+/// Defines the enum [`Col`] of the columns of a frame with lifecycle events, and the list of their names.
 macro_rules! columns {
     ($($name:ident)*) => {
         /// The columns of a frame of lifecycle events, in the order in which they are stored in its body.
@@ -67,38 +67,38 @@ columns! {
 
 pub const COLUMNS: usize = COLUMN_NAMES.len();
 
-/// The kinds of texts in lifecycle events. Each different text is stored once a frame.
+/// The kinds of texts in lifecycle events. Each different text of a kind is stored once in a frame.
 #[derive(Clone, Copy, Debug)]
 pub enum Text {
-    /// Names of tasks.
+    /// The kind of texts that are names of tasks.
     Comm,
-    /// Paths, and names in marks.
+    /// The kind of texts that are paths, or names in marks.
     Path,
-    /// Names of disks with requests. These names, like the kinds below, do not share the columns of
-    /// paths, because an older reader knows those columns.
+    /// The kind of texts that are names of disks with requests. These names, like those of later kinds, do not share
+    /// the columns of paths, because an older reader knows those columns.
     Disk,
-    /// Names of files on which a task called fsync.
+    /// The kind of texts that are names of files on which a task called fsync.
     File,
-    /// Names of functions and of their source files.
+    /// The kind of texts that are names of functions and of their source files.
     Symbol,
-    /// Names of tasks that are not recorded.
+    /// The kind of texts that are names of tasks that are not recorded.
     Outsider,
-    /// Ids, names and images of containers.
+    /// The kind of texts that are ids, names and images of containers.
     Container,
-    /// Names of tasks that have a CPU while recorded tasks wait for it.
+    /// The kind of texts that are names of tasks that had a CPU while recorded tasks waited for it.
     Others,
-    /// Names of threads of processes that are not recorded.
+    /// The kind of texts that are names of threads of processes that are not recorded.
     Threads,
-    /// Working directories.
+    /// The kind of texts that are working directories.
     Directory,
 }
 
-/// The number of kinds of texts.
+/// The number of kinds of texts in lifecycle events.
 pub const TEXTS: usize = Text::Directory as usize + 1;
 
 impl Text {
-    /// The three columns of a kind of text: how many new texts ago an equal text was stored, or 0 for a new
-    /// text; the length of a new text; the bytes of a new text.
+    /// The three columns in which the texts of this kind are stored. The first has how many new texts ago an equal
+    /// text was stored, or 0 for a new text. The others have the length and the bytes of each new text.
     pub fn columns(self) -> [Col; 3] {
         match self {
             Text::Comm => [Col::Comm, Col::NewComm, Col::NewComm],
@@ -114,7 +114,7 @@ impl Text {
         }
     }
 
-    /// The longest text of this kind, in bytes.
+    /// The largest length of a text of this kind, in bytes.
     pub fn limit(self) -> usize {
         match self {
             Text::Comm | Text::Others | Text::Threads => 16,
@@ -138,19 +138,19 @@ impl TextColumns {
     }
 }
 
-/// The columns of a quantity that is stored as whole units and a rest.
+/// The columns of a quantity that is stored as a number of whole units and a rest.
 #[derive(Clone, Copy, Debug)]
 pub struct QuantityColumns {
-    /// The unit whose multiples the column `whole` counts.
+    /// The unit in which the column `whole` counts the quantity.
     pub unit: u64,
-    /// The column of the numbers of whole units.
+    /// The column with the number of whole units of each quantity.
     pub whole: Col,
-    /// The column of what remains of each quantity, as a number below `unit`.
+    /// The column with the rest of each quantity beyond the whole units, as a number below `unit`.
     pub rest: Col,
 }
 
 impl QuantityColumns {
-    /// Columns of CPU times in ns.
+    /// The columns of those CPU times in ns that are stored in whole units and a rest.
     pub const fn times(whole: Col, rest: Col) -> QuantityColumns {
         QuantityColumns {
             unit: TICK,
@@ -159,7 +159,7 @@ impl QuantityColumns {
         }
     }
 
-    /// Columns of quantities of memory in bytes.
+    /// The columns of quantities of memory in bytes that are stored in whole units and a rest.
     pub const fn memory(whole: Col, rest: Col) -> QuantityColumns {
         QuantityColumns {
             unit: UNIT,
@@ -169,45 +169,47 @@ impl QuantityColumns {
     }
 }
 
-/// The unit in bytes of nearly all quantities of memory and of I/O.
+/// The unit in bytes of which nearly all quantities of memory and of I/O are multiples.
 const UNIT: u64 = 512;
-/// The unit in ns of CPU times that some kernels count in ticks.
+/// The unit in ns in which CPU times are stored, because some kernels count them in ticks.
 const TICK: u64 = 1_000_000;
-/// The greatest length of the list of recent tasks, and of the list of recent cgroups.
+/// The largest number of tasks, or of cgroups, that are remembered as recent ones while a frame is encoded or decoded.
 const RECENT: usize = 254;
 
 /// A disk that tasks have waited for: its numbers (major and minor), and its name.
 pub type Disk = ((u32, u32), Arc<[u8]>);
 
-/// The facts that are remembered of a frame's earlier events, so that the next event is stored as a difference to
-/// them. It is the same when writing and when reading.
+/// The facts about the earlier events of a frame by which the next event is stored as differences. Writing and reading
+/// keep the same facts.
 #[derive(Debug, Default)]
 pub struct FrameState {
     pub time: u64,
-    /// The number of the kind of the event that is read or written.
+    /// The number of the kind of the event that is being written or read.
     pub kind: u8,
-    /// The last number of each column, from which the next number is counted.
+    /// The last number that was stored in each column, from which the column's next number is counted.
     last: Vec<u32>,
     tasks: Vec<(Tid, Tgid)>,
     cgroups: Vec<CgroupId>,
-    /// The recent processes and names of tasks that had a CPU while recorded tasks waited for it.
+    /// The processes and names that the last shares of unrecorded tasks had, the most recent first. A share tells how
+    /// long such tasks had a CPU while recorded tasks waited for it.
     pub others: Vec<(Tgid, Comm)>,
-    /// The start time of the task of the last snapshot event, in ns.
+    /// The time at which the task of the last snapshot event was started, in ns.
     pub start: u64,
-    /// The figures in the exit events of tasks: run time, voluntary and involuntary switches, delays. The
-    /// tasks' final events are stored as increases of these figures.
+    /// The figures in the exit events of tasks, by the task's id: run time, voluntary and involuntary switches,
+    /// delays. The tasks' final events are stored as increases of these figures.
     pub exits: HashMap<u32, [Option<u64>; 6]>,
-    /// The totals in the last account events of tasks: run time, run delay, slices. The next account events
-    /// are stored as increases of these totals.
+    /// The totals in the last account event of each task, by the task's id: run time, run delay, slices. The next
+    /// account event is stored as the increases of these totals.
     pub accounts: HashMap<u32, [u64; 3]>,
-    /// The number of the last new connection.
+    /// The number of the TCP connection that was numbered last.
     pub connection: u64,
-    /// The addresses that have occurred in the frame so far, and, when writing, the number of each.
+    /// The internet addresses that have occurred in the frame so far. The next field has, when writing, the position
+    /// of each in this list.
     pub addresses: Vec<Address>,
     pub address_at: HashMap<Address, usize>,
-    /// The values of the counters at their last sample, by the number of the counter.
+    /// The values of the machine's counters at the last sample, by the number of the counter.
     pub counters: Vec<Option<u64>>,
-    /// The disks that tasks have waited for so far.
+    /// The disks that events of the frame have named so far as disks that a task waits for.
     pub disks: Vec<Disk>,
     /// The number of the next new frame of a sampled stack. The next fields are about samples too: the number
     /// of the next new stack; the last offset or address in each file, in each process or in the kernel; the
@@ -224,7 +226,7 @@ pub struct FrameState {
 }
 
 impl FrameState {
-    /// The state before the first event of a frame whose smallest time is `time`.
+    /// The state of an encoder or decoder before the first event of a frame, whose smallest time is `time` in ns.
     pub fn new(time: u64) -> FrameState {
         FrameState {
             time,
@@ -232,7 +234,7 @@ impl FrameState {
         }
     }
 
-    /// The last number that was stored in the column `col`.
+    /// The last number that was stored in the column `col`, for reading or updating it.
     #[allow(clippy::indexing_slicing)] // It has a place for every `Col`.
     pub fn last(&mut self, col: Col) -> &mut u32 {
         if self.last.is_empty() {
@@ -241,29 +243,30 @@ impl FrameState {
         &mut self.last[col as usize]
     }
 
-    /// Adds to the number of bytes of strings that were read, and refuses more than the limit.
+    /// Adds to the number of bytes of strings that were read from a frame, and returns an error if the sum exceeds the
+    /// limit.
     pub fn spend(&mut self, bytes: usize) -> Step {
         self.strings += bytes as u64;
         within("the strings' length", self.strings, limits::STRINGS)
     }
 
-    /// The process of the recent task with this tid.
+    /// The process of the task with this tid, if the task is among the recent tasks of the frame.
     pub fn process_of(&self, tid: Tid) -> Option<Tgid> {
         let known = self.tasks.iter().find(|task| task.0 == tid);
         known.map(|task| task.1)
     }
 }
 
-/// A type for the bytes of a field, which an event owns or shares with other events.
+/// A type for the bytes of an event's field. The event can own the bytes or share them with other events.
 pub trait Bytes: Sized {
     fn bytes(&self) -> &[u8];
-    /// A value with a copy of these bytes.
+    /// Creates a value with a copy of these bytes.
     fn copy(bytes: &[u8]) -> Self;
-    /// A value with a copy of a text of any length. The text is cut where the type has a limit.
+    /// Creates a value with a copy of a text of any length. The text is cut where the type has a limit.
     fn fitted(text: &[u8]) -> Self {
         Self::copy(text)
     }
-    /// A value with the bytes of a shared text.
+    /// Creates a value with the bytes of a text that other events may share.
     fn of(shared: &Arc<[u8]>) -> Self {
         Self::copy(shared)
     }
@@ -310,30 +313,31 @@ impl Bytes for Comm {
     }
 }
 
-/// One way to handle the described fields of an event: to write them, to read them, or to pass their texts to a mask.
+/// One way to process the described fields of an event: to write them into columns, to read them from columns, or to
+/// pass their texts to a mask.
 pub trait Codec: Sized {
-    /// Whether values are written into columns; otherwise they are read from columns.
+    /// Whether this codec writes values into columns; otherwise it reads them from columns.
     const WRITES: bool;
 
     fn known(&mut self) -> &mut FrameState;
     fn byte(&mut self, col: Col, value: &mut u8) -> Step;
-    /// Handles a number that is stored as a varint in the column `col`.
+    /// Writes or reads a number, which is stored as a varint in the column `col`.
     fn int(&mut self, col: Col, value: &mut u64) -> Step;
-    /// Handles a number with random low bits. It is stored as a byte with its sign and magnitude in the
-    /// column `col`, and its low bits apart.
+    /// Writes or reads a number with random low bits. The column `col` has a byte with its sign and magnitude, and the
+    /// low bits are stored separately.
     fn wide(&mut self, col: Col, value: &mut u64) -> Step;
-    /// Handles a byte string: a length and that many bytes. At most `most` bytes are written or read. The
-    /// value has to be empty before it is read.
+    /// Writes or reads a byte string, which is stored as a length and that many bytes. At most `most` bytes are
+    /// written or read. The value has to be empty before it is read.
     fn bytes<T: Bytes>(&mut self, cols: TextColumns, most: usize, value: &mut T) -> Step;
-    /// Handles bytes that are not text, so that no mask sees them.
+    /// Writes or reads bytes that are not text, so that they are never passed to a mask.
     fn opaque<T: Bytes>(&mut self, cols: TextColumns, most: usize, value: &mut T) -> Step {
         self.bytes(cols, most, value)
     }
-    /// Handles a text. Equal texts are stored once a frame.
+    /// Writes or reads a text of an event. Equal texts are stored once in a frame.
     fn text<T: Bytes>(&mut self, of: Text, value: &mut T) -> Step;
 
-    /// Whether a column that is read has no more values. A column that a later version has added to a kind
-    /// of events is missing in earlier traces.
+    /// Whether the column that is being read has no more values. A column that a later version added to a kind of
+    /// events is missing in traces of earlier versions.
     fn is_over(&mut self, _: Col) -> bool {
         false
     }
@@ -346,7 +350,7 @@ pub trait Codec: Sized {
         self.text(Text::Path, value)
     }
 
-    /// Handles a number of a type narrower than 64 bits, as a varint.
+    /// Writes or reads a number of a type narrower than 64 bits, which is stored as a varint.
     #[inline(always)]
     fn narrow<T>(&mut self, col: Col, value: &mut T) -> Step
     where
@@ -358,8 +362,8 @@ pub trait Codec: Sized {
         Ok(())
     }
 
-    /// Handles an optional number: it is stored as 0 for `None`, else as the value plus 1. The largest number
-    /// of 64 bits is read as `None`.
+    /// Writes or reads an optional number, which is stored as 0 for `None`, else as the value plus 1. The largest
+    /// 64-bit number is read as `None`.
     #[inline(always)]
     fn optional<T>(&mut self, col: Col, value: &mut Option<T>) -> Step
     where
@@ -371,7 +375,7 @@ pub trait Codec: Sized {
         Ok(())
     }
 
-    /// Handles a boolean: it is stored as 0 or 1, as a varint.
+    /// Writes or reads a boolean, which is stored as a varint: 0 or 1.
     fn bool(&mut self, col: Col, value: &mut bool) -> Step {
         let mut stored = u64::from(*value);
         self.int(col, &mut stored)?;
@@ -383,8 +387,8 @@ pub trait Codec: Sized {
         Ok(())
     }
 
-    /// Handles several booleans as one byte of flags, with the first flag in the lowest bit. Reading a byte
-    /// with other bits is an error, with the text `unknown`.
+    /// Writes or reads several booleans, which are stored as one byte of flags with the first flag in the lowest bit.
+    /// Reading a byte with other bits is an error, with the text `unknown`.
     #[inline(always)]
     fn flags<const N: usize>(
         &mut self,
@@ -402,7 +406,7 @@ pub trait Codec: Sized {
         refuse_if(bits != 0, unknown)
     }
 
-    /// Handles an id, which is stored as the difference to the number `from`.
+    /// Writes or reads an id, which is stored as the difference to the number `from`.
     #[inline(always)]
     fn diff(&mut self, col: Col, value: &mut u32, from: u32) -> Step {
         let mut stored = fold(i64::from(*value) - i64::from(from));
@@ -411,7 +415,7 @@ pub trait Codec: Sized {
         Ok(())
     }
 
-    /// Handles an id, which is stored as the difference to the last id of the column `last`.
+    /// Writes or reads an id, which is stored as the difference to the last id that was stored for the column `last`.
     fn step(&mut self, col: Col, last: Col, value: &mut u32) -> Step {
         let from = *self.known().last(last);
         self.diff(col, value, from)?;
@@ -419,14 +423,14 @@ pub trait Codec: Sized {
         Ok(())
     }
 
-    /// Handles a task that is stored in columns of the event's own kind. An older reader skips such an event,
-    /// so the list of recent tasks must not change.
+    /// Writes or reads a task and its process in columns that only the event's own kind uses. An older reader skips
+    /// such an event, so the list of recent tasks must not change.
     fn own_task(&mut self, col: Col, last: Col, tid: &mut Tid, tgid: &mut Tgid) -> Step {
         self.step(col, last, &mut tid.0)?;
         self.diff(col, &mut tgid.0, tid.0)
     }
 
-    /// Handles a number, which is stored as a varint of the difference to the number `from`.
+    /// Writes or reads a number, which is stored as a varint of the difference to the number `from`.
     #[inline(always)]
     fn change(&mut self, col: Col, value: &mut u64, from: u64) -> Step {
         let mut stored = fold(value.wrapping_sub(from) as i64);
@@ -435,7 +439,8 @@ pub trait Codec: Sized {
         Ok(())
     }
 
-    /// Handles a number, which is stored as a wide number with the difference to the number `from`.
+    /// Writes or reads a number, which is stored as the difference to the number `from` in the form for numbers with
+    /// random low bits.
     #[inline(always)]
     fn increase(&mut self, col: Col, value: &mut u64, from: u64) -> Step {
         let mut stored = value.wrapping_sub(from);
@@ -444,7 +449,7 @@ pub trait Codec: Sized {
         Ok(())
     }
 
-    /// Handles a quantity, which is stored as a number of whole units and a rest.
+    /// Writes or reads a quantity, which is stored as a number of whole units and a rest.
     fn quantity(&mut self, cols: QuantityColumns, value: &mut u64) -> Step {
         let unit = cols.unit;
         let (mut whole, mut part) = (*value / unit, *value % unit);
@@ -454,7 +459,8 @@ pub trait Codec: Sized {
         Ok(())
     }
 
-    /// Handles a number of bytes of memory or of I/O, which is `None` if it is not known.
+    /// Writes or reads a number of bytes of memory or of I/O, which is `None` if it is not known. Its whole units and
+    /// its rest are stored separately.
     fn memory(&mut self, col: Col, value: &mut Option<u64>) -> Step {
         let mut stored = value.map_or(0, |bytes| bytes / UNIT + 1);
         self.int(col, &mut stored)?;
@@ -468,8 +474,8 @@ pub trait Codec: Sized {
         Ok(())
     }
 
-    /// Handles a value that often repeats. It is stored as its place in a list of recent values, counted from 1, or as
-    /// 0 if it is new. A recent value moves to the front of the list. Returns whether the value is new.
+    /// Writes or reads a value that often repeats. It is stored as its place in a list of recent values, counted from
+    /// 1, or as 0 if it is new. A recent value moves to the front of the list. Returns whether the value is new.
     fn recent<T: Copy + PartialEq>(
         &mut self,
         col: Col,
@@ -501,7 +507,7 @@ pub trait Codec: Sized {
         Ok(())
     }
 
-    /// Handles a task that occurs in the frame for the first time.
+    /// Writes or reads a task, with its process, that occurs in the frame for the first time.
     fn new_task(&mut self, tid: &mut Tid, tgid: &mut Tgid) -> Step {
         self.own_task(Col::NewTask, Col::NewTask, tid, tgid)?;
         to_new_front(&mut self.known().tasks, (*tid, *tgid));
@@ -533,7 +539,7 @@ pub trait Codec: Sized {
         Ok(())
     }
 
-    /// Handles an internet address, which is stored in a column of lengths and a column of bytes. A masked
+    /// Writes or reads an internet address, which is stored in a column of lengths and a column of bytes. A masked
     /// address has no bytes.
     fn address(&mut self, cols: TextColumns, address: &mut Address) -> Step {
         let (mut ip, mut number): (Box<[u8]>, u64) = match *address {
@@ -554,8 +560,8 @@ pub trait Codec: Sized {
         Ok(())
     }
 
-    /// Handles the number of elements of a list. At most `most` elements are written; a larger number is
-    /// refused when reading.
+    /// Writes or reads the number of elements of a list. At most `most` elements are written; a larger number is
+    /// refused when reading. Returns the number.
     fn count(
         &mut self,
         col: Col,
@@ -569,7 +575,7 @@ pub trait Codec: Sized {
         Ok(count as usize)
     }
 
-    /// Handles the first `count` elements of a list by calling `each` for every one. When reading, no memory
+    /// Writes or reads the first `count` elements of a list by calling `each` for every one. When reading, no memory
     /// is reserved for `count` elements, because a damaged file can have any number there.
     fn elements<T: Default>(
         &mut self,
@@ -592,7 +598,7 @@ pub trait Codec: Sized {
     }
 }
 
-/// Returns an error for the content of a frame if `wrong` is set. `why` is the text of the error.
+/// Returns an error for invalid content of a frame if `wrong` is true. `why` is the text of the error.
 pub fn refuse_if(wrong: bool, why: &'static str) -> Step {
     if wrong {
         return Err(Fault::Content(why));
@@ -600,12 +606,14 @@ pub fn refuse_if(wrong: bool, why: &'static str) -> Step {
     Ok(())
 }
 
-/// Converts a number that was read into the type of its field, or returns an error if it does not fit.
+/// Converts a number that was read from a trace into the type of its field, or returns an error if the number does not
+/// fit.
 pub fn fitting<T: TryFrom<u64>>(number: u64) -> Result<T, Fault> {
     T::try_from(number).map_err(|_| Fault::Content("a number does not fit in its field"))
 }
 
-/// The id whose difference to the number `from` is stored here, with the sign of the difference in its lowest bit.
+/// Computes an id from its stored form. The stored number is the difference to the id `from`, with the sign of the
+/// difference in its lowest bit.
 pub fn unfolded(difference: u64, from: u32) -> Result<u32, Fault> {
     i64::from(from)
         .checked_add(unfold(difference))
@@ -630,7 +638,7 @@ pub fn ago<T>(list: &[T], back: u64) -> Result<&T, Fault> {
         .ok_or(Fault::Content("string index out of range"))
 }
 
-/// Moves the element at `at` to the front of a list and returns it.
+/// Moves the element at the index `at` to the front of a list and returns it.
 fn to_front<T: Copy>(list: &mut [T], at: usize) -> Option<T> {
     let part = list.get_mut(..=at)?;
     part.rotate_right(1);

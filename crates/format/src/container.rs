@@ -24,18 +24,19 @@ named! {
         /// A daemon has answered a recorded client, but the container can belong to another client. Only earlier
         /// versions recorded such containers.
         Ambiguous = "ambiguous",
-        /// The user has requested that all containers are recorded.
+        /// The user has requested that the processes of all containers are recorded.
         Any = "any",
-        /// A recorded process was the only process with a connection to the daemon.
+        /// A recorded process was the only process with a connection to the daemon that started the container.
         Inferred = "inferred",
-        /// The container is not recorded, because a recorded process and other processes had connections to
-        /// the daemon.
+        /// The container is not recorded, because both recorded and other processes had connections to the
+        /// daemon that started it.
         NotRecorded = "not-recorded",
     }
 }
 
 impl Evidence {
-    /// The evidence that is stored as this number; `None` for a number of a later version.
+    /// The reason for recording a container that is stored as this number; `None` for a number of a later
+    /// version.
     pub fn of(number: u32) -> Option<Evidence> {
         Evidence::ALL.get(number as usize).copied()
     }
@@ -54,13 +55,14 @@ impl Evidence {
 /// of its process.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Container {
-    /// The task of the runtime that the event is about.
+    /// The task of the container's runtime that the event is about.
     pub tid: Tid,
-    /// The process of the task.
+    /// The process of the runtime's task.
     pub tgid: Tgid,
-    /// The process that requested the container from a daemon; 0 if there is none or if it is unknown.
+    /// The process that requested the container from a daemon such as dockerd; 0 if there is none or if it is
+    /// unknown.
     pub client: Tgid,
-    /// Why the process is recorded.
+    /// Why the process of the container's runtime is recorded.
     #[serde(serialize_with = "show::shown")]
     pub evidence: Evidence,
     /// The container's id; empty if it is unknown. The name and the image are unknown then, too.
@@ -107,11 +109,12 @@ impl Stored for Container {
 pub struct Server {
     /// The task of the server that has answered.
     pub tid: Tid,
-    /// The server's process.
+    /// The process of the server that has answered.
     pub tgid: Tgid,
-    /// The recorded process that got the server's first answer; 0 if `other` got it.
+    /// The recorded process that got the server's first answer; 0 if a process that is not recorded (`other`)
+    /// got it.
     pub client: Tgid,
-    /// The process without a recording that got the answer; 0 if there is none.
+    /// The process that got the server's first answer, if that process is not recorded; otherwise 0.
     pub other: Tgid,
 }
 

@@ -8,7 +8,8 @@ use crate::error::within;
 use crate::ids::{Ktime, Tgid};
 use crate::limits;
 
-/// Defines [`Counter`]: `Variant = number, "name", unit;`. Numbers are never used again.
+/// Defines the enum [`Counter`] from lines `Variant = number, "name", unit;`. The number of a counter is never
+/// used for another one.
 macro_rules! counters {
     ($($(#[$doc:meta])* $variant:ident = $number:literal, $name:literal, $unit:ident;)*) => {
         /// A counter of the machine or of COMMAND's cgroup. The counters with the units [`Unit::Time`] and
@@ -20,7 +21,7 @@ macro_rules! counters {
         }
 
         impl Counter {
-            /// All counters, in the order of their numbers.
+            /// All counters of the machine and of COMMAND's cgroup, in the order of their numbers.
             pub const ALL: [Counter; [$($number),*].len()] = [$(Counter::$variant),*];
 
             /// The name of the counter in `tr dump` and in JSON.
@@ -30,7 +31,7 @@ macro_rules! counters {
                 }
             }
 
-            /// The unit of the counter's values.
+            /// The unit of the values of this counter.
             pub fn unit(self) -> Unit {
                 match self {
                     $(Counter::$variant => Unit::$unit,)*
@@ -43,13 +44,13 @@ macro_rules! counters {
 /// The unit of a [`Counter`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Unit {
-    /// The values are totals in ns.
+    /// The counter's values are totals in ns.
     Time,
-    /// The values are totals without a unit.
+    /// The counter's values are totals without a unit.
     Count,
-    /// The values are current amounts in bytes.
+    /// The counter's values are current amounts in bytes.
     Bytes,
-    /// The values are current frequencies in kHz.
+    /// The counter's values are current frequencies in kHz.
     Frequency,
 }
 
@@ -61,50 +62,50 @@ impl Unit {
 }
 
 counters! {
-    /// Time in which some task of the machine waited for a CPU (`/proc/pressure/cpu`).
+    /// The time in which some task of the machine waited for a CPU (`/proc/pressure/cpu`).
     CpuSome = 0, "cpu_some", Time;
-    /// Time in which some task of the machine waited for memory.
+    /// The time in which some task of the machine waited for memory (`/proc/pressure/memory`).
     MemorySome = 1, "memory_some", Time;
-    /// Time in which all tasks that were not idle waited for memory.
+    /// The time in which all tasks of the machine that were not idle waited for memory.
     MemoryFull = 2, "memory_full", Time;
-    /// Time in which some task of the machine waited for block I/O.
+    /// The time in which some task of the machine waited for block I/O (`/proc/pressure/io`).
     IoSome = 3, "io_some", Time;
-    /// Time in which all tasks that were not idle waited for block I/O.
+    /// The time in which all tasks of the machine that were not idle waited for block I/O.
     IoFull = 4, "io_full", Time;
-    /// [`Counter::CpuSome`] of COMMAND's cgroup (`cpu.pressure`).
+    /// The time in which some task of COMMAND's cgroup waited for a CPU (`cpu.pressure`).
     CgroupCpuSome = 5, "cgroup_cpu_some", Time;
-    /// [`Counter::MemorySome`] of COMMAND's cgroup.
+    /// The time in which some task of COMMAND's cgroup waited for memory (`memory.pressure`).
     CgroupMemorySome = 6, "cgroup_memory_some", Time;
-    /// [`Counter::MemoryFull`] of COMMAND's cgroup.
+    /// The time in which all tasks of COMMAND's cgroup that were not idle waited for memory.
     CgroupMemoryFull = 7, "cgroup_memory_full", Time;
-    /// [`Counter::IoSome`] of COMMAND's cgroup.
+    /// The time in which some task of COMMAND's cgroup waited for block I/O (`io.pressure`).
     CgroupIoSome = 8, "cgroup_io_some", Time;
-    /// [`Counter::IoFull`] of COMMAND's cgroup.
+    /// The time in which all tasks of COMMAND's cgroup that were not idle waited for block I/O.
     CgroupIoFull = 9, "cgroup_io_full", Time;
-    /// CPU time of all tasks and interrupts, all CPUs together (`/proc/stat`).
+    /// The CPU time of all tasks and interrupts of the machine, summed over all CPUs (`/proc/stat`).
     Busy = 10, "busy", Time;
-    /// Idle time of CPUs with a task that waited for block I/O (`iowait` in `/proc/stat`).
+    /// The idle time of CPUs while a task of theirs waited for block I/O (`iowait` in `/proc/stat`).
     Iowait = 11, "iowait", Time;
-    /// CPU time that the hypervisor gave to others (`steal` in `/proc/stat`).
+    /// The CPU time that the hypervisor gave to other virtual machines (`steal` in `/proc/stat`).
     Stolen = 12, "stolen", Time;
     /// The time for which a quota throttled COMMAND's cgroup or an ancestor of it, summed over all CPUs
     /// (`cpu.stat`).
     Throttled = 13, "throttled", Time;
-    /// The number of the quota's periods in which it throttled COMMAND's cgroup or an ancestor of it.
+    /// The number of periods of the CPU quota in which it throttled COMMAND's cgroup or an ancestor of it.
     ThrottledPeriods = 14, "throttled_periods", Count;
-    /// CPU time of the recorder.
+    /// The CPU time of the recorder.
     Recorder = 15, "recorder", Time;
-    /// Memory of COMMAND's cgroup (`memory.current`).
+    /// The memory that COMMAND's cgroup uses (`memory.current`).
     CgroupMemory = 16, "cgroup_memory", Bytes;
-    /// Memory that programs can still get without swapping (`MemAvailable`).
+    /// The memory of the machine that programs can still get without swapping (`MemAvailable`).
     AvailableMemory = 17, "available_memory", Bytes;
-    /// Mean frequency of the CPUs (`scaling_cur_freq`).
+    /// The mean frequency of the CPUs (`scaling_cur_freq`).
     Frequency = 18, "frequency", Frequency;
     /// The sum of the resident memory of all recorded processes (`rss_stat`).
     Resident = 19, "resident", Bytes;
     /// The limit of COMMAND's cgroup for memory, in bytes (`memory.max`).
     CgroupMemoryLimit = 20, "cgroup_memory_limit", Bytes;
-    /// The largest memory of COMMAND's cgroup since its beginning (`memory.peak`).
+    /// The largest memory that COMMAND's cgroup has used since the cgroup was created (`memory.peak`).
     CgroupMemoryPeak = 21, "cgroup_memory_peak", Bytes;
     /// The largest sum of the resident memory of all recorded processes ([`Counter::Resident`]) that the
     /// recorder has read since the previous sample.
@@ -114,41 +115,41 @@ counters! {
     DiskFree = 23, "disk_free", Bytes;
 }
 
-/// The number of counters that this version knows.
+/// The number of the machine's counters that this version knows.
 pub(crate) const COUNTERS: usize = Counter::ALL.len();
 
-/// The values of all counters at one moment.
+/// The values of all counters of the machine at one moment.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Counters(Box<[Option<u64>; COUNTERS]>);
 
 impl Counters {
-    /// A counter's value at this moment; `None` if the kernel does not have it.
+    /// The value of a counter at the moment of this sample; `None` if the kernel does not have it.
     pub fn get(&self, counter: Counter) -> Option<u64> {
         self.0.get(counter as usize).copied().flatten()
     }
 
-    /// Sets the value of a counter.
+    /// Sets the value of a counter in this sample.
     pub fn set(&mut self, counter: Counter, value: u64) {
         if let Some(place) = self.0.get_mut(counter as usize) {
             *place = Some(value);
         }
     }
 
-    /// The counters that have a value, with their values.
+    /// The counters that have a value in this sample, with their values.
     pub fn iter(&self) -> impl Iterator<Item = (Counter, u64)> + '_ {
         let all = Counter::ALL.into_iter();
         all.filter_map(|counter| Some((counter, self.get(counter)?)))
     }
 }
 
-/// The sums of the system calls of a process that returned between `since` and the event's time.
+/// The sums of the system calls of a process that returned between the time `since` and the time of this event.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct SystemCalls {
     /// The process whose system calls were summed up.
     pub tgid: Tgid,
-    /// The time of the previous event of this kind for the process, or the start of the recording.
+    /// The time of the previous event with the process's system calls, or the start of the recording.
     pub since: Ktime,
-    /// The sums of each system call, in the order of the calls' numbers.
+    /// The sums over each system call of the process, in the order of the calls' numbers.
     pub calls: Vec<CallSum>,
 }
 
@@ -159,13 +160,13 @@ pub struct CallSum {
     pub number: u32,
     /// Whether the number is in the table of 32-bit programs on a 64-bit kernel.
     pub compat: bool,
-    /// The number of calls that returned in the time.
+    /// The number of calls that returned in the interval that the event sums up.
     pub count: u64,
-    /// The number of calls that returned an error.
+    /// The number of these system calls that returned an error.
     pub errors: u64,
-    /// The time in ns from the entry into the kernel to the return, summed over all calls.
+    /// The time in ns from the entry into the kernel to the return, summed over all calls of this system call.
     pub ns: u64,
-    /// The duration of the longest call, in ns.
+    /// The duration of the longest call of this system call, in ns.
     pub longest: u64,
 }
 
@@ -175,12 +176,13 @@ impl Serialize for Counters {
     }
 }
 
-/// The value that is added to the number of a counter to store that its value, known earlier in the frame, is
-/// no longer known. A reader of format 3.9 or older treats it as a counter of a later version.
+/// The value that is added to a counter's number to store that the counter, whose value was known earlier in the
+/// frame, has no value any more. A reader of format 3.9 or older treats the sum as a counter of a later version.
 const GONE: u64 = 1 << 16;
 
 impl Stored for Counters {
-    /// Stores only the counters whose values have changed since the previous sample in the frame.
+    /// Writes or reads a sample of the counters. Only the counters whose values have changed since the previous
+    /// sample in the frame are stored.
     fn fields<C: Codec>(&mut self, c: &mut C, _: Ktime) -> Step {
         c.known().counters.resize(COUNTERS, None);
         let mut changed = Vec::new();

@@ -9,12 +9,12 @@ use crate::codec::{Codec, Col, Step, Stored, Text, TextColumns};
 use crate::ids::{Ktime, Tgid, Tid};
 use crate::{limits, show, Fault};
 
-/// The number of a block device, in two parts.
+/// The number of a block device: its major and its minor number.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Device {
-    /// The number of the device's driver.
+    /// The major number of the block device, which identifies the device's driver.
     pub major: u32,
-    /// The number of the device among the driver's devices.
+    /// The minor number of the block device, which distinguishes the devices of one driver.
     pub minor: u32,
 }
 
@@ -35,8 +35,7 @@ impl Serialize for Device {
 /// ones.
 pub const BUCKETS: usize = 32;
 
-/// The upper bound in ns of a bucket of a histogram of latencies. All latencies of the bucket are below it;
-/// the last bucket has no bound.
+/// The exclusive upper bound in ns of a bucket of a histogram of latencies. The last bucket has no bound.
 pub fn bucket_end(bucket: usize) -> u64 {
     if bucket + 1 < BUCKETS {
         1 << (bucket + 11)
@@ -48,8 +47,8 @@ pub fn bucket_end(bucket: usize) -> u64 {
 /// The names of the groups into which requests to block devices are divided, as in `/proc/diskstats`.
 pub const GROUPS: [&str; 4] = ["read", "write", "discard", "flush"];
 
-/// The sums of the requests to a whole disk that were completed in an interval. They are those of all tasks
-/// of the machine.
+/// The sums of the requests to a whole disk that were completed in an interval. Requests of all tasks of the
+/// machine are included.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Block {
     /// The disk that the requests were sent to.
@@ -59,26 +58,27 @@ pub struct Block {
     pub name: Arc<[u8]>,
     /// The length of the interval, which ends at the event, in ns.
     pub interval: u64,
-    /// The time in which at least one request was in flight, in ns. If a request is in flight at the
-    /// event, its time is counted up to the device's last issue or completion.
+    /// The time in which at least one request to the disk was in flight, in ns. If a request is in flight at
+    /// the event, its time is counted up to the device's last issue or completion of a request.
     pub busy: u64,
-    /// The requests of each group, in the order of [`GROUPS`].
+    /// The sums of the disk's requests for each group of requests (such as reads), in the order of
+    /// [`GROUPS`].
     #[serde(flatten, serialize_with = "groups")]
     pub groups: [Requests; 4],
 }
 
-/// The disk that a task waits for in its waits for block I/O, from the event's time on until the task's
+/// The disk that a task waits for whenever it waits for block I/O, from the event's time on until the task's
 /// next event of this kind.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct DiskWait {
     /// The task that waits for the disk.
     pub tid: Tid,
-    /// The process of the task.
+    /// The process of the task that waits for the disk.
     pub tgid: Tgid,
-    /// The disk to which the task has sent a request since its previous wait. `None` if it has sent none,
-    /// so that the disk is not known.
+    /// The disk to which the task has sent a request since its previous wait for block I/O. `None` if it has
+    /// sent none, so that the disk is not known.
     pub device: Option<Device>,
-    /// The disk's name; empty if it is not known.
+    /// The name of the disk that the task waits for; empty if it is not known.
     #[serde(serialize_with = "show::text")]
     pub name: Arc<[u8]>,
 }
@@ -89,9 +89,10 @@ pub struct DiskWait {
 pub struct SyncFile {
     /// The task that waits for the file.
     pub tid: Tid,
-    /// The process of the task.
+    /// The process of the task that waits for the file.
     pub tgid: Tgid,
-    /// The last component of the file's path; empty if the call names no file (`sync`, `msync`).
+    /// The last component of the path of the file that is synchronized; empty if the system call names no
+    /// file (`sync`, `msync`).
     #[serde(serialize_with = "show::text")]
     pub name: Arc<[u8]>,
 }
@@ -99,16 +100,16 @@ pub struct SyncFile {
 /// The sums of the completed requests of one group, for example of all reads.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Requests {
-    /// The number of requests.
+    /// The number of completed requests to the disk in this group.
     pub count: u64,
-    /// The number of bytes of all requests together.
+    /// The number of bytes of all requests of the group together.
     pub bytes: u64,
-    /// The sum of the requests' latencies in ns. A latency lasts from the issue of the request to the driver
-    /// until its completion.
+    /// The sum of the latencies of the group's requests in ns. A latency lasts from the issue of the request
+    /// to the driver until its completion.
     pub latency: u64,
-    /// The longest latency of a request, in ns.
+    /// The longest latency of a request of the group, in ns.
     pub longest: u64,
-    /// The number of latencies in each bucket of the histogram ([`BUCKETS`]).
+    /// The number of the group's latencies in each bucket of the histogram ([`BUCKETS`]).
     pub buckets: [u64; BUCKETS],
 }
 
@@ -156,8 +157,8 @@ impl Requests {
 }
 
 impl Stored for DiskWait {
-    /// Handles the fields of the event. The disk is stored as 0 if there is none, as 1 if it is new, else as
-    /// 2 plus its place among the disks so far.
+    /// Writes or reads the fields of the event. The disk is stored as 0 if there is none, as 1 if it is new
+    /// in the frame, else as 2 plus its place among the frame's disks so far.
     fn fields<C: Codec>(&mut self, c: &mut C, _: Ktime) -> Step {
         c.own_task(Col::DiskWait, Col::DiskWait, &mut self.tid, &mut self.tgid)?;
         let cut = self.name.get(..limits::NAME).unwrap_or(&self.name);
@@ -211,7 +212,8 @@ impl Stored for SyncFile {
     }
 }
 
-/// Serializes the groups of requests by their names, with null for a group without requests.
+/// Serializes the sums of a disk's requests by the names of the groups, with null for a group without
+/// requests.
 fn groups<S: Serializer>(groups: &[Requests; 4], to: S) -> show::Shown<S> {
     let some = |group: &&Requests| group.count > 0;
     to.collect_map(

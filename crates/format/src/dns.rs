@@ -12,15 +12,15 @@ pub const ADDRESSES: usize = 64;
 /// A task sends a DNS query.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct DnsQuery {
-    /// The task that sends the query.
+    /// The task that sends the DNS query.
     pub tid: Tid,
-    /// The process of the task.
+    /// The process of the task that sends the DNS query.
     pub tgid: Tgid,
     /// The address of the DNS server.
     pub server: Address,
     /// The local port of the task's socket.
     pub port: u16,
-    /// The id in the query, which the answer repeats.
+    /// The id in the DNS query, which the server's answer repeats.
     pub id: u16,
     /// The type of the query (QTYPE of RFC 1035): 1 for A, 28 for AAAA.
     #[serde(rename = "type")]
@@ -35,13 +35,14 @@ pub struct DnsQuery {
 pub struct DnsAnswer {
     /// The address of the DNS server.
     pub server: Address,
-    /// The local port that the answer is sent to. The port, `id` and `code` are `None` if the answer could not be read.
+    /// The local port that the DNS answer is sent to. The fields `port`, `id` and `code` are `None` if the answer could
+    /// not be read.
     pub port: Option<u16>,
-    /// The id of the query that is answered.
+    /// The id of the DNS query that is answered.
     pub id: Option<u16>,
-    /// The result of the query (RCODE of RFC 1035): 0 for no error, 3 for a name that does not exist.
+    /// The result of the DNS query (RCODE of RFC 1035): 0 for no error, 3 for a name that does not exist.
     pub code: Option<u8>,
-    /// The addresses in the answer, at most [`ADDRESSES`].
+    /// The addresses in the DNS server's answer, at most [`ADDRESSES`].
     pub addresses: Box<[Address]>,
 }
 

@@ -1,4 +1,5 @@
-//! The errors of writing and reading a trace. They name the frame and the byte that they are about.
+//! The errors of writing and reading a trace. They name the frame and the byte at which the error
+//! occurred.
 
 /// An error of writing or reading a trace.
 #[derive(Debug, thiserror::Error)]
@@ -10,12 +11,12 @@ pub enum Error {
     /// The file does not begin with a trace's magic number.
     #[error("not a tr recording (it {})", looks(.found))]
     NotATrace {
-        /// The first bytes of the file, up to eight.
+        /// The first bytes of the file that is no trace, up to eight.
         found: Vec<u8>,
         /// The magic number with which a trace begins.
         expected: [u8; 8],
     },
-    /// A pipe has more bytes than a temporary file may have.
+    /// A trace that is read from a pipe is larger than the limit for the temporary file that holds it.
     #[error("a pipe of more than {} MiB: write it to a file, and name that", .most >> 20)]
     LongPipe {
         /// The largest number of bytes of a trace that is read from a pipe.
@@ -24,24 +25,25 @@ pub enum Error {
     /// A trace has another major version of the format.
     #[error("this is a trace of format version {found}; this tr reads version {supported}")]
     Version {
-        /// The major version of the file's format.
+        /// The major version of the format in which the file was written.
         found: u16,
-        /// The major version that this crate reads.
+        /// The major version of the format that this crate reads.
         supported: u16,
     },
-    /// A frame is damaged or exceeds a limit.
+    /// A frame of the trace is damaged or exceeds a limit.
     #[error("frame {frame} at byte {offset}: {fault}")]
     Frame {
-        /// The frame's number, counted from 0 at the metadata.
+        /// The number of the damaged frame, counted from 0 at the metadata.
         frame: u64,
-        /// The frame's offset in the file.
+        /// The offset of the damaged frame in the file, in bytes.
         offset: u64,
-        /// The damage of the frame.
+        /// The way in which the frame is damaged.
         fault: Fault,
     },
 }
 
-/// The kind of file that probably begins with these bytes, as text for an error.
+/// Describes a file that is no trace, for an error: the kind of file that probably begins with these
+/// bytes.
 fn looks(found: &[u8]) -> String {
     let text = |byte: &u8| byte.is_ascii_graphic() || byte.is_ascii_whitespace();
     if found.is_empty() {
@@ -62,7 +64,7 @@ fn looks(found: &[u8]) -> String {
     }
 }
 
-/// A way in which a frame is damaged.
+/// A way in which a frame of a trace is damaged.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum Fault {
@@ -72,11 +74,11 @@ pub enum Fault {
     /// A checksum in the file differs from the checksum of the bytes.
     #[error("{part}: checksum {found:#010x}, expected {expected:#010x}")]
     Checksum {
-        /// The part of the frame that has the checksum.
+        /// The part of the frame that the checksum protects, as text for the error.
         part: &'static str,
-        /// The checksum that was computed from the bytes of the file.
+        /// The checksum that was computed from the bytes of the damaged part.
         found: u32,
-        /// The checksum that the file has stored.
+        /// The checksum that is stored in the file for the damaged part.
         expected: u32,
     },
     /// The file ends inside the frame.
@@ -84,47 +86,50 @@ pub enum Fault {
     Short {
         /// The number of bytes that the frame needs.
         needed: u64,
-        /// The number of bytes that the file still has.
+        /// The number of bytes that the file still has from the start of the frame on.
         left: u64,
     },
-    /// A length or count is larger than the format allows.
+    /// A length or count in the frame is larger than the format allows.
     #[error("{what} is {found}, the limit is {limit}")]
     Limit {
         /// The name of the length or count that is too large.
         what: &'static str,
-        /// The length or count that the file has.
+        /// The length or count that the frame has.
         found: u64,
         /// The largest length or count that the format allows.
         limit: u64,
     },
-    /// The content of the frame is invalid although its checksum is right. The text says what is wrong.
+    /// The content of the frame is invalid although its checksum is right. The text says what is wrong
+    /// with it.
     #[error("{0}")]
     Content(&'static str),
-    /// The compressed data of the frame cannot be decompressed. The text is zstd's error.
+    /// The compressed data of the frame cannot be decompressed. The text is the error of the zstd
+    /// library.
     #[error("cannot be decompressed: {0}")]
     Decompress(String),
     /// The index of the trace names another frame at the offset of this one.
     #[error("differs from its index entry")]
     Index,
-    /// Frames are missing before this frame. The number is how many.
+    /// Frames are missing before this frame. The number is the number of missing frames.
     #[error("{0} frames are missing before it")]
     Missing(u64),
     /// The frame's number is not larger than the number of the frame before it: the frame is a copy, or
     /// belongs to another trace.
     #[error("frame number {found} comes after number {after}")]
     Order {
-        /// The number in the header of this frame.
+        /// The number of the frame, as its header has it.
         found: u64,
-        /// The number of the frame before this one.
+        /// The number of the frame before the damaged one in the file.
         after: u64,
     },
-    /// A system call failed while the frame was read. The text is its error.
+    /// A system call failed while the frame was read. The text is the system call's error.
     #[error("cannot be read: {0}")]
     Read(String),
 }
 
 impl Fault {
-    /// Adds the number and the offset of the frame to a fault.
+    /// Makes the error for a damaged frame from this fault, the frame's number and the frame's offset
+    /// in bytes.
     pub(crate) fn at(self, frame: u64, offset: u64) -> Error {
         Error::Frame {
             frame,
@@ -134,7 +139,8 @@ impl Fault {
     }
 }
 
-/// Returns [`Fault::Limit`] for a value above a limit.
+/// Returns [`Fault::Limit`] if the number `found` exceeds the limit. `what` names the number in the
+/// error.
 pub(crate) fn within(what: &'static str, found: u64, limit: u64) -> Result<(), Fault> {
     if found > limit {
         return Err(Fault::Limit { what, found, limit });

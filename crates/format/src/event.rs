@@ -41,7 +41,7 @@ use crate::{show, Fault};
 pub struct SchedEvent {
     /// The time of the scheduling event.
     pub time: Ktime,
-    /// Whether the event is a switch or a waking, with the fields of that kind.
+    /// The kind of the scheduling event, a switch or a waking, with the fields of that kind.
     pub kind: SchedKind,
 }
 
@@ -49,24 +49,26 @@ pub struct SchedEvent {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(untagged)]
 pub enum SchedKind {
-    /// `sched_switch`: the CPU goes from `prev` to `next`.
+    /// The kernel's event `sched_switch`: the CPU switches from the task `prev` to the task `next`.
     Switch {
-        /// The task that is switched out.
+        /// The task that the CPU is taken from.
         prev: Tid,
-        /// The task that is switched in.
+        /// The task that gets the CPU.
         next: Tid,
         /// The raw state bits of `prev`; see [`crate::meta::StateName`]. They do not show whether `prev` was
         /// preempted.
         prev_state: u16,
         /// Whether `prev` was preempted. It is runnable then, whatever its state is.
         preempt: bool,
-        /// Whether `in_iowait` of `prev` is set. An uninterruptible sleep is a wait for block I/O then.
+        /// Whether the kernel's flag `in_iowait` of `prev` is set. An uninterruptible sleep is a wait for block I/O
+        /// then.
         iowait: bool,
         /// The system call in which `prev` went to sleep; [`Reason::Unknown`] if `prev` is
         /// runnable.
         #[serde(serialize_with = "show::shown")]
         reason: Reason,
-        /// The time-out of that system call, which bounds the sleep, as far as it is recorded.
+        /// The time-out of the system call in which `prev` went to sleep, as far as it is recorded. It bounds the
+        /// sleep.
         #[serde(flatten)]
         timeout: Timeout,
     },
@@ -84,10 +86,12 @@ pub enum SchedKind {
         /// The context of the waking: the task itself, a hardware interrupt or a softirq.
         #[serde(serialize_with = "show::shown")]
         context: Context,
-        /// Whether this is the first wake-up of a new task. `tr dump` shows it as another kind of event.
+        /// Whether this is the first wake-up of a new task (`sched_wakeup_new`). `tr dump` shows it as another kind
+        /// of event.
         #[serde(skip)]
         new: bool,
-        /// With `new`: whether the parent will wait for this child's exec or exit (vfork).
+        /// Whether the new task's parent waits for the exec or exit of this child (vfork). It is set only if `new` is
+        /// set.
         vfork: bool,
     },
 }
@@ -113,8 +117,8 @@ enum Writer {
     Recorder,
 }
 
-/// Defines [`LifeKind`]: `Variant(it: Fields) = number, "name", writer;`, in the order of the numbers, which
-/// are never used again. `tr dump` prints the name.
+/// Defines [`LifeKind`], the kinds of lifecycle events, from lines `Variant(it: Fields) = number, "name", writer;`,
+/// in the order of the numbers, which are never used again. `tr dump` prints the name.
 macro_rules! kinds {
     ($(
         $(#[$doc:meta])*
@@ -131,17 +135,18 @@ macro_rules! kinds {
         pub(crate) const KINDS: [(u8, &str); [$($number),*].len()] = [$(($number, $name)),*];
 
         impl LifeKind {
-            /// The stored number of the kind. A mark that has more than a name has a number of its own.
+            /// The number by which traces store this kind of lifecycle event. A mark that has more than a name has a
+            /// number of its own.
             pub(crate) fn number(&self) -> u8 {
                 match self {
                     $(LifeKind::$variant { .. } => $number,)*
                 }
             }
 
-            /// The place of the kind among all kinds, in the order of their numbers.
+            /// The index of this kind of lifecycle event among all kinds, in the order of their numbers.
             pub(crate) fn place(&self) -> usize {
-                /// The kinds of lifecycle events without their fields. The value of each is its place in the
-                /// list of kinds.
+                /// The kinds of lifecycle events without their fields. The value of each is its index in the list of
+                /// kinds.
                 enum Place {
                     $($variant,)*
                 }
@@ -150,14 +155,15 @@ macro_rules! kinds {
                 }
             }
 
-            /// The name of the kind in `tr dump`.
+            /// The name of this kind of lifecycle event in `tr dump`.
             pub fn name(&self) -> &'static str {
                 match self {
                     $(LifeKind::$variant { .. } => $name,)*
                 }
             }
 
-            /// Reads the stored fields of a lifecycle event whose kind has this number; `None` for an unknown number.
+            /// Reads the stored fields of a lifecycle event whose kind has this number. Returns `None` if the number
+            /// is unknown.
             pub(crate) fn read<C: Codec>(
                 number: u8,
                 codec: &mut C,
@@ -183,7 +189,7 @@ macro_rules! kinds {
                 }
             }
 
-            /// The approximate memory in bytes of the parts of the event that it has on the heap.
+            /// The approximate number of bytes that the event has on the heap.
             pub(crate) fn weight(&self) -> usize {
                 match self {
                     $(LifeKind::$variant $(($it))? => {
@@ -192,8 +198,8 @@ macro_rules! kinds {
                 }
             }
 
-            /// Whether the kernel wrote the event into a ring. All other events are written by the recorder and can
-            /// be about a time in the past.
+            /// Whether the BPF programs wrote the event into a ring. All other events are written by the recorder and
+            /// can be about a time in the past.
             pub fn is_from_a_ring(&self) -> bool {
                 match self {
                     $(LifeKind::$variant { .. } => Writer::$writer == Writer::Ring,)*
@@ -214,7 +220,7 @@ kinds! {
     Final(it: Final) = 4, "final", Ring;
     /// A task got another name (comm), other than by exec.
     Rename(it: Rename) = 5, "rename", Ring;
-    /// The path of a cgroup's id.
+    /// The event has the path of the cgroup with a certain id.
     CgroupPath(it: CgroupPath) = 6, "cgroup_path", Recorder;
     /// A task was moved to another cgroup.
     CgroupMove(it: CgroupMove) = 7, "cgroup_move", Ring;
@@ -223,7 +229,7 @@ kinds! {
     Snapshot(it: Snapshot) = 8, "snapshot", Recorder;
     /// Some events of one stream could not be recorded.
     Lost(it: Lost) = 9, "lost", Recorder;
-    /// The recorder has read the machine's clocks together.
+    /// The recorder has read the machine's clocks at the same moment.
     Clock(it: Clock) = 10, "clock", Recorder;
     /// All rings were drained after this event's time: every event stamped and
     /// committed before it is in an earlier frame. `tr dump` prints it as `progress`.
@@ -232,27 +238,27 @@ kinds! {
     Mark(it: Mark) = 12, "mark", Recorder;
     /// The times and switches of a task so far, as the kernel counts them.
     Account(it: Account) = 13, "account", Ring;
-    /// The recorder no longer follows a task.
+    /// The recorder no longer follows a task, so that the task's later events are not recorded.
     Detached(it: Detached) = 14, "detached", Ring;
     /// Some facts are not recorded from now on.
     Degraded(it: Degraded) = 15, "degraded", Recorder;
     /// A task has ended. The event has its `wait` status.
     End(it: TaskEnd) = 16, "end", Ring;
-    /// A task begins to connect to another end of TCP.
+    /// A task begins to connect to another end by TCP.
     Connect(it: Connect) = 18, "connect", Ring;
-    /// A TCP connection that a task began is established.
+    /// A TCP connection that a recorded task began is established.
     Connected(it: Connected) = 19, "connected", Ring;
-    /// A TCP connection that a peer began is established.
+    /// A TCP connection that a peer of a recorded task began is established.
     Accepted(it: Accepted) = 20, "accepted", Ring;
-    /// A TCP connection is over for its process.
+    /// A TCP connection has ended for its process.
     Closed(it: Closed) = 21, "closed", Ring;
     /// The values of the machine's counters at the event's time.
     Counters(it: Counters) = 22, "counters", Recorder;
-    /// The sums of the system calls of a process since its previous event of this kind.
+    /// The sums of the system calls of a process since the process's previous event with such sums.
     SystemCalls(it: SystemCalls) = 23, "system_calls", Recorder;
     /// The sums of the requests to a block device in an interval.
     Block(it: Box<Block>) = 24, "block", Recorder;
-    /// The kernel kills a process for lack of memory.
+    /// The kernel kills a process because memory has run out.
     OomKill(it: OomKill) = 25, "oom_kill", Ring;
     /// A task has reclaimed memory.
     Reclaim(it: Reclaim) = 26, "reclaim", Ring;
@@ -260,26 +266,26 @@ kinds! {
     DnsQuery(it: Box<DnsQuery>) = 27, "dns_query", Ring;
     /// A DNS server's answer has arrived.
     DnsAnswer(it: Box<DnsAnswer>) = 28, "dns_answer", Ring;
-    /// A task waits for another disk than before.
+    /// A task waits for another disk than in its previous wait for block I/O.
     DiskWait(it: Box<DiskWait>) = 29, "disk_wait", Ring;
     /// The recorder has found a file that contains frames of sampled stacks.
     Module(it: Box<Module>) = 30, "module", Recorder;
     /// The stack of a task was sampled.
     Sample(it: Box<Sample>) = 32, "sample", Recorder;
-    /// The functions of a frame of a sampled stack.
+    /// The event has the functions that a frame of a sampled stack is in.
     Symbol(it: Symbol) = 33, "symbol", Recorder;
     /// A task waits in fsync for another file than before.
     SyncFile(it: Box<SyncFile>) = 34, "sync_file", Ring;
     /// A task may from now on run only on the event's CPU, or on other CPUs as well.
     Pinned(it: Pinned) = 35, "pinned", Ring;
-    /// The name of a task that is not recorded.
+    /// The event has the name of a task that is not recorded.
     Outsider(it: Box<Outsider>) = 36, "outsider", Ring;
     /// A process of a container's runtime has executed its program.
     Container(it: Box<Container>) = 37, "container", Recorder;
     /// A server has answered a task, and is recorded from now on if that task is.
     Server(it: Server) = 38, "server", Recorder;
-    /// The times that tasks which are not recorded had a CPU while recorded tasks waited for it.
+    /// The times for which unrecorded tasks had a CPU while recorded tasks waited for it.
     Others(it: Box<Others>) = 39, "others", Recorder;
-    /// The name of some threads of a process that is not recorded.
+    /// The event has the common name of some threads of a process that is not recorded.
     Threads(it: Box<Threads>) = 40, "threads", Recorder;
 }

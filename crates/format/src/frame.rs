@@ -1,4 +1,4 @@
-//! The headers of frames, the header of the file, and the trailer at its end.
+//! The headers of a trace's frames, the header of the trace file, and the trailer at its end.
 
 use std::borrow::Cow;
 
@@ -26,48 +26,48 @@ pub const TRAILER_MAGIC: [u8; 4] = *b"ecrt";
 /// number (4).
 pub const TRAILER: u64 = 16;
 
-/// The types of frames. Their numbers never change.
+/// The types of frames in a trace. Their numbers never change.
 pub mod kind {
-    /// The metadata, which is written first, and once more before the index.
+    /// The frame type of the metadata, which is written first, and once more before the index.
     pub const METADATA: u8 = 1;
-    /// Scheduling events of one CPU.
+    /// The frame type of scheduling events of one CPU.
     pub const SCHED: u8 = 2;
-    /// Lifecycle events (stream 0), or the recorder's own events (stream 1).
+    /// The frame type of lifecycle events (stream 0) and of the recorder's own events (stream 1).
     pub const LIFE: u8 = 3;
-    /// The summary of the recording.
+    /// The frame type of the summary of the recording.
     pub const SUMMARY: u8 = 4;
-    /// A part of the index of the trace.
+    /// The frame type of the index of the trace. A long index has several frames.
     pub const INDEX: u8 = 5;
-    /// The end of the original trace, in a trace made by `tr recover`.
+    /// The frame type of the record of how the original trace ended, in a trace made by `tr recover`.
     pub const CUT: u8 = 6;
 }
 
-/// The header of a frame. The payload of a frame refers to no other frame.
+/// The header of a frame of a trace. A frame can be read alone, because its payload refers to no other frame.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Header {
-    /// The type of the frame, one of [`kind`].
+    /// The type of the frame, one of the numbers in [`kind`].
     pub kind: u8,
-    /// The frame's number in the file, from 0.
+    /// The number of the frame in the file, counted from 0.
     pub number: u64,
-    /// The number of the frame's stream: for scheduling events the CPU's number, otherwise 0 for lifecycle
-    /// events and 1 for the recorder's events.
+    /// The number of the stream whose events the frame holds: the CPU's number for scheduling events, otherwise 0
+    /// for lifecycle events and 1 for the recorder's events.
     pub stream: u16,
-    /// The frame's number among the frames of its type and stream, from 0.
+    /// The number of the frame among the frames of the same type and stream, counted from 0.
     pub seq: u64,
     /// The length of the frame's payload in bytes.
     pub payload: u64,
     /// The number of events in the frame.
     pub events: u64,
-    /// The smallest time of an event of the frame in ns; 0 without events.
+    /// The smallest time of an event of the frame in ns; 0 if the frame has no events.
     pub min: u64,
-    /// The largest time of an event of the frame in ns; 0 without events.
+    /// The largest time of an event of the frame in ns; 0 if the frame has no events.
     pub max: u64,
     /// The CRC-32 of the frame's payload.
     pub crc: u32,
 }
 
 impl Header {
-    /// Appends this header, as a frame of the trace `id`, to `out`.
+    /// Appends the encoded header of a frame to `out`. `id` is the id of the trace to which the frame belongs.
     pub fn encode(&self, id: u32, out: &mut Vec<u8>) {
         let start = out.len();
         out.extend_from_slice(&SYNC);
@@ -90,8 +90,8 @@ impl Header {
         out.extend_from_slice(&sum.to_le_bytes());
     }
 
-    /// Reads the header of a frame of trace `id` at the start of `bytes`. Also returns the length of the
-    /// header.
+    /// Decodes the header of a frame of the trace with the id `id` from the start of `bytes`. Also returns the
+    /// length of the header in bytes.
     ///
     /// # Errors
     /// There is no intact header, or the header exceeds a limit.
@@ -164,7 +164,7 @@ impl Header {
         }
     }
 
-    /// Verifies that the payload has the checksum that this header has.
+    /// Verifies that the payload of a frame has the checksum that is stored in this header.
     ///
     /// # Errors
     /// [`Fault::Checksum`] if the checksum differs.
@@ -180,8 +180,8 @@ impl Header {
         Ok(())
     }
 
-    /// The id that the header's checksum depends on. A trace's id is derived from its metadata, so the
-    /// header of the metadata's frame cannot depend on it.
+    /// The trace id that goes into the checksum of this frame header. It is 0 for the frame of the metadata,
+    /// because the id of a trace is derived from its metadata.
     fn salt(&self, id: u32) -> u32 {
         match self.kind {
             kind::METADATA => 0,
@@ -190,15 +190,16 @@ impl Header {
     }
 }
 
-/// Reads the frame header at `offset` of the trace `id`. Also returns the header's length in bytes.
+/// Reads the header of the frame at the byte `offset` of the trace with the id `id`. Also returns the length of the
+/// header in bytes.
 pub(crate) fn header_at(source: &Source, offset: u64, id: u32) -> Result<(Header, u64), Fault> {
     let head = source.at(offset, 5 + limits::HEADER).map_err(read_fault)?;
     let (header, len) = Header::decode(&head, id)?;
     Ok((header, len as u64))
 }
 
-/// Reads the frame at `offset` of the trace `id`. Returns its header and its payload after it has verified
-/// the checksums of both.
+/// Reads the frame at the byte `offset` of the trace with the id `id`, and verifies the checksums of header and
+/// payload. Returns both.
 pub(crate) fn frame_at(
     source: &Source,
     offset: u64,
@@ -209,7 +210,8 @@ pub(crate) fn frame_at(
     Ok((header, payload))
 }
 
-/// Reads the payload at `offset`, and verifies the checksum that the frame's header has.
+/// Reads the payload of a frame, which begins at the byte `offset`, and verifies it by the checksum in the frame's
+/// header.
 pub(crate) fn payload_at<'a>(
     source: &'a Source,
     offset: u64,
@@ -231,7 +233,7 @@ fn read_fault(error: std::io::Error) -> Fault {
     Fault::Read(error.to_string())
 }
 
-/// The type of frame and the number of the stream under which the frames of `stream` are stored.
+/// The type of frame and the stream number under which a trace stores the events of this stream.
 pub(crate) fn address(stream: Stream) -> (u8, u16) {
     match stream {
         Stream::Cpu(CpuId(cpu)) => (kind::SCHED, cpu),
@@ -240,7 +242,8 @@ pub(crate) fn address(stream: Stream) -> (u8, u16) {
     }
 }
 
-/// The CRC-32 of a trace's id (little-endian) and the bytes after it. With it, frames of other traces are rejected.
+/// The CRC-32 of a trace's id (little-endian) followed by some bytes. Because of the id, frames of another trace
+/// are detected.
 fn salted(id: u32, bytes: &[u8]) -> u32 {
     let mut hasher = crc32fast::Hasher::new();
     hasher.update(&id.to_le_bytes());
@@ -248,7 +251,7 @@ fn salted(id: u32, bytes: &[u8]) -> u32 {
     hasher.finalize()
 }
 
-/// The bytes of the header of a trace file.
+/// The encoded header of a trace file.
 pub(crate) fn file_header() -> Vec<u8> {
     let mut out = [&MAGIC[..], &MAJOR.to_le_bytes(), &MINOR.to_le_bytes()].concat();
     let sum = crc32fast::hash(&out);
@@ -256,7 +259,7 @@ pub(crate) fn file_header() -> Vec<u8> {
     out
 }
 
-/// The bytes of the trailer of the trace `id`, whose index begins at `offset`.
+/// The encoded trailer of the trace with the id `id`, whose index begins at the byte `offset`.
 pub(crate) fn trailer(offset: u64, id: u32) -> Vec<u8> {
     let mut out = offset.to_le_bytes().to_vec();
     out.extend_from_slice(&salted(id, &offset.to_le_bytes()).to_le_bytes());
@@ -264,7 +267,8 @@ pub(crate) fn trailer(offset: u64, id: u32) -> Vec<u8> {
     out
 }
 
-/// The offset of the index that a trailer has; `None` if `bytes` are no intact trailer of the trace `id`.
+/// The offset of the index that the trailer of a trace contains; `None` if `bytes` are no intact trailer of the
+/// trace with the id `id`.
 pub(crate) fn read_trailer(bytes: &[u8], id: u32) -> Option<u64> {
     let mut cursor = Cursor::new(bytes);
     let offset = cursor.take(8).ok()?;
@@ -275,7 +279,7 @@ pub(crate) fn read_trailer(bytes: &[u8], id: u32) -> Option<u64> {
     Some(u64::from_le_bytes(offset.try_into().ok()?))
 }
 
-/// The smallest and the largest time of some events, in ns.
+/// The smallest and the largest time of a group of events, in ns.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Span {
     pub min: u64,
@@ -283,7 +287,7 @@ pub(crate) struct Span {
 }
 
 impl Span {
-    /// The span of times of no events.
+    /// The span of times of a group that has no events.
     pub const EMPTY: Span = Span {
         min: u64::MAX,
         max: 0,
@@ -312,16 +316,16 @@ impl FrameInfo {
     }
 }
 
-/// Where one frame with events is in a trace, and what it holds.
+/// The position of a frame with events in a trace, and the number and the times of its events.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct FrameInfo {
-    /// The frame's number in the file, from 0.
+    /// The number of the frame in the file, counted from 0.
     pub number: u64,
     /// The stream that the frame's events belong to.
     pub stream: Stream,
-    /// The frame's number among the frames of its stream, from 0.
+    /// The number of the frame among the frames of its stream, counted from 0.
     pub seq: u64,
-    /// The frame's offset in the file, in bytes.
+    /// The offset of the frame in the file, in bytes.
     pub offset: u64,
     /// The length of the whole frame in bytes, including its header.
     pub bytes: u64,

@@ -1,4 +1,4 @@
-//! The ids, times, names and texts that events of many kinds have.
+//! The ids, times, names and texts that are fields of many kinds of recorded events.
 
 use std::fmt;
 use std::net::{Ipv4Addr, Ipv6Addr};
@@ -13,7 +13,7 @@ use serde::{Deserialize, Serialize};
 pub struct Ktime(pub u64);
 
 impl Ktime {
-    /// Nanoseconds from `earlier` to `self`; 0 if `earlier` is later.
+    /// The time from `earlier` to `self` in ns; 0 if `earlier` is later.
     pub fn since(self, earlier: Ktime) -> u64 {
         self.0.saturating_sub(earlier.0)
     }
@@ -53,7 +53,7 @@ pub struct CgroupId(pub u64);
 pub struct Comm(pub [u8; 16]);
 
 impl Comm {
-    /// A task's name. It is cut after 15 bytes.
+    /// Makes the name of a task from these bytes. The name is cut after 15 bytes.
     pub fn new(name: &[u8]) -> Comm {
         let mut comm = [0; 16];
         for (to, from) in comm
@@ -66,7 +66,7 @@ impl Comm {
         Comm(comm)
     }
 
-    /// The task's name without its padding.
+    /// The bytes of the task's name without its padding.
     pub fn bytes(&self) -> &[u8] {
         let end = self.0.iter().position(|b| *b == 0).unwrap_or(self.0.len());
         self.0.get(..end).unwrap_or_default()
@@ -79,8 +79,8 @@ impl std::fmt::Debug for Comm {
     }
 }
 
-/// A sequence of events that are stored together, because they came from one ring or from the recorder. They
-/// are stored in the order of their commit, which is nearly that of their times.
+/// A sequence of recorded events that are stored together, because they came from one ring or from the recorder. They
+/// are stored in the order in which they were committed to the ring, which is nearly that of their times.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Stream {
     /// The scheduling events of one CPU ([`crate::event::SchedEvent`]).
@@ -94,8 +94,8 @@ pub enum Stream {
 }
 
 impl Stream {
-    /// The number that stands for the stream where a file has a stream as a value: 0, 1, or the CPU's
-    /// number plus 2.
+    /// The number that stands for this stream of events in a trace: 0 for lifecycle events, 1 for the recorder's
+    /// events, or the CPU's number plus 2.
     pub(crate) fn stored(self) -> u32 {
         match self {
             Stream::Lifecycle => 0,
@@ -104,7 +104,7 @@ impl Stream {
         }
     }
 
-    /// The stream that a stored number stands for; `None` if the number is too large for a CPU.
+    /// The stream of events that a number in a trace stands for; `None` if the number is too large for a CPU.
     pub(crate) fn of_stored(number: u64) -> Option<Stream> {
         match number {
             0 => Some(Stream::Lifecycle),
@@ -114,7 +114,7 @@ impl Stream {
     }
 }
 
-/// An argument vector as it is in the memory of a process: a NUL byte follows each argument.
+/// The arguments of a program as they are in the memory of the process: a NUL byte follows each argument.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Argv {
     /// All bytes of the argument vector, or the first part of them. A child shares the bytes of its parent.
@@ -125,7 +125,7 @@ pub struct Argv {
 }
 
 impl Argv {
-    /// An argument vector of complete arguments.
+    /// Makes an argument vector from arguments that are complete.
     pub fn from_args<I: IntoIterator<Item = B>, B: AsRef<[u8]>>(args: I) -> Argv {
         let mut bytes = Vec::new();
         for arg in args {
@@ -139,7 +139,7 @@ impl Argv {
         }
     }
 
-    /// The arguments, one by one. The last one may be cut.
+    /// The arguments in the argument vector, one by one. The last one may be cut.
     pub fn args(&self) -> impl Iterator<Item = &[u8]> {
         let body = self.bytes.strip_suffix(b"\0").unwrap_or(&self.bytes);
         let empty = self.bytes.is_empty();

@@ -1,5 +1,5 @@
-//! The index of a trace. It has one row for each frame before it, in file order. A long index consists of
-//! several frames in sequence.
+//! The index at the end of a trace. It has one row for each frame before it, in file order. A long index
+//! consists of several frames in sequence.
 
 use std::ops::Range;
 
@@ -12,18 +12,20 @@ use crate::varint::{fold, put, unfold, Cursor};
 use crate::zip::{unpacking, Packer, Unpacker, LEVEL};
 use crate::Fault;
 
-/// One row of the index, which describes one frame.
+/// One row of a trace's index. It describes one frame of the trace.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Row {
-    /// The frame's header. The index does not have the header's checksum, so it is 0 here.
+    /// The header of the frame that the row describes. The index does not contain the header's checksum,
+    /// so the checksum is 0 here.
     pub header: Header,
     pub offset: u64,
-    /// The length of the frame in bytes, including its header.
+    /// The length of the described frame in bytes, including its header.
     pub bytes: u64,
 }
 
 impl Row {
-    /// Where the frame is and what it holds; `None` if it holds no events.
+    /// The position of the frame that the row describes, and what the frame holds; `None` if the frame
+    /// holds no events.
     pub fn frame(&self) -> Option<FrameInfo> {
         let header = &self.header;
         Some(FrameInfo {
@@ -39,14 +41,15 @@ impl Row {
     }
 }
 
-/// The number of rows that this writer puts into an index frame.
+/// The number of rows that the writer of a trace puts into one frame of the index.
 const ROWS: u64 = 1 << 12;
 
-/// Collects the rows of an index that is to be written. It needs about ten bytes of memory for each frame.
+/// Collects the rows of a trace's index while the trace is written. It needs about ten bytes of memory for
+/// each frame.
 #[derive(Debug, Default)]
 pub struct Index(Vec<Piece>);
 
-/// The rows of one index frame that is to be written.
+/// The rows of one frame of a trace's index, as they are collected for writing.
 #[derive(Debug, Default)]
 struct Piece {
     rows: u64,
@@ -58,7 +61,7 @@ struct Piece {
 }
 
 impl Index {
-    /// Appends the row of a frame. Rows have to be added in file order.
+    /// Appends the row for a frame to the index. Rows have to be added in file order.
     pub fn add(&mut self, row: &Row) {
         let open = self.0.pop_if(|piece| piece.rows < ROWS);
         let mut piece = open.unwrap_or_else(|| Piece {
@@ -84,7 +87,7 @@ impl Index {
         self.0.push(piece);
     }
 
-    /// The headers and payloads of the index frames that hold these rows.
+    /// Encodes the collected index. Returns the headers and payloads of its frames.
     pub fn frames(&self, packer: &mut Packer) -> std::io::Result<Vec<(Header, Vec<u8>)>> {
         let pack = |piece: &Piece| {
             let mut body = Vec::new();
@@ -107,17 +110,18 @@ impl Index {
     }
 }
 
-/// The index frames of a complete trace, found by the trailer.
+/// The frames of a complete trace that hold the trace's index, found by the trailer at the end of the
+/// file.
 #[derive(Debug)]
 pub struct Frames {
-    /// The offset of the first index frame in the file.
+    /// The offset of the first index frame in the file, in bytes.
     pub start: u64,
-    /// The headers of the index frames, and the offsets of their payloads.
+    /// The headers of the index frames, and the offsets of their payloads in bytes.
     pub frames: Vec<(Header, u64)>,
 }
 
 impl Frames {
-    /// Reads the trailer and the headers of the index frames.
+    /// Reads the trailer of a trace and the headers of the frames that hold its index.
     pub fn read(source: &Source, id: u32) -> Result<Frames, Fault> {
         let none = Fault::Content("there is no index");
         let end = source
@@ -148,7 +152,7 @@ impl Frames {
         Ok(Frames { start, frames })
     }
 
-    /// The last row that is about a frame of this type; `None` if the index has no such row.
+    /// The last row of the index that describes a frame of this type; `None` if the index has no such row.
     pub fn last(&self, source: &Source, kind: u8) -> Result<Option<Row>, Fault> {
         // Only the metadata's second copy is after the summary: it is in the last two frames.
         for (header, at) in self.frames.iter().rev().take(2) {
@@ -173,8 +177,9 @@ impl Frames {
     }
 }
 
-/// Appends the rows of one index frame. The rows must continue `rows`, and their frames must be before
-/// `end`, so the length of the file limits their number.
+/// Decodes one frame of a trace's index and appends its rows to `rows`. The new rows must continue those
+/// in `rows`, and the frames that they describe must end at or before the byte `end`, so the length of the
+/// file limits their number.
 pub fn read(
     payload: &[u8],
     end: u64,
@@ -191,16 +196,17 @@ pub fn read(
     go_through(payload, first, bounds, unpacker, |row| rows.push(row)).map(|_| ())
 }
 
-/// The part of a file that the frames of some rows may cover.
+/// The range of bytes of a trace file in which the frames that some rows of the index describe must lie.
 pub struct Bounds {
-    /// The offset at which the first frame must begin, if that is known.
+    /// The offset at which the first described frame must begin, if that is known.
     pub start: Option<u64>,
-    /// The offset that no frame may exceed.
+    /// The offset that no described frame may exceed.
     pub end: u64,
 }
 
-/// Calls `each` with the rows of one index frame, numbered from `first`. The frames of the rows must be
-/// within `bounds`. Returns the range of bytes that these frames cover.
+/// Decodes one frame of a trace's index and calls `each` with every row; the rows are numbered from
+/// `first`. The frames that the rows describe must be within `bounds`. Returns the range of bytes that
+/// these frames cover.
 pub fn go_through(
     payload: &[u8],
     first: u64,

@@ -3,64 +3,67 @@
 
 /// The largest number of events in one scheduling frame.
 pub const SCHED_EVENTS: u64 = 1 << 15;
-/// The largest length in bytes of a scheduling frame's body after decompression, apart from
+/// The largest length in bytes of the decompressed body of a scheduling frame, apart from
 /// [`SCHED_BODY_EVENT`] bytes for each event.
 pub const SCHED_BODY: u64 = 64;
-/// The largest number of bytes in a scheduling frame's body for each of its events.
+/// The number of bytes that the body of a scheduling frame may have for each of its events.
 pub const SCHED_BODY_EVENT: u64 = 32;
 /// The largest number of events in one lifecycle or recorder frame.
 pub const LIFE_EVENTS: u64 = 1 << 16;
 /// The largest number of columns in one lifecycle or recorder frame.
 pub const LIFE_COLUMNS: u64 = 1 << 10;
-/// The largest length in bytes of one frame's payload as it is stored.
+/// The largest length in bytes of a frame's payload, as it is stored in the file.
 pub const PAYLOAD: u64 = 16 << 20;
-/// The largest length in bytes of one frame's body after decompression.
+/// The largest length in bytes of a frame's body after decompression.
 pub const BODY: u64 = 32 << 20;
-/// The largest length in bytes of the body of the metadata or the summary.
+/// The largest length in bytes of the body of a trace's metadata or summary.
 pub const SECTION_BODY: u64 = 8 << 20;
-/// The largest number of fields in the metadata or the summary.
+/// The largest number of fields in a trace's metadata or summary.
 pub const SECTION_FIELDS: u64 = 1 << 10;
-/// The longest argv of an event in bytes. The writer cuts a longer one and stores its true length.
+/// The longest argument vector in an event, in bytes. The writer cuts a longer one and stores its true
+/// length.
 pub const ARGV: usize = 8 << 20;
 /// The longest path or name of an event in bytes. The writer cuts a longer one.
 pub const NAME: usize = 64 << 10;
-/// The largest number of scripts in a summary.
+/// The largest number of shell scripts whose texts a trace's summary has.
 pub const SCRIPTS: u64 = 256;
-/// The longest text of a script in bytes. A longer one is left out as a whole.
+/// The longest text of a recorded shell script in bytes. A longer text is left out as a whole.
 pub const SCRIPT: u64 = 64 << 10;
-/// The largest number of bytes of the texts of all scripts together.
+/// The largest number of bytes of the texts of all recorded shell scripts together.
 pub const SCRIPT_BYTES: u64 = 1 << 20;
 /// The largest number of bytes of all strings of one lifecycle frame's events together.
 pub const STRINGS: u64 = 24 << 20;
-/// The largest number of sums of system calls in one lifecycle frame.
+/// The largest number of sums over system calls in one lifecycle frame.
 pub const CALLS: u64 = 1 << 16;
-/// The largest number of new stacks and functions in one lifecycle frame.
+/// The largest number of new stacks, and of new functions, that one lifecycle frame may define.
 pub const STACKS: u64 = 1 << 20;
-/// The largest length in bytes of a frame's header after the length byte.
+/// The largest length in bytes of a frame's header, counted after the byte with that length.
 pub const HEADER: u64 = 255;
 /// The largest number of frames in a trace. A reader keeps about 200 bytes for each frame.
 pub const FRAMES: u64 = 1 << 24;
-/// The largest number of entries in one index frame. A longer index is several frames.
+/// The largest number of rows in one frame of a trace's index. A longer index has several frames.
 pub const INDEX_ENTRIES: u64 = 1 << 16;
-/// The largest factor by which decompression may expand a body, apart from [`EXPANSION_FREE`] bytes.
+/// The largest factor by which decompression may expand the body of a frame, apart from
+/// [`EXPANSION_FREE`] bytes.
 pub const EXPANSION: u64 = 256;
-/// The number of bytes that every body may have after decompression, however short its payload is.
+/// The number of bytes that the body of any frame may have after decompression, however short its payload
+/// is.
 pub const EXPANSION_FREE: u64 = 1 << 16;
-/// The length of the smallest frame in bytes: a header with one byte for each field.
+/// The length in bytes of the smallest frame of a trace: a header with one byte for each field.
 pub const LEAST_FRAME: u64 = 21;
-/// The largest number of damaged places in a trace.
+/// The largest number of damaged parts that a trace may have. A reader refuses a trace with more.
 pub const DAMAGES: u64 = 1 << 16;
-/// The number of bytes of damaged payloads, in addition to the file's length, that a walk searches for
-/// frames. After that, the walk trusts headers and does not search inside payloads.
+/// The number of bytes of damaged payloads, in addition to the file's length, that a reader searches for
+/// intact frames. After that, the reader trusts headers and does not search inside payloads.
 pub const IN_VAIN: u64 = 64 << 20;
 /// The number of events that a writer puts into a scheduling block before it closes the block.
 pub const BLOCK_EVENTS: usize = 1 << 14;
 /// The number of bytes of strings and events that a writer collects in a lifecycle block before it closes
-/// the block. A block with functions may have four times as many, because their names repeat. That many
-/// bytes of any kind of event are within the limits above.
+/// the block. A block with functions may have four times as many, because their names repeat. A block of
+/// this size is within the limits of a lifecycle frame, whatever kinds of events it has.
 pub const BLOCK_BYTES: usize = 512 << 10;
-/// The number of bytes of a piped trace that are kept in memory. The rest goes to an unnamed temporary
-/// file.
+/// The number of bytes of a piped trace that are kept in memory. The remaining bytes go to an unnamed
+/// temporary file.
 pub const PIPE_MEMORY: usize = 64 << 20;
 /// The largest length of a piped trace in bytes. A pipe may never end, and the directory of temporary
 /// files is often in memory.

@@ -13,15 +13,16 @@ use crate::scripts::RecordedScript;
 use crate::tally::Suspend;
 use crate::{Error, Fault};
 
-/// The result of passing the fields of a value to a mask. It is an error if the value cannot be stored at all.
+/// The result of passing the texts of a value to a mask. It is an error if the value cannot be stored at all.
 type Step = Result<(), Fault>;
 
-/// Something that replaces the secrets in the texts of a trace.
+/// A mask, which replaces the secrets in the texts of a trace.
 pub trait Mask {
-    /// Announces that the next texts belong to this field of the metadata, or to this variable.
+    /// Informs the mask that the next texts belong to this field of the metadata, or to this environment
+    /// variable.
     fn field(&mut self, _name: &str) {}
 
-    /// The text in which secrets are replaced; `None` if the text has no secrets.
+    /// Returns the text with its secrets replaced; `None` if the text has no secrets.
     fn text(&mut self, text: &[u8]) -> Option<Vec<u8>>;
 
     /// Replaces the secrets in a command line.
@@ -38,7 +39,7 @@ pub trait Mask {
     }
 }
 
-/// A value whose texts a mask has seen, or whose texts need no mask.
+/// A value whose texts were passed to a mask, or whose texts need no mask.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Masked<T>(T);
 
@@ -65,13 +66,13 @@ impl Masked<Metadata> {
 }
 
 impl<T> Masked<T> {
-    /// Declares that the texts of a value need no mask. The texts of a copied trace, for example, have passed
-    /// a mask before, and the texts of a simulation are about no real program.
+    /// Declares that the texts of a value need no mask. The texts of a copied trace, for example, were masked
+    /// before, and the texts of a simulation belong to no real program.
     pub fn trusted(value: T) -> Masked<T> {
         Masked(value)
     }
 
-    /// The value without the proof that it was masked, so that it can no longer be written.
+    /// Returns the value without the proof that it was masked. It can no longer be written to a trace.
     pub fn into_inner(self) -> T {
         self.0
     }
@@ -87,7 +88,7 @@ impl<T> Deref for Masked<T> {
 
 /// A value that can be stored in a trace, and whose texts can be passed to a mask.
 pub trait Texts {
-    /// Passes each text to the mask.
+    /// Passes each text of the value to the mask.
     ///
     /// # Errors
     /// The value cannot be stored at all.
@@ -124,7 +125,8 @@ impl<T: Texts> Texts for Vec<T> {
     }
 }
 
-/// A text with the name of the field or variable that has it. The mask gets the name before it gets the value.
+/// Passes a text together with the name of the field or variable that it is the value of. The mask gets the
+/// name before it gets the value.
 impl<T: Texts> Texts for (String, T) {
     fn pass(&mut self, mask: &mut impl Mask) -> Step {
         self.0.pass(mask)?;

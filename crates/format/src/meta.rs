@@ -21,9 +21,10 @@ pub struct Metadata {
     pub cpus: Vec<CpuId>,
     /// The size of a page of memory in bytes.
     pub page_size: u32,
-    /// Time zero of every report. Tracing was already running then, and COMMAND starts right after it.
+    /// The time at which the recording begins, which is time zero of every report. Tracing was already
+    /// running then, and COMMAND starts right after it.
     pub start: Ktime,
-    /// The other clocks of the machine at the time `start`.
+    /// The readings of the machine's other clocks at the time `start`.
     pub start_clock: Clock,
     /// Which processes the recording follows.
     pub scope: Scope,
@@ -33,17 +34,19 @@ pub struct Metadata {
     pub root: Option<Tgid>,
     /// The directory in which COMMAND was started.
     pub cwd: Vec<u8>,
-    /// The meaning of the bits of `prev_state` on the recorded kernel.
+    /// The meaning of the bits of the kernel's task states (`prev_state`) on the recorded machine.
     pub states: Vec<StateName>,
     /// The settings with which the recording was made.
     pub options: Options,
-    /// The facts that could not be recorded.
+    /// The facts that the recording lacks, because they could not be recorded.
     pub missing: Vec<Missing>,
     /// Environment variables that identify the CI run, from a fixed list: the name and the value of each.
     pub ci: Vec<(String, String)>,
-    /// The reason why nothing was traced, if that is the case. COMMAND ran, and the trace has only a summary.
+    /// The reason why COMMAND ran without tracing, if that is the case. The trace then has no events, only a
+    /// summary.
     pub not_traced: Option<String>,
-    /// How the recording was made. `None` stands for BPF programs and for events that the kernel has stamped.
+    /// How the recording was made. `None` stands for a recording by BPF programs, whose events the kernel has
+    /// stamped.
     pub origin: Option<Origin>,
     /// The numbers of the kinds of optional facts ([`Extra`]) that were recorded.
     pub extras: Option<Vec<u8>>,
@@ -73,26 +76,27 @@ named! {
 }
 
 named! {
-    /// A kind of fact that not every recording has. A [`Missing`] shows the kind's name before the reason.
-    /// If stacks are missing, stacks of waits are missing too, so both have one name.
+    /// A kind of fact that not every recording has. If it could not be recorded, a [`Missing`] shows the
+    /// kind's name before the reason. Stacks on a CPU and stacks of waits have the same name, because if the
+    /// former are missing, the latter are missing too.
     #[derive(Clone, Copy, Debug, PartialEq, Eq)]
     #[repr(u8)]
     pub enum Extra {
         /// The TCP connections of the recorded tasks.
         Network = "TCP connections",
-        /// The sums of system calls.
+        /// The sums of the system calls of recorded processes.
         SystemCalls = "system calls",
-        /// The requests to block devices.
+        /// The sums of the requests to block devices.
         Block = "requests to block devices",
-        /// Direct reclaim of memory, and kills for lack of memory.
+        /// Direct reclaim of memory by recorded tasks, and kills of processes because memory ran out.
         Memory = "direct reclaim of memory",
-        /// DNS queries and their answers.
+        /// The DNS queries of recorded tasks, and the answers to them.
         Dns = "DNS queries",
-        /// Which disk a task waits for.
+        /// The disk that a recorded task waits for.
         DiskWaits = "the disks that tasks wait for",
-        /// Stacks of tasks that run on a CPU.
+        /// The stacks of recorded tasks that run on a CPU.
         Stacks = "stacks",
-        /// Stacks of tasks that wait.
+        /// The stacks of recorded tasks that wait.
         OffCpuStacks = "stacks",
     }
 }
@@ -101,14 +105,15 @@ named! {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(from = "String", into = "String")]
 pub struct Missing {
-    /// The kind of fact that is missing; `None` if only `why` names it.
+    /// The kind of the missing fact; `None` if only the reason `why` names the fact.
     pub fact: Option<Extra>,
     /// The reason why the fact could not be recorded, as text for the user.
     pub why: String,
 }
 
 impl Missing {
-    /// A fact that could not be recorded, either one of the kinds of [`Extra`] or one that `why` names.
+    /// Declares that a fact could not be recorded: either one of the kinds in [`Extra`], or a fact that only
+    /// the reason `why` names.
     pub fn new(fact: impl Into<Option<Extra>>, why: &str) -> Missing {
         Missing {
             fact: fact.into(),
@@ -146,54 +151,56 @@ impl std::fmt::Display for Missing {
 }
 
 impl Metadata {
-    /// Whether every switch of every CPU is in the recording, apart from lost events.
+    /// Whether the recording has every switch of tasks on every CPU, apart from lost events.
     pub fn sees_all_cpus(&self) -> bool {
         self.scope == Scope::All && self.options.cpus.is_empty()
     }
 
-    /// The value of a fact about the machine's hardware.
+    /// The value of a fact about the hardware of the recorded machine; `None` if the recording does not have
+    /// it.
     pub fn hardware(&self, fact: Hardware) -> Option<&str> {
         let mut all = self.hardware.iter().flatten();
         all.find(|(name, _)| name == fact.name())
             .map(|(_, value)| value.as_str())
     }
 
-    /// The reason why a kind of fact could not be recorded, if the recording has one.
+    /// The fact of this kind that could not be recorded, with the reason. `None` if the recording names no
+    /// reason for this kind.
     pub fn missing(&self, fact: Extra) -> Option<&Missing> {
         self.missing
             .iter()
             .find(|missing| missing.fact == Some(fact))
     }
 
-    /// Whether this kind of fact was recorded.
+    /// Whether this optional kind of fact was recorded.
     pub fn has(&self, extra: Extra) -> bool {
         let extras = self.extras.as_ref();
         extras.is_some_and(|extras| extras.contains(&(extra as u8)))
     }
 
-    /// Whether stacks were recorded: on a CPU, of waits, or both.
+    /// Whether stacks of tasks were recorded: stacks on a CPU, stacks of waits, or both.
     pub fn has_stacks(&self) -> bool {
         self.has(Extra::Stacks) || self.has(Extra::OffCpuStacks)
     }
 
-    /// For each kind of fact, how the recording came to know it.
+    /// How the recording came to know each kind of fact, for example by events or by samples.
     pub fn facts(&self) -> Facts {
         self.origin
             .map_or_else(Facts::default, |origin| origin.facts)
     }
 
-    /// The way in which `tr` recorded.
+    /// The method by which `tr` recorded, for example BPF programs or ptrace(2).
     pub fn method(&self) -> Method {
         self.origin.map_or(Method::Bpf, |origin| origin.method)
     }
 
-    /// Whether BPF programs recorded without scheduling events (`--light`).
+    /// Whether BPF programs recorded without scheduling events (`tr record --light`).
     pub fn is_light(&self) -> bool {
         let by_programs = matches!(self.method(), Method::Bpf | Method::Sudo);
         by_programs && self.facts().switches == Known::Totals
     }
 
-    /// The name of the way of recording, or the name of the other program that recorded.
+    /// The name of the recording method, or the name of the other program that made the recording.
     pub fn recorded_by(&self) -> &str {
         self.recorder.as_deref().unwrap_or(self.method().name())
     }
@@ -204,17 +211,17 @@ impl Metadata {
     }
 }
 
-/// How a recording was made, and how each kind of fact is known because of that.
+/// The method by which a recording was made, and how each kind of fact is known because of that.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Origin {
-    /// The way in which `tr` recorded.
+    /// The method by which `tr` recorded.
     pub method: Method,
-    /// For each kind of fact, how the recording came to know it.
+    /// How the recording came to know each kind of fact, for example by events or by samples.
     pub facts: Facts,
 }
 
 named! {
-    /// A way of recording.
+    /// A method of recording.
     #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
     pub enum Method {
         /// The recording was made by BPF programs.
@@ -242,33 +249,33 @@ named! {
         Totals = "totals",
         /// The fact is known by samples, so that an event between two samples may be missing.
         Sampled = "sampled",
-        /// The kind of fact is not known at all.
+        /// The recording has no facts of this kind at all.
         Absent = "absent",
     }
 }
 
-/// For each kind of fact, how a recording came to know it.
+/// How a recording came to know each kind of fact, for example by events or by samples.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Facts {
-    /// How the times of tasks on a CPU are known.
+    /// How the times that tasks spent on a CPU are known.
     pub switches: Known,
     /// How it is known which task woke which task.
     pub wakings: Known,
-    /// How the times of waiting for a CPU are known.
+    /// How the times that tasks waited for a CPU are known.
     pub run_queue: Known,
-    /// How uninterruptible waits, as distinct from other sleeps, are known.
+    /// How it is known which waits were uninterruptible, as distinct from other sleeps.
     pub blocked: Known,
-    /// How the times of forks, execs and ends of tasks are known.
+    /// How the times of tasks' forks, execs and ends are known.
     pub life_times: Known,
-    /// How the arguments of programs are known.
+    /// How the arguments of executed programs are known.
     pub argv: Known,
     /// How the exit statuses of processes are known.
     pub codes: Known,
-    /// How the largest resident sets of processes are known.
+    /// How the largest resident set of each process is known.
     pub memory: Known,
 }
 
-/// The processes that a recording follows.
+/// The choice of the processes that a recording follows.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Scope {
     /// The recording follows COMMAND and its descendants.
@@ -298,14 +305,14 @@ pub struct Options {
     pub irq_known: bool,
 }
 
-/// A bit of the kernel's task state (`prev_state`) and its names.
+/// A bit of the kernel's task state, and the state's names.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct StateName {
-    /// The value of the bit.
+    /// The value of this bit of the task state.
     pub bit: u16,
-    /// The letter of the state in `ps` and `sched_switch`, for example `D`.
+    /// The letter of this task state in `ps` and `sched_switch`, for example `D`.
     pub letter: char,
-    /// The name of the state in the kernel, for example `TASK_UNINTERRUPTIBLE`.
+    /// The name of this task state in the kernel, for example `TASK_UNINTERRUPTIBLE`.
     pub name: String,
 }
 
@@ -340,12 +347,12 @@ impl StateName {
     }
 }
 
-/// Facts about the end of a recording.
+/// The summary of a recording, written at its end.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Summary {
-    /// The time at which the recording ended. All events before it are in the trace.
+    /// The time at which the recording ended. All events before that time are in the trace.
     pub end: Ktime,
-    /// The other clocks of the machine at the time `end`.
+    /// The readings of the machine's other clocks at the time `end`.
     pub end_clock: Clock,
     /// The raw `wait` status of COMMAND; `None` if COMMAND was still running or there was none.
     pub status: Option<u32>,
@@ -353,29 +360,30 @@ pub struct Summary {
     pub reason: EndReason,
     /// The CPU time and the wall time that tracing cost.
     pub cost: Cost,
-    /// The numbers of events of the trace. [`crate::writer::Writer::finish`] ignores this field and writes
-    /// its own numbers. `None` if the writer did not count.
+    /// The numbers of events in the trace, by kind. [`crate::writer::Writer::finish`] ignores this field and
+    /// writes the numbers that it has counted. `None` if the writer did not count.
     pub tally: Option<Tally>,
-    /// The resources that COMMAND used, if nothing was traced.
+    /// The resources that COMMAND used, if it ran without tracing.
     pub usage: Option<Usage>,
     /// The time for which the machine withheld CPUs and memory from the recorded tasks.
     pub machine: Option<Machine>,
-    /// The limit of the file's size that ended the recording; `None` if another reason did.
+    /// The limit of the trace file's size that ended the recording; `None` if another reason ended it.
     pub full: Option<Full>,
     /// The shell scripts that recorded processes ran from files, each path once.
     pub scripts: Vec<RecordedScript>,
-    /// The number of scripts that are beyond a limit of the format, and so are not in `scripts`.
+    /// The number of shell scripts that exceed a limit of the format, and so are missing from `scripts`.
     pub scripts_left_out: u64,
 }
 
 impl Summary {
-    /// The script that a shell ran from the file `word`, if the shell was executed in this directory.
+    /// The recorded shell script that the file name `word` refers to in the directory `directory`, where a
+    /// shell was executed; `None` if that script is not in the summary.
     pub fn script(&self, directory: &[u8], word: &[u8]) -> Option<&RecordedScript> {
         let path = scripts::path_of(directory, word)?;
         self.scripts.iter().find(|script| script.path == path)
     }
 
-    /// Leaves out the scripts that are beyond a limit of the format.
+    /// Removes the shell scripts that exceed a limit of the format from the summary, and counts them.
     pub(crate) fn bound_scripts(&mut self) {
         let left_out = scripts::bound(&mut self.scripts);
         self.scripts_left_out = self.scripts_left_out.saturating_add(left_out);
@@ -385,26 +393,27 @@ impl Summary {
 /// The facts about a recording that ended because its file reached a limit of size.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Full {
-    /// The limit of the file's size in bytes.
+    /// The limit of the trace file's size in bytes.
     pub limit: u64,
-    /// The end of COMMAND, which ran on; `None` if there was none, or if its end is not known.
+    /// The end of COMMAND, which continued after the recording; `None` if there was no COMMAND, or if its end
+    /// is not known.
     pub command: Option<CommandEnd>,
 }
 
-/// The end of COMMAND after the end of the recording.
+/// The end of a COMMAND that continued after the end of the recording.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct CommandEnd {
     /// The time at which COMMAND ended.
     pub time: Ktime,
-    /// The resources that COMMAND used in all.
+    /// The resources that COMMAND used from its start to its end.
     pub usage: Usage,
 }
 
-/// The time for which the machine withheld CPUs and memory from the recorded tasks while COMMAND ran. A
+/// The time for which the machine withheld CPUs and memory from the recorded tasks while COMMAND ran. Each
 /// time is in ns, and `None` if the kernel did not count it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Machine {
-    /// The time for which the quota of COMMAND's cgroup, or of an ancestor of it, throttled CPUs
+    /// The time for which the CPU quota of COMMAND's cgroup, or of an ancestor of it, kept tasks off the CPUs
     /// (`cpu.stat`), summed over all CPUs.
     pub throttled_ns: Option<u64>,
     /// The CPU time that the hypervisor gave to other machines (`steal` in `/proc/stat`), summed over all
@@ -418,33 +427,36 @@ pub struct Machine {
 /// The resources of COMMAND and of the descendants that it waited for (`getrusage`).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Usage {
-    /// The CPU time in user mode, in ns.
+    /// The CPU time in user mode of COMMAND and its descendants, in ns.
     pub user_ns: u64,
-    /// The CPU time in the kernel, in ns.
+    /// The CPU time in the kernel of COMMAND and its descendants, in ns.
     pub system_ns: u64,
-    /// The largest resident set of a single process, in bytes.
+    /// The largest resident set of any single process of COMMAND, in bytes.
     pub max_rss: u64,
-    /// The number of page faults that needed no I/O.
+    /// The number of page faults of COMMAND and its descendants that needed no I/O.
     pub minor_faults: u64,
-    /// The number of page faults that needed I/O.
+    /// The number of page faults of COMMAND and its descendants that needed I/O.
     pub major_faults: u64,
-    /// The number of context switches because a task waited.
+    /// The number of voluntary context switches of COMMAND and its descendants, in which a task began to
+    /// wait.
     pub voluntary_switches: u64,
-    /// The number of context switches because a task was preempted.
+    /// The number of involuntary context switches of COMMAND and its descendants, in which a task was
+    /// preempted.
     pub involuntary_switches: u64,
 }
 
 /// The reason why a recording ended.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub enum EndReason {
-    /// COMMAND ended.
+    /// The recording ended because COMMAND ended.
     #[default]
     CommandEnded,
-    /// The time of `--duration` was over, or the file reached a limit of size ([`Summary::full`]).
+    /// The recording ended because the time of `--duration` was over, or because the file reached a limit of
+    /// size ([`Summary::full`]).
     Duration,
-    /// A signal to the recorder requested the end.
+    /// The recording ended because a signal to the recorder requested it.
     Signal,
-    /// The followed processes ended.
+    /// The recording ended because the followed processes ended.
     TargetsEnded,
 }
 
@@ -453,8 +465,8 @@ pub enum EndReason {
 pub struct Cost {
     /// The CPU time of the recorder in user mode and in the kernel, from the start of COMMAND on, in ns.
     pub recorder_ns: u64,
-    /// The CPU time of the BPF programs in ns, counted by the kernel or estimated by a sample of their runs;
-    /// `None` if neither is known.
+    /// The CPU time that the BPF programs took, in ns, counted by the kernel or estimated by a sample of
+    /// their runs; `None` if neither is known.
     pub bpf_ns: Option<u64>,
     /// The wall time in ns from the start of `tr` to the start of COMMAND.
     pub setup_ns: u64,
@@ -464,7 +476,8 @@ pub struct Cost {
 mod tests {
     use super::*;
 
-    /// Files store the numbers, and the names before reasons, so they may not change.
+    /// Tests that the kinds of optional facts keep their numbers and names, because files store the numbers,
+    /// and also the names before reasons.
     #[test]
     fn extras_keep_their_numbers() {
         let all = [

@@ -1,7 +1,7 @@
 //! Enums whose values have names. Each name is declared beside its value.
 
-/// Defines an enum whose values have names: `Variant = "name"`. The number of a value is its place, so
-/// where numbers are stored in files, a new value has to come last.
+/// Defines an enum whose values have names, from lines `Variant = "name"`. The number of a value is its
+/// position, so where numbers are stored in files, a new value has to come last.
 macro_rules! named {
     (
         $(#[$doc:meta])*
@@ -15,11 +15,11 @@ macro_rules! named {
         }
 
         impl $name {
-            /// All values of the enum. The place of each is its number.
+            /// All values of the enum. The position of a value in this list is its number.
             pub const ALL: [$name; [$($word),*].len()] = [$($name::$variant),*];
 
-            /// The name of the value for users. Files also store the names of `Hardware`, and the names of
-            /// `Extra` before reasons.
+            /// The name of the enum's value for users. Traces also store the names of the values of
+            /// `Hardware`, and the names of the values of `Extra` before reasons.
             pub fn name(self) -> &'static str {
                 match self {
                     $($name::$variant => $word,)*

@@ -10,16 +10,16 @@ use crate::ids::{Ktime, Tgid, Tid};
 use crate::varint::fold;
 use crate::{show, Fault};
 
-/// The number that identifies a connection within a trace.
+/// The number that identifies a TCP connection within a trace.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
 pub struct ConnectionId(pub u64);
 
-/// An end of a TCP connection.
+/// One of the two ends of a TCP connection: an address and a port.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Endpoint {
-    /// The internet address of this end.
+    /// The internet address of this end of the connection.
     pub address: Address,
-    /// The port number of this end.
+    /// The port number of this end of the connection.
     pub port: u16,
 }
 
@@ -41,54 +41,55 @@ impl Serialize for Endpoint {
 /// A task begins to connect to a remote end by TCP.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Connect {
-    /// The connection that the task begins.
+    /// The number of the connection that the task begins.
     #[serde(rename = "connection")]
     pub id: ConnectionId,
-    /// The task that called connect(2).
+    /// The task that called connect(2) for the TCP connection.
     pub tid: Tid,
-    /// The process of the task.
+    /// The process of the task that called connect(2).
     pub tgid: Tgid,
-    /// The end that the task connects to.
+    /// The remote end that the task connects to.
     pub remote: Endpoint,
 }
 
 /// A TCP connection that a task began is established.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Connected {
-    /// The connection that is established.
+    /// The number of the connection that is established.
     #[serde(rename = "connection")]
     pub id: ConnectionId,
-    /// The end of the connection that belongs to the task.
+    /// The local end of the connection, which belongs to the task that began it.
     pub local: Endpoint,
 }
 
-/// A TCP connection that a peer began to a listening socket is established. accept(2) may return it later.
+/// A TCP connection that a peer began to a listening socket is established. The process may get it later from
+/// accept(2).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Accepted {
-    /// The connection that is established.
+    /// The number of the connection that is established.
     #[serde(rename = "connection")]
     pub id: ConnectionId,
     /// The task that called listen(2) and the task's process; `None` if listen(2) was called before the
     /// recording.
     #[serde(flatten, serialize_with = "show::task")]
     pub listener: Option<(Tid, Tgid)>,
-    /// The end of the connection that belongs to the listening socket.
+    /// The local end of the connection, which belongs to the listening socket.
     pub local: Endpoint,
-    /// The end of the connection that belongs to the peer.
+    /// The remote end of the connection, which belongs to the peer.
     pub remote: Endpoint,
 }
 
 /// A TCP connection has ended for its process: it was closed, shut down in both directions, or given up by the kernel.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Closed {
-    /// The connection that has ended.
+    /// The number of the connection that has ended.
     #[serde(rename = "connection")]
     pub id: ConnectionId,
     /// The task whose system call closed the connection and the task's process; `None` if the network ended
     /// the connection.
     #[serde(flatten, serialize_with = "show::task")]
     pub by: Option<(Tid, Tgid)>,
-    /// Why the connection ended.
+    /// The reason why the connection ended.
     #[serde(serialize_with = "show::shown")]
     pub ending: Ending,
     /// The number of bytes that the process wrote to the connection.
@@ -98,32 +99,33 @@ pub struct Closed {
 }
 
 named! {
-    /// Why a TCP connection ended.
+    /// The reason why a TCP connection ended.
     #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
     #[repr(u8)]
     pub enum Ending {
-        /// The process closed the connection or shut it down.
+        /// The TCP connection ended because the process closed it or shut it down.
         #[default]
         Closed = "closed",
-        /// The peer refused the connection.
+        /// The TCP connection ended because the peer refused it.
         Refused = "refused",
-        /// The peer reset the connection.
+        /// The TCP connection ended because the peer reset it.
         Reset = "reset",
-        /// The kernel gave the connection up because the peer did not answer.
+        /// The TCP connection ended because the kernel gave it up when the peer did not answer.
         TimedOut = "timed_out",
-        /// The network or the host of the peer could not be reached.
+        /// The TCP connection ended because the network or the host of the peer could not be reached.
         Unreachable = "unreachable",
-        /// The process reset the connection: it closed it with unread data, or without lingering.
+        /// The TCP connection ended because the process reset it: it closed the connection with unread data, or without
+        /// lingering.
         Aborted = "aborted",
-        /// The process closed the connection before it was established.
+        /// The TCP connection ended because the process closed it before it was established.
         Abandoned = "abandoned",
-        /// Another error ended the connection.
+        /// The TCP connection ended because of another error.
         Failed = "failed",
     }
 }
 
 impl Ending {
-    /// The ending that is stored as this number.
+    /// The reason for a connection's end that is stored as this number.
     pub fn of(number: u8) -> Ending {
         let known = Ending::ALL.get(usize::from(number));
         known.copied().unwrap_or(Ending::Failed)
@@ -131,7 +133,8 @@ impl Ending {
 }
 
 impl ConnectionId {
-    /// Handles the number of a new connection, which is stored as the difference to the last new connection.
+    /// Writes or reads the number of a new connection, which is stored as the difference to the number of the previous
+    /// new connection.
     fn first<C: Codec>(&mut self, c: &mut C) -> Step {
         let last = c.known().connection;
         c.change(Col::ConnectionId, &mut self.0, last)?;
@@ -139,7 +142,8 @@ impl ConnectionId {
         Ok(())
     }
 
-    /// Handles the number of an earlier connection, which is stored as the difference from the last new connection.
+    /// Writes or reads the number of an earlier connection, which is stored as its difference from the number of the
+    /// last new connection.
     fn again<C: Codec>(&mut self, c: &mut C) -> Step {
         let last = c.known().connection;
         let mut back = last.wrapping_sub(self.0);
@@ -149,7 +153,8 @@ impl ConnectionId {
     }
 }
 
-/// Handles the task that a connection's event names: 0 is stored for none, else 1 plus the difference to the last task.
+/// Writes or reads the task that an event of a connection names: 0 is stored for no task, else 1 plus the difference to
+/// the id of the previous such task.
 fn task<C: Codec>(c: &mut C, task: &mut Option<(Tid, Tgid)>) -> Step {
     let last = *c.known().last(Col::ConnectionTask);
     let step = |(tid, _): (Tid, Tgid)| fold(i64::from(tid.0) - i64::from(last)) + 1;
@@ -229,7 +234,7 @@ impl Stored for Closed {
 mod tests {
     use super::*;
 
-    /// The numbers are stored in files, so they may not change.
+    /// Tests that the reasons for ends of connections keep their numbers, because traces store these.
     #[test]
     fn endings_keep_their_numbers() {
         let all = [

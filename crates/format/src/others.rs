@@ -6,43 +6,44 @@ use serde::Serialize;
 use crate::codec::{to_new_front, Codec, Col, Step, Stored, Text};
 use crate::ids::{Comm, Ktime, Tgid, Tid};
 
-/// The largest number of shares of one event of kind [`Others`].
+/// The largest number of shares that one event of kind [`Others`] has.
 const MOST: usize = 64;
 
-/// How long tasks that are not recorded had the event's CPU while recorded tasks waited for it, up to the event's time.
-/// All times are in µs. The event can sum up several waits, as long as the tasks had nearly the same shares of each.
+/// How long unrecorded tasks had the event's CPU while recorded tasks waited for it, up to the event's time. All times
+/// are in µs. The event can sum up several waits, as long as the unrecorded tasks had nearly the same shares of each
+/// wait.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Others {
-    /// The time between the waits that the event sums up, in µs.
+    /// The time that lies between the waits that the event sums up, in µs.
     pub between_us: u64,
-    /// The number of switches among the tasks that are not recorded.
+    /// The number of switches among the unrecorded tasks during the waits.
     pub switches: u64,
-    /// The time of tasks that have no share of their own in `shares`, in µs.
+    /// The CPU time of the unrecorded tasks that have no share of their own in `shares`, in µs.
     pub rest_us: u64,
-    /// The tasks that had the CPU for the longest times. The first one is that of the task that had the CPU
-    /// at the beginning, unless that share was small.
+    /// The unrecorded tasks that had the CPU for the longest times. The first share is that of the task which had the
+    /// CPU at the beginning, unless that share was small.
     pub shares: Vec<Share>,
 }
 
-/// How long the tasks of one process and name had the CPU while recorded tasks waited for it.
+/// How long the unrecorded tasks of one process and one name had the CPU while recorded tasks waited for it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Share {
-    /// The process of the tasks; 0 if the share is that of several processes.
+    /// The process of the tasks that have this share; 0 if the share is that of several processes.
     pub tgid: Tgid,
-    /// The name of all tasks of this share.
+    /// The common name of all tasks that have this share.
     pub comm: Comm,
-    /// The time that the tasks had the CPU, in µs.
+    /// The time that the tasks of this share had the CPU, in µs.
     pub us: u64,
 }
 
 impl Others {
-    /// The time that all tasks had the CPU together, in µs.
+    /// The time that all unrecorded tasks of the event had the CPU together, in µs.
     pub fn sum_us(&self) -> u64 {
         let all = self.shares.iter().map(|share| share.us);
         all.fold(self.rest_us, u64::saturating_add)
     }
 
-    /// The time from the beginning of the first wait to the event, in ns.
+    /// The time from the beginning of the first wait that the event sums up to the event itself, in ns.
     pub fn span(&self) -> u64 {
         let us = self.sum_us().saturating_add(self.between_us);
         us.saturating_mul(1000)
@@ -73,20 +74,20 @@ impl Stored for Others {
     }
 }
 
-/// The ids of some threads of a process that is not recorded. All of them have the same name. Each counts
-/// like a thread with an event of kind [`Outsider`](crate::event::Outsider) at the same time.
+/// The ids of some threads of a process that is not recorded, all of which have the same name. Each of these threads
+/// counts as if it had an event of kind [`Outsider`](crate::event::Outsider) at the same time.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Threads {
-    /// The process of the threads.
+    /// The process of the unrecorded threads.
     pub tgid: Tgid,
-    /// The name that each of the threads has.
+    /// The common name of the unrecorded threads.
     pub comm: Comm,
-    /// The ids of the threads.
+    /// The ids of the unrecorded threads.
     pub tids: Vec<Tid>,
 }
 
 impl Threads {
-    /// The largest number of threads of one event.
+    /// The largest number of threads that one event names.
     pub const MOST: usize = 4096;
 }
 

@@ -1,4 +1,4 @@
-//! The metadata and the summary of a complete trace, read without its other frames.
+//! Reads the metadata and the summary of a complete trace without its other frames.
 
 use crate::frame::{frame_at, kind};
 use crate::meta::{Metadata, Summary};
@@ -19,21 +19,23 @@ pub struct Outline {
     pub meta: Metadata,
     /// The summary of the trace.
     pub summary: Summary,
-    /// The numbers of the trace's events.
+    /// The numbers of the trace's events, by kind.
     pub tally: Tally,
     /// The length of the whole file in bytes.
     pub bytes: u64,
-    /// The number of fields of the metadata and the summary that only a later version knows.
+    /// The number of fields of the metadata and the summary that are unknown because only a later
+    /// version has them.
     pub unknown_fields: u64,
 }
 
 impl Outline {
-    /// Reads the two ends of a trace. `None` if the trace has no tally, is truncated, or is
-    /// damaged in the parts read; [`crate::reader::Trace::open`] reports the damage.
+    /// Reads the metadata and the summary from the two ends of a trace. Returns `None` if the
+    /// summary lacks the numbers of events, or if the trace is truncated or damaged in the parts
+    /// read; [`crate::reader::Trace::open`] reports the damage.
     ///
     /// # Errors
-    /// [`Error::NotATrace`], [`Error::Version`], [`Error::Io`]; [`Error::Frame`] if both
-    /// copies of the metadata are damaged or missing.
+    /// [`Error::NotATrace`], [`Error::Version`], [`Error::Io`]; [`Error::Frame`] if both copies of
+    /// the metadata are damaged or missing.
     pub fn read(source: &Source) -> Result<Option<Outline>, Error> {
         let start = Start::read(source)?;
         if !start.intact {
@@ -53,7 +55,8 @@ impl Outline {
     }
 }
 
-/// The summary, and the number of fields in it that are unknown.
+/// Reads the summary of a complete trace. Also returns the number of its fields that this version
+/// does not know.
 fn summary(source: &Source, id: u32) -> Result<(Summary, u64), Fault> {
     let row = index::Frames::read(source, id)?
         .last(source, kind::SUMMARY)?

@@ -23,12 +23,12 @@ use crate::zip::unpacking;
 use crate::{Error, Fault};
 pub use join::{Joint, NotNext};
 
-/// An open trace. Threads can read frames in parallel.
+/// An open trace file. Several threads can read its frames in parallel.
 #[derive(Debug)]
 pub struct Trace {
     source: Source,
     id: u32,
-    /// The later parts, if the trace is a recording that was rotated into several files.
+    /// The later files of the recording, if it was rotated into several files and these were joined.
     parts: Vec<join::Part>,
     minor: u16,
     meta: Metadata,
@@ -36,28 +36,28 @@ pub struct Trace {
     frames: Vec<FrameInfo>,
     end: End,
     under_way: bool,
-    /// How the original trace ended, if this trace was made by `tr recover`.
+    /// How the original trace ended, if `tr recover` made this trace from a truncated one.
     recovered_from: Option<End>,
     damage: Vec<Damage>,
     gaps: Vec<LifeEvent>,
     index_lies: Option<u64>,
     unknown: Unknown,
-    /// The parts that were skipped in each frame because they are of a later version, by the frame's offset, so that a
-    /// frame that is read twice counts once.
+    /// The parts of each frame that were skipped because only a later version of the format knows them, by the frame's
+    /// offset, so that a frame that is read twice counts once.
     skipped: Mutex<BTreeMap<u64, Unknown>>,
 }
 
 thread_local! {
-    /// The decoder of each thread, which is kept because its buffers are costly to allocate.
+    /// The decoder of frames that each thread keeps, because its buffers are costly to allocate.
     static DECODER: RefCell<Decoder> = RefCell::default();
 }
 
 impl Trace {
-    /// Opens a trace and checks every frame's checksums.
+    /// Opens a trace and verifies the checksums of every frame.
     ///
     /// # Errors
-    /// [`Error::NotATrace`], [`Error::Version`]; [`Error::Frame`] if both copies of the
-    /// metadata are damaged or missing, or a limit is exceeded; [`Error::Io`].
+    /// [`Error::NotATrace`], [`Error::Version`]; [`Error::Frame`] if both copies of the metadata are damaged or
+    /// missing, or a limit is exceeded; [`Error::Io`].
     pub fn open(source: Source) -> Result<Trace, Error> {
         let start = Start::read(&source)?;
         let walked = walk::walk(&source, start.id, &start.meta)?;
@@ -102,8 +102,8 @@ impl Trace {
         Ok(())
     }
 
-    /// Adds the frames of these index rows to the trace. A frame whose content does not fit its type is
-    /// recorded as damaged.
+    /// Adds the frames that these rows describe to the trace. A frame whose content does not fit its type is recorded
+    /// as damaged.
     fn take(&mut self, rows: &[Row]) {
         for row in rows {
             if let Err(what) = self.take_one(row) {
@@ -118,7 +118,7 @@ impl Trace {
         }
     }
 
-    /// Adds one frame: a frame of events to the list, any other frame by reading it.
+    /// Adds one frame to the trace. A frame of events is added to the list of frames; any other frame is read.
     fn take_one(&mut self, row: &Row) -> Result<(), Fault> {
         match row.header.kind {
             kind::METADATA => {}
@@ -146,7 +146,7 @@ impl Trace {
         Ok(value)
     }
 
-    /// The metadata.
+    /// The metadata of the trace.
     pub fn meta(&self) -> &Metadata {
         &self.meta
     }
@@ -161,12 +161,13 @@ impl Trace {
         &self.frames
     }
 
-    /// How the recording ended. In a trace made by `tr recover` it is the end of the original trace.
+    /// How the recording ended: completely, or truncated. For a trace made by `tr recover`, this is the end of the
+    /// original trace.
     pub fn end(&self) -> &End {
         self.recovered_from.as_ref().unwrap_or(&self.end)
     }
 
-    /// How this file ends.
+    /// How this trace file ends, even if it was made from a truncated one by `tr recover`.
     pub fn file_end(&self) -> &End {
         &self.end
     }
@@ -177,7 +178,7 @@ impl Trace {
         self.under_way && matches!(self.end, End::Truncated { .. })
     }
 
-    /// Records that the recorder was still running before the file was read.
+    /// Marks the trace as one whose recorder was still running before the file was read.
     pub fn set_under_way(&mut self) {
         self.under_way = true;
     }
@@ -187,13 +188,14 @@ impl Trace {
         self.recovered_from.is_some()
     }
 
-    /// The damaged parts of the file that [`Trace::open`] found. Reading a frame with valid checksums can find more.
+    /// The damaged parts of the trace that [`Trace::open`] found. Reading a frame whose checksums are valid can find
+    /// more damage.
     pub fn damage(&self) -> &[Damage] {
         &self.damage
     }
 
-    /// The losses of events ([`crate::event::LossCause::Damage`]) that [`Trace::damage`] has caused, in the
-    /// order of time.
+    /// The losses of events ([`crate::event::LossCause::Damage`]) that the damaged parts of the trace
+    /// ([`Trace::damage`]) have caused, in the order of time.
     pub fn gaps(&self) -> &[LifeEvent] {
         &self.gaps
     }
@@ -203,7 +205,8 @@ impl Trace {
         self.index_lies
     }
 
-    /// The numbers of the parts that were skipped so far, because only a later version of the format knows them.
+    /// The numbers of frames, fields and events that were skipped so far, because only a later version of the format
+    /// knows them.
     pub fn unknown(&self) -> Unknown {
         let mut unknown = self.unknown;
         for frame in self.skipped().values() {
@@ -223,21 +226,21 @@ impl Trace {
         self.minor
     }
 
-    /// The length of the file in bytes, or of the files of all parts.
+    /// The length of the trace file in bytes. For a rotated recording, it is the length of all joined files.
     pub fn bytes(&self) -> u64 {
         self.length()
     }
 
-    /// The bytes that the trace is read from.
+    /// The bytes from which the trace is read: a file, a mapping or memory.
     pub fn source(&self) -> &Source {
         &self.source
     }
 
-    /// Reads a frame of a CPU's stream. Replaces the content of `into`.
+    /// Reads a frame with the scheduling events of a CPU. The events replace the content of `into`.
     ///
     /// # Errors
-    /// [`Error::Frame`] if the frame is damaged or not of a CPU's stream; `into` is empty then,
-    /// and [`Trace::gap_of`] returns the loss.
+    /// [`Error::Frame`] if the frame is damaged or not of a CPU's stream; `into` is empty then, and [`Trace::gap_of`]
+    /// returns the loss.
     pub fn read_sched(&self, frame: &FrameInfo, into: &mut SchedBlock) -> Result<(), Error> {
         let Stream::Cpu(cpu) = frame.stream else {
             into.clear();
@@ -255,7 +258,8 @@ impl Trace {
         .inspect_err(|_| into.clear())
     }
 
-    /// Reads a frame of the lifecycle stream or of the recorder's stream. Replaces the content of `into`.
+    /// Reads a frame with lifecycle events or with the recorder's own events. The events replace the content of
+    /// `into`.
     ///
     /// # Errors
     /// The errors of [`Trace::read_sched`].
@@ -275,7 +279,8 @@ impl Trace {
         Ok(())
     }
 
-    /// Reads a frame, verifies the checksums of its header and its payload, and decodes the payload.
+    /// Reads a frame of the trace, verifies the checksums of its header and its payload, and decodes the payload by
+    /// `decode`.
     fn checked<T>(
         &self,
         frame: &FrameInfo,
@@ -304,7 +309,7 @@ impl Trace {
         read().map_err(|fault| fault.at(frame.number, offset))
     }
 
-    /// The event for the loss of all events of a frame, for use if the frame cannot be read.
+    /// Makes the event that stands for the loss of all events of a frame, for a frame that cannot be read.
     pub fn gap_of(&self, frame: &FrameInfo) -> LifeEvent {
         walk::gap(frame.stream, frame.min.0, frame.max.0, Some(frame.events))
     }

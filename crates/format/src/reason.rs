@@ -1,15 +1,15 @@
-//! Facts about waits: the system call in which a task went to sleep, its time-out, and the context in which
-//! the task was woken.
+//! The facts that are recorded about a task's wait: the system call in which the task went to sleep, the call's
+//! time-out, and the context in which the task was woken.
 
 use serde::ser::{Serialize, SerializeMap, Serializer};
 
 named! {
-    /// The class of the system call that a task was in at its switch-out.
+    /// The class of the system call that a task was in when it was switched out.
     #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
     #[repr(u8)]
     #[non_exhaustive]
     pub enum Reason {
-        /// The reason was not recorded, or the task was runnable.
+        /// The system call was not recorded, or the task was still runnable.
         #[default]
         Unknown = "unknown",
         /// The task waited for a child: `wait4`, `waitid`.
@@ -64,7 +64,7 @@ named! {
 }
 
 impl Reason {
-    /// The reason that is stored as this number.
+    /// The class of system calls that is stored as this number.
     #[inline]
     pub fn of(number: u8) -> Reason {
         let known = Reason::ALL.get(usize::from(number));
@@ -72,30 +72,31 @@ impl Reason {
     }
 }
 
-/// The time-out of the system call in which a task went to sleep. A known length is stored as a class; there
-/// are four classes for each doubling of the length. The [`Timeout`] also has the bit [`Timeout::is_asked`].
+/// The time-out of the system call in which a task went to sleep. A known length is stored as a class; there are
+/// four classes for each doubling of the length. The [`Timeout`] also has the bit [`Timeout::is_asked`].
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Timeout(u8);
 
 impl Timeout {
-    /// The time-out was not recorded, or the call can have none.
+    /// The time-out of the system call was not recorded, or the call can have none.
     pub const UNKNOWN: Timeout = Timeout(0);
-    /// The system call waits without a limit.
+    /// The system call waits without a limit of time.
     pub const NONE: Timeout = Timeout(1);
     /// The system call has a time-out of unknown length.
     pub const SOME: Timeout = Timeout(2);
-    /// The system call waits for at most 20 minutes or more.
+    /// The system call has a time-out of 20 minutes or more.
     pub const LONGEST: Timeout = Timeout(Timeout::LAST);
-    /// The number of the class of the shortest time-outs, which begins with a length of 0.
+    /// The number of the class of the shortest time-outs of system calls. The class begins with a length of 0.
     const SHORT: u8 = 3;
-    /// The number of the class of the longest time-outs.
+    /// The number of the class of the longest time-outs of system calls.
     const LAST: u8 = 126;
-    /// The exponent of the shortest time-out after the class [`Timeout::SHORT`]: 2 to this power, in ns.
+    /// The binary logarithm of the length in ns at which the second class of time-outs begins; all shorter
+    /// time-outs are in the class [`Timeout::SHORT`].
     const FIRST_BITS: u32 = 10;
-    /// The bit of the stored number that [`Timeout::is_asked`] returns.
+    /// The bit of a time-out's stored number that [`Timeout::is_asked`] returns.
     const ASKED: u8 = 0x80;
 
-    /// The time-out of a system call that waits for at most `ns`.
+    /// The time-out of a system call that waits for at most `ns` nanoseconds.
     pub fn after(ns: u64) -> Timeout {
         let Some(octave) = ns
             .checked_ilog2()
@@ -108,7 +109,7 @@ impl Timeout {
         Timeout(u8::try_from(class).map_or(Self::LAST, |class| class.min(Self::LAST)))
     }
 
-    /// The time-out that is stored as this number.
+    /// The time-out of a system call that is stored as this number.
     #[inline]
     pub fn of(number: u8) -> Timeout {
         if number == u8::MAX {
@@ -117,30 +118,30 @@ impl Timeout {
         Timeout(number)
     }
 
-    /// The number by which the time-out is stored.
+    /// The number by which traces store this time-out.
     #[inline]
     pub fn number(self) -> u8 {
         self.0
     }
 
-    /// This time-out with the bit [`Timeout::is_asked`]: a TCP connection of the process had sent bytes that
-    /// were not answered.
+    /// Returns this time-out of a sleep with the bit [`Timeout::is_asked`], which says that a TCP connection of
+    /// the process had sent bytes that were not answered.
     pub fn asked(self) -> Timeout {
         Timeout(self.0 | Self::ASKED)
     }
 
-    /// Whether a TCP connection of the process had sent bytes that were not answered when the sleep began. It is
-    /// recorded for time-outs of known length alone.
+    /// Whether a TCP connection of the process had sent bytes that were not answered when the sleep began. This is
+    /// recorded only if the length of the time-out is known.
     pub fn is_asked(self) -> bool {
         self.0 & Self::ASKED != 0
     }
 
-    /// This time-out without the bit [`Timeout::is_asked`].
+    /// Returns this time-out without the bit [`Timeout::is_asked`], so that only its length remains.
     pub fn limit(self) -> Timeout {
         Timeout(self.0 & !Self::ASKED)
     }
 
-    /// The shortest time-out of the class of this one, in ns; `None` if the length is not known.
+    /// The shortest time-out in ns that has the same class as this one; `None` if the length is not known.
     pub fn least(self) -> Option<u64> {
         let class = self.limit().0.checked_sub(Self::SHORT)?;
         let Some(class) = class.checked_sub(1) else {
@@ -175,21 +176,22 @@ named! {
     /// The code that ran on a CPU when the CPU woke a task.
     #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
     pub enum Context {
-        /// The waking task itself ran.
+        /// The CPU ran the waking task itself, outside of interrupts.
         #[default]
         Task = "task",
-        /// A hardware interrupt ran, for example that of a timer or a device.
+        /// The CPU ran a hardware interrupt, for example that of a timer or a device.
         HardIrq = "hardirq",
-        /// A softirq ran, for example for the network or for completed block I/O.
+        /// The CPU ran a softirq, for example for the network or for completed block I/O.
         SoftIrq = "softirq",
-        /// A softirq ran that was raised because the waking task itself sent data to a socket. This task is
-        /// the cause of the waking.
+        /// The CPU ran a softirq that was raised because the waking task itself sent data to a socket. This task
+        /// is the cause of the waking.
         SendSoftIrq = "send",
     }
 }
 
 impl Context {
-    /// Whether an interrupt woke the task, so that the interrupted task is not the cause.
+    /// Whether an interrupt woke the task. If so, the task that ran on the CPU was only interrupted and is not the
+    /// cause.
     #[inline]
     pub fn is_interrupt(self) -> bool {
         matches!(self, Context::HardIrq | Context::SoftIrq)

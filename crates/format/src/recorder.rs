@@ -1,4 +1,5 @@
-//! The kinds of events about the recording itself, and their fields as stored.
+//! The kinds of events about the recording itself (losses, clocks, marks, missing facts), with their fields as
+//! stored.
 
 use serde::{Deserialize, Serialize};
 
@@ -6,7 +7,8 @@ use crate::codec::{Codec, Col, Step, Stored};
 use crate::ids::{Ktime, Stream, Tid};
 use crate::{show, Fault};
 
-/// Some events of one stream could not be recorded. The event's time is the time of the first lost event.
+/// Some events of one stream could not be recorded. The event for the loss has the time of the first lost
+/// event.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Lost {
     /// The stream that has lost events.
@@ -16,7 +18,7 @@ pub struct Lost {
     pub count: Option<u64>,
     /// The time of the last lost event.
     pub until: Ktime,
-    /// Why the events were lost.
+    /// The reason why the events were lost.
     pub cause: LossCause,
 }
 
@@ -36,26 +38,26 @@ impl Stored for Lost {
     }
 }
 
-/// Why events were lost.
+/// The reason why events of a recording were lost.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize)]
 #[non_exhaustive]
 pub enum LossCause {
-    /// The ring between the kernel and the recorder was full.
+    /// Events were lost because the ring between the kernel and the recorder was full.
     #[default]
     RingFull,
-    /// The kernel skipped the BPF program because it was already running on that CPU.
+    /// Events were lost because the kernel skipped the BPF program, which was already running on that CPU.
     Recursion,
-    /// The recorder could not write its output (disk full, closed pipe).
+    /// Events were lost because the recorder could not write its output (disk full, closed pipe).
     Output,
-    /// A task id was too large for the set of followed tasks, or a process that joined the
-    /// followed cgroup had too many threads.
+    /// Events were lost because a task id was too large for the set of followed tasks, or because a process
+    /// that joined the followed cgroup had too many threads.
     FollowSet,
-    /// A frame is damaged. The reader adds this; it is never stored.
+    /// Events were lost because a frame of the trace is damaged. Readers add this cause; it is never stored.
     Damage,
 }
 
 impl LossCause {
-    /// All causes of losses. The place of each is its number.
+    /// All causes of lost events. The position of a cause in this list is its number.
     const ALL: [LossCause; 5] = [
         LossCause::RingFull,
         LossCause::Recursion,
@@ -65,12 +67,13 @@ impl LossCause {
     ];
 }
 
-/// The machine's clocks, read at one moment. The event's time is `CLOCK_MONOTONIC`.
+/// The machine's clocks, read at one moment. The time of the event itself is by `CLOCK_MONOTONIC`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Clock {
-    /// `CLOCK_BOOTTIME` in ns. It goes on while the machine is suspended; `CLOCK_MONOTONIC` does not.
+    /// The reading of `CLOCK_BOOTTIME` in ns. It continues while the machine is suspended; `CLOCK_MONOTONIC`
+    /// does not.
     pub boot: u64,
-    /// `CLOCK_REALTIME` in ns since 1970.
+    /// The reading of `CLOCK_REALTIME` in ns since 1970.
     pub real: u64,
 }
 
@@ -81,38 +84,38 @@ impl Stored for Clock {
     }
 }
 
-/// A mark that a program has written to the recorder. The event's time is the time at which the recorder
-/// read the mark.
+/// A mark that a program has sent to the recorder: a named moment, or the beginning or end of a named span. The
+/// event's time is the time at which the recorder read the mark.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Mark {
-    /// The name of the mark.
+    /// The name of the moment or span that is marked.
     #[serde(serialize_with = "show::text")]
     pub name: Box<[u8]>,
     /// Whether the mark names a moment, or the beginning or the end of a span.
     pub point: Point,
     /// The age of the mark in ns when the recorder read it: the mark was set this long before the event's time.
     pub ago: u64,
-    /// The kind of the span, for example `test`; empty if it is not given.
+    /// The kind of the marked span, for example `test`; empty if it is not given.
     #[serde(rename = "mark_kind", serialize_with = "show::given")]
     pub kind: Box<[u8]>,
-    /// The result of the span that ends, for example `failed`; empty if it is not given.
+    /// The result of the marked span, for example `failed`, if the mark is its end; empty if it is not given.
     #[serde(serialize_with = "show::given")]
     pub result: Box<[u8]>,
-    /// An id that distinguishes spans with equal names; empty if it is not given.
+    /// An id that distinguishes marked spans with equal names; empty if it is not given.
     #[serde(serialize_with = "show::given")]
     pub id: Box<[u8]>,
     /// The id of the process that set the mark, in its own pid namespace.
     pub pid: Option<Tid>,
-    /// The id of the thread that set the mark, in the same pid namespace.
+    /// The id of the thread that set the mark, in the thread's own pid namespace.
     pub tid: Option<Tid>,
 }
 
 impl Mark {
-    /// The number of the kind of event for a mark that has only a name.
+    /// The number of the kind of event that stores a mark which has only a name.
     pub(crate) const PLAIN: u8 = 12;
     pub(crate) const MORE: u8 = 17;
 
-    /// Whether the mark has only a name.
+    /// Whether the mark has only a name: it names a moment, and all other fields are empty.
     pub(crate) fn is_plain(&self) -> bool {
         let plain = Mark {
             name: self.name.clone(),
@@ -160,20 +163,20 @@ impl Stored for Mark {
     }
 }
 
-/// The thing that a [`Mark`] names: a moment, or the beginning or end of a span.
+/// The thing that a [`Mark`] stands for: a moment, or the beginning or end of a span.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Point {
-    /// The mark names a moment.
+    /// The mark stands for a moment.
     #[default]
     Moment,
-    /// The mark is the beginning of a span.
+    /// The mark stands for the beginning of a span.
     Begin,
-    /// The mark is the end of the span with that name.
+    /// The mark stands for the end of the span with the same name.
     End,
 }
 
-/// From this time on, the recording lacks facts that its metadata declares as recorded.
+/// From the event's time on, the recording lacks facts that its metadata declares as recorded.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Degraded {
     /// The missing facts, as text for the user.

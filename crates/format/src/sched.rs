@@ -2,7 +2,7 @@
 
 use crate::event::{Context, CpuId, Ktime, Reason, SchedEvent, SchedKind, Tid, Timeout};
 
-/// The bits of [`SchedBlock::flags`], which describe a scheduling event.
+/// The bits that describe a scheduling event in [`SchedBlock::flags`].
 pub mod flag {
     /// The event is a waking; without this bit it is a switch.
     pub const WAKING: u8 = 0x01;
@@ -12,35 +12,36 @@ pub mod flag {
     pub const IOWAIT: u8 = 0x20;
     /// An interrupt is the cause of the waking, not the running task. Only a waking has this bit.
     pub const IRQ: u8 = 0x08;
-    /// The waking happened in a softirq. Only a waking has this bit.
+    /// The waking happened in a softirq, a deferred part of an interrupt. Only a waking has this bit.
     pub const SOFTIRQ: u8 = 0x10;
     /// The waking is the first one of a new task. Only a waking has this bit.
     pub const NEW: u8 = 0x02;
     /// The parent of the woken task waits in vfork. Only the first waking of a new task has this bit.
     pub const VFORK: u8 = 0x04;
-    /// All bits that have a meaning.
+    /// All bits of a scheduling event's flags that have a meaning.
     pub const ALL: u8 = 0x3f;
 }
 
-/// The scheduling events of one frame, in columns. All columns have the same length.
+/// The scheduling events of one frame of a trace, in columns. All columns have the same length.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct SchedBlock {
-    /// The CPU on which all of these events happened.
+    /// The CPU on which all of the block's events happened.
     pub cpu: CpuId,
     /// The times of the events in ns of `CLOCK_MONOTONIC` ([`Ktime`]). They are in the order of the ring,
     /// so nearly ascending.
     pub time: Vec<u64>,
-    /// The task that was running: `prev` of a switch, `waker` of a waking.
+    /// The id of the running task of each event: `prev` of a switch, `waker` of a waking.
     pub from: Vec<u32>,
-    /// The other task: `next` of a switch, `wakee` of a waking.
+    /// The id of the second task of each event: `next` of a switch, `wakee` of a waking.
     pub to: Vec<u32>,
-    /// The raw `prev_state` of a switch; 0 for a waking.
+    /// The kernel's raw state bits of the task that a switch switches out; 0 for a waking.
     pub state: Vec<u16>,
-    /// The flags of each event: bits of the module [`flag`].
+    /// The flags of each scheduling event: bits of the module [`flag`].
     pub flags: Vec<u8>,
-    /// The number of the [`Reason`] for a switch-out into a sleep ([`sleeps`]); otherwise 0.
+    /// The number of the [`Reason`] for each event that is a switch-out into a sleep ([`sleeps`]); 0 for
+    /// other events.
     pub reason: Vec<u8>,
-    /// The number of the [`Timeout`] for a switch-out into a sleep; otherwise 0.
+    /// The number of the [`Timeout`] of each event that is a switch-out into a sleep; 0 for other events.
     pub timeout: Vec<u8>,
 }
 
@@ -51,17 +52,17 @@ pub fn sleeps(flags: u8, state: u16) -> bool {
 }
 
 impl SchedBlock {
-    /// The number of events in the block.
+    /// The number of scheduling events in the block.
     pub fn len(&self) -> usize {
         self.time.len()
     }
 
-    /// Whether the block has no events.
+    /// Whether the block has no scheduling events.
     pub fn is_empty(&self) -> bool {
         self.time.is_empty()
     }
 
-    /// Removes all events from the block, but keeps the memory for new ones.
+    /// Removes all scheduling events from the block, but keeps the memory for new ones.
     pub fn clear(&mut self) {
         self.time.clear();
         self.from.clear();
@@ -82,7 +83,7 @@ impl SchedBlock {
         self.timeout.resize(len, 0);
     }
 
-    /// Appends an event to the block.
+    /// Appends a scheduling event to the block.
     #[inline]
     pub fn push(&mut self, event: SchedEvent) {
         let rest = Packed::from(event.kind);
@@ -95,7 +96,7 @@ impl SchedBlock {
         self.timeout.push(rest.timeout);
     }
 
-    /// The events of the block, in the order of the ring.
+    /// The scheduling events of the block, in the order of the ring they came from.
     pub fn iter(&self) -> impl Iterator<Item = SchedEvent> + '_ {
         let ids = self.from.iter().zip(&self.to);
         let sleeps = self.reason.iter().zip(&self.timeout);
@@ -116,7 +117,7 @@ impl SchedBlock {
             .map(|(time, event)| event.event(*time))
     }
 
-    /// Sorts the events by time. Events with equal times keep the order of the ring.
+    /// Sorts the scheduling events of the block by time. Events with equal times keep the order of the ring.
     pub fn sort(&mut self) {
         if self.time.is_sorted() {
             return;
@@ -152,18 +153,19 @@ impl SchedBlock {
     }
 }
 
-/// Reorders a column by the second number of each element of `order`, which is the place of the value.
+/// Sorts a column of the block: element `i` becomes the element whose old index is the second number of
+/// `order[i]`.
 fn pick<T: Copy>(column: &mut Vec<T>, order: &[(u64, u32)]) {
     let picked = order.iter().filter_map(|(_, at)| column.get(*at as usize));
     *column = picked.copied().collect();
 }
 
-/// A scheduling event without its time. Its fields are encoded as in [`SchedBlock`].
+/// A scheduling event without its time, with its fields encoded as in the columns of [`SchedBlock`].
 #[derive(Clone, Copy, Debug)]
 pub struct Packed {
-    /// The task that was running, as in [`SchedBlock::from`].
+    /// The id of the task that was running at the event, as in [`SchedBlock::from`].
     pub from: u32,
-    /// The other task, as in [`SchedBlock::to`].
+    /// The id of the second task of the event, as in [`SchedBlock::to`].
     pub to: u32,
     /// The state of the task that is switched out, as in [`SchedBlock::state`].
     pub state: u16,
@@ -230,8 +232,8 @@ impl From<SchedKind> for Packed {
     }
 }
 
-/// The events of a block that is still being filled. Appending to two vectors is faster than appending to the
-/// seven of a [`SchedBlock`].
+/// The scheduling events of a block that is still being filled. Appending to two vectors is faster than
+/// appending to the seven of a [`SchedBlock`].
 #[derive(Debug, Default)]
 pub(crate) struct Open {
     pub time: Vec<u64>,
@@ -239,7 +241,7 @@ pub(crate) struct Open {
 }
 
 impl Open {
-    /// Appends an event to the block. Returns the number of events in it.
+    /// Appends a scheduling event to the block. Returns the number of events that the block then has.
     #[inline(always)]
     pub fn push(&mut self, event: SchedEvent) -> usize {
         self.time.push(event.time.0);
@@ -247,12 +249,12 @@ impl Open {
         self.time.len()
     }
 
-    /// The number of events in the block.
+    /// The number of scheduling events in the block.
     pub fn len(&self) -> usize {
         self.time.len()
     }
 
-    /// Removes all events from the block, but keeps the memory for new ones.
+    /// Removes all scheduling events from the block, but keeps the memory for new ones.
     pub fn clear(&mut self) {
         self.time.clear();
         self.rest.clear();
@@ -260,7 +262,7 @@ impl Open {
 }
 
 impl Packed {
-    /// The event with its time, in its decoded form.
+    /// Decodes the packed scheduling event, which happened at `time` (in ns).
     #[inline]
     pub fn event(self, time: u64) -> SchedEvent {
         let has = |bit: u8| self.flags & bit != 0;

@@ -11,8 +11,8 @@ use crate::Fault;
 pub struct RecordedScript {
     /// The absolute path of the file, as [`path_of`] makes it.
     pub path: Vec<u8>,
-    /// The whole text; `None` if the file had different texts at different times of the recording. In a file that only
-    /// other scripts execute, `***` stands in place of the values of variables.
+    /// The whole text of the script; `None` if the file had different texts at different times of the recording. If only
+    /// other scripts execute the file, `***` stands in place of the values of variables.
     pub text: Option<Vec<u8>>,
 }
 
@@ -43,7 +43,7 @@ pub fn path_of(directory: &[u8], word: &[u8]) -> Option<Vec<u8>> {
     Some(path)
 }
 
-/// Leaves out the scripts that are beyond the limits. Returns their number.
+/// Removes the shell scripts that exceed the limits of the trace format. Returns how many were removed.
 pub(crate) fn bound(scripts: &mut Vec<RecordedScript>) -> u64 {
     let before = scripts.len();
     let (mut count, mut bytes) = (0, 0);
@@ -61,7 +61,7 @@ pub(crate) fn bound(scripts: &mut Vec<RecordedScript>) -> u64 {
     (before - scripts.len()) as u64
 }
 
-/// Verifies that scripts that were read from a trace are within the limits.
+/// Verifies that the shell scripts that were read from a trace are within the limits of the format.
 pub(crate) fn check(scripts: &[RecordedScript]) -> Result<(), Fault> {
     within(
         "the number of scripts",
@@ -81,7 +81,7 @@ pub(crate) fn check(scripts: &[RecordedScript]) -> Result<(), Fault> {
     within("the length of all scripts", bytes, limits::SCRIPT_BYTES)
 }
 
-/// The scripts of two parts of a recording. A file whose text differs between the parts has changed.
+/// Joins the shell scripts of two parts of a recording. A file whose text differs between the parts gets no text.
 pub(crate) fn joined(
     mut before: Vec<RecordedScript>,
     after: Vec<RecordedScript>,

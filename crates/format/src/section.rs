@@ -1,5 +1,5 @@
-//! Stores the metadata and the summary as bytes: a sequence of fields, each with a tag (varint), a length
-//! (varint) and a bincode value. No other module uses bincode.
+//! Stores the metadata and the summary of a trace as bytes: a sequence of fields, each with a tag (varint), a
+//! length (varint) and a bincode value. No other module uses bincode.
 //!
 //! bincode's configuration is `standard()`: little-endian, integers of variable length. A field keeps its tag
 //! and its type forever. A reader skips unknown tags; a missing field has its default.
@@ -19,19 +19,23 @@ use crate::varint::{put, Cursor};
 use crate::zip::unpacking;
 use crate::Fault;
 
-/// The largest number of bytes that bincode may allocate for a value of a field.
+/// The largest number of bytes that bincode may allocate for the value of one field of the metadata or the
+/// summary.
 const MEMORY: usize = 4 * limits::SECTION_BODY as usize;
 type Config = Configuration<LittleEndian, Varint, Limit<MEMORY>>;
 const CONFIG: Config = bincode::config::standard().with_limit::<MEMORY>();
 
-/// One direction of a list of fields: writing, reading, or passing texts to a mask.
+/// One way to go through the fields of the metadata or the summary: writing them, reading them, or passing their
+/// texts to a mask.
 ///
-/// A mask goes through the same list, and a field can be stored only if its type passes its texts to a [`Mask`].
+/// A mask goes through the same list of fields, and a field can be stored only if its type passes its texts to a
+/// [`Mask`].
 pub trait Fields {
-    /// Handles one field: writes it, reads it if the body has its tag, or passes its texts to a mask.
+    /// Processes one field of the metadata or the summary: writes it, reads it if its tag was stored, or passes
+    /// its texts to a mask.
     fn field<T: Field>(&mut self, of: Tag, value: &mut T) -> Step;
 
-    /// Like [`Fields::field`], for a value that few traces have. `None` is not stored.
+    /// Like [`Fields::field`], for an optional value that few traces have. `None` is not stored.
     fn rare<T: Field>(&mut self, of: Tag, value: &mut Option<T>) -> Step {
         self.field(of, value)
     }
@@ -47,25 +51,26 @@ pub trait Fields {
     }
 }
 
-/// The number by which a field is stored, and the name by which a mask knows it.
+/// The tag of a field, which is the number that identifies it in a file, and the name by which a mask knows the
+/// field.
 pub type Tag = (u64, &'static str);
 
-/// A value that can be stored as a field of the metadata or the summary.
+/// The type of a value that can be stored as a field of the metadata or the summary.
 pub trait Field: Serialize + DeserializeOwned + Texts {}
 
 impl<T: Serialize + DeserializeOwned + Texts> Field for T {}
 
 pub type Step = Result<(), Fault>;
 
-/// The metadata or the summary: a sequence of fields.
+/// The metadata or the summary of a trace, which is stored as a sequence of fields.
 pub trait Section: Default {
-    /// The name of this sequence of fields in errors.
+    /// The name of the metadata or the summary in errors.
     const BODY: &'static str;
 
-    /// Handles all fields, in their order. FORMAT.md lists their tags.
+    /// Passes all fields to `fields`, in the order in which they are stored. FORMAT.md lists their tags.
     fn fields(&mut self, fields: &mut impl Fields) -> Step;
 
-    /// Verifies the limits of the values that were read.
+    /// Verifies that the values that were read are within the limits of the format.
     fn check(&self) -> Step {
         Ok(())
     }
@@ -168,18 +173,18 @@ impl Section for CutOff {
     }
 }
 
-/// Where and why the original of a trace that `tr recover` made had ended.
+/// Where and why an original trace had ended from which `tr recover` made this one.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct CutOff {
-    /// The number of the first missing frame of the original.
+    /// The number of the first frame that is missing in the original trace.
     pub frame: u64,
-    /// The offset in bytes at which the original ended.
+    /// The offset in bytes at which the original trace ended.
     pub offset: u64,
-    /// The reason why the original ended there.
+    /// The reason why the original trace ended there, as text.
     pub why: String,
 }
 
-/// Appends fields to the bytes of the metadata or the summary.
+/// Writes fields of the metadata or the summary by appending them to some bytes.
 struct Put(Vec<u8>);
 
 impl Fields for Put {
@@ -200,7 +205,7 @@ impl Fields for Put {
     }
 }
 
-/// Takes fields out of the bytes of the metadata or the summary, by their tags.
+/// Reads fields of the metadata or the summary by their tags from the stored bytes.
 struct Take<'a>(Vec<(u64, &'a [u8])>);
 
 impl<'a> Take<'a> {
@@ -261,7 +266,7 @@ impl<M: Mask> Fields for Pass<'_, M> {
     }
 }
 
-/// Passes each text of a section to the mask.
+/// Passes each text of the metadata or the summary to the mask.
 fn pass<T: Section>(value: &mut T, mask: &mut impl Mask) -> Step {
     value.fields(&mut Pass(mask))
 }
@@ -278,7 +283,7 @@ impl Texts for Summary {
     }
 }
 
-/// Writes the metadata or the summary as bytes.
+/// Encodes the metadata or the summary of a trace as bytes.
 pub fn put_section<T: Section>(value: Masked<T>) -> Result<Vec<u8>, Fault> {
     let mut value = value.into_inner();
     let mut out = Put(Vec::new());
@@ -287,7 +292,8 @@ pub fn put_section<T: Section>(value: Masked<T>) -> Result<Vec<u8>, Fault> {
     Ok(out.0)
 }
 
-/// Reads the metadata or the summary from a packed payload. Also returns the number of unknown fields.
+/// Decodes the metadata or the summary of a trace from a compressed payload. Also returns the number of unknown
+/// fields.
 pub fn unpack<T: Section>(payload: &[u8]) -> Result<(T, u64), Fault> {
     unpacking(|unpacker| {
         let mut cursor = Cursor::new(payload);
@@ -299,7 +305,8 @@ pub fn unpack<T: Section>(payload: &[u8]) -> Result<(T, u64), Fault> {
     })
 }
 
-/// Reads the metadata or the summary from bytes. Also returns the number of unknown fields.
+/// Decodes the metadata or the summary of a trace from uncompressed bytes. Also returns the number of unknown
+/// fields.
 pub(crate) fn take_section<T: Section>(body: &[u8]) -> Result<(T, u64), Fault> {
     let mut fields = Take::new(body)?;
     let mut value = T::default();

@@ -1,4 +1,4 @@
-//! Serializes fields for `tr dump` where serde's own form would not suit a reader.
+//! Serializes fields of events for `tr dump` where the form that serde derives would not suit a reader.
 
 use std::fmt::Display;
 
@@ -7,7 +7,7 @@ use serde::Serialize;
 
 use crate::ids::{Address, Argv, Comm, Stream, Tgid, Tid};
 
-/// The result of serializing a field.
+/// The result of serializing a field of an event.
 pub type Shown<S> = Result<<S as Serializer>::Ok, <S as Serializer>::Error>;
 
 /// Serializes bytes as text.
@@ -29,12 +29,12 @@ pub fn hex<S: Serializer>(bytes: &impl AsRef<[u8]>, to: S) -> Shown<S> {
     to.serialize_str(&digits.collect::<String>())
 }
 
-/// Serializes a value in its form for users.
+/// Serializes a value as the text that users see, by its `Display` implementation.
 pub fn shown<S: Serializer>(value: &impl Display, to: S) -> Shown<S> {
     to.collect_str(value)
 }
 
-/// Serializes an argument vector, and whether a part of it is missing.
+/// Serializes an argument vector: its arguments, and whether a part of it is missing.
 pub fn argv<S: Serializer>(argv: &Argv, to: S) -> Shown<S> {
     let mut map = to.serialize_map(None)?;
     map.serialize_entry("argv", argv)?;
@@ -42,8 +42,8 @@ pub fn argv<S: Serializer>(argv: &Argv, to: S) -> Shown<S> {
     map.end()
 }
 
-/// Serializes a stream as a number: the CPU's number, or, for a stream that belongs to no CPU, one of the two largest
-/// numbers.
+/// Serializes the stream of an event as a number: the CPU's number, 0xfffe for lifecycle events, or 0xffff for the
+/// recorder's events.
 pub fn stream<S: Serializer>(stream: &Stream, to: S) -> Shown<S> {
     to.serialize_u16(match stream {
         Stream::Cpu(cpu) => cpu.0,
@@ -52,7 +52,7 @@ pub fn stream<S: Serializer>(stream: &Stream, to: S) -> Shown<S> {
     })
 }
 
-/// Serializes a task and its process, or null if there is no task.
+/// Serializes a task and its process, or null if the event names no task.
 pub fn task<S: Serializer>(task: &Option<(Tid, Tgid)>, to: S) -> Shown<S> {
     let mut map = to.serialize_map(Some(2))?;
     map.serialize_entry("tid", &task.map(|task| task.0))?;

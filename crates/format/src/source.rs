@@ -1,4 +1,4 @@
-//! The bytes of a trace: a file, a mapping or memory.
+//! The bytes of a trace, which come from a file, a mapping or memory.
 
 use std::borrow::Cow;
 use std::fs::File;
@@ -6,9 +6,9 @@ use std::io::{Read, Seek, Write};
 
 use crate::{frame, limits, Error};
 
-/// The bytes of a trace.
+/// The bytes of a trace, from a file, a mapping or memory.
 ///
-/// The length is determined once. If a file shrinks afterwards, reading the missing bytes is an error.
+/// Their number is determined once. If a file shrinks afterwards, reading the missing bytes is an error.
 /// [`Source::bytes`] describes this case for mappings.
 pub struct Source {
     kind: Kind,
@@ -55,9 +55,9 @@ impl Source {
         }
     }
 
-    /// All bytes of a pipe: up to [`limits::PIPE_MEMORY`] bytes in memory, and more, up to
-    /// [`limits::PIPE_BYTES`], in an unnamed temporary file. If the pipe does not begin like a trace, only
-    /// its first bytes are read, because it may never end.
+    /// Reads all bytes of a pipe: up to [`limits::PIPE_MEMORY`] bytes into memory, and more, up to
+    /// [`limits::PIPE_BYTES`], into an unnamed temporary file. If the pipe does not begin like a trace, only its first
+    /// bytes are read, because it may never end.
     ///
     /// # Errors
     /// [`Error::NotATrace`]; [`Error::LongPipe`]; if reading or writing the temporary file fails.
@@ -103,7 +103,7 @@ impl Source {
         self.len == 0
     }
 
-    /// Reads `len` bytes at `offset`, or fewer at the end of the trace.
+    /// Reads `len` bytes of the trace at `offset`, or fewer at the end of the trace.
     ///
     /// # Errors
     /// If reading fails, or the file has shrunk.

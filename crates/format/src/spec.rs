@@ -13,14 +13,14 @@ use crate::{frame, limits};
 
 const SPEC: &str = include_str!("../FORMAT.md");
 
-/// The lines of a fenced block.
+/// The lines of the block in FORMAT.md that is fenced as code with this name.
 fn fenced(name: &str) -> Vec<&'static str> {
     let (_, rest) = SPEC.split_once(&format!("```{name}\n")).unwrap();
     let (block, _) = rest.split_once("```").unwrap();
     block.lines().collect()
 }
 
-/// The words of a fenced block.
+/// The words of the block in FORMAT.md that is fenced as code with this name.
 fn words(name: &str) -> Vec<&'static str> {
     let lines = fenced(name).into_iter();
     lines.flat_map(|line| line.split(' ')).collect()

@@ -1,8 +1,9 @@
-//! Samples of stacks: the mapped files, the frames in these files, the stacks, the names of functions.
+//! The events about sampled stacks of tasks: the mapped files, the frames in these files, the stacks, the names of
+//! functions.
 //!
-//! Files, frames and stacks have numbers, from 1 in the order of their first use in the trace.
-//! Each stack is stored once, as the number of the caller's stack and one more frame. A number whose
-//! definition is in a damaged part of the trace is unknown.
+//! Files, frames and stacks have numbers, from 1 in the order of their first use in the trace. Each stack is stored
+//! once, as the number of the caller's stack and one more frame. A number whose definition is in a damaged part of
+//! the trace is unknown.
 
 use serde::ser::{SerializeMap, Serializer};
 use serde::Serialize;
@@ -14,17 +15,17 @@ use crate::{limits, show, Fault};
 
 /// The largest number of frames that one sampled stack may have besides those of the earlier stack that it continues.
 pub const DEPTH: usize = 512;
-/// The largest number of functions of a frame of a stack: the outermost function, and the functions inlined
-/// at the address.
+/// The largest number of functions for one frame of a sampled stack: the outermost function, and the functions
+/// inlined at the address.
 pub const INLINED: usize = 64;
-/// The longest build id of a file in bytes.
+/// The longest build id of an executable file that is stored, in bytes.
 pub const BUILD_ID: usize = 64;
 
-/// A file whose code tasks have executed: it was mapped executable. It is identified by its build id or, if
-/// it has none, by its path and its identity.
+/// A file whose code recorded tasks have executed: it was mapped executable. It is identified by its build id or, if
+/// it has none, by its path and its identity from stat(2).
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Module {
-    /// The number of the file. A later event with the same number adds facts about the file.
+    /// The number of the executed file. A later event with the same number adds facts about the file.
     pub number: u32,
     /// The build id of the file (`NT_GNU_BUILD_ID`), at most [`BUILD_ID`] bytes; empty if the kernel found
     /// none.
@@ -33,15 +34,15 @@ pub struct Module {
     /// A path at which the file was found; empty if none is known.
     #[serde(serialize_with = "show::text")]
     pub path: Box<[u8]>,
-    /// The identity of the file that was at that path, if there is no build id. Another file at the path
-    /// would have other functions.
+    /// The identity of the file that was at the path, if the file has no build id. It shows whether another file,
+    /// with other functions, has replaced it.
     pub file: Option<FileId>,
 }
 
 /// The identity of a file from stat(2), so that a changed file is not mistaken for the recorded one.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize)]
 pub struct FileId {
-    /// The device of the file (`st_dev`).
+    /// The number of the device that contains the file (`st_dev`).
     pub device: u64,
     /// The number of the file's inode (`st_ino`).
     pub inode: u64,
@@ -51,7 +52,7 @@ pub struct FileId {
     pub modified: u64,
 }
 
-/// The place of an instruction that a frame of a stack has.
+/// The place of the instruction that a frame of a sampled stack points to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Place {
     /// The instruction is at this address in the kernel.
@@ -62,44 +63,45 @@ pub enum Place {
     Module(u32, u64),
 }
 
-/// Whether a task was on a CPU when its stack was sampled.
+/// Whether a task was on a CPU or off CPU when its stack was sampled.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Doing {
     /// The task was on a CPU.
     #[default]
     OnCpu,
-    /// The task was off CPU until the event's time.
+    /// The task was off CPU when its stack was sampled, until the event's time.
     OffCpu,
 }
 
-/// The stack of a task at the event's time or, if the task was off CPU, at its switch-out.
+/// The sampled stack of a task, taken at the event's time or, if the task was off CPU, at its switch-out.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Sample {
     /// The task whose stack was sampled.
     pub tid: Tid,
-    /// The process of the task.
+    /// The process of the task whose stack was sampled.
     pub tgid: Tgid,
     /// Whether the task was on a CPU or off CPU at the sample.
     #[serde(rename = "off_cpu", serialize_with = "off_cpu")]
     pub doing: Doing,
-    /// The time that the sample stands for, in ns: the sampling period, or the time off CPU.
+    /// The time that the sample of the stack stands for, in ns: the sampling period, or the time off CPU.
     pub ns: u64,
     /// Whether the outermost frames of the stack are missing because it was deeper than the BPF programs copy.
     pub cut: bool,
-    /// The number of the earlier stack that this stack continues; 0 if there is none.
+    /// The number of the earlier stack that forms the outer part of this stack; 0 if there is none.
     pub base: u32,
-    /// The number of the first new stack that the event defines. The other new stacks have the numbers after it.
+    /// The number of the first new stack that this sample defines. The other new stacks, each with one more frame,
+    /// have the numbers after it.
     pub first: u32,
-    /// The frames of the new stacks on top of `base`, the outermost frame first.
+    /// The numbers of the frames that the new stacks add to the earlier stack `base`, the outermost frame first.
     pub frames: Box<[u32]>,
-    /// The number of the first new frame that the event defines. The other new frames have the numbers after it.
+    /// The number of the first new frame that this sample defines. The other new frames have the numbers after it.
     pub first_frame: u32,
-    /// The places of the new frames, in the order of their first use in `frames`.
+    /// The places of the new frames in code, in the order in which `frames` first uses them.
     pub places: Box<[Place]>,
 }
 
 impl Sample {
-    /// The number of the sample's whole stack; 0 if there is none.
+    /// The number of the whole sampled stack; 0 if there is none.
     pub fn stack(&self) -> u32 {
         match u32::try_from(self.frames.len()) {
             Ok(0) | Err(_) => self.base,
@@ -107,26 +109,26 @@ impl Sample {
         }
     }
 
-    /// The numbers of the new frames that the event defines, with their places.
+    /// The numbers of the new frames that the sample defines, each with its place in code.
     pub fn new_frames(&self) -> impl Iterator<Item = (u32, Place)> + '_ {
         let places = (0u32..).zip(&self.places);
         places.map(|(at, place)| (self.first_frame.saturating_add(at), *place))
     }
 }
 
-/// The functions that a frame of a sampled stack is in.
+/// The names of the functions that a frame of a sampled stack is in.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Symbol {
-    /// The number of the frame.
+    /// The number of the frame whose functions the event names.
     pub frame: u32,
-    /// The outermost function at the frame's place, then the functions inlined there, at most [`INLINED`].
+    /// The outermost function at the frame's address, then the functions that are inlined there, at most [`INLINED`].
     pub functions: Box<[Function]>,
 }
 
 /// A function of a program, as its debug information names it.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Function {
-    /// The demangled name of the function.
+    /// The demangled name of the function of the program.
     #[serde(serialize_with = "show::text")]
     pub name: Box<[u8]>,
     /// The source file of the function; empty if it is unknown.
@@ -136,10 +138,10 @@ pub struct Function {
     pub line: u32,
 }
 
-/// The value that is stored in place of a frame's number if the frame is new.
+/// The value that stands in the column of a sample's frames for a frame that is new.
 const NEW: u64 = 0;
-/// The value that is stored for a place in the kernel. For other places, the stored value is the number
-/// of the file times 2, or the number of the process times 2 plus 1.
+/// The stored value for a place in the kernel. For other places, the stored value is the number of the file times 2,
+/// or the number of the process times 2 plus 1.
 const KERNEL: u64 = 0;
 
 impl Place {
@@ -173,7 +175,8 @@ impl Place {
     }
 }
 
-/// Handles a number of new stacks or functions, which counts towards a limit.
+/// Writes or reads the number of new stacks or of functions in an event. All such numbers of a frame together have a
+/// limit.
 fn depth<C: Codec>(c: &mut C, col: Col, len: usize, most: usize) -> Result<usize, Fault> {
     let count = c.count(col, len, most, "the depth of a stack")?;
     if !C::WRITES {
@@ -253,7 +256,7 @@ impl Stored for Sample {
     }
 }
 
-/// The new frames of a sample. The first `count` of them have occurred in its stack so far.
+/// The new frames that the sample of a stack defines. The first `count` of them have occurred in the stack so far.
 struct New<'a> {
     first: &'a mut u32,
     places: Vec<Place>,
@@ -261,7 +264,8 @@ struct New<'a> {
 }
 
 impl New<'_> {
-    /// Handles the number of a frame or, at its first use, the place that defines it.
+    /// Writes or reads the number of a stack's frame. At the first use of a frame, the place in code that defines it
+    /// is written or read instead.
     fn frame<C: Codec>(&mut self, c: &mut C, frame: &mut u32) -> Step {
         let next = self.first.saturating_add(self.count as u32);
         let is_new = C::WRITES && self.count < self.places.len() && *frame == next;
@@ -319,7 +323,7 @@ impl Stored for Symbol {
     }
 }
 
-/// Serializes whether a task was off CPU.
+/// Serializes whether a task was off CPU, as a boolean.
 fn off_cpu<S: Serializer>(doing: &Doing, to: S) -> show::Shown<S> {
     to.serialize_bool(*doing == Doing::OffCpu)
 }

@@ -1,5 +1,5 @@
-//! Counts the events of a trace. The writer counts them and puts the numbers into the summary, so that `tr
-//! info` need not read the events.
+//! Counts the events of a trace. The writer of the trace counts them and stores the numbers in the summary, so
+//! that `tr info` need not read the events.
 
 use std::collections::BTreeMap;
 
@@ -8,16 +8,16 @@ use serde::{Deserialize, Serialize};
 use crate::event::{Clock, Ktime, LifeEvent, LifeKind, SchedEvent, SchedKind, Stream, KINDS};
 use crate::frame::FrameInfo;
 
-/// The numbers of events of each kind.
+/// The numbers of a trace's events, by kind.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Events {
-    /// The number of switches from one task to another.
+    /// The number of switches from one task to another in the trace.
     pub switches: u64,
-    /// The number of wakings of tasks that existed before.
+    /// The number of wakings of tasks that were not new.
     pub wakings: u64,
     /// The number of first wakings of new tasks.
     pub new_tasks: u64,
-    /// The numbers of lifecycle events, in the order of the numbers of their kinds.
+    /// The numbers of lifecycle events of each kind, in the order of the kinds' numbers.
     pub lives: [u64; KINDS.len()],
 }
 
@@ -28,7 +28,8 @@ impl Default for Events {
 }
 
 impl Events {
-    /// The name of each kind in `tr dump`, and its number of events, in the order of the summary.
+    /// The number of events of each kind, with the kind's name in `tr dump`, in the order in which the summary
+    /// stores them.
     pub fn by_kind(&self) -> impl Iterator<Item = (&'static str, u64)> + '_ {
         let sched = [
             ("switch", self.switches),
@@ -45,7 +46,7 @@ impl Events {
         found.map_or(0, |(_, count)| count)
     }
 
-    /// Takes the numbers in the order of [`Events::by_kind`]. Missing numbers are 0.
+    /// Reads the numbers of events from a list in the order of [`Events::by_kind`]. Missing numbers are 0.
     pub(crate) fn of(list: &[u64]) -> Events {
         let mut numbers = list.iter().copied().chain(std::iter::repeat(0));
         let mut next = || numbers.next().unwrap_or(0);
@@ -57,13 +58,13 @@ impl Events {
         }
     }
 
-    /// The number of events of all kinds together.
+    /// The number of a trace's events of all kinds together.
     pub fn total(&self) -> u64 {
         let counts = self.by_kind().map(|(_, count)| count);
         counts.fold(0, u64::saturating_add)
     }
 
-    /// Counts one scheduling event by its kind.
+    /// Counts one scheduling event, by its kind.
     pub fn sched(&mut self, event: &SchedEvent) {
         match event.kind {
             SchedKind::Switch { .. } => self.switches += 1,
@@ -72,7 +73,7 @@ impl Events {
         }
     }
 
-    /// Adds the numbers of events of `other`.
+    /// Adds the numbers of events of `other`, kind by kind.
     pub fn add(&mut self, other: &Events) {
         self.switches += other.switches;
         self.wakings += other.wakings;
@@ -82,7 +83,7 @@ impl Events {
         }
     }
 
-    /// Counts one lifecycle event by its kind.
+    /// Counts one lifecycle event, by its kind.
     pub fn life(&mut self, event: &LifeEvent) {
         if let Some(count) = self.lives.get_mut(event.kind.place()) {
             *count += 1;
@@ -90,12 +91,12 @@ impl Events {
     }
 }
 
-/// The numbers in the summary of a complete trace.
+/// The numbers about its events that the summary of a complete trace contains.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Tally {
-    /// The numbers of events by kind.
+    /// The numbers of the trace's events, by kind.
     pub events: Events,
-    /// The number of frames that hold events.
+    /// The number of the trace's frames that hold events.
     pub frames: u64,
     /// The largest step back in time inside one ring, in ns: the distance of an event's time from a larger
     /// time before it in the same stream. The recorder's own events are not counted, because some of them
@@ -103,14 +104,14 @@ pub struct Tally {
     pub largest_inversion: u64,
     /// The longest delay in ns from the stamp of an event to its commit in the ring, as [`CommitDelay`] finds it.
     pub commit_delay: u64,
-    /// The numbers of lost events by stream, as far as they are known.
+    /// The number of lost events in each stream, as far as it is known.
     pub lost: BTreeMap<Stream, u64>,
-    /// The suspends of the machine, which the readings of the clocks show.
+    /// The times for which the machine was suspended, as the readings of its clocks show.
     pub suspends: Vec<Suspend>,
 }
 
 impl Tally {
-    /// Adds the numbers of a later part of the same recording to these.
+    /// Adds the numbers of a later part of the same recording to these numbers.
     pub fn add(&mut self, other: &Tally) {
         self.events.add(&other.events);
         self.frames = self.frames.saturating_add(other.frames);
@@ -129,20 +130,22 @@ impl Tally {
 /// seconds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Suspend {
-    /// The last reading of the clocks before the suspends.
+    /// The last reading of the clocks before the machine was suspended.
     pub since: Ktime,
-    /// The first reading of the clocks after the suspends.
+    /// The first reading of the clocks after the machine was suspended.
     pub until: Ktime,
-    /// The length of all these suspends together, in ns.
+    /// The length of all suspends between the two readings together, in ns.
     pub asleep: u64,
 }
 
 impl Suspend {
-    /// The shortest suspend that is recognized, in ns. The recorder reads one clock after the other. If it
-    /// is preempted in between, the difference of the clocks is wrong by the length of the preemption.
+    /// The length of the shortest suspend of the machine that is recognized, in ns. The recorder reads one clock
+    /// after the other. If it is preempted in between, the difference of the clocks is wrong by the length of the
+    /// preemption.
     pub const LEAST: u64 = 100_000_000;
 
-    /// The suspend between two consecutive readings of the clocks (monotonic, boot), if there was one.
+    /// The suspend of the machine between two consecutive readings of the clocks `CLOCK_MONOTONIC` and
+    /// `CLOCK_BOOTTIME`; `None` if there was none.
     pub fn between(before: (Ktime, u64), after: (Ktime, u64)) -> Option<Suspend> {
         let span = after.0.since(before.0);
         let asleep = after.1.saturating_sub(before.1).saturating_sub(span);
@@ -167,14 +170,16 @@ pub struct CommitDelay {
 }
 
 impl CommitDelay {
-    /// Takes the stream and the times of the next frame into account.
+    /// Takes the stream and the times of the trace's next frame into account, which may prove a longer commit
+    /// delay.
     pub fn frame(&mut self, frame: &FrameInfo) {
         if frame.events > 0 {
             self.block(frame.stream, frame.min);
         }
     }
 
-    /// Takes the stream and the smallest time in ns of the next frame into account.
+    /// Takes the stream and the smallest time in ns of the trace's next frame into account, which may prove a
+    /// longer commit delay.
     pub(crate) fn block(&mut self, stream: Stream, min: Ktime) {
         // The recorder stamps some of its events with times in the past.
         if stream != Stream::Recorder {
@@ -182,32 +187,35 @@ impl CommitDelay {
         }
     }
 
-    /// Takes an event of the recorder's stream into account: a watermark.
+    /// Takes an event of the recorder into account. A watermark is the time up to which all committed events are
+    /// in earlier frames.
     pub fn event(&mut self, event: &LifeEvent) {
         if event.kind == LifeKind::Watermark {
             self.watermark = self.watermark.max(event.time);
         }
     }
 
-    /// The longest commit delay that the frames and events so far prove, in ns.
+    /// The longest commit delay (from an event's stamp to its commit in the ring) that the frames and events so
+    /// far prove, in ns.
     pub fn longest(&self) -> u64 {
         self.longest
     }
 }
 
-/// Computes the [`Tally`] of a trace from its blocks in file order, except for the events by kind.
+/// Computes the [`Tally`] of a trace from its blocks of events in file order, except for the numbers of events by
+/// kind.
 #[derive(Debug)]
 pub struct Counting {
     tally: Tally,
     delay: CommitDelay,
-    /// The largest time of an event of each stream so far, in ns.
+    /// The largest time of an event in each stream so far, in ns.
     largest: BTreeMap<Stream, u64>,
-    /// The last reading of the clocks: `CLOCK_MONOTONIC`, and `CLOCK_BOOTTIME` in ns.
+    /// The last reading of the machine's clocks: `CLOCK_MONOTONIC` in ns, and `CLOCK_BOOTTIME` in ns.
     clocks: (Ktime, u64),
 }
 
 impl Counting {
-    /// Begins the tally of a trace that starts with these readings of the clocks.
+    /// Begins to count a trace that starts with these readings of the clocks.
     pub fn new(start: Ktime, clock: Clock) -> Counting {
         Counting {
             tally: Tally::default(),
@@ -217,15 +225,15 @@ impl Counting {
         }
     }
 
-    /// Takes the times in ns of a block of a CPU's stream into account.
+    /// Takes a block of scheduling events with these times, in ns, into account.
     pub fn sched(&mut self, stream: Stream, times: &[u64]) {
         self.block(stream, times.iter().copied());
         let min = times.iter().copied().min().unwrap_or(0);
         self.delay.block(stream, Ktime(min));
     }
 
-    /// Takes a block of the lifecycle stream or of the recorder's stream into account. `min` is the block's
-    /// smallest time in ns.
+    /// Takes a block of lifecycle events or of the recorder's own events into account. `min` is the smallest time
+    /// of an event of the block, in ns.
     pub fn life(&mut self, stream: Stream, events: &[LifeEvent], min: u64) {
         let of_ring = events.iter().filter(|event| event.kind.is_from_a_ring());
         self.block(stream, of_ring.map(|event| event.time.0));
@@ -264,7 +272,8 @@ impl Counting {
         self.tally.suspends.extend(Suspend::between(before, now));
     }
 
-    /// Completes the tally of a trace that ends with these readings of the clocks.
+    /// Completes the [`Tally`] of a trace that ends with these readings of the clocks. `events` are the numbers
+    /// of events by kind.
     pub fn finish(mut self, events: Events, end: Ktime, clock: Clock) -> Tally {
         self.reading((end, clock.boot));
         Tally {

@@ -1,4 +1,4 @@
-//! The kinds of events about tasks, and their fields as stored.
+//! The kinds of events about tasks (such as forks, execs and exits), with their fields as stored.
 
 use std::sync::Arc;
 
@@ -9,16 +9,18 @@ use crate::ids::{Argv, CgroupId, Comm, Ktime, Tgid, Tid};
 use crate::show;
 use crate::varint::{fold, unfold};
 
-/// `sched_process_fork`: a new task. It is a thread if `tgid` equals `parent_tgid`.
+/// The kernel's event `sched_process_fork`: a new task was created. It is a thread if `tgid` equals
+/// `parent_tgid`.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Fork {
     /// The task that called fork, vfork or clone.
     pub parent_tid: Tid,
-    /// The process of the task that called fork.
+    /// The process of the task that called fork, vfork or clone.
     pub parent_tgid: Tgid,
     /// The new task.
     pub tid: Tid,
-    /// The process of the new task. It is a new process, or for a thread the parent's process.
+    /// The process of the new task. It is a new process or, if the task is a thread, the process of the
+    /// parent task.
     pub tgid: Tgid,
     /// The time at which the new task was started (the kernel's `start_time`, in `CLOCK_MONOTONIC`).
     pub start_time: Ktime,
@@ -43,34 +45,36 @@ impl Stored for Fork {
     }
 }
 
-/// `sched_process_exec`: a process has replaced its program by another one.
+/// The kernel's event `sched_process_exec`: a process has replaced its program by another one.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Exec {
-    /// The task, with its tid after the exec (the process's leader).
+    /// The task that executes the program, with its tid after the exec (the process's leader).
     pub tid: Tid,
-    /// The process of the task.
+    /// The process of the task that executes the program.
     pub tgid: Tgid,
-    /// The tid of the task before the exec. It differs if a thread other than the leader called exec.
+    /// The tid that the task had before the exec. It differs from `tid` if a thread other than the leader
+    /// called exec.
     pub old_tid: Tid,
-    /// The name of the task after the exec.
+    /// The name (comm) of the task after the exec.
     pub comm: Comm,
-    /// The path given to `execve` (or the interpreter's script).
+    /// The path of the program that was given to `execve`, or the path of the script that an interpreter
+    /// runs.
     #[serde(serialize_with = "show::text")]
     pub filename: Arc<[u8]>,
     /// The arguments of the new program.
     #[serde(flatten, serialize_with = "show::argv")]
     pub argv: Argv,
-    /// The cgroup of the task.
+    /// The cgroup of the task that executes the program.
     pub cgroup: CgroupId,
-    /// The kernel's `maxrss` of the process in bytes, after the exec. It is the largest resident set of all
-    /// earlier programs of the process, including the program that it was forked from.
+    /// The largest resident set in bytes that the process has had with its earlier programs, including the
+    /// program that it was forked from. It is the kernel's `maxrss` after the exec.
     pub max_rss: Option<u64>,
-    /// The working directory of the process, as the process sees it; empty if it is not known.
+    /// The working directory of the process at the exec, as the process sees it; empty if it is not known.
     #[serde(serialize_with = "show::text", skip_serializing_if = "is_unknown")]
     pub directory: Arc<[u8]>,
 }
 
-/// Whether a text is empty, because it is not known.
+/// Whether a text of an event is empty, which means that it is not known.
 fn is_unknown(text: &Arc<[u8]>) -> bool {
     text.is_empty()
 }
@@ -110,9 +114,9 @@ pub struct Delays {
     pub swap: Option<u64>,
 }
 
-/// The columns of the three delays of an event of kind [`Exit`].
+/// The columns in which the three delays of an event of kind [`Exit`] are stored.
 const EXIT_DELAYS: [Col; 3] = [Col::RunDelay, Col::BlockDelay, Col::SwapDelay];
-/// The columns of the three delays of an event of kind [`Final`].
+/// The columns in which the three delays of an event of kind [`Final`] are stored.
 const FINAL_DELAYS: [Col; 3] = [
     Col::FinalRunDelay,
     Col::FinalBlockDelay,
@@ -124,7 +128,8 @@ impl Delays {
         [self.run, self.block, self.swap]
     }
 
-    /// Handles the three delays of a task, which are stored as their increase since the delays `before`.
+    /// Writes or reads the three delays of a task, which are stored as their increase since the delays
+    /// `before`.
     fn fields<C: Codec>(&mut self, c: &mut C, columns: [Col; 3], before: [Option<u64>; 3]) -> Step {
         let [mut run, mut block, mut swap] = self.sums().map(|sum| sum.is_some());
         let known = [&mut run, &mut block, &mut swap];
@@ -138,7 +143,8 @@ impl Delays {
     }
 }
 
-/// Handles a sum of a task's time in ns, which is stored as its increase since `before`, if it is known.
+/// Writes or reads a sum of a task's time in ns, if it is known. It is stored as its increase since
+/// `before`.
 fn if_known<C: Codec>(
     c: &mut C,
     col: Col,
@@ -152,19 +158,20 @@ fn if_known<C: Codec>(
     Ok(())
 }
 
-/// `sched_process_exit`: a task begins to exit. The event has the kernel's accounting of the task so far.
+/// The kernel's event `sched_process_exit`: a task begins to exit. The event has the kernel's accounting of
+/// the task so far.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Exit {
     /// The task that begins to exit.
     pub tid: Tid,
-    /// The process of the task.
+    /// The process of the task that begins to exit.
     pub tgid: Tgid,
-    /// The task's own raw `wait` status: code = status >> 8, signal = low 7
-    /// bits, 0x80 = core dumped.
+    /// The raw `wait` status of the exiting task itself: code = status >> 8, signal = low 7 bits, 0x80 =
+    /// core dumped.
     pub status: u32,
-    /// Whether the task is the last living thread of its process.
+    /// Whether the exiting task is the last living thread of its process.
     pub group_dead: bool,
-    /// The raw `wait` status of the process, if `group_dead` is set.
+    /// The raw `wait` status of the exiting task's process, if `group_dead` is set.
     pub group_status: u32,
     /// The task's CPU time in user mode in ns, as sampled by the kernel.
     pub utime: u64,
@@ -172,25 +179,25 @@ pub struct Exit {
     pub stime: u64,
     /// The exact CPU time of the task in ns, up to the last update by the scheduler.
     pub sum_exec_runtime: u64,
-    /// The number of voluntary context switches of the task.
+    /// The number of voluntary context switches of the exiting task.
     pub nvcsw: u64,
-    /// The number of involuntary context switches of the task.
+    /// The number of involuntary context switches of the exiting task.
     pub nivcsw: u64,
     /// The number of the task's page faults that needed no I/O.
     pub min_flt: u64,
     /// The number of the task's page faults that needed I/O.
     pub maj_flt: u64,
-    /// The largest resident set of the process in bytes, including its programs before the last exec. It is
-    /// 0 if `group_dead` is not set.
+    /// The largest resident set of the exiting task's process in bytes, including its programs before the
+    /// last exec. It is 0 if `group_dead` is not set.
     pub max_rss: u64,
-    /// The largest resident set of the process's last program in bytes. It is known only with `group_dead`
-    /// and if the kernel still has the process's memory at this point (since 6.16).
+    /// The largest resident set in bytes of the last program of the exiting process. It is known only if
+    /// `group_dead` is set and the kernel still has the process's memory at this point (since 6.16).
     pub program_rss: Option<u64>,
-    /// The number of bytes that the task read from storage; `None` if the kernel does not count it.
+    /// The number of bytes that the task has read from storage; `None` if the kernel does not count it.
     pub read_bytes: Option<u64>,
-    /// The number of bytes that the task wrote to storage; `None` if the kernel does not count it.
+    /// The number of bytes that the task has written to storage; `None` if the kernel does not count it.
     pub write_bytes: Option<u64>,
-    /// The kernel's sums of the task's times off CPU.
+    /// The kernel's sums of the times that the exiting task spent off CPU.
     #[serde(flatten)]
     pub delays: Delays,
 }
@@ -234,18 +241,19 @@ impl Stored for Exit {
     }
 }
 
-/// A dead task was switched out for the last time. The event has the kernel's final and exact figures.
+/// A dead task was switched out for the last time. The event has the kernel's final and exact figures for
+/// the task.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Final {
-    /// The dead task.
+    /// The dead task that was switched out.
     pub tid: Tid,
-    /// The exact CPU time of the task in ns, up to the last switch-out.
+    /// The exact CPU time of the dead task in ns, up to its last switch-out.
     pub sum_exec_runtime: u64,
-    /// The number of voluntary context switches of the task, including the last switch-out.
+    /// The number of voluntary context switches of the dead task, including its last switch-out.
     pub nvcsw: u64,
-    /// The number of involuntary context switches of the task.
+    /// The number of involuntary context switches of the dead task.
     pub nivcsw: u64,
-    /// The kernel's sums of the task's times off CPU.
+    /// The kernel's sums of the times that the dead task spent off CPU.
     #[serde(flatten)]
     pub delays: Delays,
 }
@@ -270,12 +278,12 @@ impl Stored for Final {
     }
 }
 
-/// `task_rename`: a task has changed its name without an exec.
+/// The kernel's event `task_rename`: a task has changed its name without an exec.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Rename {
     /// The task that has changed its name.
     pub tid: Tid,
-    /// The process of the task.
+    /// The process of the task that has changed its name.
     pub tgid: Tgid,
     /// The new name of the task.
     pub comm: Comm,
@@ -288,12 +296,12 @@ impl Stored for Rename {
     }
 }
 
-/// The path of the cgroup that has this id.
+/// An event that gives the path of a cgroup, which other events name by its id.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct CgroupPath {
-    /// The id of the cgroup.
+    /// The id of the cgroup whose path the event gives.
     pub id: CgroupId,
-    /// The path of the cgroup from the root of the cgroup v2 hierarchy, starting with `/`.
+    /// The path of the cgroup, from the root of the cgroup v2 hierarchy. It starts with `/`.
     #[serde(serialize_with = "show::text")]
     pub path: Box<[u8]>,
 }
@@ -309,14 +317,14 @@ impl Stored for CgroupPath {
     }
 }
 
-/// `cgroup_attach_task`: a task was moved to another cgroup.
+/// The kernel's event `cgroup_attach_task`: a task was moved to another cgroup.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct CgroupMove {
     /// The task that was moved.
     pub tid: Tid,
-    /// The process of the task.
+    /// The process of the task that was moved.
     pub tgid: Tgid,
-    /// The cgroup that the task is in now.
+    /// The cgroup that the task was moved to.
     pub cgroup: CgroupId,
 }
 
@@ -327,32 +335,33 @@ impl Stored for CgroupMove {
     }
 }
 
-/// A task that was alive when the recording began, or that has come into the followed cgroup.
+/// The state of a task that was alive when the recording began, or when it came into the followed cgroup.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Snapshot {
-    /// The task that was alive.
+    /// The task whose state is recorded.
     pub tid: Tid,
-    /// The process of the task.
+    /// The process of the task whose state is recorded.
     pub tgid: Tgid,
-    /// The parent of the task's process.
+    /// The parent process of the task's process.
     pub parent_tgid: Tgid,
     /// The time at which the task was started.
     pub start_time: Ktime,
-    /// The id of the task in its own pid namespace.
+    /// The id of the task in the task's own pid namespace.
     pub ns_tid: Tid,
-    /// The cgroup of the task.
+    /// The cgroup of the living task.
     pub cgroup: CgroupId,
-    /// The name of the task.
+    /// The name (comm) of the living task.
     pub comm: Comm,
-    /// The arguments of the task; empty for kernel threads and for tasks that are not followed.
+    /// The arguments of the task's program; empty for kernel threads and for tasks that are not followed.
     pub argv: Argv,
-    /// The raw state bits of the task at the event's time.
+    /// The raw bits of the kernel's state of the task at the event's time.
     pub state: u16,
-    /// Whether the task was on a CPU at the event's time. If not, a task in state 0 was runnable.
+    /// Whether the task was on a CPU at the event's time. If it was not and its state is 0, it was runnable.
     pub on_cpu: bool,
-    /// Whether the task is a kernel thread.
+    /// Whether the living task is a kernel thread.
     pub kthread: bool,
-    /// Whether the task is followed. Other tasks are recorded only because they may be wakers.
+    /// Whether the recording follows the task. Other tasks are recorded only because they may wake followed
+    /// tasks.
     pub followed: bool,
     /// The exact CPU time that the task had before the recording, in ns.
     pub sum_exec_runtime: u64,
@@ -380,14 +389,14 @@ impl Stored for Snapshot {
     }
 }
 
-/// Whether a task may run only on the event's CPU. The event is written when the task leaves that CPU,
-/// and is valid until the task's next event of this kind. A task without such an event may run on several
-/// CPUs.
+/// An event that says whether a task may run only on the event's CPU. It is written when the task leaves
+/// that CPU, and is valid until the task's next event of this kind. A task without such an event may run on
+/// several CPUs.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Pinned {
     /// The task that leaves the event's CPU.
     pub tid: Tid,
-    /// The process of the task.
+    /// The process of the task that leaves the event's CPU.
     pub tgid: Tgid,
     /// Whether the task may run only on the event's CPU.
     pub pinned: bool,
@@ -400,21 +409,21 @@ impl Stored for Pinned {
     }
 }
 
-/// The name of a task that is not recorded. The event is written at the first event of that task together
-/// with a recorded task, and again when its name has changed.
+/// The name of a task that is not recorded. The event is written at the first event that involves both this
+/// task and a recorded task, and again when the name has changed.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Outsider {
-    /// The task that is not recorded.
+    /// The task that is not recorded and whose name the event gives.
     pub tid: Tid,
-    /// The process of the task.
+    /// The process of the unrecorded task.
     pub tgid: Tgid,
-    /// The time at which the task was started (the kernel's `start_time`, in `CLOCK_MONOTONIC`).
+    /// The time at which the unrecorded task was started (the kernel's `start_time`, in `CLOCK_MONOTONIC`).
     pub start_time: Ktime,
-    /// The cgroup of the task.
+    /// The cgroup of the unrecorded task.
     pub cgroup: CgroupId,
-    /// Whether the task is a kernel thread.
+    /// Whether the unrecorded task is a kernel thread.
     pub kthread: bool,
-    /// The name of the task.
+    /// The name (comm) of the unrecorded task.
     pub comm: Comm,
 }
 
@@ -428,17 +437,17 @@ impl Stored for Outsider {
     }
 }
 
-/// The totals of a task at the event's time (`/proc/PID/task/TID/schedstat`). A recorder without
-/// scheduling events writes them at an exec, at the task's end, and at intervals.
+/// The kernel's totals of a task's times at the event's time (`/proc/PID/task/TID/schedstat`). A recorder
+/// without scheduling events writes them at an exec, at the task's end, and at intervals.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Account {
-    /// The task that the totals belong to.
+    /// The task whose totals the event gives.
     pub tid: Tid,
-    /// The process of the task.
+    /// The process of the task whose totals the event gives.
     pub tgid: Tgid,
-    /// The CPU time of the task in ns.
+    /// The total CPU time of the task in ns.
     pub sum_exec_runtime: u64,
-    /// The time for which the task waited in run queues in ns, if the kernel counts it.
+    /// The total time for which the task waited in run queues in ns, if the kernel counts it.
     pub run_delay: Option<u64>,
     /// The number of times that the task was switched in, if the kernel counts it.
     pub slices: Option<u64>,
@@ -484,7 +493,7 @@ impl Stored for Account {
 pub struct Detached {
     /// The task that is no longer followed.
     pub tid: Tid,
-    /// The process of the task.
+    /// The process of the task that is no longer followed.
     pub tgid: Tgid,
 }
 
@@ -500,14 +509,15 @@ impl Stored for Detached {
 pub struct TaskEnd {
     /// The task that has ended.
     pub tid: Tid,
-    /// The process of the task.
+    /// The process of the task that has ended.
     pub tgid: Tgid,
-    /// The raw `wait` status of the task or, with `group_dead`, of its process; `None` if it is not known.
+    /// The raw `wait` status of the ended task or, with `group_dead`, of its process; `None` if it is not
+    /// known.
     pub status: Option<u32>,
-    /// Whether the task is the last thread of its process.
+    /// Whether the ended task is the last thread of its process.
     pub group_dead: bool,
-    /// The largest resident set of the process in bytes, including its programs before the last exec; `None`
-    /// if it is not known.
+    /// The largest resident set of the ended task's process in bytes, including its programs before the last
+    /// exec; `None` if it is not known.
     pub max_rss: Option<u64>,
 }
 
@@ -524,14 +534,14 @@ impl Stored for TaskEnd {
     }
 }
 
-/// `oom:mark_victim`: the out-of-memory killer has chosen a process.
+/// The kernel's event `oom:mark_victim`: the out-of-memory killer has chosen a process to kill.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct OomKill {
-    /// A task of the chosen process.
+    /// A task of the process that the kernel kills because memory has run out.
     pub tid: Tid,
-    /// The process that the kernel kills.
+    /// The process that the kernel kills because memory has run out.
     pub tgid: Tgid,
-    /// The resident set of the process at that time, in bytes.
+    /// The resident set of the process when the kernel chose to kill it, in bytes.
     pub resident: Option<u64>,
 }
 
@@ -548,17 +558,18 @@ impl Stored for OomKill {
     }
 }
 
-/// `vmscan:mm_vmscan_direct_reclaim_end`, `mm_vmscan_memcg_reclaim_end`: a task had to reclaim memory
-/// before it got some. The figures are the increase since the task's previous event of this kind.
+/// The kernel's events `vmscan:mm_vmscan_direct_reclaim_end` and `mm_vmscan_memcg_reclaim_end`: a task had
+/// to reclaim memory before it got some. The figures are the increase since the task's previous event of
+/// this kind.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Reclaim {
     /// The task that reclaimed memory.
     pub tid: Tid,
-    /// The process of the task.
+    /// The process of the task that reclaimed memory.
     pub tgid: Tgid,
-    /// The number of times that the task reclaimed memory.
+    /// The number of times that the task reclaimed memory since its previous event of this kind.
     pub count: u64,
-    /// The time of these reclaims together, in ns.
+    /// The time in ns that the task spent in these reclaims of memory together.
     pub ns: u64,
 }
 

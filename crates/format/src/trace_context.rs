@@ -1,23 +1,26 @@
-//! The context of a span in `TRACEPARENT` (W3C Trace Context).
+//! The context of a span of a distributed trace, as in the environment variable `TRACEPARENT` (W3C Trace
+//! Context).
 
 use std::fmt;
 
-/// A trace and a span of it in which a program runs, as in W3C Trace Context.
+/// The span of a distributed trace in which a program runs, as in W3C Trace Context.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct TraceContext {
-    /// The id of the distributed trace, which is not 0.
+    /// The id of the distributed trace that the span belongs to. It is not 0.
     pub trace: [u8; 16],
-    /// The id of the span, which is not 0.
+    /// The id of the span in which the program runs. It is not 0.
     pub span: [u8; 8],
     flags: u8,
 }
 
-/// The flags that are passed on to other spans: the trace is sampled, and its id is random.
+/// The flags of a trace context that `tr` passes on to other spans: the trace is sampled, and its id is
+/// random.
 const FLAGS: u8 = 0x03;
 
 impl TraceContext {
-    /// Parses the value of `TRACEPARENT`: version, trace, span and flags in lower-case hexadecimal digits.
-    /// Blanks around the value are allowed. A version after 00 may have more fields, which are ignored.
+    /// Parses the value of the variable `TRACEPARENT`: version, trace, span and flags in lower-case
+    /// hexadecimal digits. Blanks around the value are allowed. A version after 00 may have more fields,
+    /// which are ignored.
     pub fn parse(value: &str) -> Option<TraceContext> {
         let value = value.trim_matches([' ', '\t']);
         let mut fields = value.split('-');
@@ -34,13 +37,13 @@ impl TraceContext {
         })
     }
 
-    /// The context of another span of the same trace.
+    /// Returns the context of another span of the same distributed trace.
     pub fn with_span(self, span: [u8; 8]) -> TraceContext {
         TraceContext { span, ..self }
     }
 }
 
-/// Writes the value of `TRACEPARENT` in version 00.
+/// Writes the context as a value of the variable `TRACEPARENT`, in version 00 of W3C Trace Context.
 impl fmt::Display for TraceContext {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let (trace, span) = (
@@ -51,7 +54,7 @@ impl fmt::Display for TraceContext {
     }
 }
 
-/// The bytes that `2 * N` lower-case hexadecimal digits stand for.
+/// Decodes `2 * N` lower-case hexadecimal digits to `N` bytes; `None` if the text has another form.
 pub fn bytes<const N: usize>(digits: &str) -> Option<[u8; N]> {
     let lower = |c: u8| c.is_ascii_digit() || (b'a'..=b'f').contains(&c);
     let whole = digits.len() == 2 * N && digits.bytes().all(lower);

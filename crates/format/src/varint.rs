@@ -12,34 +12,34 @@ pub fn put(out: &mut Vec<u8>, mut value: u64) {
     out.push(value as u8);
 }
 
-/// Folds a signed number into an unsigned one, with the sign in the lowest bit.
+/// Folds a signed number into an unsigned one, with the sign in the lowest bit (zigzag encoding).
 pub fn fold(value: i64) -> u64 {
     ((value << 1) ^ (value >> 63)) as u64
 }
 
-/// The inverse of [`fold`].
+/// Recovers a signed number from the unsigned number that [`fold`] has made of it.
 pub fn unfold(value: u64) -> i64 {
     ((value >> 1) as i64) ^ -((value & 1) as i64)
 }
 
-/// Reads values one after the other from the front of some bytes.
+/// Reads numbers of variable length and other values, one after the other, from the front of some bytes.
 #[derive(Clone, Debug)]
 pub struct Cursor<'a> {
     rest: &'a [u8],
 }
 
 impl<'a> Cursor<'a> {
-    /// A cursor at the start of `bytes`.
+    /// Creates a cursor that reads from the start of `bytes`.
     pub fn new(bytes: &'a [u8]) -> Cursor<'a> {
         Cursor { rest: bytes }
     }
 
-    /// The bytes that are not yet read.
+    /// The bytes that the cursor has not yet read.
     pub fn rest(&self) -> &'a [u8] {
         self.rest
     }
 
-    /// The number of bytes that are not yet read.
+    /// The number of bytes that the cursor has not yet read.
     pub fn left(&self) -> usize {
         self.rest.len()
     }
@@ -50,8 +50,8 @@ impl<'a> Cursor<'a> {
         Ok(*first)
     }
 
-    /// The next varint. Every value has one valid form. A longer form, or a value of more than 64 bits, is
-    /// an error.
+    /// Reads the next number, which has a variable length (LEB128). Every number has one valid form. A
+    /// longer form, or a number of more than 64 bits, is an error.
     pub fn int(&mut self) -> Result<u64, Fault> {
         let mut value = 0u64;
         for shift in (0..64).step_by(7) {
@@ -71,12 +71,12 @@ impl<'a> Cursor<'a> {
         Err(Fault::Content("an integer does not fit in 64 bits"))
     }
 
-    /// The next varint, as 32 bits.
+    /// Reads the next number of variable length (LEB128), which must fit in 32 bits.
     pub fn int32(&mut self) -> Result<u32, Fault> {
         u32::try_from(self.int()?).map_err(|_| Fault::Content("an integer does not fit in 32 bits"))
     }
 
-    /// The next varint, as 16 bits.
+    /// Reads the next number of variable length (LEB128), which must fit in 16 bits.
     pub fn int16(&mut self) -> Result<u16, Fault> {
         u16::try_from(self.int()?).map_err(|_| Fault::Content("an integer does not fit in 16 bits"))
     }
@@ -88,7 +88,7 @@ impl<'a> Cursor<'a> {
         Ok(taken)
     }
 
-    /// The next four bytes as one little-endian number.
+    /// Reads the next four bytes as one little-endian number.
     pub fn word(&mut self) -> Result<u32, Fault> {
         let bytes = self.take(4)?;
         Ok(u32::from_le_bytes(bytes.try_into().map_err(|_| ENDS)?))

@@ -1,30 +1,30 @@
-//! Understands raw statuses of wait(2), with which processes end: an exit code in the second byte, or a
-//! signal in the first byte.
+//! Interprets the raw statuses of wait(2), with which processes end: an exit code in the second byte,
+//! or a signal in the first byte.
 
-/// Whether a process ended with a status other than 0.
+/// Whether a process that ended with this raw `wait` status has failed: its status is not 0.
 pub fn failed(status: Option<u32>) -> bool {
     status.is_some_and(|status| status != 0)
 }
 
-/// The signal that killed a process with this status.
+/// The signal that killed a process with this raw `wait` status; `None` if the process exited.
 pub fn killed_by(status: Option<u32>) -> Option<u32> {
     status
         .map(|status| status & 0x7f)
         .filter(|signal| *signal != 0)
 }
 
-/// The exit code of a process with this status; `None` if a signal killed the process.
+/// The exit code of a process with this raw `wait` status; `None` if a signal killed the process.
 pub fn code(status: u32) -> Option<u32> {
     (status & 0x7f == 0).then_some(status >> 8 & 0xff)
 }
 
-/// Whether the kernel has written a core dump of the process with this status.
+/// Whether the kernel has written a core dump of the process with this raw `wait` status.
 pub fn has_core(status: u32) -> bool {
     status & 0x80 != 0
 }
 
-/// The status that a shell reports for a process: the exit code, or 128 plus the number of the signal
-/// that killed it.
+/// The status that a shell reports for a process with this raw `wait` status: the exit code, or 128
+/// plus the number of the signal that killed it.
 pub fn in_shell(status: u32) -> u32 {
     code(status).unwrap_or(128 + (status & 0x7f))
 }

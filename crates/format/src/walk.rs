@@ -1,5 +1,5 @@
-//! Walks over the frames of a trace. The walk checks both checksums of each frame. Where a frame is damaged,
-//! it searches for the next frame and derives which events are lost.
+//! Walks over the frames of a trace. The walk verifies both checksums of each frame. Where a frame is damaged, it
+//! searches for the next intact frame and derives which events are lost.
 
 use std::collections::{HashMap, HashSet};
 use std::ops::ControlFlow::{self, Break, Continue};
@@ -21,16 +21,16 @@ use crate::{Error, Fault};
 /// How a trace file ends.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum End {
-    /// The trailer is intact: the recording was finished.
+    /// The trailer at the end of the trace is intact: the recording was finished.
     Complete,
-    /// The trailer is missing: the recorder was killed, the disk was full, or the file was
+    /// The trailer at the end of the trace is missing: the recorder was killed, the disk was full, or the file was
     /// truncated.
     Truncated {
-        /// The number of the first missing frame.
+        /// The number of the first frame that is missing in the truncated trace.
         frame: u64,
-        /// The offset in bytes at which the last frame ends.
+        /// The offset in bytes at which the last whole frame of the trace ends.
         offset: u64,
-        /// The reason why the file ends there.
+        /// The reason why the trace ends there, as text.
         why: String,
     },
 }
@@ -40,13 +40,13 @@ pub enum End {
 pub struct Damage {
     /// The number of the damaged frame: the number in its header or, if the header is damaged, the expected number.
     pub frame: u64,
-    /// The offset of the first damaged byte.
+    /// The offset in the file of the first damaged byte.
     pub offset: u64,
-    /// The number of bytes that cannot be used.
+    /// The number of bytes of the trace that cannot be used because of the damage.
     pub bytes: u64,
     /// The way in which the frame is damaged.
     pub what: Fault,
-    /// The stream of the damaged frame, if its header is intact.
+    /// The stream of events that the damaged frame belongs to, if the frame's header is intact.
     pub stream: Option<Stream>,
 }
 
@@ -60,25 +60,25 @@ impl std::fmt::Display for Damage {
     }
 }
 
-/// The start of a trace: the file header and the metadata.
+/// The start of a trace file: the file header and the metadata.
 #[derive(Debug)]
 pub struct Start {
     /// The minor version of the trace's format.
     pub minor: u16,
-    /// The trace's id.
+    /// The id of the trace, which goes into the checksums of its frames.
     pub id: u32,
-    /// The metadata of the trace: the first copy, or the second if the first is damaged.
+    /// The metadata of the trace, from its first copy, or from the second if the first is damaged.
     pub meta: Metadata,
     /// The number of fields of the metadata that this version does not know.
     pub unknown_fields: u64,
-    /// The damage of the file header. Damage of the metadata is found by the walk.
+    /// The damage of the trace's file header. Damage of the metadata is found later, by the walk over the frames.
     pub damage: Option<Damage>,
-    /// Whether the file header and the first copy of the metadata are undamaged.
+    /// Whether both the file header and the first copy of the metadata are undamaged.
     pub intact: bool,
 }
 
 impl Start {
-    /// Reads the start of a trace.
+    /// Reads the start of a trace file: the file header and the metadata.
     pub fn read(source: &Source) -> Result<Start, Error> {
         let (minor, damage) = file_header(source)?;
         let first = metadata_at(source, frame::FILE_HEADER);
@@ -101,7 +101,8 @@ impl Start {
     }
 }
 
-/// Verifies the file header. Returns the minor version and the damage, if there is any.
+/// Verifies the file header of a trace. Returns the minor version of the format, and the damage of the header, if
+/// there is any.
 fn file_header(source: &Source) -> Result<(u16, Option<Damage>), Error> {
     let head = source.at(0, frame::FILE_HEADER)?;
     let good = frame::file_header();
@@ -152,7 +153,7 @@ fn not_a_trace(source: &Source) -> Result<Error, Error> {
     })
 }
 
-/// Reads the payload of the metadata frame at `offset`.
+/// Reads the payload of the frame with the metadata, which begins at the byte `offset`.
 fn metadata_at(source: &Source, offset: u64) -> Result<Vec<u8>, Fault> {
     let (header, payload) = frame_at(source, offset, 0)?;
     if header.kind != kind::METADATA {
@@ -161,7 +162,7 @@ fn metadata_at(source: &Source, offset: u64) -> Result<Vec<u8>, Fault> {
     Ok(payload.into_owned())
 }
 
-/// The number of bytes that one step of a search for a frame reads.
+/// The number of bytes that one step of a search for an intact frame reads.
 const PIECE: u64 = 1 << 20;
 
 /// The result of a walk over the frames of a trace.
@@ -169,17 +170,19 @@ const PIECE: u64 = 1 << 20;
 pub struct WalkResult {
     /// The intact frames except index frames, in file order.
     pub rows: Vec<Row>,
-    /// The damaged parts of the file, in file order.
+    /// The damaged parts of the trace, in file order.
     pub damage: Vec<Damage>,
-    /// The losses of events by damage, in the order of time.
+    /// The losses of events that the damaged parts have caused, in the order of time.
     pub gaps: Vec<LifeEvent>,
-    /// How the file ends.
+    /// How the trace file ends: completely, or truncated.
     pub end: End,
-    /// The number of the first row of the index that is wrong, in a complete file.
+    /// The number of the first row of the trace's index that is wrong; `None` if all rows are right, or if the file
+    /// is damaged or incomplete.
     pub index_lies: Option<u64>,
 }
 
-/// The offset of the first intact header at or after `offset` that `wanted` accepts.
+/// The offset in the file of the first intact frame header, at or after `offset`, that the function `wanted`
+/// accepts.
 fn search(
     source: &Source,
     mut offset: u64,
@@ -204,7 +207,7 @@ fn search(
     Ok(None)
 }
 
-/// Searches the file for an intact copy of the metadata's payload.
+/// Searches a trace for an intact copy of the metadata, and returns the payload of that frame.
 fn find_metadata(source: &Source) -> Result<Option<Vec<u8>>, Error> {
     let mut from = frame::FILE_HEADER;
     let mut in_vain = 0;
@@ -223,11 +226,11 @@ fn find_metadata(source: &Source) -> Result<Option<Vec<u8>>, Error> {
     Ok(None)
 }
 
-/// Walks over all frames, from the first to the end of the file.
+/// Walks over all frames of a trace, from the first to the end of the file.
 ///
-/// The index is not used for this. Both checksums of every frame must be verified before the analysis,
-/// because a loss has to be known before the events around it are read. That costs about 0.1 ns a byte, a
-/// hundredth of the decoding, and an index would not make it faster.
+/// The index is not used for this. Both checksums of every frame must be verified before the analysis, because a
+/// loss has to be known before the events around it are read. That costs about 0.1 ns a byte, a hundredth of the
+/// decoding, and an index would not make it faster.
 pub fn walk(source: &Source, id: u32, meta: &Metadata) -> Result<WalkResult, Error> {
     let mut walk = Walk::new(source, id, 0);
     let end = walk.run(frame::FILE_HEADER)?;
@@ -240,8 +243,8 @@ pub fn walk(source: &Source, id: u32, meta: &Metadata) -> Result<WalkResult, Err
     })
 }
 
-/// Continues a walk at the byte `from`, where the file ended before. `next` is the expected number of the
-/// next frame. The result is about the new part alone, and has no losses.
+/// Continues a walk over a growing trace at the byte `from`, where the file ended before. `next` is the expected
+/// number of the next frame. The result covers the new part alone, and has no losses.
 pub fn on(source: &Source, id: u32, from: u64, next: u64) -> Result<WalkResult, Error> {
     let mut walk = Walk::new(source, id, next);
     let end = walk.run(from)?;
@@ -261,15 +264,15 @@ struct Walk<'a> {
     damage: Vec<Damage>,
     /// The headers of the frames that have an intact header and a damaged payload.
     torn: Vec<Header>,
-    /// The rows of the intact index frames.
+    /// The rows that were read from the intact frames of the index.
     index: Vec<Row>,
-    /// The number that the next frame is expected to have.
+    /// The number that the next frame in the file is expected to have.
     next: u64,
-    /// The number of index frames in `index`.
+    /// The number of frames of the trace's index whose rows are in `index`.
     indexes: u64,
-    /// The number of frames before the index, as the number of the first index frame shows it.
+    /// The number of frames of the trace before its index, as the number of the first index frame shows it.
     before_index: Option<u64>,
-    /// The number of bytes of damaged payloads that were searched for frames so far.
+    /// The number of bytes of damaged payloads that were searched for intact frames so far.
     in_vain: u64,
 }
 
@@ -302,7 +305,8 @@ impl Walk<'_> {
         }
     }
 
-    /// Reads the frame at `at`. Returns the offset of the next frame, or the end of the walk.
+    /// Reads the frame at the offset `at`. Returns the offset of the next frame, or how the file ends if there is
+    /// no more frame.
     fn step(&mut self, at: u64) -> Result<ControlFlow<End, u64>, Error> {
         let left = self.source.len().saturating_sub(at);
         if left == frame::TRAILER {
@@ -351,7 +355,7 @@ impl Walk<'_> {
         }
     }
 
-    /// Whether an intact frame header, the trailer or the end of the file is at `at`.
+    /// Whether an intact frame header, the trailer or the end of the file is at the offset `at`.
     fn fits(&self, at: u64) -> bool {
         let left = self.source.len().saturating_sub(at);
         left == 0 || left == frame::TRAILER || header_at(self.source, at, self.id).is_ok()
@@ -404,7 +408,8 @@ impl Walk<'_> {
         last.is_some_and(|damage| damage.bytes > 0 && damage.offset + damage.bytes == at)
     }
 
-    /// Records that the frame at `at` is damaged, and searches for the next frame from `from` on.
+    /// Records that the frame at the offset `at` is damaged, and searches for the next intact frame from the offset
+    /// `from` on.
     fn recover(
         &mut self,
         at: u64,
@@ -440,8 +445,8 @@ impl Walk<'_> {
         }
     }
 
-    /// The number of the first row of the index that disagrees with its frame. A damaged file is not checked,
-    /// because its damage is reported instead.
+    /// The number of the first row of the trace's index that disagrees with the frame it describes. A damaged file
+    /// is not checked, because its damage is reported instead.
     fn index_lies(&self, end: &End) -> Option<u64> {
         if *end != End::Complete || !self.damage.is_empty() {
             return None;
@@ -462,7 +467,7 @@ impl Walk<'_> {
         at.map(|at| at as u64)
     }
 
-    /// The losses of events by damage, in the order of time.
+    /// The losses of events that the damaged parts of the trace have caused, in the order of time.
     fn gaps(&self, meta: &Metadata) -> Vec<LifeEvent> {
         let mut gaps = Vec::new();
         // A damaged index lacks rows.
@@ -476,8 +481,8 @@ impl Walk<'_> {
         gaps
     }
 
-    /// Derives the losses of events from the index, which has the number of events and the times of every
-    /// missing frame.
+    /// Derives the losses of events in a damaged trace from its index, which has the number of events and the times
+    /// of every missing frame.
     fn gaps_by_index(&self, gaps: &mut Vec<LifeEvent>) {
         let there: HashSet<u64> = self.rows.iter().map(|row| row.header.number).collect();
         let missing = |row: &&Row| !there.contains(&row.header.number);
@@ -485,7 +490,8 @@ impl Walk<'_> {
         gaps.extend(headers.filter_map(gap_of));
     }
 
-    /// Derives the losses of events from gaps in the numbers and the sequences of the frames.
+    /// Derives the losses of events in a damaged trace without an intact index, from gaps in the numbers of the
+    /// frames and in their numbers within each stream.
     fn gaps_by_sequence(&self, meta: &Metadata, gaps: &mut Vec<LifeEvent>) {
         gaps.extend(self.torn.iter().filter_map(gap_of));
         let mut known: Vec<&Header> = self.rows.iter().map(|row| &row.header).collect();
@@ -528,7 +534,8 @@ impl Walk<'_> {
     }
 }
 
-/// Whether the rows of the index cover the file from the first frame on, without a gap in their sequences.
+/// Whether the rows of the trace's index cover the file from the first frame on, without a gap in the numbers of
+/// the frames of each stream.
 fn index_fits(rows: &[Row]) -> bool {
     let mut offset = frame::FILE_HEADER;
     let mut seqs: HashMap<(u8, u16), u64> = HashMap::new();
@@ -544,13 +551,15 @@ fn index_fits(rows: &[Row]) -> bool {
     fits && !rows.is_empty()
 }
 
-/// The loss that a missing frame stands for; `None` if the frame holds no events.
+/// Makes the event for the loss of all events of a missing frame, from the frame's header; `None` if the frame
+/// holds no events.
 fn gap_of(header: &Header) -> Option<LifeEvent> {
     let stream = header.stream()?;
     Some(gap(stream, header.min, header.max, Some(header.events)))
 }
 
-/// An event of the recorder for a loss by damage.
+/// Makes the event for a loss of events that damage of the trace has caused. The lost events were between the times
+/// `since` and `until`, in ns.
 pub fn gap(stream: Stream, since: u64, until: u64, count: Option<u64>) -> LifeEvent {
     LifeEvent {
         time: Ktime(since),

@@ -16,25 +16,27 @@ pub use crate::tally::Events;
 use crate::zip::{Packer, LEVEL};
 use crate::{error, limits, section, Error, Fault};
 
-/// The numbers of bytes, frames and events that have been written so far.
+/// The numbers of bytes, frames and events of a trace that have been written so far.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Written {
-    /// The number of bytes that were written so far.
+    /// The number of bytes of the trace that were written so far.
     pub bytes: u64,
-    /// The number of frames that were written so far.
+    /// The number of frames of the trace that were written so far.
     pub frames: u64,
-    /// The numbers of events of each kind so far, including the events in open blocks.
+    /// The numbers of events of each kind that were added so far, including the events in blocks that are not yet
+    /// written.
     pub by_kind: Events,
 }
 
 impl Written {
-    /// The number of events of all kinds so far, including the events in open blocks.
+    /// The number of events of all kinds that were added so far, including the events in blocks that are not yet
+    /// written.
     pub fn events(&self) -> u64 {
         self.by_kind.total()
     }
 }
 
-/// The events of the lifecycle or the recorder's stream that are not yet written, because their block is not full.
+/// The lifecycle events, or the recorder's own events, that are not yet written because their block is not full.
 #[derive(Debug, Default)]
 struct OpenLife {
     events: Vec<LifeEvent>,
@@ -43,17 +45,18 @@ struct OpenLife {
 
 /// Writes one trace to `W`.
 ///
-/// Events stay in memory until their block is full or [`Writer::flush`] writes it. The memory is
-/// bounded: 20 bytes for each of [`limits::BLOCK_EVENTS`] events of each CPU, [`limits::BLOCK_BYTES`] and
-/// one event for each of the two other streams, about ten bytes for each frame for the index, and less
-/// than 8 MiB to encode. After an error the trace ends with the last whole frame.
+/// Events stay in memory until their block is full or [`Writer::flush`] writes it. The memory is bounded: 20 bytes
+/// for each of [`limits::BLOCK_EVENTS`] events of each CPU, [`limits::BLOCK_BYTES`] and one event for each of the
+/// two other streams, about ten bytes for each frame for the index, and less than 8 MiB to encode. After an error
+/// the trace ends with the last whole frame.
 #[derive(Debug)]
 pub struct Writer<W> {
     out: Output<W>,
     metadata: Vec<u8>,
-    /// The block of each CPU that is still being filled.
+    /// The block of scheduling events of each CPU that is still being filled.
     cpus: Vec<(CpuId, Open)>,
-    /// The index in `cpus` of the block of the last event. The next event is probably of the same CPU.
+    /// The index in `cpus` of the block that got the last scheduling event. The next event is probably of the same
+    /// CPU.
     last: usize,
     lifecycle: OpenLife,
     recorder: OpenLife,
@@ -63,7 +66,7 @@ pub struct Writer<W> {
     counting: Counting,
 }
 
-/// Writes frames to the trace, and remembers them for the index.
+/// Writes frames to the trace file, and remembers them for the index.
 #[derive(Debug)]
 struct Output<W> {
     file: W,
@@ -75,7 +78,8 @@ struct Output<W> {
 }
 
 impl<W: Write> Output<W> {
-    /// Writes one frame. `header` has its type, stream, number of events and times.
+    /// Writes one frame of the trace. `header` has the frame's type, stream, number of events and times; the other
+    /// fields are filled in.
     fn frame(&mut self, mut header: Header, payload: &[u8]) -> Result<(), Error> {
         let number = self.written.frames;
         error::within(
@@ -154,7 +158,7 @@ impl<W: Write> Writer<W> {
         self.out.frame(header, &self.metadata)
     }
 
-    /// Adds an event of one CPU's ring, and writes the CPU's block if it is full.
+    /// Adds a scheduling event of one CPU to the trace, and writes the CPU's block if it is full.
     ///
     /// # Errors
     /// If writing fails.
@@ -182,7 +186,7 @@ impl<W: Write> Writer<W> {
         Ok(())
     }
 
-    /// Adds an event of the lifecycle stream or of the recorder's stream.
+    /// Adds a lifecycle event, or an event of the recorder itself, to the trace.
     ///
     /// # Errors
     /// If writing fails, or `stream` is the stream of a CPU.
@@ -269,7 +273,8 @@ impl<W: Write> Writer<W> {
         self.out.frame(header, &self.payload)
     }
 
-    /// Writes all open blocks, the block of the recorder last, and flushes the file.
+    /// Writes all blocks that are still being filled, the block of the recorder's events last, and flushes the
+    /// file.
     ///
     /// # Errors
     /// If writing fails.
@@ -283,12 +288,13 @@ impl<W: Write> Writer<W> {
         Ok(())
     }
 
-    /// The numbers of bytes, frames and events that have been written so far.
+    /// The numbers of bytes, frames and events of the trace that have been written so far.
     pub fn written(&self) -> &Written {
         &self.out.written
     }
 
-    /// Completes the trace: writes the open blocks, the summary with the tally, the index and the trailer.
+    /// Completes the trace: writes the blocks that are still being filled, the summary with the numbers of events,
+    /// the index and the trailer.
     ///
     /// # Errors
     /// If writing fails.
@@ -308,8 +314,8 @@ impl<W: Write> Writer<W> {
         self.close()
     }
 
-    /// Completes a trace that is made from a truncated one. Instead of a summary it has the end of the
-    /// original trace, which [`crate::reader::Trace::end`] returns.
+    /// Completes a trace that is made from a truncated one. Instead of a summary it has a record of how the
+    /// original trace ended, which [`crate::reader::Trace::end`] returns.
     ///
     /// # Errors
     /// If writing fails.
@@ -345,7 +351,7 @@ impl<W: Write> Writer<W> {
         self.out.frame(header, &self.payload)
     }
 
-    /// Writes the second copy of the metadata, the index and the trailer.
+    /// Completes the trace file: writes the second copy of the metadata, the index and the trailer.
     fn close(mut self) -> Result<(W, Written), Error> {
         self.put_metadata()?;
         let offset = self.out.written.bytes;

@@ -18,12 +18,12 @@ use crate::Fault;
 /// 3 to 6 times the CPU time, on the machine that is recorded.
 pub const LEVEL: i32 = 6;
 
-/// The header of an empty block of a zstd frame: of type raw, with the length 0.
+/// The header of an empty block in a zstd frame: a raw block with the length 0.
 const EMPTY_BLOCK: [u8; 3] = [0, 0, 0];
-/// The header of an empty block that is the last one of its frame.
+/// The header of an empty block that is the last block of its zstd frame.
 const LAST_BLOCK: [u8; 3] = [1, 0, 0];
 
-/// Compresses the bodies of frames, and reuses its buffers.
+/// Compresses the bodies of a trace's frames by zstd, and reuses its buffers.
 pub struct Packer {
     zstd: CCtx<'static>,
     buffer: Vec<u8>,
@@ -55,8 +55,8 @@ impl Packer {
         })
     }
 
-    /// Compresses the parts of a body and appends the result to `out`. Each part ends a block of the zstd frame, so
-    /// that the next part gets Huffman tables of its own, because the parts differ in their statistics.
+    /// Compresses the parts of a frame's body and appends the result to `out`. Each part ends a block of the zstd
+    /// frame, so that the next part gets Huffman tables of its own, because the parts differ in their statistics.
     pub fn pack(&mut self, parts: &[&[u8]], level: i32, out: &mut Vec<u8>) -> std::io::Result<()> {
         let len = parts.iter().map(|part| part.len()).sum();
         self.compress(parts, len, level).map_err(failed)?;
@@ -75,7 +75,8 @@ impl Packer {
         Ok(())
     }
 
-    /// Pads the compressed form to `least` bytes with empty blocks. Returns whether it is still shorter.
+    /// Pads the compressed form of a frame's body to `least` bytes with empty blocks. Returns whether it is still
+    /// shorter than `least`.
     fn pad(&mut self, least: usize) -> bool {
         let missing = least.saturating_sub(self.buffer.len());
         // All is flushed, so the last block is empty.
@@ -116,7 +117,7 @@ impl Packer {
     }
 }
 
-/// Decompresses the bodies of frames, and reuses its buffers.
+/// Decompresses the bodies of a trace's frames, and reuses its buffers.
 pub struct Unpacker {
     zstd: Decompressor<'static>,
     buffer: Vec<u8>,
@@ -130,7 +131,8 @@ impl Unpacker {
         })
     }
 
-    /// Decompresses the body at the cursor, which may have at most `limit` bytes.
+    /// Decompresses the body of a frame, which begins at the cursor and may have at most `limit` bytes after
+    /// decompression.
     pub fn unpack<'a>(
         &'a mut self,
         cursor: &mut Cursor<'a>,
@@ -164,11 +166,11 @@ impl Unpacker {
 }
 
 thread_local! {
-    /// The unpacker of each thread, which is kept because its buffers are costly to allocate.
+    /// The decompressor that each thread keeps, because its buffers are costly to allocate.
     static UNPACKER: RefCell<Option<Unpacker>> = const { RefCell::new(None) };
 }
 
-/// Calls `with` with this thread's unpacker.
+/// Calls `with` with the decompressor that this thread keeps.
 pub fn unpacking<T>(with: impl FnOnce(&mut Unpacker) -> Result<T, Fault>) -> Result<T, Fault> {
     UNPACKER.with_borrow_mut(|unpacker| match unpacker {
         Some(unpacker) => with(unpacker),

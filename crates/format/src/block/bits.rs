@@ -1,19 +1,21 @@
-//! Reads and writes fields that are a few bits wide. They are packed without gaps: the first field is in the
-//! lowest bits of the first byte.
+//! Reads and writes the fields of a trace's blocks that are a few bits wide. They are packed without gaps:
+//! the first field is in the lowest bits of the first byte.
 
 use crate::Fault;
 
 #[derive(Debug, Default)]
 pub struct BitWriter {
     bytes: Vec<u8>,
-    /// The bits that were written but are not yet in `bytes`. The first one has the lowest place.
+    /// The bits that the bit writer got and has not yet moved to `bytes`. The bit that it got first is the
+    /// lowest one.
     open: u64,
-    /// The number of bits in `open`: below 32 between calls.
+    /// The number of bits in the word `open` of the bit writer. It is below 32 between calls.
     used: u32,
 }
 
 impl BitWriter {
-    /// Appends the lowest `width` bits of `value`, at most 64; the others must be 0.
+    /// Appends the lowest `width` bits of `value` as a field; `width` is at most 64. The higher bits of
+    /// `value` must be 0.
     #[inline(always)]
     pub fn put(&mut self, value: u64, width: u32) {
         if width > 32 {
@@ -37,7 +39,7 @@ impl BitWriter {
         }
     }
 
-    /// Moves all written fields to `out`, and fills the last byte with zero bits.
+    /// Appends the bytes of all written bit fields to `out`, and fills the last byte with zero bits.
     pub fn finish(&mut self, out: &mut Vec<u8>) {
         let bytes = self.open.to_le_bytes();
         out.append(&mut self.bytes);
@@ -50,7 +52,7 @@ impl BitWriter {
 #[derive(Clone, Debug)]
 pub struct BitReader<'a> {
     bytes: &'a [u8],
-    /// The place of the next bit to read, counted from the first bit of the bytes.
+    /// The position of the next bit to read, counted from the first bit of the bytes.
     at: usize,
 }
 
@@ -83,8 +85,8 @@ impl<'a> BitReader<'a> {
         value
     }
 
-    /// Returns an error if whole bytes were not read, if more bits were read than there are, or if the unused
-    /// bits of the last byte are not 0.
+    /// Ends the reading of bit fields. Returns an error if bytes at the end were not read, if more bits were
+    /// read than there are, or if the unused bits of the last byte are not 0.
     pub fn finish(self) -> Result<(), Fault> {
         let rest = last_word(self.bytes, self.at / 8) >> (self.at % 8);
         if self.at.div_ceil(8) == self.bytes.len() && rest == 0 {
@@ -95,8 +97,8 @@ impl<'a> BitReader<'a> {
     }
 }
 
-/// The eight bytes from `first` on as one word, with zeros after the end of `bytes`. It is not a method, so
-/// that the reader stays in registers.
+/// The eight bytes from the index `first` on as one little-endian word, with zeros after the end of `bytes`.
+/// This is a function without `self`, so that the compiler keeps the bit reader in registers.
 #[cold]
 #[inline(never)]
 fn last_word(bytes: &[u8], first: usize) -> u64 {

@@ -1,5 +1,5 @@
-//! Turns the columns of a scheduling block into events. It works column by column, because short loops are
-//! faster than one loop over whole events.
+//! Turns the stored columns of a block of scheduling events into events. It works column by column, because
+//! short loops are faster than one loop over whole events.
 
 use std::slice::Iter;
 
@@ -18,15 +18,15 @@ use crate::varint::{unfold, Cursor};
 use crate::zip::Unpacker;
 use crate::Fault;
 
-/// Decodes the payloads of scheduling frames, and reuses its buffers.
+/// Decodes the payloads of a trace's frames with scheduling events, and reuses its buffers from frame to frame.
 #[derive(Debug, Default)]
 pub struct Decoder {
     tasks: Tasks,
 }
 
 impl Decoder {
-    /// Reads a payload of `events` events whose times span exactly `times`. After an error the
-    /// content of the block is meaningless.
+    /// Decodes the payload of a scheduling frame with `events` events, whose smallest and largest times must be
+    /// those of `times`. After an error the content of the block is meaningless.
     pub fn decode(
         &mut self,
         payload: &[u8],
@@ -76,8 +76,8 @@ impl Decoder {
         Ok(())
     }
 
-    /// Fills the columns `from`, `to`, `reason` and `timeout` of the block: the two tasks of each event, and
-    /// why and how long a task sleeps.
+    /// Fills the columns `from`, `to`, `reason` and `timeout` of a block of scheduling events: the two tasks of
+    /// each event, why a task goes to sleep, and the time-out of its sleep.
     fn tasks(
         &mut self,
         body: &mut Cursor,
@@ -177,8 +177,8 @@ impl Decoder {
     }
 }
 
-/// The index of a task that is not among the recent tasks of a block: the symbol has the high bits, and `low`
-/// the other `bits` bits.
+/// The index of a task that is not among the recent tasks of a scheduling block. The high bits of the index come
+/// from the symbol, and the `bits` low bits are read from `low`.
 #[inline(always)]
 fn far(symbol: u8, low: &mut BitReader, bits: u32) -> u16 {
     let high = u64::from(symbol - FAR) << bits;
@@ -186,7 +186,7 @@ fn far(symbol: u8, low: &mut BitReader, bits: u32) -> u16 {
     u16::try_from(at).unwrap_or(u16::MAX)
 }
 
-/// Reads a task's id that is stored as the difference to another id.
+/// Reads the id of a task that is stored as the difference to the id `from`.
 fn id(from: u32, given: &mut Cursor) -> Result<u32, Fault> {
     i64::from(from)
         .checked_add(unfold(given.int()?))
@@ -194,18 +194,18 @@ fn id(from: u32, given: &mut Cursor) -> Result<u32, Fault> {
         .ok_or(Fault::Content("task id out of range"))
 }
 
-/// How the columns of a block name its tasks.
+/// The facts by which a block of scheduling events names its tasks.
 #[derive(Clone, Copy)]
 struct Names {
-    /// The id of the task that runs before the first event.
+    /// The id of the task that runs on the CPU before the first event of the block.
     first: u32,
-    /// The number of low bits of a task's index that are stored outside of its symbol.
+    /// The number of low bits of a task's index that a block stores outside of the symbol for the task.
     far_bits: u32,
-    /// Whether the block has a column of time-outs.
+    /// Whether the block of scheduling events has a column for the time-outs of sleeps.
     timeouts: bool,
 }
 
-/// The number of symbols in each of the parts into which a column is divided.
+/// The number of symbols in each of the four parts into which a column of a scheduling block is divided.
 type Lengths = [u64; PARTS];
 
 fn parts<'a>(body: &mut Cursor<'a>, lengths: Lengths) -> Result<[Iter<'a, u8>; PARTS], Fault> {
@@ -216,7 +216,8 @@ fn parts<'a>(body: &mut Cursor<'a>, lengths: Lengths) -> Result<[Iter<'a, u8>; P
     Ok(parts)
 }
 
-/// The next symbol of a part of a column. There is one, because the function `classes` has counted the symbols.
+/// The next symbol of one part of a block's column. The part is not used up, because the function `classes` has
+/// counted its symbols.
 #[inline(always)]
 fn next(parts: &mut [Iter<u8>; PARTS], part: usize) -> u8 {
     parts
@@ -226,18 +227,20 @@ fn next(parts: &mut [Iter<u8>; PARTS], part: usize) -> u8 {
         .unwrap_or(0)
 }
 
-/// The column of event classes of a block, and the lengths of the columns after it that follow from the classes.
+/// The column of the event classes of a scheduling block, and the lengths of the later columns, which follow
+/// from the classes.
 struct Classes<'a> {
     numbers: &'a [u8],
-    /// The number of symbols in the column of reasons.
+    /// The number of symbols in the block's column of reasons for sleeps.
     sleeps: u64,
-    /// The number of symbols in each part of the column of tasks.
+    /// The number of symbols in each part of the block's column of tasks.
     named: Lengths,
-    /// The number of symbols in each part of the column of steps.
+    /// The number of symbols in each part of the block's column of steps between times.
     all: Lengths,
 }
 
-/// Fills the columns `flags` and `state`. `Times::read` later removes IDLE and GIVEN from the flags.
+/// Reads the event classes of a scheduling block and fills its columns `flags` and `state`. `Times::read` later
+/// removes the flags IDLE and GIVEN, which only the stored form has.
 #[allow(clippy::indexing_slicing)] // `part()` is below PARTS.
 fn classes<'a>(body: &mut Cursor<'a>, block: &mut SchedBlock) -> Result<Classes<'a>, Fault> {
     let mut known: [Option<Class>; 256] = [None; 256];
@@ -274,7 +277,8 @@ fn classes<'a>(body: &mut Cursor<'a>, block: &mut SchedBlock) -> Result<Classes<
     Ok(classes)
 }
 
-/// The stored form of the times of a block: the grid of times on which its events lie.
+/// The grid on which the times of a scheduling block's events lie: the first time, the clock quantum and the
+/// fraction of a nanosecond at which the grid begins.
 struct Times {
     quantum: u64,
     phase: u16,
@@ -282,7 +286,7 @@ struct Times {
 }
 
 impl Times {
-    /// Fills the column `time` of the block.
+    /// Reads the times of a block's events and fills the column `time` of the block.
     fn read(
         mut self,
         body: &mut Cursor,

@@ -1,4 +1,4 @@
-//! Turns the scheduling events of a block into columns.
+//! Turns the scheduling events of a block into the columns that a trace stores.
 
 use rustc_hash::FxHashMap;
 
@@ -14,7 +14,8 @@ use crate::sched::{flag, sleeps, Open, Packed};
 use crate::varint::{fold, put};
 use crate::zip::{Packer, LEVEL};
 
-/// A block with fewer events gets no Huffman tables for the single parts of a column.
+/// The smallest number of events of a block whose columns get Huffman tables for each of their parts. Smaller
+/// blocks have one table for a whole column.
 const LONG: usize = 4096;
 /// The number of events of a block that counts as busy: such a block was full before it was due, so the
 /// writer has much to do.
@@ -22,30 +23,34 @@ const BUSY: usize = BLOCK_EVENTS;
 /// zstd's level for busy blocks: the result of level 6 is 2 % smaller and takes 1.3 times the time.
 const BUSY_LEVEL: i32 = 1;
 
-/// Encodes blocks of scheduling events. It reuses its buffers and the clock quantum that it has found.
+/// Encodes blocks of scheduling events. It reuses its buffers, and the clock quantum that it found in earlier
+/// blocks.
 #[derive(Debug, Default)]
 pub struct Encoder {
     clock: Clock,
     numbers: Numbers,
     tasks: Tasks,
-    /// The indices in the block of tasks, by the ids of the tasks.
+    /// The index of each task that the block has named so far, by the id of the task.
     indices: FxHashMap<u32, u16>,
-    /// The column of the numbers of event classes, with the classes that are given in full.
+    /// The block's column of numbers of event classes. The next field has the classes that are stored in
+    /// full.
     classes: Vec<u8>,
     given: Vec<u8>,
     reasons: Vec<u8>,
-    /// The column of time-outs of sleeps. It is left out of the block if all time-outs are unknown.
+    /// The column of the time-outs of the block's sleeps. It is left out of the block if all time-outs are
+    /// unknown.
     timeouts: Vec<u8>,
     any_timeout: bool,
     symbols: Column,
     steps: Column,
-    /// The symbols of tasks that are named by their index: the part of the column, the symbol's position in
-    /// that part, and the index.
+    /// The places of the symbols that name a task by its index in the block: the part of the column, the
+    /// position of the symbol in that part, and the index of the task.
     far: Vec<(usize, usize, u16)>,
     low: BitWriter,
 }
 
-/// A column of a block: its symbols in several parts, and the values that are given in full.
+/// A column of a block of scheduling events: its symbols, divided into parts, and the values that are stored
+/// in full because no symbol stands for them.
 #[derive(Debug, Default)]
 struct Column {
     parts: [Vec<u8>; PARTS],
@@ -65,12 +70,13 @@ impl Column {
     }
 }
 
-/// The numbers by which a block names event classes.
+/// Assigns numbers to the event classes of a scheduling block.
 #[derive(Debug, Default)]
 struct Numbers {
-    /// The known event classes. The place of each is its number.
+    /// The event classes that have a number in the block. The position of a class is its number.
     known: Vec<Class>,
-    /// The event classes that were looked up last, by a hash, with their numbers.
+    /// A cache of the event classes that were looked up last, with their numbers, indexed by a hash of the
+    /// class.
     quick: [(Class, u8); 32],
 }
 
@@ -83,8 +89,8 @@ impl Numbers {
         self.quick = [(COMMON[0], 0); 32];
     }
 
-    /// The number of an event class. `None` if the class is new in the block: it must be given in full, and
-    /// gets a number.
+    /// The number of an event class in a scheduling block. If the class is new in the block, it gets the next
+    /// number and the result is `None`: the class must be stored in full.
     #[inline(always)]
     #[allow(clippy::indexing_slicing)] // A remainder.
     fn find(&mut self, class: Class) -> Option<u8> {
@@ -105,7 +111,8 @@ impl Numbers {
 }
 
 impl Encoder {
-    /// Appends the payload of a block whose smallest time is `min`.
+    /// Appends the encoded payload of a block of scheduling events to `out`. `min` is the smallest time of an
+    /// event of the block, in ns.
     pub fn encode(
         &mut self,
         block: &Open,
@@ -166,7 +173,7 @@ impl Encoder {
         Ok(())
     }
 
-    /// Fills the columns of event classes, of reasons for sleeps and of tasks.
+    /// Fills the columns of event classes, of reasons for sleeps and of tasks from the events of a block.
     fn events(&mut self, block: &Open, first: u32) {
         self.numbers.reset();
         self.tasks.reset();
@@ -216,7 +223,7 @@ impl Encoder {
         }
     }
 
-    /// Adds a switch-out into a sleep to the columns of reasons and of time-outs.
+    /// Adds a switch-out into a sleep to the block's columns of reasons and of time-outs.
     #[inline(always)]
     fn sleep(&mut self, event: &Packed, at: u16, class: u8) {
         let (state, reason) = (event.state, event.reason);
@@ -242,8 +249,8 @@ impl Encoder {
         self.tasks.slept(at, class, sleep);
     }
 
-    /// The symbol that names the other task of an event, and the task's index. The other task is the one that
-    /// is switched to, or that `waker` wakes.
+    /// The symbol for the second task of a scheduling event, and that task's index in the block. The second
+    /// task is the task that is switched in, or the task that `waker` wakes.
     #[inline(always)]
     fn symbol(&mut self, recent: &mut Recent, to: u32, waker: Option<u16>) -> (u8, u16) {
         let mut rank = RANKS - 1;
@@ -272,8 +279,8 @@ impl Encoder {
         (symbol, at)
     }
 
-    /// Completes the symbols of the tasks that are named by their index. Returns how many low bits of these
-    /// indices are stored outside of the symbols.
+    /// Completes the symbols that name tasks by their indices with the high bits of the indices. Returns how
+    /// many low bits of each index are stored outside of the symbol.
     fn far_bits(&mut self) -> u32 {
         let bits = far_bits(self.tasks.count());
         for (part, place, index) in &self.far {
@@ -286,7 +293,7 @@ impl Encoder {
         bits
     }
 
-    /// Fills the column of steps, which are the distances between the times of consecutive events.
+    /// Fills the block's column of steps, which are the distances between the times of consecutive events.
     fn put_steps(&mut self, block: &Open, min: u64) {
         let grid = &self.clock.grid;
         let (mut last, mut last_k, mut before) = (min, 0, 0);
@@ -308,7 +315,8 @@ impl Encoder {
     }
 }
 
-/// The class of an event that happens while the task `current` runs.
+/// The class of a scheduling event: its flags and the state of the task that is switched out. `current` is
+/// the task that the earlier events of the block show as running.
 #[inline(always)]
 fn class(event: &Packed, current: u32) -> Class {
     let waking = event.flags & flag::WAKING != 0;

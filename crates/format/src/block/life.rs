@@ -1,8 +1,8 @@
-//! Turns lifecycle events into columns and back.
+//! Turns lifecycle events, such as forks and exits, into columns and back.
 //!
-//! Every field of every kind has its own column. A value that another field of the event, or
-//! an earlier event of the frame, predicts is stored as the difference. The kinds describe
-//! their fields ([`crate::codec`]); `life/` has the two directions.
+//! Every field of every kind of event has a column of its own. A value that another field of the event, or an
+//! earlier event of the frame, predicts is stored as the difference to the prediction. The kinds describe their
+//! fields ([`crate::codec`]); the folder `life/` has the modules that write and read the columns.
 
 #[cfg(test)]
 pub(crate) mod columns;
@@ -18,7 +18,8 @@ use crate::Fault;
 pub use decode::{decode, Unknown};
 pub(crate) use encode::{encode, weight};
 
-/// Passes the fields that every lifecycle event has to the codec: the time, the CPU and the number of the kind.
+/// Passes the fields that every lifecycle event has to the codec: the time, the CPU and the number of the
+/// event's kind.
 fn head<C: Codec>(c: &mut C, time: &mut Ktime, cpu: &mut Option<CpuId>, number: &mut u8) -> Step {
     let last = c.known().time;
     c.increase(Col::Time, &mut time.0, last)?;
@@ -41,8 +42,8 @@ fn write<C: Codec>(c: &mut C, event: &mut LifeEvent) -> Step {
     kind.write(c, *time)
 }
 
-/// Reads a lifecycle event; `None` for an unknown kind. A later version stores the fields of a new kind in
-/// new columns, so the known columns stay aligned.
+/// Reads a lifecycle event from the columns; `None` for an event of an unknown kind. A later version stores the
+/// fields of a new kind in new columns, so the known columns stay aligned.
 fn read<C: Codec>(c: &mut C) -> Result<Option<LifeEvent>, Fault> {
     let (mut time, mut cpu, mut number) = (Ktime(0), None, 0);
     head(c, &mut time, &mut cpu, &mut number)?;

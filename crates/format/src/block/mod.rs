@@ -1,4 +1,4 @@
-//! The payloads of event frames: events as columns of bytes.
+//! The payloads of the frames with events: the events of a frame, stored as columns of bytes.
 
 mod bits;
 pub mod decode;
@@ -9,21 +9,22 @@ mod tasks;
 
 use crate::sched::flag;
 
-/// An event class: the flags of an event, including [`IDLE`] and [`GIVEN`], and the state of the task that is
+/// The class of a scheduling event: its flags, including [`IDLE`] and [`GIVEN`], and the state of the task that is
 /// switched out.
 pub type Class = (u8, u16);
 
-/// The flag of a switch to the idle task, or of a waking while the idle task runs. The next task of
-/// such a switch is not stored.
+/// The flag of a switch to the idle task, or of a waking while the idle task runs. The task that is switched in is then
+/// not stored.
 const IDLE: u8 = 0x40;
-/// The flag of an event whose running task is stored in full, because it is not the task that was switched in
-/// last on this CPU.
+/// The flag of a scheduling event whose running task is stored in full, because it is not the task that the previous
+/// switch on this CPU switched in.
 const GIVEN: u8 = 0x80;
 
 const SOFTIRQ: u8 = flag::WAKING | flag::IRQ | flag::SOFTIRQ;
 const SENDER: u8 = flag::WAKING | flag::SOFTIRQ;
 
-/// The event classes of common kernels, numbered from 0.
+/// The event classes (flags and task state) that are frequent on common kernels. Every block begins with them, numbered
+/// from 0.
 pub const COMMON: [Class; 34] = [
     (0, 0),
     (flag::PREEMPT, 0),
@@ -60,46 +61,51 @@ pub const COMMON: [Class; 34] = [
     (flag::PREEMPT, 0x0002),
     (0, 0x0004),
 ];
-/// The symbol of an event class that is stored in full where it first occurs. The class gets the next free number then.
+/// The symbol for an event class that is new in the block and is therefore stored in full. The class gets the next free
+/// number of the block.
 const OTHER: u8 = COMMON.len() as u8;
 
-/// The symbol for a switch-out whose reason is the predicted one. Every other symbol is the number of the
-/// reason plus 1.
+/// The symbol for a switch-out into a sleep for the predicted reason. Any other symbol in the column of reasons is the
+/// number of the reason plus 1.
 const PREDICTED: u8 = 0;
 
-/// The symbol for a switch-out whose time-out is the predicted one. Every other symbol is the number of the
-/// time-out plus 1.
+/// The symbol for a switch-out into a sleep with the predicted time-out. Any other symbol in the column of time-outs is
+/// the number of the time-out plus 1.
 const SAME_TIMEOUT: u8 = 0;
 
-/// The bit that announces a column of time-outs. It is in the byte that has the number of low bits of tasks' indices.
+/// The bit which shows that a block has a column of time-outs. The bit is in the byte with the number of low bits of
+/// tasks' indices.
 const TIMEOUTS: u8 = 0x20;
 
-/// Whether an event of these flags is a switch to the idle task. The next task is not stored then.
+/// Whether an event with these flags is a switch to the idle task. The block does not store which task such an event
+/// switches in.
 fn to_idle(flags: u8) -> bool {
     flags & (flag::WAKING | IDLE) == IDLE
 }
 
-/// The symbol for a task that is new in the block. The id of the task is given.
+/// The symbol for a task that is new in the block. The block stores the id of the task for it.
 const NEW: u8 = 0;
-/// The symbol for the task that the waker is expected to wake. It occurs only in wakings.
+/// The symbol for the task that the waker is expected to wake. It occurs only in wakings, where it saves naming the
+/// woken task.
 const EXPECTED: u8 = 1;
-/// The symbol for the most recent task. The symbols after it stand for the tasks that are the next recent.
+/// The symbol for the most recent task of a block. The following symbols stand for the tasks that were used before it.
 const RANK: u8 = 2;
-/// The first of the symbols for tasks that are not recent. Such a symbol has the high bits of the task's index.
+/// The first of the symbols for tasks that are not among the recent tasks of a block. Such a symbol has the high bits
+/// of the task's index.
 const FAR: u8 = RANK + tasks::RANKS as u8;
 
-/// The number of parts of the column of tasks, and of the column of steps between times.
+/// The number of parts into which a block divides its column of tasks, and its column of steps between times.
 const PARTS: usize = 4;
 
-/// The part of a column that an event with these flags belongs to: 2 for a waking, plus 1 for an event after
-/// a waking. `before` is 1 after a waking; at the block's start it is 0.
+/// The part of a column in which a block stores the symbol of an event with these flags: 2 for a waking, plus 1 for an
+/// event after a waking. `before` says whether the previous event was a waking (1) or not (0), and is updated.
 #[inline(always)]
 fn part(before: &mut usize, flags: u8) -> usize {
     let waking = usize::from(flags & flag::WAKING);
     2 * waking + std::mem::replace(before, waking)
 }
 
-/// The number of low bits of a task's index that are stored outside of its symbol, in a block with this many tasks.
+/// The number of low bits of a task's index that are stored outside of its symbol, in a block that names `tasks` tasks.
 fn far_bits(tasks: usize) -> u32 {
     let symbols = usize::from(u8::MAX - FAR) + 1;
     (0..16)
@@ -107,8 +113,9 @@ fn far_bits(tasks: usize) -> u32 {
         .unwrap_or(16)
 }
 
-/// Divides a step between two times, given in quanta, into its class, its low bits and the number of low bits. There
-/// are four classes for each doubling of the step. Class 0 is a step that is given in nanoseconds.
+/// Divides the step between two times, in clock quanta, into its class, its low bits and the number of low bits. There
+/// are four classes for each doubling of the step. Class 0 is not returned: it marks a step that is stored in
+/// nanoseconds.
 #[inline(always)]
 fn step_class(step: u64) -> (u8, u64, u32) {
     let width = (64 - step.leading_zeros()).saturating_sub(3);
@@ -116,7 +123,8 @@ fn step_class(step: u64) -> (u8, u64, u32) {
     (class, step & ((1 << width) - 1), width)
 }
 
-/// The smallest step of a class other than 0, and the number of low bits in that class.
+/// The smallest step between two times that has this class (not class 0), in clock quanta, and the number of low bits
+/// of the steps in the class.
 #[inline(always)]
 fn step_of(class: u8) -> (u64, u32) {
     let class = u64::from(class) - 1;

@@ -8,10 +8,10 @@
 
 /// A quantum of 1 ns in the unit 2^-32 ns. The grid of this quantum contains every time.
 pub const NANOSECOND: u64 = 1 << 32;
-/// The longest quantum: 1 µs, in the unit 2^-32 ns.
+/// The longest clock quantum that is considered: 1 µs, in the unit 2^-32 ns.
 pub const LONGEST: u64 = 1000 << 32;
 
-/// The longest distance in ns of a time from the beginning of its grid.
+/// The longest distance in ns of a time from the beginning of the grid on which the time lies.
 const REACH: u64 = 1 << 31;
 
 /// The distance in ns of the time number `k` of a grid from the beginning of that grid. `phase` is in 2^-16 ns.
@@ -20,23 +20,24 @@ pub fn offset(k: u64, quantum: u64, phase: u16) -> u64 {
     ((u128::from(k) * u128::from(quantum) + (u128::from(phase) << 16)) >> 32) as u64
 }
 
-/// The times of a block in quanta.
+/// The times of a block of scheduling events as multiples of a clock quantum.
 #[derive(Debug, Default)]
 pub struct Grid {
-    /// The clock quantum, in the unit 2^-32 ns.
+    /// The clock quantum of the block's grids, in the unit 2^-32 ns.
     pub quantum: u64,
-    /// The distance of each event from the beginning of the grid it is on, in quanta.
+    /// The distance of each event's time from the beginning of the grid on which it lies, in clock quanta.
     pub k: Vec<u64>,
-    /// The events that begin a new grid, and the phase of that grid. The first grid begins before event 0,
-    /// at the smallest time of the block.
+    /// The indices of the events that begin a new grid of times, each with the phase of the grid: the fraction
+    /// of a nanosecond at which it begins. The first grid begins before event 0, at the smallest time of the
+    /// block.
     pub begins: Vec<(usize, u16)>,
     /// The phase of the first grid in 2^-16 ns: the fraction of a nanosecond at which the grid begins.
     pub phase: u16,
 }
 
 impl Grid {
-    /// Cuts the times of a block into the fewest parts that have a grid each. A part ends where no phase fits
-    /// all of its times.
+    /// Divides the times of a block into the fewest parts that lie on one grid each: all times of a part are
+    /// multiples of the quantum after one phase. A part ends where no phase fits all of its times.
     fn cut(&mut self, times: &[u64], min: u64, quantum: u64) {
         self.quantum = quantum;
         self.k.clear();
@@ -66,7 +67,7 @@ impl Grid {
         self.end(low);
     }
 
-    /// Sets the phase of the last grid to the first phase that fits its times.
+    /// Sets the phase of the last grid of times to the first phase that fits all of its times.
     fn end(&mut self, low: i64) {
         let phase = self
             .begins
@@ -76,29 +77,30 @@ impl Grid {
     }
 }
 
-/// One nanosecond in the unit of quanta, 2^-32 ns.
+/// One nanosecond in the unit of clock quanta, 2^-32 ns.
 const UNIT: f64 = NANOSECOND as f64;
-/// The largest and the smallest number of steps between times that the search for a quantum samples.
+/// The largest and the smallest number of steps between times from which a clock quantum is estimated.
 const SAMPLE: (usize, usize) = (192, 32);
-/// The longest step between times that is sampled, in ns. The duration of the search is proportional to it.
+/// The longest step between two times that is used to estimate a clock quantum, in ns. The duration of the
+/// search is proportional to it.
 const LONGEST_STEP: u64 = if cfg!(fuzzing) { 1 << 8 } else { 1 << 12 };
 /// The range in ns in which a clock quantum is searched. A shorter quantum saves little.
 const QUANTA: (f64, f64) = (3.0, 128.0);
-/// The number of failed searches for a clock quantum after which the quantum is 1 ns.
+/// The number of failed searches for a recording's clock quantum after which the quantum is set to 1 ns.
 const TRIES: u32 = 8;
 
-/// The estimate of a recording's clock quantum.
+/// Estimates the clock quantum of a recording, and expresses times in it.
 #[derive(Debug, Default)]
 pub struct Clock {
     quantum: Option<f64>,
     searches: u32,
-    /// The times of the last block, in quanta.
+    /// The times of the last encoded block, in clock quanta.
     pub grid: Grid,
 }
 
 impl Clock {
-    /// Returns the times of a block in quanta. If the times leave the grid of the estimated quantum, this
-    /// fits the quantum to the block; if that fails too, it searches for a quantum again.
+    /// Returns the times of a block in clock quanta. If the times leave the grid of the estimated quantum, this
+    /// method fits the quantum to the block; if that fails too, it searches for a quantum again.
     pub fn grid(&mut self, times: &[u64], min: u64) -> &Grid {
         // The limit is where a new grid costs about as much as 16 counted times save.
         let bad = times.len() / 16;
@@ -118,8 +120,8 @@ impl Clock {
         &self.grid
     }
 
-    /// Cuts the times of a block by a quantum, or by a quantum that is fitted to the times if that needs
-    /// fewer grids. Returns the number of grids besides the first.
+    /// Divides the times of a block into grids of the clock quantum, or of a quantum that is fitted to the
+    /// times if that needs fewer grids. Returns the number of grids besides the first.
     fn fitted(&mut self, times: &[u64], min: u64, quantum: f64) -> usize {
         let mut begins = self.try_quantum(times, min, quantum);
         let mut best = quantum;
@@ -139,15 +141,16 @@ impl Clock {
         begins
     }
 
-    /// Cuts the times of a block by a quantum. Returns the number of grids besides the first.
+    /// Divides the times of a block into grids of this clock quantum, in ns. Returns the number of grids
+    /// besides the first.
     fn try_quantum(&mut self, times: &[u64], min: u64, quantum: f64) -> usize {
         let quantum = ((quantum * UNIT) as u64).clamp(NANOSECOND, LONGEST);
         self.grid.cut(times, min, quantum);
         self.grid.begins.len()
     }
 
-    /// Searches for a clock quantum of which the steps between times are multiples, apart from their rounding
-    /// to whole ns.
+    /// Searches for a clock quantum of which the steps between the given times are multiples, apart from their
+    /// rounding to whole ns.
     fn search(&mut self, times: &[u64]) -> Option<f64> {
         let mut steps: Vec<u64> = steps(times).filter(|step| *step < LONGEST_STEP).collect();
         if steps.len() < SAMPLE.1 {
@@ -173,7 +176,7 @@ impl Clock {
     }
 }
 
-/// The distances in ns between consecutive times, where the later one is larger.
+/// The positive distances in ns between consecutive times.
 fn steps(times: &[u64]) -> impl Iterator<Item = u64> + '_ {
     let pairs = times.iter().zip(times.iter().skip(1));
     pairs
@@ -181,8 +184,8 @@ fn steps(times: &[u64]) -> impl Iterator<Item = u64> + '_ {
         .filter(|step| *step > 0)
 }
 
-/// The average distance of steps from multiples of a quantum, as a share of the distance of random
-/// steps. The function stops early if the result will not be below `best`.
+/// The average distance of the sampled steps from multiples of a clock quantum, relative to the average for
+/// random steps. The function stops early if the result will not be below `best`.
 fn misses(sample: &[f64], quantum: f64, best: f64) -> f64 {
     let inverse = 1.0 / quantum;
     let off = |step: &f64| {
@@ -197,8 +200,8 @@ fn misses(sample: &[f64], quantum: f64, best: f64) -> f64 {
     (start + rest.iter().map(off).sum::<f64>()) * 4.0 / sample.len() as f64
 }
 
-/// Fits the quantum to times. It starts from an estimate that is good enough to count the quanta of short
-/// distances; each longer distance then improves the estimate enough for the next one.
+/// Fits a clock quantum to the times of a block. It starts from an estimate that is good enough to count the
+/// quanta of short distances; each longer distance then improves the estimate enough for the next one.
 fn fit(times: &[u64], mut quantum: f64) -> f64 {
     let every = times.len().div_ceil(256).max(1);
     let spans = (0..u64::BITS).map(|bits| 1usize << bits);

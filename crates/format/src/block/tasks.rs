@@ -1,23 +1,24 @@
 //! The state that writer and reader keep of the tasks of a scheduling block: their indices, the recent tasks,
 //! and the task that each one is expected to wake.
 
-/// The index that stands for the idle task as a waker.
+/// The index that a block uses for the idle task in its role as a waker.
 pub const IDLE_AT: u16 = 0;
-/// The index that stands for all interrupts as a waker.
+/// The index that a block uses for interrupts in their role as wakers; all of them share it.
 pub const IRQ_AT: u16 = 1;
-/// The index that stands, as a waker, for a running task that an event gives in full.
+/// The index that a block uses, as a waker, for a running task whose id an event gives in full.
 pub const GIVEN_AT: u16 = 2;
-/// The index of the first task that a block names.
+/// The index of the first task that a block of scheduling events names. Smaller indices have special meanings.
 pub const FIRST_AT: u16 = 3;
-/// The index that stands for no task. It is never used, because a block has fewer events.
+/// The index that stands for no task. No task can have it, because a block has fewer events.
 pub const NOBODY: u16 = u16::MAX;
-/// The number of recent tasks that are remembered. The rank of a task is its place among them.
+/// The number of recent tasks that are remembered while a block is encoded or decoded. The rank of a task is its
+/// position among them, and rank 0 is the most recent task.
 pub const RANKS: usize = 16;
 
-/// A switch-out into a sleep.
+/// The facts about a task's switch-out into a sleep.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Sleep {
-    /// The raw state bits of the task that goes to sleep.
+    /// The raw bits of the kernel's state of the task that goes to sleep.
     pub state: u16,
     /// The number of the [`Reason`](crate::reason::Reason) of the sleep.
     pub reason: u8,
@@ -28,23 +29,24 @@ pub struct Sleep {
 #[derive(Clone, Copy, Debug)]
 struct Task {
     id: u32,
-    /// The index of the task that this task woke last.
+    /// The index of the task that this task of the block woke last.
     woke: u16,
-    /// The index of the task that the same waker woke after this task; at first the task itself.
+    /// The index of the task that was woken after this task when the same waker last woke both; at first the task
+    /// itself.
     next: u16,
-    /// The index of the task that this task is expected to wake next.
+    /// The index of the task that this task of the block is expected to wake next.
     expected: u16,
     /// The last switch-out of the task into a sleep.
     slept: Sleep,
 }
 
-/// The tasks that a block has named so far, by index.
+/// The tasks that a block of scheduling events has named so far, by index.
 #[derive(Debug)]
 pub struct Tasks {
     tasks: Vec<Task>,
-    /// The reason of the last sleep of each class of switches, by the number of the class.
+    /// The reason of the last sleep after a switch of each event class, indexed by the number of the class.
     reasons: [u8; 256],
-    /// The last time-out of the sleeps with each reason, by the reason's number.
+    /// The time-out of the last sleep for each reason, indexed by the number of the reason.
     timeouts: [u8; 256],
 }
 
@@ -59,7 +61,7 @@ impl Default for Tasks {
 }
 
 impl Tasks {
-    /// Returns to the state before the first event of a block.
+    /// Forgets all tasks and predictions, as at the beginning of a block of scheduling events.
     pub fn reset(&mut self) {
         self.tasks.clear();
         self.reasons = [0; 256];
@@ -67,12 +69,12 @@ impl Tasks {
         (0..FIRST_AT).for_each(|_| _ = self.add(0));
     }
 
-    /// The number of tasks that the block has named so far.
+    /// The number of tasks that the block of scheduling events has named so far.
     pub fn count(&self) -> usize {
         self.tasks.len().saturating_sub(usize::from(FIRST_AT))
     }
 
-    /// Adds a task that the block names for the first time. Returns its index.
+    /// Adds a task that the block of scheduling events names for the first time. Returns the index of the task.
     pub fn add(&mut self, id: u32) -> u16 {
         // A block has fewer than 2^16 - 4 events.
         let at = self.tasks.len() as u16;
@@ -93,15 +95,15 @@ impl Tasks {
         (at >= FIRST_AT).then_some(task.id)
     }
 
-    /// The index of the task that this waker is expected to wake next.
+    /// The index of the task that the task with the index `waker` is expected to wake next.
     #[inline(always)]
     pub fn expected(&self, waker: u16) -> u16 {
         let waker = self.tasks.get(usize::from(waker));
         waker.map_or(NOBODY, |task| task.expected)
     }
 
-    /// The number of the reason that is expected for a switch-out into a sleep: the reason of the task's last
-    /// sleep if the state was the same, else the last reason of the event class with this number.
+    /// The number of the reason that is predicted for a switch-out into a sleep: the reason of the task's last sleep
+    /// if the task's state was the same then, else the last reason of the event class with this number.
     #[inline(always)]
     #[allow(clippy::indexing_slicing)] // A byte.
     pub fn reason(&self, at: u16, state: u16, class: u8) -> u8 {
@@ -111,8 +113,8 @@ impl Tasks {
         }
     }
 
-    /// The number of the time-out that is expected for a switch-out into a sleep: the time-out of the task's
-    /// last sleep if the reason was the same, else the last time-out of a sleep with this reason.
+    /// The number of the time-out that is predicted for a switch-out into a sleep: the time-out of the task's last
+    /// sleep if the reason was the same then, else the time-out of the last sleep with this reason.
     #[inline(always)]
     #[allow(clippy::indexing_slicing)] // A byte.
     pub fn timeout(&self, at: u16, reason: u8) -> u8 {
@@ -122,7 +124,7 @@ impl Tasks {
         }
     }
 
-    /// Records a switch-out into a sleep, whose event class has this number.
+    /// Records a task's switch-out into a sleep, for later predictions. `class` is the number of the event's class.
     #[inline(always)]
     #[allow(clippy::indexing_slicing)] // Bytes.
     pub fn slept(&mut self, at: u16, class: u8, sleep: Sleep) {
@@ -133,8 +135,8 @@ impl Tasks {
         }
     }
 
-    /// Records a waking. The waker's next expected wakee is the task that followed this wakee
-    /// last time.
+    /// Records that a task woke another one, for later predictions. The waker is then expected to wake the task that
+    /// was woken after this wakee last time.
     #[inline(always)]
     pub fn woken(&mut self, waker: u16, wakee: u16) {
         let next = self
@@ -153,19 +155,19 @@ impl Tasks {
     }
 }
 
-/// The indices of the recent tasks, in 16 places in any order. One number has, in four bits for each rank,
-/// the place of the task of that rank; rank 0 is the most recent task. So a task moves to the front in a few
-/// instructions without a jump.
+/// The indices of a block's recent tasks, in 16 places in any order. One number has, in four bits for each rank, the
+/// place of the task of that rank; rank 0 is the most recent task. So a task moves to the front in a few instructions
+/// without a jump.
 #[derive(Debug)]
 pub struct Recent {
     places: [u16; RANKS],
-    /// The place of each rank: rank 0 in the lowest four bits.
+    /// The place of the task of each rank, four bits for each; rank 0 is in the lowest four bits.
     order: u64,
 }
 
 #[allow(clippy::indexing_slicing)] // Four bits are below RANKS.
 impl Recent {
-    /// A list without tasks.
+    /// Creates a list of recent tasks that has no tasks yet.
     pub fn new() -> Recent {
         Recent {
             places: [NOBODY; RANKS],
@@ -173,7 +175,8 @@ impl Recent {
         }
     }
 
-    /// The rank of a task among the recent tasks; `None` if it is not one of them.
+    /// The rank of a task among the block's recent tasks, 0 for the most recent one; `None` if the task is not one of
+    /// them. `at` is the task's index in the block.
     #[inline(always)]
     pub fn rank(&self, at: u16) -> Option<usize> {
         const ONES: u64 = 0x1111_1111_1111_1111;
@@ -184,13 +187,13 @@ impl Recent {
         Some(zero.trailing_zeros() as usize / 4)
     }
 
-    /// The index of the recent task with this rank.
+    /// The index in the block of the recent task with this rank.
     #[inline(always)]
     pub fn at(&self, rank: usize) -> u16 {
         self.places[(self.order >> (4 * rank % 64) & 15) as usize]
     }
 
-    /// Moves a task to the front of the list of recent tasks. It takes the place of the task that had the rank `rank`.
+    /// Makes the task with the index `at` the most recent one. It replaces the task that had the rank `rank`.
     #[inline(always)]
     pub fn put(&mut self, rank: usize, at: u16) {
         let shift = 4 * rank % 64;

@@ -1,4 +1,4 @@
-//! Joins the parts of a rotated recording to one trace.
+//! Joins the files (parts) of a rotated recording to one trace.
 
 use std::fmt;
 
@@ -10,33 +10,34 @@ use crate::walk;
 
 use super::Trace;
 
-/// The most by which the time of the day may have been set between two parts, in ns. The clocks of a machine begin anew
-/// when it starts.
+/// The longest time in ns by which the clock for the time of day may have been set between two parts of one recording.
+/// A larger difference means that the machine was restarted, because its clocks begin anew when it starts.
 const SET: u64 = 3_600_000_000_000;
 
-/// A later part of a rotated recording.
+/// A part of a rotated recording that was appended to the first part.
 #[derive(Debug)]
 pub(super) struct Part {
-    /// The offset in the joined trace at which the part begins.
+    /// The offset in the joined trace at which this part of the recording begins, in bytes.
     base: u64,
     begin: Ktime,
     source: Source,
     id: u32,
 }
 
-/// How a part of a rotated recording follows the parts before it.
+/// How a part of a rotated recording follows the part before it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Joint {
     /// The part begins where the part before it ends.
     Whole,
-    /// Parts, or the end of the part before, are missing. The number is the time in ns that no part has.
+    /// Parts of the recording, or the end of the part before, are missing. The number is the time in ns that no part
+    /// covers.
     Missing(u64),
 }
 
-/// The reason why a trace cannot be appended to another one as a later part of it.
+/// The reason why a trace cannot be appended to another trace as a later part of the same recording.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum NotNext {
-    /// The two traces are of different recordings.
+    /// The two traces belong to different recordings.
     Other,
     /// The trace begins before the end of the trace that it would be appended to.
     Overlap,
@@ -52,7 +53,8 @@ impl fmt::Display for NotNext {
 }
 
 impl Trace {
-    /// Appends the next part of the same recording. The events between both parts are lost in every stream.
+    /// Appends the next part of the same rotated recording. The events between both parts are recorded as lost in every
+    /// stream.
     ///
     /// # Errors
     /// `next` is of another recording, or not later.
@@ -105,7 +107,8 @@ impl Trace {
         })
     }
 
-    /// The time until which the trace is complete, as far as its frames tell.
+    /// The time until which the trace is complete: the recording's end if the trace has a summary, otherwise the last
+    /// time in its frames.
     fn last_time(&self) -> Ktime {
         let frames = self.frames.iter().map(|frame| frame.max);
         let cut = || frames.max().unwrap_or(self.meta.start);
@@ -114,13 +117,14 @@ impl Trace {
             .map_or_else(cut, |summary| summary.end)
     }
 
-    /// The times at which the later parts of a rotated recording begin. Totals of the machine's counters
-    /// begin anew there.
+    /// The times at which the later parts of a rotated recording begin. There, the totals of the machine's counters
+    /// begin anew.
     pub fn later_parts(&self) -> impl Iterator<Item = Ktime> + '_ {
         self.parts.iter().map(|part| part.begin)
     }
 
-    /// The part that an offset of the joined trace lies in: its bytes, its id, and the offset at which it begins.
+    /// The part of a joined trace that contains this offset: the bytes of the part, the part's trace id, and the offset
+    /// at which it begins.
     pub(super) fn part_at(&self, offset: u64) -> (&Source, u32, u64) {
         let after = self.parts.partition_point(|part| part.base <= offset);
         let part = after.checked_sub(1).and_then(|at| self.parts.get(at));
@@ -129,7 +133,7 @@ impl Trace {
         })
     }
 
-    /// The length of all parts in bytes.
+    /// The length of all parts of the joined trace in bytes.
     pub(super) fn length(&self) -> u64 {
         let last = self.parts.last();
         last.map_or(self.source.len(), |part| {
@@ -138,7 +142,7 @@ impl Trace {
     }
 }
 
-/// Whether two traces are of one recording: of one machine since its last start, with the same command and settings.
+/// Whether two traces belong to one recording: to one machine since its last start, with the same command and settings.
 fn is_one_recording(one: &Metadata, other: &Metadata) -> bool {
     let since = |meta: &Metadata| meta.start_clock.real.saturating_sub(meta.start_clock.boot);
     let is_one_boot = since(one).abs_diff(since(other)) <= SET;
@@ -156,7 +160,8 @@ fn is_one_recording(one: &Metadata, other: &Metadata) -> bool {
     is_one_boot && same(one) == same(other)
 }
 
-/// The summary of a recording that has two parts: the end of the last part, and the sums of both.
+/// Joins the summaries of two parts of a recording: the result has the end of the last part, and the sums of both
+/// parts.
 fn joined(before: Summary, last: Summary) -> Summary {
     let tally = before.tally.zip(last.tally).map(|(mut all, tally)| {
         all.add(&tally);
@@ -187,7 +192,7 @@ fn joined(before: Summary, last: Summary) -> Summary {
     both
 }
 
-/// The sum of two times, if both are known.
+/// The sum of two optional numbers; `None` if one of them is not known.
 fn sum(one: Option<u64>, other: Option<u64>) -> Option<u64> {
     Some(one?.saturating_add(other?))
 }

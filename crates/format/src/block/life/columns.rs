@@ -1,4 +1,4 @@
-//! Tests that later kinds of events use only columns of their own.
+//! Tests that the kinds of events that were added to the format later use only columns of their own.
 
 use super::*;
 use crate::codec::Col;
@@ -9,17 +9,18 @@ use crate::stack::{Function, Place, Sample, Symbol};
 use crate::varint::Cursor;
 use crate::zip::{Packer, Unpacker};
 
-/// The last column of version 3.1, before the first kind that a reader skips.
+/// The last column that version 3.1 of the trace format had, before kinds were added that an older
+/// reader skips.
 const LAST: usize = Col::EndDead as usize;
-/// The last kind of event of version 3.1.
+/// The last kind of lifecycle event that version 3.1 of the trace format had.
 const LAST_KIND: u8 = Mark::MORE;
 const TASK: (Tid, Tgid) = (Tid(901), Tgid(900));
 
-/// Events of every kind, as the other tests write them.
+/// Functions that make events of every kind, shared with the integration tests.
 #[path = "../../../tests/common/mod.rs"]
 pub(crate) mod common;
 
-/// One or more events of every kind that was added since version 3.2.
+/// One or more events of every kind that version 3.2 or a later version of the format added.
 fn later() -> Vec<LifeKind> {
     let mut dice = common::Dice(7);
     let mut all = common::lifecycle(5_000_000, 901, &mut dice);
@@ -40,7 +41,8 @@ fn every_later_kind_is_looked_at() {
     }
 }
 
-/// A sample with a new stack and a new frame that have these numbers.
+/// A sample of a task's stack that defines one new stack, with the number `first`, and one new frame,
+/// with the number `frame`.
 fn sample(first: u32, frame: u32) -> Sample {
     let (tid, tgid) = TASK;
     Sample {
@@ -54,7 +56,7 @@ fn sample(first: u32, frame: u32) -> Sample {
     }
 }
 
-/// The columns and the low bits of a block.
+/// The columns that some lifecycle events are encoded into, and the low bits of their wide numbers.
 fn packed(kinds: &[LifeKind]) -> (Vec<Vec<u8>>, Vec<u8>) {
     let event = |kind: &LifeKind| LifeEvent {
         time: Ktime(1),
@@ -76,8 +78,9 @@ fn packed(kinds: &[LifeKind]) -> (Vec<Vec<u8>>, Vec<u8>) {
     (columns.collect(), cursor.rest().to_vec())
 }
 
-/// A reader that skips a later kind has read its kind, time and CPU. The other columns that it
-/// knows, and the low bits, must be as if the event were not there.
+/// A reader that skips an event of a kind from a later version has only read the event's kind, time
+/// and CPU. All other columns that this reader knows, and the low bits, must be as if the event were
+/// not there.
 #[test]
 fn later_kinds_leave_earlier_columns_alone() {
     let (tid, tgid) = TASK;
@@ -106,8 +109,8 @@ fn later_kinds_leave_earlier_columns_alone() {
     }
 }
 
-/// An empty text is given each time, because the distance to an earlier empty text would change after
-/// each new text.
+/// An empty text is stored as a new text each time. A reference to an earlier empty text would be a
+/// distance, which changes after each new text.
 #[test]
 fn an_empty_text_is_always_given() {
     let symbol = |name: &[u8]| {
@@ -126,7 +129,7 @@ fn an_empty_text_is_always_given() {
     assert_eq!(columns[Col::SymbolBytes as usize], b"fg");
 }
 
-/// The number of a stack or of a frame may not exceed the largest number of its type.
+/// The number of a stack or of a frame may not exceed the largest 32-bit number.
 #[test]
 fn numbers_that_do_not_fit_are_refused() {
     let most = u32::MAX - 1;

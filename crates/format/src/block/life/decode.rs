@@ -1,4 +1,4 @@
-//! Turns columns into lifecycle events.
+//! Turns the columns of a frame into lifecycle events.
 
 use std::sync::Arc;
 
@@ -17,7 +17,7 @@ struct Dec<'a> {
     columns: [Cursor<'a>; COLUMNS],
     low: BitReader<'a>,
     known: FrameState,
-    /// The texts of the frame that have been read so far, by kind of text.
+    /// The texts that were read so far from the columns of the frame, by kind of text.
     texts: [Vec<Arc<[u8]>>; TEXTS],
 }
 
@@ -33,7 +33,8 @@ impl<'a> Dec<'a> {
         &mut self.texts[of as usize]
     }
 
-    /// Reads the bytes of a string that is stored here for the first time.
+    /// Reads the bytes of a string that is stored in full: its length from the column `len`, and its bytes
+    /// from the column `bytes`.
     fn string(&mut self, len: Col, bytes: Col, most: usize) -> Result<&'a [u8], Fault> {
         let length = self.column(len).int()?;
         within("a string's length", length, most as u64)?;
@@ -82,7 +83,7 @@ impl Codec for Dec<'_> {
         Ok(())
     }
 
-    /// Reads a text. Events with equal texts share one allocation.
+    /// Reads a text of an event. Events with equal texts share one allocation.
     fn text<T: Bytes>(&mut self, of: Text, value: &mut T) -> Step {
         let [col, len, bytes] = of.columns();
         let mut back = self.column(col).int()?;
@@ -98,20 +99,21 @@ impl Codec for Dec<'_> {
     }
 }
 
-/// Counts of what a reader skipped because only a later version of the format knows it.
+/// Counts of the parts of a trace that a reader skipped because only a later version of the format knows
+/// them.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Unknown {
-    /// The number of frames of unknown types.
+    /// The number of skipped frames whose type is unknown.
     pub frames: u64,
-    /// The number of unknown fields of the metadata and the summary, and of unknown columns of the lifecycle
-    /// frames read so far.
+    /// The number of unknown fields of the trace's metadata and summary, and of unknown columns of the
+    /// lifecycle frames that were read so far.
     pub fields: u64,
-    /// The number of events of unknown kinds in the lifecycle frames read so far.
+    /// The number of events of unknown kinds in the lifecycle frames that were read so far.
     pub events: u64,
 }
 
-/// Reads the payload of a lifecycle frame, which has `events` events whose times span exactly `times`. After
-/// an error `into` has the events before the error.
+/// Decodes the payload of a lifecycle frame with `events` events, whose smallest and largest times must be
+/// those of `times`. After an error `into` has the events before the error.
 pub fn decode(
     payload: &[u8],
     events: u64,

@@ -1,4 +1,4 @@
-//! Turns lifecycle events into columns.
+//! Turns lifecycle events into the columns of a frame.
 
 use std::collections::HashMap;
 
@@ -9,16 +9,17 @@ use crate::event::LifeEvent;
 use crate::varint::put;
 use crate::zip::{Packer, LEVEL};
 
-/// The strings of a frame that have been written so far, with their numbers in the order of first use.
+/// The different texts of one kind that were written into the frame so far, numbered in the order of their first
+/// use.
 #[derive(Default)]
 struct Interned {
     at: HashMap<Box<[u8]>, usize>,
     count: usize,
 }
 
-/// The least number of bytes of a column that has Huffman tables of its own in the packed body. This shortens
-/// the lifecycle blocks of three builds by 2 to 4 %. With tables for every column they are as long as with
-/// one table for all columns.
+/// The smallest length in bytes of a column of lifecycle events that is compressed with Huffman tables of its
+/// own. This shortens the lifecycle blocks of three builds by 2 to 4 %. With tables for every column they are as
+/// long as with one table for all columns.
 const LONG: usize = 1024;
 
 struct Enc {
@@ -96,12 +97,13 @@ impl Codec for Enc {
     }
 }
 
-/// The approximate memory of an event in bytes.
+/// The approximate number of bytes of memory that an event takes.
 pub(crate) fn weight(event: &LifeEvent) -> usize {
     std::mem::size_of::<LifeEvent>() + event.kind.weight()
 }
 
-/// Appends the payload of a frame with these lifecycle events. The time of the first event is counted from `min`.
+/// Appends the encoded payload of a frame with these lifecycle events to `out`. The times are stored as
+/// differences, the first one from `min`.
 pub(crate) fn encode(
     events: &mut [LifeEvent],
     min: u64,

@@ -1,15 +1,15 @@
-//! Passes the texts of an event to a mask.
+//! Passes the texts of an event to a mask, which replaces secrets.
 
 use crate::codec::{Bytes, Codec, Col, FrameState, Step, Text, TextColumns};
 use crate::event::{Argv, CgroupId, LifeEvent, Mark, Tgid, Tid};
 use crate::mask::{Mask, Texts};
 
-/// Goes over the fields of an event as if the event were the first one of a frame, because such an event
-/// has all of its texts in full.
+/// Visits the fields of an event as if it were the first event of a frame, because all texts of such an event are in
+/// full.
 struct Pass<'a, M> {
     mask: &'a mut M,
-    /// The facts that are remembered of the frame's earlier events. It is created on demand, because few kinds of events
-    /// need it.
+    /// The facts about earlier events of the frame that the description of an event's fields uses. They are created on
+    /// demand, because few kinds of events need them.
     known: Option<FrameState>,
 }
 

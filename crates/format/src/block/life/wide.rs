@@ -4,11 +4,12 @@
 use super::super::bits::BitReader;
 use crate::Fault;
 
-/// The value that is added to the class of a number if the number is negative.
+/// The value that is added to the class of a number, which is the number of its significant bits, if the
+/// number is negative.
 const NEGATIVE: u8 = 0x80;
 
-/// Splits a number into its class and its low bits. Returns the class, the value of the low bits and how many
-/// there are.
+/// Splits a number into its class (sign and number of significant bits) and its low bits. Returns the class,
+/// the value of the low bits and the number of low bits.
 pub fn split(number: i64) -> (u8, u64, u32) {
     let size = number.unsigned_abs();
     let significant = 64 - size.leading_zeros();
@@ -18,7 +19,8 @@ pub fn split(number: i64) -> (u8, u64, u32) {
     (significant as u8 | sign, bits, low)
 }
 
-/// Reads the low bits of a number of this class, and returns the number.
+/// Reads the low bits of a number whose class (sign and number of significant bits) is known, and returns the
+/// number.
 #[inline]
 pub fn get(class: u8, low: &mut BitReader) -> Result<i64, Fault> {
     let significant = u32::from(class & !NEGATIVE);
