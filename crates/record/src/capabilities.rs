@@ -8,14 +8,14 @@
 use rustix::io::Result;
 use rustix::thread::{capabilities, set_capabilities, CapabilitySet, CapabilitySets};
 
-/// The capabilities for loading and attaching BPF programs. Before Linux 5.11 CAP_SYS_RESOURCE raises the
-/// limit of memory for maps.
+/// The capabilities with which the recorder loads and attaches BPF programs. Before Linux 5.11 it also needs
+/// CAP_SYS_RESOURCE, to raise the limit of memory for BPF maps.
 pub const TRACE: CapabilitySet = CapabilitySet::PERFMON
     .union(CapabilitySet::BPF)
     .union(CapabilitySet::SYS_RESOURCE);
 
-/// Makes those capabilities of [`TRACE`] effective that are permitted. If others are missing, the kernel refuses the
-/// programs, and that refusal names them.
+/// Makes the capabilities in [`TRACE`] effective that this thread is permitted to have. If one is missing, the
+/// kernel refuses the BPF programs, and the error for that names it.
 pub fn raise() {
     let Ok(mut sets) = capabilities(None) else {
         return;
@@ -26,7 +26,7 @@ pub fn raise() {
     }
 }
 
-/// Gives up all capabilities except `kept`, and makes these effective if they are permitted.
+/// Gives up all capabilities of this thread except `kept`, and makes these effective if they are permitted.
 pub fn keep(kept: CapabilitySet) -> Result<()> {
     let kept = kept & capabilities(None)?.permitted;
     let sets = CapabilitySets {

@@ -1,5 +1,5 @@
-//! Drains the source of events into batches, adds the recorder's own events, and offers the batches to the
-//! writing thread.
+//! Drains the source of a recording's events into batches, adds the recorder's own events, and offers the batches to the thread
+//! that writes the trace.
 
 use std::os::fd::BorrowedFd;
 use std::time::{Duration, Instant};
@@ -15,45 +15,46 @@ use crate::pace::Pace;
 use crate::size::SizeLimit;
 use crate::source::{recorder, Source};
 
-/// The interval between two batches of events for the writer: every second drain. A mark without a time gets
-/// the time of its batch.
+/// The interval between two batches of events for the writing thread: every second drain of the source. A mark without a time
+/// gets the time of its batch.
 const BATCH_EVERY: Duration = Duration::from_millis(700);
-/// The longest interval between two flushes of the file's blocks. A block with few events consists mostly of names and
-/// tables that the previous block had as well: with an interval of 0.7 s the files of three builds are 9 to 12 % longer. If
-/// the recorder is killed, the events since the last flush are lost. So the first intervals are a quarter of the
-/// recording's age, but at least as long as a batch.
+/// The longest interval between two flushes of the trace file's open blocks. A block with few events consists mostly of names
+/// and tables that the previous block had as well: with an interval of 0.7 s the files of three builds are 9 to 12 % longer. If
+/// the recorder is killed, the events since the last flush are lost. So the first intervals are a quarter of the recording's
+/// age, but at least as long as a batch.
 const FLUSH_EVERY: Duration = Duration::from_millis(2800);
-/// The interval between two batches and flushes of a light recording.
+/// The interval between two batches, which is also that between two flushes, of a light recording.
 const LIGHT_FLUSH: Duration = Duration::from_secs(30);
-/// The interval between two clock events.
+/// The interval between two events that have the readings of the machine's clocks.
 const CLOCK_EVERY: Duration = Duration::from_secs(10);
-/// The largest memory in bytes of drained events that wait for the writer. Beyond this limit events stay in
-/// the source. BPF programs count the events that no longer fit into their rings.
+/// The largest memory in bytes of drained events that wait for the writing thread. Beyond this limit events stay in the source.
+/// BPF programs count the events that no longer fit into their rings.
 const MAX_WAITING: usize = 16 << 20;
-/// The memory in bytes of drained events at which they are offered to the writer before the next flush.
+/// The memory in bytes of drained events from which on they are offered to the writing thread without waiting for the next batch
+/// that is due.
 const BATCH: usize = 1 << 20;
 
-/// The writer of a file, and the sampler of the machine's counters, which begins anew with each file.
+/// The writer of a trace file, and the sampler of the machine's counters, which begins anew with each file.
 pub struct FileOutput {
     pub output: Output,
     pub machine: Sampler,
 }
 
-/// The last events of a file that are still to be written, and the writer of the file.
+/// The last batches of events that are still to be written to a trace file, and the writer of the file.
 pub struct LastBatches {
     pub output: Output,
     pub batches: Vec<Batch>,
 }
 
-/// Collects the events of a recording: from the source, through batches, to the writer.
+/// Collects the events of a recording: takes them from the source and sends them in batches to the writer.
 pub struct Collector {
     pub source: Box<dyn Source>,
     pub output: Output,
     /// The recorder's own events that no batch has taken yet.
     own: Vec<LifeEvent>,
-    /// A batch of events that the writer was too busy to take.
+    /// A batch of events that the writer was too busy to accept.
     waiting: Option<Batch>,
-    /// The time before which all events have been drained.
+    /// The time before which all events of the source have been drained.
     drained_until: Ktime,
     /// The time at which the recording began.
     begin: Instant,
@@ -63,13 +64,13 @@ pub struct Collector {
     next_clock: Instant,
     pace: Pace,
     pub machine: Sampler,
-    /// The largest resident memory of the recorded processes since the last sample, in bytes.
+    /// The largest sum of the resident memory of the recorded processes since the last sample, in bytes.
     peak: u64,
     marks: Option<Marks>,
 }
 
 impl Collector {
-    /// A collector for a recording that begins at `start`.
+    /// Creates a collector for a recording that begins at `start`.
     pub fn new(
         source: Box<dyn Source>,
         file: FileOutput,
@@ -98,7 +99,7 @@ impl Collector {
         }
     }
 
-    /// Whether the file has no room below its limit for the events that come until the next check.
+    /// Whether the trace file has no room below its size limit for the events that are expected before the next check.
     pub fn is_full(&mut self, limit: &mut SizeLimit) -> bool {
         let size = self.output.size();
         let waiting = self.waiting.as_ref();
@@ -121,7 +122,8 @@ impl Collector {
         waiting + self.source.waiting().0 < MAX_WAITING
     }
 
-    /// A descriptor that becomes readable when the source has to be drained before the next interval.
+    /// A descriptor that becomes readable when the source has to be drained early, before the next interval ends; `None` if the
+    /// source has none.
     pub fn ready(&self) -> Option<BorrowedFd<'_>> {
         self.source.ready()
     }
@@ -157,7 +159,8 @@ impl Collector {
         }
     }
 
-    /// Does the work of each second: reads the resident memory and the free space of the disk, and takes a sample if one is due.
+    /// Does the work that is due each second: reads the resident memory of the recorded processes and the free space of the
+    /// disk, and takes a sample of the counters if one is due.
     fn second(&mut self, now: Instant) {
         if !self.pace.is_due(now, self.output.written()) {
             let resident = self.source.resident();
@@ -172,7 +175,8 @@ impl Collector {
         self.own.extend(sums);
     }
 
-    /// Takes a sample of the machine's counters and of the memory of the recorded processes. Returns the event for it.
+    /// Takes a sample of the machine's counters and of the memory of the recorded processes. Returns the event that has the
+    /// sample.
     pub fn counters(&mut self) -> LifeKind {
         let mut counters = self.machine.sample();
         if let Some(bytes) = self.source.resident() {
@@ -183,8 +187,8 @@ impl Collector {
         LifeKind::Counters(counters)
     }
 
-    /// Makes a batch of the events that were drained. With `due` the batch also has the marks that were read
-    /// so far. With `flush` the writer closes the blocks after it.
+    /// Makes a batch of the events that were drained. If `due` is set, the batch also has the marks that were read so far. If
+    /// `flush` is set, the writer closes all blocks after the batch.
     fn batch(&mut self, due: bool, flush: bool) -> Batch {
         let marks = self.marks.as_mut().filter(|_| due);
         let lines = marks.map_or_else(Vec::new, Marks::take);
@@ -212,7 +216,7 @@ impl Collector {
         }
     }
 
-    /// Notes that the writer has taken a batch that was due. With `flush`, the writer closes the blocks after it.
+    /// Schedules the next batch, and with `flush` also the next flush, after the writer has taken a batch that was due.
     fn offered(&mut self, flush: bool) {
         let now = Instant::now();
         self.next_batch = now + self.batch_every;
@@ -221,8 +225,9 @@ impl Collector {
         }
     }
 
-    /// Changes to the file of the next part, which begins at `start`. The machine's counters and the peak of the memory begin
-    /// anew. Returns the last batches of the previous file, which end with the events `own`, and its writer.
+    /// Changes to the file of the next part of a rotated recording, which begins at `start`. The machine's counters and the peak
+    /// of the memory begin anew. Returns the last batches of the previous file, which end with the events `own`, and that file's
+    /// writer.
     pub fn change(&mut self, next: FileOutput, own: Vec<LifeEvent>, start: Ktime) -> LastBatches {
         self.own.extend(own);
         self.drained_until = start;
@@ -237,8 +242,8 @@ impl Collector {
         }
     }
 
-    /// Ends the collection of a recording that ended at `end`. Returns the source, and the last batches, which end with the
-    /// events `own`.
+    /// Ends the collection of a recording that ended at `end`. Returns the source, and the last batches for the file, which end
+    /// with the events `own`.
     pub fn finish(mut self, own: Vec<LifeEvent>, end: Ktime) -> (Box<dyn Source>, LastBatches) {
         self.own.extend(own);
         let (lines, unread) = self.marks.as_mut().map(Marks::finish).unwrap_or_default();
@@ -257,7 +262,7 @@ impl Collector {
     }
 }
 
-/// The interval until the next flush of the file of a recording that began `age` ago.
+/// The interval until the next flush of the trace file, for a recording that began `age` ago.
 fn until_flush(age: Duration) -> Duration {
     (age / 4).clamp(BATCH_EVERY, FLUSH_EVERY)
 }
@@ -266,7 +271,7 @@ fn until_flush(age: Duration) -> Duration {
 mod tests {
     use super::*;
 
-    /// A kill of the recorder loses the events since the last flush. After the first flush this is never more
+    /// Tests that a kill of the recorder loses little: the events since the last flush. After the first flush this is never more
     /// than a quarter of the recording, and never more than the longest interval and a batch.
     #[test]
     fn a_kill_costs_a_part_of_the_recording() {

@@ -29,11 +29,11 @@ use tr_output::status;
 #[derive(Debug)]
 pub struct Program {
     argv: Vec<CString>,
-    /// The file of COMMAND in a directory of PATH, if it is known.
+    /// The file that is executed for COMMAND, as found in a directory of PATH; `None` if it is not known.
     file: Option<CString>,
-    /// The environment of COMMAND; `None` stands for the environment of `tr`.
+    /// The environment that COMMAND gets; `None` stands for the environment of `tr`.
     environment: Option<Vec<CString>>,
-    /// The user that runs COMMAND; `None` stands for the user of `tr`.
+    /// The user that COMMAND runs as; `None` stands for the user of `tr`.
     user: Option<Identity>,
     /// Whether COMMAND gets a session of its own, because the terminal belongs to another user, and the
     /// kernel allows TIOCSTI, with which COMMAND could type into that user's shell.
@@ -42,7 +42,7 @@ pub struct Program {
 }
 
 impl Program {
-    /// Prepares COMMAND to be run by this user.
+    /// Prepares the execution of COMMAND as this user.
     ///
     /// # Errors
     /// There is no program, or an argument contains a NUL.
@@ -72,9 +72,9 @@ impl Program {
         })
     }
 
-    /// Executes COMMAND in place of the present program. If that fails, returns the error and the exit status
-    /// for it. The socket `announce` receives the listener of a filter that announces calls of ptrace(2), or
-    /// is closed if there is no such filter.
+    /// Executes COMMAND in place of the present program. If that fails, returns the error and the exit status for it.
+    /// The socket `announce` gets the listener of a seccomp filter that announces COMMAND's calls of ptrace(2), or is
+    /// closed if there is no such filter.
     pub fn exec(&self, announce: Option<&UnixStream>) -> (Errno, u8) {
         self.inherited.restore();
         if let Some(socket) = announce {
@@ -141,8 +141,8 @@ pub fn find(name: &OsStr) -> Result<Option<PathBuf>, Errno> {
     Err(why)
 }
 
-/// Whether a standard stream is a terminal into which TIOCSTI can type. Since Linux 6.2 `dev.tty.legacy_tiocsti`
-/// forbids that.
+/// Whether a standard stream of `tr` is a terminal into which COMMAND could type by TIOCSTI. Since Linux 6.2 the
+/// setting `dev.tty.legacy_tiocsti` can forbid that.
 fn terminal_takes_input() -> bool {
     use std::io::IsTerminal;
     let terminal = std::io::stdin().is_terminal()
@@ -152,7 +152,8 @@ fn terminal_takes_input() -> bool {
     terminal && !forbidden()
 }
 
-/// The byte that releases COMMAND and tells it to install the filter of [`listener`].
+/// The byte by which the recorder releases COMMAND's process and tells it to install the seccomp filter of
+/// [`listener`].
 const ANNOUNCE: [u8; 1] = *b"a";
 
 /// A child process that was forked for COMMAND and has not yet executed it.
@@ -176,16 +177,16 @@ pub struct Running {
 
 #[derive(Clone, Copy, Debug)]
 pub struct Waited {
-    /// The raw `wait` status of COMMAND.
+    /// The raw `wait` status with which COMMAND ended.
     pub status: u32,
     /// The error of COMMAND's exec, if COMMAND could not be executed.
     pub not_executed: Option<Errno>,
-    /// The resources of COMMAND and of the descendants that it waited for. `RUSAGE_CHILDREN` would add other children
-    /// of `tr`, such as those from before its own exec.
+    /// The resources of COMMAND and of the descendants that it waited for. `RUSAGE_CHILDREN` would include other
+    /// children of `tr`, such as those from before `tr` itself was executed.
     pub usage: Usage,
 }
 
-/// Forks a child that waits before it executes `program`. If `tr` ends first, in whatever way, the child ends
+/// Forks a child process that waits before it executes `program`. If `tr` ends first, in whatever way, the child ends
 /// as well, and COMMAND never begins.
 pub fn start(program: &Program) -> std::io::Result<Stopped> {
     let (go_read, go_write) = UnixStream::pair()?;
@@ -219,8 +220,8 @@ pub fn start(program: &Program) -> std::io::Result<Stopped> {
     }
 }
 
-/// Waits in the child for the release by the parent, or ends with the parent. Returns whether COMMAND has to
-/// announce its calls of ptrace(2).
+/// Waits in the child process until the parent releases it; returns an error if the parent has ended. The result is
+/// whether COMMAND has to announce its calls of ptrace(2).
 fn await_release(go: &UnixStream) -> Result<bool, Errno> {
     let mut byte = [0u8; 1];
     loop {
@@ -238,7 +239,7 @@ impl Stopped {
         self.pid.as_raw().unsigned_abs()
     }
 
-    /// Lets the child become COMMAND.
+    /// Releases the waiting child process, so that it executes COMMAND.
     ///
     /// # Errors
     /// The child has ended already, or the kernel refuses the write. COMMAND then never runs.
@@ -251,8 +252,8 @@ impl Stopped {
         Ok(self.running())
     }
 
-    /// Lets the child become COMMAND, which announces its calls of ptrace(2). Returns the listener for the
-    /// announcements, if there is one.
+    /// Releases the waiting child process, so that it executes COMMAND, whose calls of ptrace(2) are announced.
+    /// Returns the listener for the announcements, if there is one.
     pub fn release_announcing(mut self) -> std::io::Result<(Running, Option<OwnedFd>)> {
         self.note();
         if let Err(error) = self.release.write_all(&ANNOUNCE) {
@@ -264,8 +265,8 @@ impl Stopped {
         Ok((self.running(), listener))
     }
 
-    /// Notes that COMMAND runs, before the write that releases it. If another thread panics at the same time,
-    /// COMMAND must not be started twice. If the write fails, the child ends with status 125.
+    /// Notes that COMMAND runs, before the write that releases COMMAND's process. If another thread panics at the same
+    /// time, COMMAND must not be started twice. If the write fails, the process ends with status 125.
     fn note(&self) {
         rescue::note(Some(Stage::Runs(Child {
             pid: self.pid(),
@@ -281,7 +282,7 @@ impl Stopped {
         }
     }
 
-    /// Ends the child without executing COMMAND.
+    /// Ends the waiting child process without executing COMMAND.
     pub fn abandon(self) {
         drop(self.release);
         let _ = nix::sys::wait::waitpid(self.pid, None);
@@ -305,8 +306,8 @@ pub fn inherited_descriptors() -> Vec<i32> {
         .collect()
 }
 
-/// Closes `tr`'s copies of the inherited descriptors. When COMMAND closes its end of a
-/// pipe, the pipe's reader sees the end.
+/// Closes `tr`'s copies of the descriptors that it inherited. When COMMAND closes its end of an inherited pipe, the
+/// pipe's reader then sees the end.
 pub fn leave_descriptors(inherited: &[i32]) {
     if let Ok(null) = std::fs::File::options()
         .read(true)
@@ -325,14 +326,15 @@ pub fn leave_descriptors(inherited: &[i32]) {
     }
 }
 
-/// A descriptor that becomes readable when the process ends (Linux 5.3).
+/// A descriptor that becomes readable when the process ends (pidfd, Linux 5.3).
 pub fn pidfd_open(pid: Pid) -> std::io::Result<OwnedFd> {
     let pid = process::Pid::from_raw(pid.as_raw()).ok_or(Errno::EINVAL)?;
     Ok(process::pidfd_open(pid, PidfdFlags::empty())?)
 }
 
 impl Running {
-    /// The running COMMAND that the previous recorder process has left to this one. The error of its exec is unknown.
+    /// Takes over the running COMMAND that the previous recorder process has left to this process. The error of
+    /// COMMAND's exec, if there was one, is unknown.
     pub fn of(child: Child) -> std::io::Result<Running> {
         Ok(Running {
             pid: Pid::from_raw(child.pid.cast_signed()),
@@ -345,8 +347,8 @@ impl Running {
         self.pid.as_raw().unsigned_abs()
     }
 
-    /// Whether COMMAND's process has changed its state in one of these ways. The status stays for `wait`. Stops of a
-    /// traced COMMAND count as well; their code is CLD_TRAPPED.
+    /// Whether COMMAND's process has changed its state as `change` and `is` describe. The status remains for a later
+    /// `wait`. Stops of a traced COMMAND count as well; their code is CLD_TRAPPED.
     fn has(&self, change: WaitIdOptions, is: fn(&WaitIdStatus) -> bool) -> io::Result<bool> {
         let pid = process::Pid::from_raw(self.pid.as_raw()).ok_or(io::Errno::SRCH)?;
         let options = change | WaitIdOptions::NOHANG | WaitIdOptions::NOWAIT;
@@ -385,8 +387,8 @@ impl Running {
         }
     }
 
-    /// Sends a signal to COMMAND, with the value of sigqueue(3) if there is one. Signals of the terminal go to the
-    /// whole process group of a COMMAND that has a session of its own.
+    /// Sends a signal to COMMAND, with the value of sigqueue(3) if there is one. If COMMAND has a session of its own,
+    /// signals of the terminal go to its whole process group.
     pub fn forward(&self, signal: i32, value: Option<u64>, from_terminal: bool) {
         // The source may have waited for it: its id may be another process's.
         if self.has_ended() {
@@ -408,7 +410,7 @@ impl Running {
         }
     }
 
-    /// Waits for the end of COMMAND, and returns its status and its resources.
+    /// Waits for the end of COMMAND, and returns its `wait` status and its resources.
     ///
     /// # Errors
     /// Another part of the process has waited for COMMAND, or the kernel refuses the call.
@@ -436,7 +438,8 @@ impl Running {
         }
     }
 
-    /// The status and the resources of COMMAND, whose end another part of the process has waited for.
+    /// Makes the result for a COMMAND whose end another part of the process has waited for: its `wait` status and its
+    /// resources.
     pub fn waited(mut self, reaped: Reaped) -> Waited {
         rescue::note(Some(Stage::Ended(reaped.status.cast_unsigned())));
         let mut errno = [0; 4];

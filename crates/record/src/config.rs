@@ -16,7 +16,7 @@ use crate::inherited::Inherited;
 use crate::scripts::ScriptFinder;
 use crate::watcher::Watching;
 
-/// All settings of a recording.
+/// All settings of a recording by `tr record`.
 #[derive(Clone, Debug)]
 pub struct Config {
     pub file: TraceFile,
@@ -30,61 +30,62 @@ pub struct Config {
     pub notices: Notices,
     /// The time at which `tr` was started.
     pub started: Instant,
-    /// The version of `tr` that records.
+    /// The version of `tr` that makes the recording.
     pub version: String,
 }
 
-/// The settings of the file of the trace.
+/// The settings for the trace file.
 #[derive(Clone, Debug)]
 pub struct TraceFile {
     pub target: Target,
-    /// The kind of files that the trace may replace; `None` stands for any file.
+    /// The kind of existing files that the trace file may replace; `None` stands for any file.
     pub replaces: Option<tr_output::Kind>,
-    /// Whether a trace that is replaced is kept, as NAME.old.
+    /// Whether a trace file that is replaced is kept, as NAME.old.
     pub keeps: bool,
-    /// The rules by which a light recording is divided into several files; `None` if it is not.
+    /// The rules by which the recording is divided into several files; `None` if it is written to one file. Only a
+    /// light recording can be divided.
     pub rotation: Option<Rotation>,
 }
 
-/// The settings of the way to record.
+/// The settings for the method by which events are recorded.
 #[derive(Clone, Copy, Debug)]
 pub struct MethodSettings {
     pub choice: Choice,
-    /// Whether `auto` may choose ptrace(2), which can change what COMMAND does.
+    /// Whether the method `auto` may choose ptrace(2), which can change what COMMAND does.
     pub may_ptrace: bool,
 }
 
-/// The settings of the tasks and CPUs that are recorded.
+/// The settings for the choice of the tasks and CPUs that are recorded.
 #[derive(Clone, Debug)]
 pub struct Scope {
     pub follow: Follow,
-    /// The recorded CPUs; `None` stands for all CPUs.
+    /// The CPUs whose events are recorded; `None` stands for all CPUs.
     pub cpus: Option<Vec<u16>>,
     pub containers: Containers,
-    /// Whether to follow the servers that answer followed tasks.
+    /// Whether the recording also follows servers that answer the followed tasks.
     pub servers: bool,
 }
 
-/// The settings of the facts that are recorded.
+/// The settings for the kinds of facts that are recorded.
 #[derive(Clone, Copy, Debug)]
 pub struct FactSettings {
-    /// Whether to record only forks, execs and ends, and the totals of CPU time once a second.
+    /// Whether to record only forks, execs and ends of processes, and the totals of CPU time once a second.
     pub light: bool,
     /// Whether to sum up the system calls of processes.
     pub syscalls: bool,
-    /// How often a second the stacks of tasks on each CPU are sampled; `None` if they are not.
+    /// The number of times a second that the stacks of the tasks on each CPU are sampled; `None` if they are not.
     pub stacks: Option<u32>,
-    /// The shortest wait whose stack is recorded; `None` if no stacks of waits are recorded.
+    /// The shortest wait of a task whose stack is recorded; `None` if no stacks of waits are recorded.
     pub off_cpu_stacks: Option<Duration>,
     /// Whether to search for the functions of the recorded stacks after COMMAND's end.
     pub symbols: bool,
-    /// The longest argument vector that is recorded, in bytes.
+    /// The longest argument vector of a program that is recorded, in bytes.
     pub argv_limit: u32,
-    /// The functions that find the scripts whose texts are recorded; `None` if no scripts are recorded.
+    /// The functions that find the shell scripts whose texts are recorded; `None` if no scripts are recorded.
     pub scripts: Option<ScriptFinder>,
 }
 
-/// The settings of the masking of secrets and addresses.
+/// The settings for masking secrets and addresses in the trace.
 #[derive(Clone, Debug)]
 pub struct MaskSettings {
     /// The rules that mask secrets in command lines.
@@ -93,29 +94,29 @@ pub struct MaskSettings {
     pub addresses: bool,
 }
 
-/// The settings of COMMAND and of how it runs.
+/// The settings for COMMAND and for how it runs.
 #[derive(Clone, Debug)]
 pub struct CommandSettings {
-    /// COMMAND and its arguments; may be empty unless `follow` is `Command`.
+    /// COMMAND and its arguments. They may be empty unless the recording follows COMMAND.
     pub argv: Vec<OsString>,
-    /// The user that runs COMMAND, by name or number; `None` stands for the user of `tr`.
+    /// The user that COMMAND runs as, by name or number; `None` stands for the user of `tr`.
     pub user: Option<String>,
-    /// The state that COMMAND inherits.
+    /// The state that COMMAND inherits, such as signal actions and closed streams.
     pub inherited: Inherited,
-    /// Whether to record until COMMAND's last descendant ends, and not only until COMMAND ends.
+    /// Whether the recording lasts until COMMAND's last descendant ends, and not only until COMMAND ends.
     pub wait_all: bool,
-    /// Whether to run COMMAND without a recording if the recording cannot begin, or if the recorder panics before that.
+    /// Whether COMMAND runs without a recording if the recording cannot begin, or if the recorder panics before that.
     pub best_effort: bool,
 }
 
 /// The limits of a recording.
 #[derive(Clone, Copy, Debug)]
 pub struct Limits {
-    /// The longest time that is recorded.
+    /// The longest time that is recorded; `None` if there is no limit.
     pub duration: Option<Duration>,
-    /// The largest size of the file in bytes.
+    /// The largest size of the trace file in bytes; `None` if there is no limit.
     pub size: Option<u64>,
-    /// The memory of all rings in bytes; `None` if the number of CPUs decides it.
+    /// The memory in bytes that all rings of the BPF programs get together; `None` if the number of CPUs decides it.
     pub buffer: Option<u64>,
 }
 
@@ -124,18 +125,18 @@ pub struct Limits {
 pub struct Notices {
     /// The function that is called once when the recording has begun, before COMMAND runs.
     pub on_begin: Notice,
-    /// The function that is called once if the output has not taken the end of the trace
-    /// [`LONG`](crate::LONG) after COMMAND's end. From then on a signal ends the wait.
+    /// The function that is called once if the output (such as a pipe) has not accepted the end of the trace for the
+    /// time [`LONG`](crate::LONG) after COMMAND's end. From then on a signal ends the wait for the output.
     pub on_wait: fn(),
-    /// The function that is called if the recorder panics, from any thread, with the text of the panic, and
-    /// whether COMMAND runs on or runs untraced.
+    /// The function that is called if the recorder panics in any thread. It gets the text of the panic, and whether
+    /// COMMAND runs on or runs untraced.
     pub on_panic: fn(&str, bool),
-    /// The watcher that receives the events while they are recorded.
+    /// The functions of a watcher that sees the events while they are recorded; `None` if there is no watcher.
     pub watching: Option<Watching>,
 }
 
-/// A function that is called when a recording has begun, with the method of the recording and the refusals of
-/// better methods.
+/// A function that is called when a recording has begun. It gets the settings, the method of the recording, and the
+/// errors by which better methods were refused.
 type OnBegin = dyn Fn(&Config, Method, &[Error]) + Send + Sync;
 
 /// The function that is called when a recording has begun.
@@ -149,28 +150,29 @@ impl std::fmt::Debug for Notice {
 }
 
 impl FactSettings {
-    /// Whether any stacks are recorded.
+    /// Whether any stacks of tasks are recorded, on a CPU or of waits.
     pub fn has_stacks(&self) -> bool {
         self.stacks.is_some() || self.off_cpu_stacks.is_some()
     }
 }
 
-/// The rules that divide a recording into parts with a file each: when a part ends, and the name of the next
-/// file. At least one of the limits is set.
+/// The rules that divide a recording into parts with a file each: when a part ends, and the name of its file. At least
+/// one of the limits is set.
 #[derive(Clone, Copy, Debug)]
 pub struct Rotation {
-    /// The longest time that a part records.
+    /// The longest time that a part of the recording covers.
     pub every: Option<Duration>,
-    /// The size in bytes of a part's file at which the part ends. The blocks that are open then are added to it.
+    /// The size in bytes of a part's file at which the part ends. The blocks of events that are still open then are
+    /// written to it as well.
     pub size: Option<u64>,
-    /// The function that makes the name of a part's file, from the name of the output, the beginning of the
-    /// part in ns since 1970, and a number if the name is already taken.
+    /// The function that makes the name of a part's file from the name of the output, the beginning of the part in ns
+    /// since 1970, and a number if the name is already taken.
     pub name: fn(&Path, u64, Option<u32>) -> PathBuf,
 }
 
 impl Rotation {
-    /// The file of a part that begins at the time `real` in ns since 1970. It replaces no other part, which
-    /// may have begun at the same time if the clock was set back.
+    /// The output for a part of the recording that begins at the time `real` in ns since 1970. It does not replace the
+    /// file of another part that has the same time because the clock was set back.
     pub fn target(&self, output: &Target, real: u64) -> Target {
         match output {
             Target::File(path) => {
@@ -184,16 +186,16 @@ impl Rotation {
     }
 }
 
-/// The requested way to record (`--method`).
+/// The method of recording that the user requests (`--method`).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Choice {
-    /// The recorder chooses the best method that works here and does not change what COMMAND does.
+    /// The recorder chooses the best method that works on this machine and does not change what COMMAND does.
     #[default]
     Auto,
     Bpf,
-    /// BPF programs record that a process with root's rights attaches.
+    /// The recording is made by BPF programs that a process with root's rights attaches.
     Sudo,
-    /// The recorder traces by ptrace(2).
+    /// The recording is made by tracing COMMAND with ptrace(2).
     Ptrace,
 }
 
@@ -211,16 +213,16 @@ pub enum Follow {
     Cgroup(std::path::PathBuf),
 }
 
-/// The sizes in bytes of each CPU's ring and of the ring for lifecycle events, with a budget in bytes or
-/// without one. The kernel requires powers of two.
+/// The sizes in bytes of each CPU's ring and of the ring for lifecycle events, with a budget in bytes or without one.
+/// The kernel requires powers of two.
 ///
-/// By default the CPUs share 32 MiB, with at least 256 KiB and at most 4 MiB for each CPU, and the lifecycle
-/// events get 4 MiB. If a budget is given, the lifecycle events get a quarter of it.
+/// By default the CPUs share 32 MiB, with at least 256 KiB and at most 4 MiB for each CPU, and the lifecycle events get
+/// 4 MiB. If a budget is given, the lifecycle events get a quarter of it.
 ///
-/// 256 KiB hold 16,384 events, which is enough for 46,000 events a second between two drains. Four recorded
-/// builds made up to 7,000 events a second on a CPU. A burst of 1.2 million events a second wakes the reader
-/// after 7 ms, when there is room for another 7 ms. Larger rings make the start slower: the kernel clears a
-/// MiB in 0.6 ms, so that beyond 128 CPUs each CPU adds 0.15 ms.
+/// 256 KiB hold 16,384 events, which is enough for 46,000 events a second between two drains. Four recorded builds made
+/// up to 7,000 events a second on a CPU. A burst of 1.2 million events a second wakes the reader after 7 ms, when there
+/// is room for another 7 ms. Larger rings make the start slower: the kernel clears a MiB in 0.6 ms, so that beyond 128
+/// CPUs each CPU adds 0.15 ms.
 pub fn ring_sizes(cpus: usize, budget: Option<u64>, page: u32) -> (u32, u32) {
     const KIB: u64 = 1 << 10;
     const MIB: u64 = 1 << 20;

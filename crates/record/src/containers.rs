@@ -1,6 +1,6 @@
-//! Finds the ids of containers in their runtimes' command lines, and their names and images in the files that
-//! the runtimes keep about them. The files are read once for each container, when its runtime is executed; a
-//! runtime that is not there costs nothing.
+//! Finds the ids of containers in the command lines of container runtimes, and the names and images of
+//! containers in the files that the runtimes keep about them. The files are read once for each container, when
+//! its runtime is executed; on a machine without a runtime this costs nothing.
 
 use std::ffi::OsStr;
 use std::fs::OpenOptions;
@@ -15,12 +15,12 @@ use serde_json::Value;
 use tr_format::container::Container;
 use tr_format::event::Exec;
 
-/// The largest part of a file about a container that is read, in bytes.
+/// The largest part of a runtime's file about a container that is read, in bytes.
 const LONGEST: u64 = 4 << 20;
 /// The longest name of a container that is recorded, in bytes.
 const NAME: usize = 255;
 
-/// The parts of a runtime's command line that name a container.
+/// The parts of a container runtime's command line that name a container.
 #[derive(Debug, Default, PartialEq, Eq)]
 struct Arguments<'a> {
     id: &'a [u8],
@@ -29,16 +29,16 @@ struct Arguments<'a> {
     bundle: Option<&'a [u8]>,
 }
 
-/// A container that a runtime's exec names.
+/// A container that is named by the command line of a container runtime.
 #[derive(Debug)]
 pub struct RuntimeContainer {
-    /// The event about the container, as it is stored in the trace.
+    /// The event about the container and its runtime, as it is stored in the trace.
     pub container: Container,
     /// The path of the container's cgroup, as it is passed to the runtime.
     pub cgroup: Option<String>,
 }
 
-/// The container that the exec of a runtime names; `None` for other execs.
+/// The container that this exec of a container runtime names; `None` for execs of other programs.
 pub fn of(exec: &Exec) -> Option<RuntimeContainer> {
     let arguments = arguments(exec)?;
     let bundle = (arguments.bundle).map(|bundle| PathBuf::from(OsStr::from_bytes(bundle)));
@@ -68,7 +68,8 @@ pub fn of(exec: &Exec) -> Option<RuntimeContainer> {
     Some(RuntimeContainer { container, cgroup })
 }
 
-/// The parts of the command line of a runtime's exec that name its container; `None` for other execs.
+/// Finds the parts of a container runtime's command line that name its container. Returns `None` for execs of
+/// other programs.
 fn arguments(exec: &Exec) -> Option<Arguments<'_>> {
     let args: Vec<&[u8]> = exec.argv.args().collect();
     let program = exec.filename.rsplit(|byte| *byte == b'/').next()?;
@@ -136,8 +137,8 @@ fn docker_directory(config: &Value, id: &[u8]) -> Option<PathBuf> {
     (directory.file_name()?.as_bytes() == id).then(|| directory.to_owned())
 }
 
-/// The names in Docker's file about a container. The container of a build step gets none: its image is a
-/// digest, and its name is random.
+/// The name and image in Docker's file about a container. The container of a build step gets none: its image
+/// is a digest, and its name is random.
 fn of_docker(config: &Value) -> Names {
     let text = |value: Option<&Value>| Some(value?.as_str()?.to_owned());
     let image = text(config.get("Config").and_then(|config| config.get("Image")));
@@ -151,7 +152,7 @@ fn of_docker(config: &Value) -> Names {
     Names { name, image }
 }
 
-/// The names in the file `containers.json` of containers/storage.
+/// The name and image of a container in the file `containers.json` of containers/storage (podman, buildah).
 fn of_storage(listed: &Value, id: &[u8]) -> Option<Names> {
     #[derive(Default, Deserialize)]
     struct Metadata {
@@ -174,7 +175,7 @@ fn of_storage(listed: &Value, id: &[u8]) -> Option<Names> {
     })
 }
 
-/// The names in the annotations of containers of CRI and of nerdctl.
+/// The name and image of a container in the annotations that CRI and nerdctl give it.
 fn of_annotations(annotations: &Value) -> Names {
     let first = |keys: [&str; 2]| {
         let mut values = keys.iter().filter_map(|key| annotations.get(key)?.as_str());
@@ -186,7 +187,8 @@ fn of_annotations(annotations: &Value) -> Names {
     }
 }
 
-/// The content of a JSON file. Reading it does not block, even if the path names no regular file.
+/// The parsed content of a JSON file; `None` if it cannot be read. Reading it does not block, even if the path
+/// names no regular file.
 fn json(path: &Path) -> Option<Value> {
     let flags = nix::libc::O_NONBLOCK | nix::libc::O_NOCTTY | nix::libc::O_NOFOLLOW;
     let file = (OpenOptions::new().read(true).custom_flags(flags))

@@ -1,4 +1,4 @@
-//! Finds the numbers and the names of disks.
+//! Finds the numbers and the names of the machine's disks.
 
 use std::collections::HashMap;
 use std::os::unix::ffi::OsStrExt;
@@ -10,7 +10,7 @@ use tr_format::event::{LifeKind, Tid};
 /// The number of bits of a minor number in the kernel's `dev_t` (`MINORBITS`, include/linux/kdev_t.h).
 const MINOR_BITS: u32 = 20;
 
-/// The device that a number of the kernel's type `dev_t` stands for.
+/// Divides a device number of the kernel's type `dev_t` into its major and minor number.
 pub fn device(number: u32) -> Device {
     Device {
         major: number >> MINOR_BITS,
@@ -18,13 +18,14 @@ pub fn device(number: u32) -> Device {
     }
 }
 
-/// The file that each task waited for in its last sleep in fsync. An event with the same file as before is redundant.
+/// The file that each task waited for in its last sleep in fsync. An event that names the same file again is
+/// redundant.
 #[derive(Debug, Default)]
 pub struct SyncFiles(HashMap<Tid, Arc<[u8]>>);
 
 impl SyncFiles {
-    /// Takes an event into account. Returns false if it is redundant, because the task waits for the same
-    /// file as before.
+    /// Notes the file of an event in which a task waits in fsync. Returns false if the event is redundant, because
+    /// the task waits for the same file as before. Events of other kinds are never redundant.
     pub fn take(&mut self, kind: &LifeKind) -> bool {
         match kind {
             LifeKind::SyncFile(file) => {
@@ -41,12 +42,12 @@ impl SyncFiles {
     }
 }
 
-/// The names of disks, each of which is looked up once.
+/// The names of the machine's disks, each of which is looked up once.
 #[derive(Debug, Default)]
 pub struct Names(HashMap<Device, Arc<[u8]>>);
 
 impl Names {
-    /// The name that a disk had at its first event; empty if the disk no longer existed.
+    /// The name that a disk had at the first event about it; empty if the disk no longer existed then.
     fn of(&mut self, device: Device) -> Arc<[u8]> {
         let name = self.0.entry(device).or_insert_with(|| {
             let target = std::fs::read_link(format!("/sys/dev/block/{device}")).unwrap_or_default();
@@ -56,7 +57,7 @@ impl Names {
         Arc::clone(name)
     }
 
-    /// Adds the name of the disk to an event about a disk.
+    /// Adds the name of the disk to an event about a disk. Other events stay as they are.
     pub fn take(&mut self, kind: &mut LifeKind) {
         match kind {
             LifeKind::DiskWait(wait) => {

@@ -1,4 +1,4 @@
-//! Finds out in which ways `tr` may record on this machine. Each way is tried for a moment.
+//! Finds out by which methods `tr` may record on this machine. Each method is tried for a moment.
 
 use std::os::fd::{FromRawFd, OwnedFd};
 use std::path::PathBuf;
@@ -14,47 +14,48 @@ use crate::error::Error;
 use crate::source::{bpf, bpf::Loader, choose, ptrace};
 use crate::{host, memory};
 
-/// The facts about BPF programs that were attached for a moment, as text for the user.
+/// The facts about BPF programs that were attached for a moment as a test, as text for the user.
 #[derive(Clone, Debug, Default)]
 pub struct Programs {
-    /// The facts that the programs do not record on this kernel.
+    /// The kinds of facts that the BPF programs cannot record on this kernel.
     pub missing: Vec<String>,
-    /// Further notes about the programs, which concern no missing fact.
+    /// Further notes about the BPF programs, which concern no missing fact.
     pub notes: Vec<String>,
 }
 
-/// The ways in which `tr` may record on a machine, and the facts that they depend on.
+/// The methods by which `tr` may record on a machine, and the facts about the machine that they depend on.
 #[derive(Debug)]
 pub struct Machine {
     /// The facts about the BPF programs that `tr` itself could attach, or the reason why it could not.
     pub bpf: Result<Programs, Error>,
-    /// The facts about the BPF programs that the loader could attach by sudo, or the reason why it could not;
-    /// `None` if sudo was not tried.
+    /// The facts about the BPF programs that sudo let the loader attach, or the reason why it could not; `None` if sudo
+    /// was not tried.
     pub sudo: Option<Result<Programs, Error>>,
     /// Whether `--method auto` uses sudo on this machine.
     pub asks_sudo: bool,
-    /// The result of tracing a child by ptrace(2).
+    /// The result of trying to trace a child by ptrace(2).
     pub ptrace: Result<(), Errno>,
     /// Whether the kernel counts each task's run time and run-queue wait (`CONFIG_SCHED_INFO`).
     pub schedstat: bool,
     /// The value of Yama's `kernel.yama.ptrace_scope`; `None` without Yama.
     pub yama: Option<u32>,
-    /// The result of counting context switches by perf_event_open(2).
+    /// The result of trying to count context switches by perf_event_open(2).
     pub perf: Result<(), Errno>,
-    /// The value of `kernel.perf_event_paranoid`.
+    /// The value of the kernel's setting `kernel.perf_event_paranoid`.
     pub perf_paranoid: Option<i32>,
-    /// Whether the kernel has BTF, its type information.
+    /// Whether the kernel has BTF, the description of its types that BPF programs need.
     pub btf: bool,
-    /// The mount point of the cgroup v2 hierarchy.
+    /// The directory at which the cgroup v2 hierarchy is mounted; `None` if it is not mounted.
     pub cgroup2: Option<PathBuf>,
     pub psi: bool,
-    /// The number of online CPUs.
+    /// The number of CPUs of the machine that are online.
     pub cpus: usize,
-    /// The number of CPUs that this process and its descendants may use, if they may not use all.
+    /// The number of CPUs that this process and its descendants may use; `None` if they may use all.
     pub allowed_cpus: Option<usize>,
 }
 
-/// For a method without BPF: how a recording by it knows each kind of fact, and its other limits, as text for the user.
+/// For a recording method without BPF: how a recording by it knows each kind of fact, and the other limits of the
+/// method, as text for the user.
 pub fn knows(method: Method) -> (Facts, &'static [&'static str]) {
     match method {
         Method::Ptrace => (ptrace::FACTS, &ptrace::LIMITS),
@@ -63,7 +64,8 @@ pub fn knows(method: Method) -> (Facts, &'static [&'static str]) {
 }
 
 impl Machine {
-    /// Tries each way to record. sudo is tried if `ask_sudo` is set, or if `--method auto` would use it.
+    /// Tries each method of recording on this machine. sudo is tried if `ask_sudo` is set, or if `--method auto` would
+    /// use it.
     pub fn examine(ask_sudo: bool) -> Machine {
         let bpf = try_bpf(Loader::Own);
         let asks_sudo = bpf.as_ref().is_err_and(choose::asks_sudo);
@@ -93,7 +95,8 @@ pub fn yama() -> Option<u32> {
     host::number("/proc/sys/kernel/yama/ptrace_scope")
 }
 
-/// Attaches the BPF programs for a moment, with the smallest rings and without a task to follow.
+/// Attaches the BPF programs for a moment, with the smallest rings and without a task to follow, to find out whether
+/// that works.
 fn try_bpf(loader: Loader) -> Result<Programs, Error> {
     host::check_time_namespace()?;
     memory::check(bpf::OWN_MEMORY)?;
@@ -141,7 +144,7 @@ fn try_ptrace() -> Result<(), Errno> {
     seized
 }
 
-/// Tries perf_event_open(2) to count this process's context switches.
+/// Tries to count the context switches of this process by perf_event_open(2).
 fn try_perf() -> Result<(), Errno> {
     const SOFTWARE: u64 = 1;
     const CONTEXT_SWITCHES: u64 = 3;

@@ -1,4 +1,4 @@
-//! Waits for the events that end a recording: the end of COMMAND or of the `--pid` processes, and the deadline.
+//! Waits for what ends a recording: the end of COMMAND or of the `--pid` processes, and the deadline.
 
 use std::os::fd::OwnedFd;
 use std::time::{Duration, Instant};
@@ -15,18 +15,18 @@ use crate::source::{drain_interval, Reaped};
 /// The processes whose end ends the recording, and the deadline.
 #[derive(Debug)]
 pub struct Endings {
-    /// The process of COMMAND, if there is one.
+    /// The process of COMMAND; `None` if the recording has no COMMAND.
     pub command: Option<Running>,
     /// Whether COMMAND has ended. With `--wait-all` its descendants may still run.
     pub command_ended: bool,
-    /// The `--pid` processes that still run, if there is no COMMAND.
+    /// The processes of the option `--pid` that still run, if there is no COMMAND.
     pids: Vec<Target>,
     deadline: Option<Instant>,
-    /// The interval between two drains of the source.
+    /// The interval between two drains of the source of events.
     interval: Duration,
 }
 
-/// A process of the option `--pid`.
+/// A process that the option `--pid` names.
 #[derive(Debug)]
 struct Target {
     pid: u32,
@@ -48,7 +48,7 @@ impl Target {
 }
 
 impl Endings {
-    /// The events that can end a recording that begins now.
+    /// Prepares to wait for the end of a recording that begins now.
     pub fn new(config: &Config, command: Option<Running>, signals: &Signals) -> Endings {
         let pids = match (&config.scope.follow, &command) {
             (Follow::Pids(pids), None) => pids.as_slice(),
@@ -75,12 +75,13 @@ impl Endings {
         }
     }
 
-    /// COMMAND's process; `None` if it has ended.
+    /// The process of COMMAND; `None` if COMMAND has ended or there is none.
     pub fn running(&self) -> Option<&Running> {
         self.command.as_ref().filter(|_| !self.command_ended)
     }
 
-    /// Waits for a signal, a watched descriptor, the next drain, the deadline or `check`.
+    /// Waits for a signal to `tr`, a watched descriptor, the next drain of the source, the deadline or the time
+    /// `check`.
     pub fn wait(&self, signals: &Signals, check: Option<Instant>) {
         let next = Instant::now() + self.interval;
         let until = [self.deadline, check]
@@ -90,7 +91,8 @@ impl Endings {
         signals.wait(until.saturating_duration_since(Instant::now()));
     }
 
-    /// Notes which of the processes have ended. Returns the reason if the recording ends with them.
+    /// Notes which of the processes have ended whose end ends the recording. Returns the reason for the end if
+    /// the recording ends now.
     pub fn note(&mut self, wait_all: bool) -> Option<EndReason> {
         if self.running().is_some_and(Running::has_ended) {
             self.command_ended = true;
@@ -107,7 +109,8 @@ impl Endings {
             .is_some_and(|deadline| Instant::now() >= deadline)
     }
 
-    /// The end of COMMAND if it has ended, else COMMAND. `reaped` is its end if the source has waited for it.
+    /// The result of waiting for COMMAND if it has ended; otherwise the running COMMAND. `reaped` is COMMAND's
+    /// end if the source of events has waited for it.
     pub fn reap(self, reaped: Option<Reaped>) -> (Option<Waited>, Option<Running>) {
         match (self.command, reaped) {
             (Some(command), Some(reaped)) => (Some(command.waited(reaped)), None),

@@ -2,13 +2,13 @@
 
 use std::time::Duration;
 
-/// The longest wait for the answer of the loader that sudo runs.
+/// The longest wait for the answer of the loader, which sudo runs to attach the BPF programs.
 pub const LOADER_LIMIT: Duration = Duration::from_secs(10);
 
 /// An error that keeps a recording from starting, before COMMAND was released, so that COMMAND has not run.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
-    /// The output file cannot be created.
+    /// The trace file cannot be created.
     #[error("cannot write the trace: {0}")]
     Output(std::io::Error),
     /// The header of the trace cannot be written.
@@ -20,7 +20,7 @@ pub enum Error {
     Sudo(#[from] SudoRefusal),
     #[error("cannot trace with ptrace: {0}")]
     Ptrace(nix::errno::Errno),
-    /// The directory `/proc` is missing, or has no totals of tasks.
+    /// The directory `/proc` is missing, or has no totals of tasks (`/proc/PID/schedstat`).
     #[error("cannot record by ptrace: /proc/PID/schedstat cannot be read")]
     NoTotals,
     #[error("--all, --pid, --cgroup and --cpu need --method bpf or sudo")]
@@ -34,11 +34,11 @@ pub enum Error {
     NoSuchCpu(u16),
     #[error("no such process: {0}")]
     NoSuchProcess(u32),
-    /// The kernel of a virtual machine can hide this process from BPF programs.
+    /// BPF programs cannot see this process. The kernel of a virtual machine can hide processes from them.
     #[error("the kernel does not list process {0} to BPF programs: it cannot be recorded")]
     Hidden(u32),
-    /// The clocks of `tr` differ from the clocks of the events, because `tr` is in another time namespace
-    /// than its children.
+    /// The clocks of `tr` differ from the clocks of the events, because `tr` is in another time namespace than its
+    /// children, and the kernel does not show the difference.
     #[error("the recorder's time namespace is not that of its children, and the kernel does not show the offsets of its clocks")]
     TimeNamespace,
     #[error("{} is not a cgroup v2 directory: {source}", .path.display())]
@@ -46,18 +46,19 @@ pub enum Error {
         path: std::path::PathBuf,
         source: std::io::Error,
     },
-    /// `--user` names no user, or `tr` may not become another user.
+    /// `--user` names a user that does not exist, or `tr` may not run COMMAND as that user.
     #[error("cannot run a command as {name}: {source}")]
     User {
         name: String,
         source: std::io::Error,
     },
-    /// There is too little memory, so that the recorder would be killed or would end at its next allocation.
+    /// The machine or a limit leaves too little memory, so that the recorder would be killed or would end at its
+    /// next allocation.
     #[error("the recorder needs {} MiB of memory, and {limit} limit is lower", .needed >> 20)]
     Memory {
         /// The memory that the recorder needs, in bytes.
         needed: u64,
-        /// The thing that limits the memory, as text for the user.
+        /// The name of what limits the memory, as text for the user.
         limit: &'static str,
     },
     #[error("cannot set up the recording: {0}")]
@@ -65,8 +66,8 @@ pub enum Error {
 }
 
 impl Error {
-    /// Whether the command line names something that does not exist. More rights would not help, so COMMAND does not
-    /// run before the command line is corrected.
+    /// Whether the error is a mistake in the command line, such as the name of something that does not exist. More
+    /// rights would not help, so COMMAND does not run before the command line is corrected.
     pub fn is_mistake(&self) -> bool {
         match self {
             Error::Output(error) => tr_output::is_mistake(error),
@@ -79,13 +80,13 @@ impl Error {
     }
 }
 
-/// The reason why the loader that sudo runs has not attached the programs.
+/// The reason why the loader that sudo runs has not attached the BPF programs.
 #[derive(Debug, thiserror::Error)]
 pub enum SudoRefusal {
-    /// There is no sudo on PATH.
+    /// There is no program sudo on PATH.
     #[error("sudo is not installed")]
     Absent,
-    /// `sudo -n` may ask for no password.
+    /// The program sudo would ask for a password, which `sudo -n` does not allow.
     #[error("sudo asks for a password")]
     Password,
     #[error("{0}")]

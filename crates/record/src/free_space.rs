@@ -1,11 +1,11 @@
-//! Reads the free space of the file system that COMMAND begins in.
+//! Reads the free space of the file system that contains COMMAND's first working directory.
 
 use std::path::{Path, PathBuf};
 
 use nix::sys::statfs::{statfs, FsType, OVERLAYFS_SUPER_MAGIC, TMPFS_MAGIC};
 
-/// The types of file systems whose data is on this machine; without names in nix: ext2 to ext4, xfs, btrfs,
-/// f2fs, bcachefs, ZFS.
+/// The types of file systems whose data is on this machine. nix has no names for ext2 to ext4, xfs, btrfs,
+/// f2fs, bcachefs and ZFS, which are given as numbers.
 const LOCAL: [FsType; 8] = [
     TMPFS_MAGIC,
     OVERLAYFS_SUPER_MAGIC,
@@ -17,7 +17,7 @@ const LOCAL: [FsType; 8] = [
     FsType(0x2fc1_2fc1),
 ];
 
-/// A file system, and the least free space that was read since [`FreeSpace::take`] was called.
+/// A file system, and the least free space that was read since [`FreeSpace::take`] was last called.
 #[derive(Debug)]
 pub struct FreeSpace {
     path: PathBuf,
@@ -40,7 +40,7 @@ impl FreeSpace {
         LOCAL.contains(&kind).then_some(space)
     }
 
-    /// Reads the free space of the file system.
+    /// Reads the free space of the file system, and remembers it if it is the least so far.
     pub fn look(&mut self) {
         let Ok(now) = statfs(self.path.as_path()) else {
             return;
@@ -50,7 +50,8 @@ impl FreeSpace {
         self.least = Some(self.least.map_or(free, |least| least.min(free)));
     }
 
-    /// The least free space in bytes that was read since the last call of this function.
+    /// Returns the least free space of the file system, in bytes, that was read since the last call of this
+    /// function.
     pub fn take(&mut self) -> Option<u64> {
         self.look();
         self.least.take()

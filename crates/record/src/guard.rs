@@ -11,30 +11,32 @@ use self::activity::Activity;
 use crate::hang::{GuardSettings, Hang, HangLimit};
 use crate::proc::{self, Id};
 
-/// The interval at which COMMAND's processes are examined. A shorter limit makes the interval shorter.
+/// The interval at which the guard examines COMMAND's processes. It is shorter if a limit is short.
 const LOOK_EVERY: Duration = Duration::from_secs(1);
 /// The longest wait for the end of a process after SIGKILL. A process that waits for a disk does not end.
 const LAST_WAIT: Duration = Duration::from_secs(2);
-/// The longest recorded argv of a process that hangs, in bytes.
+/// The longest argument vector of a hanging process that is kept for the report, in bytes.
 const ARGV: u32 = 4096;
 
-/// The identity of a process: its id, and its start time, by which another process with its id differs.
+/// The identity of a process: its id, and its start time, which distinguishes it from another process with
+/// the same id.
 type Identity = (Id, u64);
 
-/// Watches COMMAND's processes, and ends them when a limit is reached.
+/// Watches COMMAND's processes, and ends them when a limit of time or inactivity is reached.
 pub struct Guard {
     settings: GuardSettings,
     root: Id,
     start: Instant,
     next: Instant,
     every: Duration,
-    /// COMMAND's processes, even if their parents have ended.
+    /// The processes that descend from COMMAND, including those whose parents have ended.
     own: Vec<Identity>,
     activity: Activity,
     end: Option<End>,
 }
 
-/// How far the guard is in ending COMMAND, after a limit has been reached.
+/// The state of ending COMMAND after a limit has been reached: the limit, and when the processes got which
+/// signal.
 struct End {
     limit: HangLimit,
     since: Instant,
@@ -42,7 +44,7 @@ struct End {
 }
 
 impl Guard {
-    /// The guard of COMMAND, which runs from now on; `None` if no limit is set.
+    /// Creates the guard of COMMAND, which runs from now on; `None` if the settings have no limit.
     pub fn new(settings: &GuardSettings, root: u32) -> Option<Guard> {
         let shortest = [settings.timeout, settings.stall];
         let shortest = shortest.into_iter().flatten().min()?;
@@ -60,17 +62,17 @@ impl Guard {
         })
     }
 
-    /// The time at which COMMAND's processes are examined next.
+    /// The time at which the guard examines COMMAND's processes next.
     pub fn next(&self) -> Instant {
         self.next
     }
 
-    /// The limit for which the guard has ended COMMAND, if it has.
+    /// The limit because of which the guard has ended COMMAND; `None` if it has not.
     pub fn limit(&self) -> Option<HangLimit> {
         self.end.as_ref().map(|end| end.limit)
     }
 
-    /// Whether COMMAND's processes are being ended, and some of them still live.
+    /// Whether the guard is ending COMMAND's processes and some of them still live.
     pub fn is_ending(&self) -> bool {
         self.end.as_ref().is_some_and(|end| {
             let given_up = end.killed.is_some_and(|at| at.elapsed() >= LAST_WAIT);

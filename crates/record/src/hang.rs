@@ -1,4 +1,4 @@
-//! Describes a COMMAND that hangs: its limits, and what its processes wait for.
+//! Describes a COMMAND that hangs: which limit it has reached, and what its processes wait for.
 
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -6,16 +6,16 @@ use std::time::Duration;
 
 use tr_format::event::{Argv, Comm};
 
-/// The settings of the limits for COMMAND.
+/// The settings for the guard, which ends a COMMAND that hangs.
 #[derive(Clone)]
 pub struct GuardSettings {
     /// The longest time that COMMAND may run.
     pub timeout: Option<Duration>,
     /// The longest time in which all processes of COMMAND may be inactive.
     pub stall: Option<Duration>,
-    /// The time between SIGTERM and SIGKILL when COMMAND is ended.
+    /// The time between SIGTERM and SIGKILL when a hanging COMMAND is ended.
     pub kill_after: Duration,
-    /// The function that is called once, before a hanging COMMAND is ended.
+    /// The function that is called once, before a hanging COMMAND is ended. It reports the hang to the user.
     pub on_hang: Arc<dyn Fn(&Hang) + Send + Sync>,
 }
 
@@ -26,7 +26,7 @@ impl std::fmt::Debug for GuardSettings {
     }
 }
 
-/// The limit that COMMAND has reached.
+/// The limit that a hanging COMMAND has reached: the time that it may run, or the time that it may be inactive.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum HangLimit {
     Timeout,
@@ -37,16 +37,16 @@ pub enum HangLimit {
 #[derive(Clone, Debug)]
 pub struct Hang {
     pub limit: HangLimit,
-    /// The limit of `--timeout`, or the time since a process of COMMAND was last active.
+    /// The time that COMMAND may run (`--timeout`), or the time since a process of COMMAND was last active.
     pub length: Duration,
     pub kill_after: Duration,
     /// The process id of COMMAND.
     pub root: u32,
-    /// The living processes of COMMAND, and others that they wait for.
+    /// The living processes of COMMAND, and other processes that they wait for.
     pub processes: Vec<HungProcess>,
 }
 
-/// A living process of a hanging COMMAND, with the wait that it is in.
+/// A living process of a hanging COMMAND, with what it waits for.
 #[derive(Clone, Debug)]
 pub struct HungProcess {
     pub pid: u32,
@@ -54,13 +54,13 @@ pub struct HungProcess {
     pub comm: Comm,
     pub argv: Argv,
     pub wait: HangWait,
-    /// The time since the waiting thread ran last, as far as it was watched.
+    /// The time since the waiting thread last ran, as far as the guard has watched it.
     pub since: Duration,
     /// Whether the process descends from COMMAND.
     pub is_own: bool,
 }
 
-/// The wait of a process, or another reason why it does not go on.
+/// What a process of a hanging COMMAND waits for, or another reason why it makes no progress.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum HangWait {
     /// The process runs, so it does not wait.
@@ -69,45 +69,47 @@ pub enum HangWait {
     Stopped,
     /// The process waits for the end of a child.
     Child,
-    /// The process waits for bytes, or for room for bytes, in a pipe whose other end these processes have.
+    /// The process waits for bytes, or for room for bytes, in a pipe. `others` are the processes that have the
+    /// pipe's other end.
     Pipe { writes: bool, others: Vec<u32> },
-    /// The process waits for bytes, or for room for bytes, in a pipe whose other end it has alone.
+    /// The process waits for bytes, or for room for bytes, in a pipe whose other end only this process itself has.
     OwnPipe,
     /// The process waits for input of a terminal.
     Terminal,
-    /// The process waits for bytes of a connection.
+    /// The process waits for bytes of a network or local connection.
     Connection {
-        /// The address of the other end; `None` stands for a local socket.
+        /// The address of the other end of the connection; `None` stands for a local socket.
         peer: Option<SocketAddr>,
-        /// The processes of this machine that have the other end, or that listen at its address.
+        /// The processes of this machine that have the other end of the connection, or that listen at its address.
         others: Vec<u32>,
     },
-    /// The process opens a FIFO, and waits until another process opens the other end.
+    /// The process opens a FIFO, and waits until another process opens the FIFO's other end.
     Fifo { path: String, writes: bool },
-    /// The process waits for a connection from outside at this address.
+    /// The process waits until somebody connects to this address, at which it listens.
     Accept(Option<SocketAddr>),
-    /// The process waits for the lock of a file, which these processes have.
+    /// The process waits for the lock of a file. `holders` are the processes that have the lock.
     FileLock { path: String, holders: Vec<u32> },
-    /// The process waits for another of its threads: a lock, a condition.
+    /// The process waits for another of its own threads, by a lock or a condition variable.
     Thread,
-    /// The process, which has one thread, waits for another process by memory that they share: a lock, a condition.
+    /// The process, which has one thread, waits for a lock or a condition variable in memory that it may share with
+    /// another process.
     SharedLock,
-    /// The process, which has one thread, waits for a lock or a condition that no other process can see.
+    /// The process, which has one thread, waits for a lock or a condition variable that no other process can see.
     OwnLock,
     /// The process waits until a time has passed.
     Sleep,
-    /// The process waits for a file or a device.
+    /// The process waits for this file or device.
     File(String),
     /// The process waits for any of several descriptors.
     Poll,
-    /// The process waits in the system call with this number.
+    /// The process waits in the system call with this number, of which no more is known.
     Call(i64),
     /// The kernel does not show to this user what the process waits for.
     Unknown,
 }
 
 impl HangWait {
-    /// The ids of the processes that the kernel shows to have what is waited for.
+    /// The ids of the processes that hold what this wait is for, as far as the kernel shows them.
     fn holders(&self) -> &[u32] {
         match self {
             HangWait::Pipe { others, .. } | HangWait::Connection { others, .. } => others,
@@ -122,7 +124,7 @@ impl Hang {
         self.processes.iter().find(|process| process.pid == pid)
     }
 
-    /// The ids of the processes that a process waits for.
+    /// The ids of the processes that a process of a hanging COMMAND waits for.
     pub fn awaited(&self, process: &HungProcess) -> Vec<u32> {
         match &process.wait {
             HangWait::Child => self.children(process).map(|child| child.pid).collect(),
@@ -152,8 +154,8 @@ impl Hang {
         children.filter(move |child| child.parent == pid && child.is_own)
     }
 
-    /// COMMAND's processes in the order of the chains of waits that begin at COMMAND. The processes that
-    /// COMMAND does not wait for come last.
+    /// The processes of the hanging COMMAND in the order of the chains of waits that begin at COMMAND. The
+    /// processes that COMMAND does not wait for come last.
     pub fn in_order(&self) -> Vec<&HungProcess> {
         let mut found = Vec::new();
         self.follow(self.root, &mut found);
@@ -163,8 +165,8 @@ impl Hang {
         found
     }
 
-    /// The processes at the ends of the chains of waits that begin at COMMAND. If there is none, the
-    /// processes wait for each other.
+    /// The processes at the ends of the chains of waits that begin at the hanging COMMAND: they wait for no other
+    /// of its processes. If there is none, the processes wait for each other.
     pub fn ends(&self) -> Vec<&HungProcess> {
         let mut found = Vec::new();
         self.follow(self.root, &mut found);
@@ -173,7 +175,7 @@ impl Hang {
         found
     }
 
-    /// Adds a process and the processes that it waits for to `found`, in the order of the chains.
+    /// Adds the process `from` and the processes that it waits for to `found`, in the order of the chains of waits.
     fn follow<'a>(&'a self, from: u32, found: &mut Vec<&'a HungProcess>) {
         let mut next = vec![from];
         while let Some(pid) = next.pop() {

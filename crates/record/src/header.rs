@@ -9,16 +9,16 @@ use crate::config::{Config, Follow};
 use crate::host;
 use crate::source::Started;
 
-/// The facts about the machine that the metadata has.
+/// The facts about the machine that go into the metadata of a trace.
 pub struct Machine {
-    /// The CPUs that are online.
+    /// The CPUs of the machine that are online.
     pub cpus: Vec<CpuId>,
-    /// The names and values of the facts about the hardware, from [`host::hardware`].
+    /// The names and values of the facts about the machine's hardware, from [`host::hardware`].
     pub hardware: Vec<(String, String)>,
 }
 
-/// The metadata of a trace that begins now, whether it is recorded by a source or not. `child` is COMMAND's process before
-/// its release.
+/// Makes the metadata of a trace that begins now, whether its events come from a source or COMMAND runs untraced. `child`
+/// is COMMAND's process before its release.
 pub fn begin(config: &Config, machine: Machine, child: Option<u32>) -> Metadata {
     let Machine { cpus, hardware } = machine;
     let (kernel, machine, host) = host::uname();
@@ -47,7 +47,7 @@ pub fn begin(config: &Config, machine: Machine, child: Option<u32>) -> Metadata 
     }
 }
 
-/// The CPUs that the processes which are followed from the start may use; `None` if they may use all.
+/// The CPUs on which the processes may run that are followed from the start; `None` if they may use all.
 fn allowed(config: &Config, child: Option<u32>, online: &[CpuId]) -> Option<Vec<CpuId>> {
     let pids: &[u32] = match &config.scope.follow {
         Follow::Command => &[],
@@ -58,7 +58,7 @@ fn allowed(config: &Config, child: Option<u32>, online: &[CpuId]) -> Option<Vec<
     host::allowed_cpus(child.into_iter().chain(pids.iter().copied()), online)
 }
 
-/// The metadata `base` with the facts that the started source adds.
+/// Completes the metadata `base` by the facts that the started source of events adds.
 pub fn metadata(config: &Config, started: &Started, base: Metadata) -> Metadata {
     Metadata {
         scope: started.scope.clone(),

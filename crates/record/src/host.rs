@@ -21,12 +21,12 @@ pub fn now() -> Ktime {
     Ktime(nanoseconds(ClockId::CLOCK_MONOTONIC, offsets().monotonic))
 }
 
-/// The nanoseconds that this process's time namespace adds to `CLOCK_MONOTONIC`.
+/// The nanoseconds that the time namespace of this process adds to the kernel's clock `CLOCK_MONOTONIC`.
 pub fn monotonic_offset() -> i128 {
     offsets().monotonic
 }
 
-/// The present times by `CLOCK_BOOTTIME` and `CLOCK_REALTIME`.
+/// The present readings of the clocks `CLOCK_BOOTTIME` and `CLOCK_REALTIME`, in ns.
 pub fn clock() -> Clock {
     Clock {
         boot: nanoseconds(ClockId::CLOCK_BOOTTIME, offsets().boot),
@@ -34,11 +34,11 @@ pub fn clock() -> Clock {
     }
 }
 
-/// Whether this machine made the recording and has not booted since. Only then the addresses in its kernel mean the
-/// same (CONFIG_RANDOMIZE_BASE moves the kernel at each boot), and so do its pids.
+/// Whether this machine made the recording with this metadata and has not booted since. Only then the addresses in its
+/// kernel mean the same (CONFIG_RANDOMIZE_BASE moves the kernel at each boot), and so do its pids.
 pub fn is_same_boot(meta: &Metadata) -> bool {
-    /// The largest difference in ns between two computed times of one boot. Two boots are further apart, and clocks are
-    /// usually set by less.
+    /// The largest difference in ns between the times of one boot, as computed from the clocks at two moments. Two
+    /// boots are further apart, and clocks are usually set by less.
     const APART: u64 = 2_000_000_000;
     let boot = |clock: Clock| clock.real.saturating_sub(clock.boot);
     let (then, now) = (boot(meta.start_clock), boot(clock()));
@@ -56,7 +56,7 @@ fn nanoseconds(id: ClockId, offset: i128) -> u64 {
     })
 }
 
-/// The nanoseconds that this process's time namespace adds to the kernel's clocks (time_namespaces(7)).
+/// The nanoseconds that the time namespace of this process adds to the kernel's clocks (time_namespaces(7)).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 struct Offsets {
     monotonic: i128,
@@ -64,7 +64,7 @@ struct Offsets {
 }
 
 impl Offsets {
-    /// Parses the text of `timens_offsets`. Each line has a clock, seconds and nanoseconds.
+    /// Parses the text of `/proc/self/timens_offsets`. Each line has a clock, seconds and nanoseconds.
     fn parse(text: &str) -> Offsets {
         let of = |clock: &str| {
             let line = text.lines().find_map(|line| line.strip_prefix(clock))?;
@@ -79,8 +79,8 @@ impl Offsets {
     }
 }
 
-/// The offsets of this process's time namespace. They are read once: a process stays in its time namespace, and the
-/// offsets of a namespace that has a process do not change.
+/// The nanoseconds that this process's time namespace adds to the kernel's clocks. They are read once: a process stays
+/// in its time namespace, and the offsets of a namespace that has a process do not change.
 fn offsets() -> Offsets {
     static OFFSETS: OnceLock<Offsets> = OnceLock::new();
     *OFFSETS.get_or_init(|| {
@@ -101,7 +101,8 @@ pub fn check_time_namespace() -> Result<(), Error> {
     }
 }
 
-/// Sleeps for this time. If the kernel refuses that, it returns at once, where `std::thread::sleep` would panic.
+/// Sleeps for this time. If the kernel refuses that, the function returns at once, where `std::thread::sleep` would
+/// panic.
 pub fn pause(length: std::time::Duration) {
     let (clock, relative) = (ClockId::CLOCK_MONOTONIC, ClockNanosleepFlags::empty());
     let _ = clock_nanosleep(clock, relative, &length.into());
@@ -117,7 +118,7 @@ pub fn own_cpu() -> u64 {
     })
 }
 
-/// The numbers in a list such as `0-3,8`.
+/// The CPU numbers in a list such as `0-3,8`, as the kernel writes it.
 fn cpu_list(text: &str) -> Vec<u16> {
     let mut cpus = Vec::new();
     for part in text.trim().split(',') {
@@ -134,7 +135,7 @@ fn read_trimmed(path: &str) -> Option<String> {
     Some(text.trim().to_owned())
 }
 
-/// The number in a file, such as a setting of the kernel.
+/// The number that a file contains, such as the file of a kernel setting; `None` if it cannot be read.
 pub fn number<N: FromStr>(path: &str) -> Option<N> {
     read_trimmed(path)?.parse().ok()
 }
@@ -153,8 +154,8 @@ pub fn online_cpus() -> Vec<CpuId> {
     cpus.into_iter().map(CpuId).collect()
 }
 
-/// The CPUs that these processes may use; `None` if they may use all online CPUs, or if that is unknown for
-/// one of them.
+/// The CPUs on which these processes may run; `None` if they may use all online CPUs, or if that is unknown for one of
+/// them.
 pub fn allowed_cpus(pids: impl IntoIterator<Item = u32>, online: &[CpuId]) -> Option<Vec<CpuId>> {
     let mut allowed = BTreeSet::new();
     for pid in pids {
@@ -174,7 +175,7 @@ fn allowed_in(status: &[u8]) -> Option<Vec<u16>> {
     Some(cpu_list(std::str::from_utf8(list).ok()?))
 }
 
-/// The number of CPU numbers that the kernel may use.
+/// The number of CPUs that the kernel is prepared for, whether they are online or not.
 pub fn possible_cpus() -> usize {
     let last = read_trimmed("/sys/devices/system/cpu/possible")
         .and_then(|list| cpu_list(&list).into_iter().max());
@@ -182,20 +183,21 @@ pub fn possible_cpus() -> usize {
         .map_or(1, |cpu| usize::from(cpu) + 1)
 }
 
-/// The largest task id that Linux allows, plus one.
+/// The largest task id that Linux allows, plus one (the kernel's PID_MAX_LIMIT).
 const MOST_IDS: u32 = 1 << 22;
 
-/// The largest task id plus one, as the kernel's first pid namespace has it.
+/// The largest task id plus one in the kernel's first pid namespace, as it is set on this machine.
 pub fn pid_max() -> u32 {
     let namespace = fs::read_link("/proc/self/ns/pid").ok();
     let set = number("/proc/sys/kernel/pid_max");
     largest_ids(namespace.as_deref(), set)
 }
 
-/// The largest task id plus one, from this process's pid namespace and its `kernel.pid_max`. Since Linux 6.14 each
-/// namespace has a limit of its own, which does not limit the ids in the first namespace.
+/// The largest task id plus one in the first pid namespace, from the name of this process's pid namespace and the
+/// setting `kernel.pid_max`. Since Linux 6.14 each namespace has a limit of its own, which does not limit the ids in
+/// the first namespace.
 fn largest_ids(namespace: Option<&Path>, set: Option<u32>) -> u32 {
-    /// The kernel's number of its first pid namespace (`PROC_PID_INIT_INO`).
+    /// The inode number by which the kernel names its first pid namespace (`PROC_PID_INIT_INO`).
     const FIRST: &str = "pid:[4026531836]";
     match set {
         Some(set) if namespace == Some(Path::new(FIRST)) => set.clamp(1, MOST_IDS),
@@ -209,13 +211,13 @@ pub fn page_size() -> u32 {
     size.unwrap_or(4096)
 }
 
-/// The nanoseconds that a number of clock ticks takes.
+/// The nanoseconds that this number of clock ticks takes.
 pub fn of_ticks(ticks: u64) -> Option<u64> {
     let second = sysconf(SysconfVar::CLK_TCK).filter(|hz| *hz > 0)?;
     Some(ticks.saturating_mul(1_000_000_000 / second))
 }
 
-/// A value of sysconf(3).
+/// The value of a system setting by sysconf(3); `None` if there is none.
 pub fn sysconf(name: SysconfVar) -> Option<u64> {
     u64::try_from(nix::unistd::sysconf(name).ok()??).ok()
 }
@@ -235,10 +237,12 @@ pub fn uname() -> (String, String, String) {
     (kernel, text(name.machine()), text(name.nodename()))
 }
 
-/// The longest identifier of a CI run that is stored, in bytes. Longer values are not stored.
+/// The longest value of a variable with an identifier of a CI run that is stored, in bytes. Longer values are not
+/// stored.
 const CI_LONGEST: usize = 512;
 
-/// The names and values of the variables that identify the CI run. No other variable of the environment is stored.
+/// The names and values of the environment variables that identify the CI run. No other variable of the environment is
+/// stored.
 pub fn ci() -> Vec<(String, String)> {
     let value = |name: &str| {
         let value = std::env::var(name).ok()?;
@@ -258,8 +262,8 @@ pub fn ci() -> Vec<(String, String)> {
     known.chain(own).collect()
 }
 
-/// The trace context of COMMAND, if `tr` itself has one. The recording is a span inside the context of `tr`, and the
-/// spans of COMMAND are inside the recording's span.
+/// The trace context that COMMAND gets, if `tr` itself has one. The recording is a span inside the span of `tr`'s
+/// context, and the spans of COMMAND are inside the recording's span.
 pub fn own_context() -> Option<TraceContext> {
     static OWN: OnceLock<Option<TraceContext>> = OnceLock::new();
     *OWN.get_or_init(|| {
@@ -268,7 +272,8 @@ pub fn own_context() -> Option<TraceContext> {
     })
 }
 
-/// A new random id of a span. The randomness comes from the keys of the standard library's hash tables.
+/// Makes a random id for a new span of a distributed trace. The randomness comes from the keys of the standard
+/// library's hash tables.
 fn random() -> [u8; 8] {
     use std::hash::{BuildHasher, Hasher};
     let state = std::collections::hash_map::RandomState::new();
@@ -279,7 +284,7 @@ fn random() -> [u8; 8] {
 /// it than is read.
 const CPUINFO: u32 = 8192;
 
-/// The names and values of the known facts about the machine's hardware.
+/// The names and values of the facts about the machine's hardware that are known.
 pub fn hardware() -> Vec<(String, String)> {
     let text = |path: &str| {
         let file = fs::File::open(path).ok()?;
@@ -298,8 +303,8 @@ pub fn hardware() -> Vec<(String, String)> {
         .collect()
 }
 
-/// The facts about the hardware, from /proc/cpuinfo (x86, arm64), /proc/meminfo and the name of the product
-/// in the firmware.
+/// Derives the facts about the hardware from the texts of /proc/cpuinfo (x86, arm64) and /proc/meminfo, and from the
+/// name of the product in the firmware.
 fn hardware_of(cpuinfo: &str, meminfo: &str, product: &str) -> Vec<(Hardware, String)> {
     let first = |text: &str, name: &str| {
         let value = field(text, name).filter(|value| !value.is_empty())?;
@@ -347,7 +352,7 @@ fn hardware_of(cpuinfo: &str, meminfo: &str, product: &str) -> Vec<(Hardware, St
         .collect()
 }
 
-/// The first value with this name in a text of lines `name : value`.
+/// The value in the first line `name : value` of a text that has this name.
 fn field<'a>(text: &'a str, name: &str) -> Option<&'a str> {
     text.lines()
         .filter_map(|line| line.split_once(':'))
@@ -355,8 +360,8 @@ fn field<'a>(text: &'a str, name: &str) -> Option<&'a str> {
         .map(|(_, value)| value.trim())
 }
 
-/// Reads the first `limit` bytes, and finds out whether there are more. A process can claim gigabytes of
-/// arguments (PR_SET_MM_MAP, prctl(2)): the read is bounded, not only the result.
+/// Reads the first `limit` bytes of a file or pipe. Also returns whether there are more. A process can claim gigabytes
+/// of arguments (PR_SET_MM_MAP, prctl(2)): the read is bounded, not only the result.
 pub fn read_at_most(from: impl Read, limit: u32) -> (Vec<u8>, bool) {
     let mut bytes = Vec::new();
     // A process that ends during the read has the bytes before.

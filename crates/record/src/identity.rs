@@ -1,4 +1,4 @@
-//! Finds the user and the environment of COMMAND.
+//! Finds the user that COMMAND runs as, and the environment of COMMAND.
 
 use std::ffi::{CString, OsString};
 use std::io::{Error, ErrorKind};
@@ -11,7 +11,7 @@ use tr_format::ci::TRACEPARENT;
 
 use crate::{host, marks};
 
-/// The user that runs COMMAND.
+/// The user that COMMAND runs as.
 #[derive(Clone, Debug)]
 pub struct Identity {
     uid: Uid,
@@ -23,10 +23,10 @@ pub struct Identity {
 }
 
 impl Identity {
-    /// The user with this name or number.
+    /// Looks up the user with this name or number.
     ///
     /// # Errors
-    /// There is no such user, or `tr` may not become another one.
+    /// There is no such user, or `tr` may not become another user.
     pub fn of(name: &str) -> Result<Identity, Error> {
         let [name, _, uid, gid, _, home, shell] = entry(name)?;
         let number = |text: &str| {
@@ -50,12 +50,12 @@ impl Identity {
         })
     }
 
-    /// The numbers of this user and of the user's group.
+    /// The numbers of the user and of the user's group (uid, gid).
     pub fn ids(&self) -> (Uid, Gid) {
         (self.uid, self.gid)
     }
 
-    /// Whether this is another user than the one who runs `tr`.
+    /// Whether this user is not the one who runs `tr`.
     pub fn is_other(&self) -> bool {
         self.uid != Uid::effective()
     }
@@ -70,15 +70,15 @@ impl Identity {
     }
 }
 
-/// The name of the user with this number.
+/// The name of the user with this number; `None` if there is no such user.
 pub fn user_name(uid: u32) -> Option<String> {
     let [name, ..] = entry(&uid.to_string()).ok()?;
     Some(name)
 }
 
-/// The fields of passwd(5) of the user with this name or number. `getent` asks the sources in
-/// nsswitch.conf; glibc's `getpwnam` loads them as modules, and a static `tr` would have to
-/// have the same version as these.
+/// The fields of the line of passwd(5) for the user with this name or number. `getent` reads the sources that
+/// nsswitch.conf names; glibc's `getpwnam` loads them as modules, and a static `tr` would have to have the same
+/// version as these.
 fn entry(user: &str) -> Result<[String; 7], Error> {
     // No name begins like an option, and Alpine's getent takes "--" for a name.
     if user.starts_with('-') {
@@ -89,7 +89,7 @@ fn entry(user: &str) -> Result<[String; 7], Error> {
     fields.try_into().map_err(|_| ErrorKind::InvalidData.into())
 }
 
-/// The standard output of a program that looks up users.
+/// Runs a program that looks up users, and returns its standard output.
 fn answer(program: &str, args: &[&str]) -> Result<String, Error> {
     let output = Command::new(program).args(args).output();
     let output = output.map_err(|error| Error::new(error.kind(), format!("{program}: {error}")))?;
@@ -107,8 +107,8 @@ fn no_such_user() -> Error {
     Error::new(ErrorKind::NotFound, "there is no such user")
 }
 
-/// The environment of COMMAND; `None` if it equals the environment of `tr`. `original` is the environment before the
-/// dynamic loader changed it, if it did.
+/// The environment that COMMAND gets; `None` if it equals the environment of `tr`. `original` is the environment
+/// before the dynamic loader changed it, if it did.
 pub fn environment(
     user: Option<&Identity>,
     original: Option<Vec<CString>>,
@@ -148,7 +148,7 @@ pub fn environment(
     Some(variables)
 }
 
-/// Gives a variable of an environment this value, or removes it.
+/// Sets the variable `name` of an environment to this value, or removes the variable.
 fn replace(variables: &mut Vec<CString>, name: &str, value: Option<&[u8]>) {
     let begin = [name.as_bytes(), b"="].concat();
     variables.retain(|variable| !variable.as_bytes().starts_with(&begin));

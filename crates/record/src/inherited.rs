@@ -5,22 +5,24 @@ use std::ffi::CString;
 
 use nix::sys::signal::{SigHandler, SigSet, SigmaskHow, Signal};
 
-/// The state with which `tr` was started, and which COMMAND inherits.
+/// The state with which `tr` was started and which COMMAND inherits: signal mask and actions, closed streams,
+/// environment.
 #[derive(Clone, Debug)]
 pub struct Inherited {
     mask: SigSet,
-    /// For each of these signals, whether it was ignored when `tr` was started.
+    /// For each of these signals, whether `tr` ignored it when it was started.
     ignored: [(Signal, bool); 3],
-    /// For standard input, output and error, whether it was closed. Rust's runtime opens /dev/null in place
-    /// of a closed one.
+    /// For each of standard input, output and error, whether it was closed when `tr` was started. Rust's
+    /// runtime opens /dev/null in place of a closed stream.
     pub closed_streams: [bool; 3],
-    /// The environment before the dynamic loader changed it; `None` if it did not.
+    /// The environment of `tr` before the dynamic loader changed it; `None` if it did not change it.
     pub environment: Option<Vec<CString>>,
 }
 
 impl Inherited {
-    /// The state of this process, corrected by what was changed before `main`. Rust's runtime ignores SIGPIPE
-    /// and opens closed streams; the dynamic loader may change the environment (`None` if it did not).
+    /// The inheritable state of this process, corrected by what was changed before `main`. Rust's runtime
+    /// ignores SIGPIPE and opens closed streams; the dynamic loader may change the environment (`None` if it
+    /// did not).
     pub fn now(
         sigpipe_ignored: bool,
         closed_streams: [bool; 3],
@@ -38,7 +40,8 @@ impl Inherited {
         }
     }
 
-    /// Gives this state to the calling process, before its exec.
+    /// Sets the signal mask, actions and streams of the calling process to the state in which `tr` was
+    /// started, before the process executes COMMAND.
     pub fn restore(&self) {
         for (signal, ignored) in self.ignored {
             let action = if ignored {
@@ -58,7 +61,7 @@ impl Inherited {
     }
 }
 
-/// Whether this process ignores a signal.
+/// Whether this process ignores the signal.
 pub fn is_ignored(signal: Signal) -> bool {
     // SAFETY: null for the new action only asks; all zeros are a valid `sigaction`.
     unsafe {
@@ -73,8 +76,8 @@ fn set_action(signal: Signal, action: SigHandler) {
     let _ = unsafe { nix::sys::signal::signal(signal, action) };
 }
 
-/// Sets how the recorder reacts to signals: a limit of a file's size is a write error, and the kernel keeps
-/// COMMAND's status.
+/// Sets how the recorder reacts to two signals: with SIGXFSZ ignored, a limit of the file's size is a write
+/// error, and with SIGCHLD at its default, the kernel keeps COMMAND's status.
 pub fn own_actions() {
     set_action(Signal::SIGXFSZ, SigHandler::SigIgn);
     set_action(Signal::SIGCHLD, SigHandler::SigDfl);

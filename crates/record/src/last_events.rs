@@ -1,4 +1,4 @@
-//! Writes the end of a file: its last events, the names of its stacks, and its summary.
+//! Writes the end of a trace file: its last events, the functions of its stacks, and its summary.
 
 use tr_format::event::{Ktime, Stream};
 use tr_format::meta::Summary;
@@ -13,7 +13,8 @@ use crate::source::{recorder, Source};
 use crate::stall::Stall;
 use crate::symbols::{self, Request, Search};
 
-/// The parts of a recording that stay active while it waits for the output: signals are passed on to COMMAND.
+/// The parts of a recording that stay active while the recorder waits for a slow output: signals are still
+/// passed on to COMMAND.
 pub(crate) struct Waiting<'a> {
     pub running: Option<&'a Running>,
     pub signals: &'a Signals,
@@ -26,7 +27,7 @@ impl Waiting<'_> {
     }
 }
 
-/// The result of writing the end of a file.
+/// The result of writing the end of a trace file.
 pub(crate) struct Written {
     pub tally: Tally,
     pub error: Option<tr_format::Error>,
@@ -37,7 +38,8 @@ pub(crate) struct Written {
 }
 
 impl Written {
-    /// Adds the counts of the earlier parts of the recording, and the first part that lacks its end.
+    /// Adds the numbers of the earlier parts of a rotated recording to this result, and the first part whose
+    /// file lacks its end.
     pub fn with_parts(mut self, parts: Parts, waiting: &Waiting<'_>) -> Written {
         self.parts = Some(parts.written());
         let mut stall = Stall::new(|| {});
@@ -48,7 +50,7 @@ impl Written {
     }
 }
 
-/// The end of a file whose summary is still missing.
+/// The end of a trace file whose summary is still missing.
 pub(crate) struct LastEvents {
     output: Output,
     /// The batches of events that were not sent to the writer yet.
@@ -57,14 +59,14 @@ pub(crate) struct LastEvents {
 }
 
 impl LastEvents {
-    /// Writes these events now, because the summary comes later.
+    /// Writes the last events of a file now, because the summary comes later.
     pub fn settle(&mut self, waiting: &Waiting<'_>) {
         let mut stall = Stall::new(|| {});
         let batches = std::mem::take(&mut self.batches);
         self.output.settle(batches, || waiting.go_on(&mut stall));
     }
 
-    /// Writes these events and the summary, and completes the file.
+    /// Writes the last events and the summary, and completes the trace file.
     pub fn finish(self, config: &Config, summary: Summary, waiting: &Waiting<'_>) -> Written {
         let mut stall = Stall::new(config.notices.on_wait);
         let go_on = || waiting.go_on(&mut stall);
@@ -82,8 +84,8 @@ impl LastEvents {
     }
 }
 
-/// Sends the last events of a file to the writer and names its stacks. The file begins at `start` and has
-/// this `summary`. Returns what is still to be written.
+/// Sends the last events of a trace file to the writer, and looks up the functions of its stacks. The file
+/// begins at `start` and has this `summary`. Returns what is still to be written.
 pub(crate) fn write_events(
     config: &Config,
     last: LastBatches,
@@ -124,7 +126,7 @@ pub(crate) fn write_events(
     }
 }
 
-/// Searches for the functions of the recorded stacks and writes them, with the time `end`. With
+/// Searches for the functions of the recorded stacks and writes them, as events at the time `end`. With
 /// `--no-symbols` only the paths of the files are searched, for `tr symbolize`. Returns the result of the
 /// search if there were functions to find.
 pub(crate) fn name_stacks(

@@ -12,24 +12,25 @@ use crate::config::Follow;
 use crate::free_space::FreeSpace;
 use crate::host;
 
-/// The number of bytes of each file with counters that are read. All values are within them.
+/// The number of bytes that are read of each file with counters. All values are within them.
 const LONGEST: usize = 4096;
-/// The largest number of CPUs whose frequency is read.
+/// The largest number of CPUs whose frequency is read for a sample.
 const FREQUENCIES: usize = 8;
 
-/// The files with counters, which are open from the start. Reading all of them takes some 30 µs.
+/// The files with the machine's counters, which are open from the start of the recording, and the last sample.
+/// Reading all of the files takes some 30 µs.
 #[derive(Debug)]
 pub struct Sampler {
     files: Vec<Open>,
-    /// The recorder's CPU time at the start of the recording, in ns.
+    /// The CPU time that the recorder had used at the start of the recording, in ns.
     recorder: u64,
-    /// The file system whose free space is read.
+    /// The file system whose free space is part of the samples; `None` if it is on another machine.
     disk: Option<FreeSpace>,
-    /// The last sample of the counters.
+    /// The last sample of the machine's counters.
     last: Counters,
 }
 
-/// An open file with counters, and its values at the start of the recording.
+/// An open file with counters of the machine, and their values at the start of the recording.
 #[derive(Debug)]
 struct Open {
     file: File,
@@ -37,7 +38,7 @@ struct Open {
     first: Counters,
 }
 
-/// A file with counters, and its syntax.
+/// A file with counters of the machine, and the syntax of the file.
 #[derive(Debug)]
 struct Source {
     path: PathBuf,
@@ -51,10 +52,11 @@ impl Source {
     }
 }
 
-/// The syntax of a file with counters, and the counters in it.
+/// The syntax of a file with counters, which also determines the counters that are read from it.
 #[derive(Clone, Copy, Debug)]
 enum Text {
-    /// A pressure file (Documentation/accounting/psi.rst): the total of `some`, and of `full`.
+    /// The text of a pressure file (Documentation/accounting/psi.rst). Its counters are the totals of the lines
+    /// `some` and `full`.
     Pressure(Counter, Option<Counter>),
     /// The text of `/proc/stat` (proc(5)).
     Stat,
@@ -64,12 +66,12 @@ enum Text {
     Quota,
     /// The lines `cpu MHz` in `/proc/cpuinfo` of x86 machines.
     CpuInfo,
-    /// A text that consists of one number, the value of this counter.
+    /// A text that consists of one number, which is the value of this counter.
     Number(Counter),
 }
 
 impl Sampler {
-    /// Opens the files with counters and reads them. A file that cannot be opened has no counters.
+    /// Opens the files with the machine's counters and reads them. A file that cannot be opened gives no counters.
     pub fn new(follow: &Follow) -> Sampler {
         let (own, mountinfo) = own();
         let files = files(&followed(follow, own), &mountinfo);
@@ -111,14 +113,14 @@ impl Sampler {
         now
     }
 
-    /// Reads the values that can fall and rise again between two samples.
+    /// Reads the values that can fall and rise again between two samples, such as the free space of the disk.
     pub fn look(&mut self) {
         if let Some(disk) = &mut self.disk {
             disk.look();
         }
     }
 
-    /// The totals in the last sample of the time for which the machine withheld CPUs and memory.
+    /// The totals of the time for which the machine withheld CPUs and memory, according to the last sample.
     pub fn totals(&self) -> Machine {
         Machine {
             throttled_ns: self.last.get(Counter::Throttled),
@@ -139,7 +141,8 @@ impl Open {
         Some(open)
     }
 
-    /// Reads the counters of the file. Totals are differences from the values at the start.
+    /// Reads the counters from the file. For counters that are totals, the values at the start of the recording are
+    /// subtracted.
     fn read(&self) -> Counters {
         let text = beginning(&self.file).unwrap_or_default();
         let mut counters = self.text.parse(&text);
@@ -152,7 +155,7 @@ impl Open {
     }
 }
 
-/// The text of a file as it is now, up to [`LONGEST`].
+/// Reads the present text of a file from its beginning, up to [`LONGEST`] bytes.
 pub fn beginning(file: &File) -> std::io::Result<String> {
     let mut bytes = [0; LONGEST];
     let length = file.read_at(&mut bytes, 0)?;
@@ -215,18 +218,18 @@ impl Text {
     }
 }
 
-/// The time in ns for which a quota has throttled a cgroup, from its `cpu.stat`.
+/// The time in ns for which a CPU quota has throttled a cgroup, from the text of its file `cpu.stat`.
 pub fn throttled(stat: &str) -> Option<u64> {
     Text::Quota.parse(stat).get(Counter::Throttled)
 }
 
-/// The number after a name that stands at the start of a line.
+/// The number after a name that stands at the start of a line of the text.
 fn value(text: &str, name: &str) -> Option<u64> {
     let line = text.lines().find_map(|line| line.strip_prefix(name))?;
     line.split_whitespace().next()?.parse().ok()
 }
 
-/// The columns of the line about all CPUs in `/proc/stat`, in ns.
+/// The columns of the line about all CPUs in the text of `/proc/stat`, converted to ns.
 fn ticks(stat: &str) -> Vec<u64> {
     let all = stat
         .strip_prefix("cpu ")
@@ -236,7 +239,7 @@ fn ticks(stat: &str) -> Vec<u64> {
     ticks.collect()
 }
 
-/// The total in ns in the line of a pressure file that begins with `name`.
+/// The total time in ns in the line of a pressure file that begins with `name` (`some` or `full`).
 fn stalled(pressure: &str, name: &str) -> Option<u64> {
     let line = pressure.lines().find(|line| line.starts_with(name))?;
     let mut fields = line.split_whitespace();
@@ -244,7 +247,7 @@ fn stalled(pressure: &str, name: &str) -> Option<u64> {
     total.parse::<u64>().ok()?.checked_mul(1000)
 }
 
-/// The cgroups of the recorded tasks, as in `/proc/PID/cgroup`.
+/// The cgroups of the recorded tasks, in the form of the file `/proc/PID/cgroup`.
 fn followed(follow: &Follow, own: String) -> String {
     let of = |pid: u32| fs::read_to_string(format!("/proc/{pid}/cgroup")).unwrap_or_default();
     match follow {
@@ -259,7 +262,7 @@ fn followed(follow: &Follow, own: String) -> String {
     }
 }
 
-/// The files with counters that may exist. `cgroups` is the text of a `/proc/PID/cgroup`.
+/// The files with counters that may exist on this machine. `cgroups` is the text of a `/proc/PID/cgroup`.
 fn files(cgroups: &str, mountinfo: &str) -> Vec<Source> {
     use Counter::*;
     let proc = Path::new("/proc");
@@ -381,7 +384,8 @@ mod tests {
         );
     }
 
-    /// A quota above the task's own cgroup throttles it as well. Totals count from the start.
+    /// Tests that the counter of throttled time includes a quota of a cgroup above the task's own, and that totals
+    /// count from the start of the recording.
     #[test]
     fn a_cgroup_above_counts() {
         let dir = tempfile::tempdir().unwrap();

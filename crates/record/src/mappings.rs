@@ -1,4 +1,4 @@
-//! Finds the files that contain the addresses of a process, for files without a build id, by the process's
+//! Finds the file that contains an address of a process, for files without a build id, by the process's memory
 //! mappings. `/proc/PID/maps` lists them while the process lives.
 
 use std::collections::HashMap;
@@ -8,22 +8,22 @@ use std::os::unix::ffi::OsStringExt;
 use std::path::PathBuf;
 use std::time::SystemTime;
 
-/// The largest number of bytes of `/proc/PID/maps`, summed over all processes, whose mappings are kept. The
-/// mappings take some three times that memory. Beyond this limit all mappings are dropped; those of living
-/// processes are read again.
+/// The largest number of bytes of `/proc/PID/maps`, summed over all processes, from which mappings are kept. The
+/// mappings take some three times that memory. Beyond this limit all mappings are dropped; those of living processes
+/// are read again.
 const MOST: usize = 4 << 20;
 
 /// A program in a process: the process's id in `tr`'s own pid namespace, and the address of the program's arguments,
 /// which differs between the programs that the process executes.
 pub type Image = (u32, u64);
 
-/// The mappings of a process, as they were read.
+/// The memory mappings of a process, as they were read from `/proc`.
 #[derive(Clone, Debug)]
 pub struct Mapped {
     pub image: Image,
-    /// A time shortly before the mappings were read.
+    /// A time shortly before the mappings of the process were read.
     pub time: SystemTime,
-    /// The text of `/proc/PID/maps`; empty if the process has ended.
+    /// The text of the process's `/proc/PID/maps`; empty if the process has ended.
     pub maps: Vec<u8>,
 }
 
@@ -31,11 +31,11 @@ pub struct Mapped {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Mapping {
     addresses: Range<u64>,
-    /// The offset in the file of the first mapped address.
+    /// The offset in the file to which the first mapped address corresponds.
     offset: u64,
-    /// The inode number of the file (`st_ino`).
+    /// The inode number of the mapped file (`st_ino`).
     pub inode: u64,
-    /// The path of the file in the process's mount namespace.
+    /// The path of the mapped file in the process's mount namespace.
     pub path: PathBuf,
     /// A time shortly before the mapping was read.
     pub time: SystemTime,
@@ -66,17 +66,18 @@ impl Mapping {
     }
 }
 
-/// The mappings of the sampled processes.
+/// The mappings of all processes whose stacks are sampled.
 #[derive(Debug, Default)]
 pub struct Mappings {
-    /// The mappings of each program in a process, in the order of their addresses.
+    /// The executable mappings of each program in a process, in the order of their addresses.
     images: HashMap<Image, Vec<Mapping>>,
-    /// The number of bytes of the texts from which the mappings were made.
+    /// The number of bytes of all texts of `/proc/PID/maps` from which the mappings were made.
     bytes: usize,
 }
 
 impl Mappings {
-    /// Takes the mappings of a process, which replace its earlier ones. Returns the paths of the executable files.
+    /// Takes the mappings of a process, which replace the earlier ones of the same program. Returns the paths of the
+    /// executable files.
     pub fn take(&mut self, from: &Mapped) -> impl Iterator<Item = &PathBuf> {
         // Those of a process that is gone are still those that it had.
         if !from.maps.is_empty() {
@@ -93,7 +94,8 @@ impl Mappings {
         image.into_iter().flatten().map(|mapping| &mapping.path)
     }
 
-    /// The mapping of an address, and the address's offset in its file.
+    /// The mapping that contains an address of a process, and the offset in the mapped file to which the address
+    /// corresponds.
     pub fn find(&self, image: Image, address: u64) -> Option<(&Mapping, u64)> {
         let all = self.images.get(&image)?;
         let after = all.partition_point(|mapping| mapping.addresses.start <= address);

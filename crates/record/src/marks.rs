@@ -1,8 +1,8 @@
-//! Reads the file `$TR_MARKS`, to which programs append marks, each a line of JSON. The recorder reads it
-//! during the recording, and removes it.
+//! Reads the file `$TR_MARKS`, to which programs append marks (named moments and spans), each as a line of JSON. The
+//! recorder reads it during the recording, and removes it.
 //!
-//! The programs that write the file are not trusted: the recorder reads a bounded amount, and counts lines
-//! that are no marks. It reads only the file that it has created, by the descriptor.
+//! The programs that write the file are not trusted: the recorder reads a bounded amount, and counts lines that are no
+//! marks. It reads only the file that it has created, by the descriptor.
 
 use std::borrow::Cow;
 use std::collections::HashMap;
@@ -27,7 +27,7 @@ pub const VARIABLE: &str = "TR_MARKS";
 const AT_ONCE: usize = 1 << 20;
 /// The largest number of bytes of the file of marks that are read in all.
 const BYTES: u64 = 32 << 20;
-/// The largest number of marks that are stored.
+/// The largest number of marks that a recording stores.
 const MARKS: u64 = 1 << 18;
 /// The length in bytes of the longest line of the file of marks.
 const LINE: usize = 16 << 10;
@@ -37,11 +37,11 @@ pub struct Marks {
     file: File,
     /// The directory of the file of marks, which is removed when this value is dropped.
     _directory: Directory,
-    /// The value that the environment variable had before the recording.
+    /// The value that the environment variable `TR_MARKS` had before the recording.
     before: Option<OsString>,
-    /// The number of bytes of the file that were read so far.
+    /// The number of bytes of the file of marks that were read so far.
     read: u64,
-    /// The beginning of a line whose end has not been read yet.
+    /// The beginning of a line in the file of marks whose end has not been read yet.
     rest: Vec<u8>,
 }
 
@@ -49,19 +49,19 @@ pub struct Marks {
 #[derive(Clone, Copy, Debug)]
 pub enum Owner {
     Nobody,
-    /// COMMAND's user.
+    /// COMMAND's user, by uid and gid, may also write the file of marks.
     Command((Uid, Gid)),
-    /// The user who called sudo. If this user cannot get the file, the recording goes on without that, because COMMAND
-    /// runs as the recorder's user.
+    /// The user who called sudo, by uid and gid, may also write the file of marks. If the file cannot be given to this
+    /// user, the recording continues, because COMMAND runs as the recorder's user.
     Invoking((Uid, Gid)),
 }
 
 impl Marks {
-    /// Creates the file of marks in the first place that allows it, and sets the environment variable, which
-    /// COMMAND inherits.
+    /// Creates the file of marks in the first of the directories `places` that allows it, and sets the environment
+    /// variable, which COMMAND inherits.
     ///
     /// # Errors
-    /// The error of the first place.
+    /// The error that the first directory gave.
     pub fn create(places: &[PathBuf], owner: Owner) -> std::io::Result<Marks> {
         let mut refused = None;
         for place in places {
@@ -76,7 +76,7 @@ impl Marks {
         Err(refused.unwrap_or_else(|| std::io::ErrorKind::NotFound.into()))
     }
 
-    /// Creates the file of marks in a new directory at `place`.
+    /// Creates the file of marks in a new directory, which is made in the directory `place`.
     fn create_in(place: &Path, owner: Owner) -> std::io::Result<Marks> {
         let directory = Directory::create(place)?;
         let (file, shared) = directory.new_file(owner)?;
@@ -96,7 +96,7 @@ impl Marks {
         Ok(marks)
     }
 
-    /// Reads the complete lines that were appended since the last call.
+    /// Reads the complete lines that programs have appended to the file of marks since the last call.
     pub fn take(&mut self) -> Vec<u8> {
         let left = usize::try_from(BYTES - self.read).unwrap_or(AT_ONCE);
         let mut bytes = std::mem::take(&mut self.rest);
@@ -115,7 +115,8 @@ impl Marks {
         bytes
     }
 
-    /// Reads all lines that are left. Also returns the number of bytes beyond the limit.
+    /// Reads all remaining lines of the file of marks. Also returns the number of bytes beyond the limit, which are
+    /// not read.
     pub fn finish(&mut self) -> (Vec<u8>, u64) {
         let mut lines = Vec::new();
         loop {
@@ -140,11 +141,12 @@ impl Drop for Marks {
     }
 }
 
-/// The beginning of the names of directories for marks.
+/// The beginning of the names of the directories that recorders make for files of marks.
 const PREFIX: &str = "tr-marks-";
 /// The name of the file of marks in its directory.
 const FILE: &str = "marks";
-/// The largest number of names in a directory among which a recorder searches for old directories.
+/// The largest number of names in a directory among which a recorder searches for directories that killed recorders
+/// have left.
 const LOOKS: usize = 10_000;
 
 /// The directory of the file of marks, which the recorder keeps locked. It is created, used and removed by
@@ -183,7 +185,7 @@ impl Directory {
         Err(std::io::ErrorKind::AlreadyExists.into())
     }
 
-    /// Creates the file of marks in the directory. Returns it, and whether it belongs to another user.
+    /// Creates the file of marks in its directory. Returns the file, and whether it belongs to another user.
     fn new_file(&self, owner: Owner) -> std::io::Result<(File, bool)> {
         let flags = OFlag::O_RDWR | OFlag::O_CREAT | OFlag::O_EXCL | OFlag::O_CLOEXEC;
         let mode = Mode::S_IRUSR | Mode::S_IWUSR;
@@ -212,21 +214,21 @@ fn opened(parent: &File, name: &str) -> nix::Result<File> {
     openat(parent, name, flags, Mode::empty()).map(File::from)
 }
 
-/// Removes the file of marks and then its directory.
+/// Removes the file of marks from its directory, and then the directory.
 fn remove(parent: &File, directory: &File, name: &str) {
     let _ = unlinkat(directory, FILE, UnlinkatFlags::NoRemoveDir);
     let _ = unlinkat(parent, name, UnlinkatFlags::RemoveDir);
 }
 
-/// The result of locking a new directory.
+/// The result of locking a new directory for the file of marks.
 enum Locked {
     Yes(File),
-    /// Another recorder has removed the directory. It had no lock yet, so that it looked like one that a
-    /// killed recorder has left.
+    /// Another recorder has removed the new directory. It was not locked yet, so that it looked like a directory that
+    /// a killed recorder has left.
     Removed,
 }
 
-/// Locks a directory that was just made.
+/// Locks a directory for the file of marks that was just made.
 fn locked(around: &File, name: &str) -> std::io::Result<Locked> {
     let own = match opened(around, name) {
         Err(nix::errno::Errno::ENOENT) => return Ok(Locked::Removed),
@@ -246,7 +248,8 @@ fn locked(around: &File, name: &str) -> std::io::Result<Locked> {
     }
 }
 
-/// Removes the directories for marks that killed recorders of this user have left. They are not locked.
+/// Removes the directories for marks that killed recorders of this user have left. Such directories are recognized by
+/// not being locked.
 fn remove_old(parent: &Path, around: &File) {
     let Ok(entries) = std::fs::read_dir(parent) else {
         return;
@@ -266,7 +269,7 @@ fn remove_old(parent: &Path, around: &File) {
     }
 }
 
-/// A line of the file of marks, as it is parsed.
+/// A line of the file of marks, as it is parsed from JSON.
 #[derive(Deserialize)]
 struct Line<'a> {
     /// The time of the mark by `CLOCK_MONOTONIC` in ns.
@@ -298,25 +301,26 @@ enum Id<'a> {
 /// The reason why a line of the file of marks is refused.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Refused {
-    /// The line is no mark.
+    /// The line is not a valid mark.
     NoMark,
-    /// The time of the mark is before the recording, or in the future.
+    /// The time of the mark is before the recording or in the future.
     Time,
-    /// There are too many marks.
+    /// The mark is beyond the largest number of marks of a recording.
     TooMany,
 }
 
-/// The numbers of lines and bytes that gave no mark, by the reason.
+/// The number of stored marks, and the numbers of lines and bytes of the file of marks that gave no mark, by the
+/// reason.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Count {
     pub stored: u64,
-    /// The number of lines that are no marks.
+    /// The number of lines in the file of marks that are no valid marks.
     pub no_marks: u64,
-    /// The number of lines with a time before the recording or in the future.
+    /// The number of marks whose time is before the recording or in the future.
     pub wrong_times: u64,
-    /// The number of lines beyond the limit for marks.
+    /// The number of marks beyond the largest number that a recording stores.
     pub too_many: u64,
-    /// The number of bytes beyond the limit of the file's length.
+    /// The number of bytes of the file of marks beyond the limit of what is read.
     pub unread: u64,
 }
 
@@ -337,21 +341,21 @@ impl Count {
     }
 }
 
-/// The largest number of living processes in other time namespaces whose clocks are kept, and of their
-/// distinct offsets.
+/// The largest number of living processes in other time namespaces whose clocks are remembered. The next number limits
+/// the different offsets of those clocks.
 const CLOCKS: usize = 1 << 16;
 const OFFSETS: usize = 64;
 
-/// The nanoseconds that the time namespaces of programs add to the kernel's `CLOCK_MONOTONIC`.
+/// The nanoseconds that the time namespaces of recorded programs add to the kernel's `CLOCK_MONOTONIC`.
 #[derive(Debug)]
 pub struct Clocks {
-    /// The offset of the recorder's own time namespace, in ns.
+    /// The nanoseconds that the recorder's own time namespace adds to the kernel's clock.
     own: i128,
-    /// The clocks of living processes in other time namespaces, by the pids of the processes.
+    /// The clocks of living processes in other time namespaces than the recorder's, by the pids of the processes.
     processes: HashMap<u32, ProgramClock>,
-    /// The ids of the processes that have ended, as the kernel names them. Their last marks are read after their ends.
+    /// The kernel's ids of processes with such clocks that have ended. Their last marks are read after their ends.
     ended: Vec<u32>,
-    /// The distinct offsets of the processes in other time namespaces, in ns.
+    /// The different offsets in ns of the clocks of processes in other time namespaces.
     others: Vec<i128>,
 }
 
@@ -365,7 +369,7 @@ impl Clocks {
         }
     }
 
-    /// Notes the clock of a process in another time namespace.
+    /// Remembers the clock of a process that is in another time namespace than the recorder.
     pub fn take(&mut self, clock: ProgramClock) {
         let [process, _] = clock.pids;
         // The pid of a process that has ended is used again.
@@ -385,7 +389,7 @@ impl Clocks {
         }
     }
 
-    /// Forgets the clocks of ended processes, because others can have their pids from now on.
+    /// Forgets the clocks of ended processes, because new processes can get their pids from now on.
     pub fn forget_ended(&mut self) {
         for process in std::mem::take(&mut self.ended) {
             let Some(clock) = self.processes.remove(&process) else {
@@ -399,8 +403,8 @@ impl Clocks {
         }
     }
 
-    /// Converts the time of a program's mark to the kernel's clock; `None` if it is not between `start` and
-    /// `end`. If the pid of the program is unknown, the recorder's clock is assumed, or else the only other
+    /// Converts the time of a program's mark to the kernel's clock; `None` if the result is not between `start` and
+    /// `end`. If the program's clock is not known by its pid, the recorder's clock is assumed, or else the only other
     /// known clock by which the time is inside the recording.
     fn of_program(&self, pid: Option<u32>, time: u64, start: Ktime, end: Ktime) -> Option<u64> {
         let by = |offset: i128| {
@@ -422,13 +426,13 @@ impl Clocks {
 #[derive(Debug)]
 pub struct Reader {
     start: Ktime,
-    /// The clocks of programs in other time namespaces.
+    /// The known clocks of the programs that set marks.
     pub clocks: Clocks,
-    /// The numbers of lines and bytes that gave no mark so far.
+    /// The numbers of marks so far, and of lines and bytes that gave no mark.
     pub count: Count,
 }
 
-/// The present time by both clocks.
+/// The present time by both clocks that marks may use, `CLOCK_MONOTONIC` and `CLOCK_REALTIME`.
 #[derive(Clone, Copy)]
 struct Present {
     now: Ktime,
@@ -437,7 +441,7 @@ struct Present {
 }
 
 impl Reader {
-    /// A reader of the marks of a recording that began at `start`.
+    /// Creates a reader of the marks of a recording that began at `start`.
     pub fn new(start: Ktime) -> Reader {
         Reader {
             start,
@@ -446,7 +450,7 @@ impl Reader {
         }
     }
 
-    /// The marks in the lines that were read at `time`.
+    /// The events for the marks in these lines, which were read at `time`.
     pub fn events<'a>(
         &'a mut self,
         time: Ktime,
@@ -475,7 +479,8 @@ impl Reader {
         })
     }
 
-    /// The mark in a line. `None` if it was set after `time`, the end of the recording.
+    /// The event for the mark in a line of the file of marks. `None` if the mark was set after `time`, the end of the
+    /// recording; an error if the line is refused.
     fn event(
         &self,
         time: Ktime,

@@ -1,11 +1,11 @@
-//! Verifies limits of memory before a recording. A process that exceeds one is killed, or ends at its next
-//! allocation, so a recorder that has too little memory does not start.
+//! Verifies before a recording that enough memory is available. A process that exceeds a limit of memory
+//! is killed, or ends at its next allocation, so a recorder that has too little memory does not start.
 
 use tr_output::cgroups;
 
 use crate::error::Error;
 
-/// Returns an error if less than `needed` bytes of memory are available.
+/// Returns an error if fewer than `needed` bytes of memory are available to the recorder.
 pub fn check(needed: u64) -> Result<(), Error> {
     let short = |limit| Error::Memory { needed, limit };
     if !can_map(needed) {
@@ -17,7 +17,7 @@ pub fn check(needed: u64) -> Result<(), Error> {
     }
 }
 
-/// Whether the kernel grants this amount of address space.
+/// Whether the kernel grants this process `bytes` more bytes of address space.
 fn can_map(bytes: u64) -> bool {
     let Ok(length) = usize::try_from(bytes) else {
         return false;

@@ -1,4 +1,4 @@
-//! Numbers the TCP connections for the trace, and masks their addresses if that is requested.
+//! Numbers the TCP connections of a recording, and masks their addresses if that is requested.
 
 use std::collections::HashMap;
 
@@ -6,7 +6,7 @@ use tr_format::event::LifeKind;
 use tr_format::network::ConnectionId;
 use tr_redact::addresses::Addresses;
 
-/// The TCP connections that are not closed yet, and the masked addresses.
+/// The TCP connections that are not closed yet, with their numbers, and the masks of addresses.
 ///
 /// The BPF programs identify a connection by a number that does not say which connection was first. The
 /// events of each socket are in the ring in their order, because the programs run under the socket's lock.
@@ -14,12 +14,12 @@ use tr_redact::addresses::Addresses;
 pub struct Connections {
     numbers: HashMap<u64, u64>,
     count: u64,
-    /// The masks of addresses, if addresses are to be masked.
+    /// The masks that replace internet addresses; `None` if addresses are not masked.
     mask: Option<Addresses>,
 }
 
 impl Connections {
-    /// A table without connections. `mask` is whether addresses are masked.
+    /// Creates a table of TCP connections that is empty. `mask` says whether addresses are masked.
     pub fn new(mask: bool) -> Connections {
         Connections {
             mask: mask.then(Addresses::default),
@@ -27,8 +27,8 @@ impl Connections {
         }
     }
 
-    /// Numbers the connection of an event and masks its addresses. Returns false if the beginning of the
-    /// connection was lost, so that the event cannot be stored.
+    /// Numbers the TCP connection of an event and masks its addresses. Returns false if the beginning of
+    /// the connection was lost, so that the event cannot be stored.
     pub fn take(&mut self, kind: &mut LifeKind) -> bool {
         if let Some(mask) = &mut self.mask {
             mask.mask(kind);

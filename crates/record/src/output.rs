@@ -1,4 +1,4 @@
-//! Writes the trace in a thread of its own, because packing must not delay the drains of the source.
+//! Writes the trace in a thread of its own, because packing the events must not delay draining the source.
 
 use std::collections::{HashMap, HashSet};
 use std::io;
@@ -31,33 +31,34 @@ use crate::{containers, urgency};
 use tr_redact::Redactor;
 use tr_symbols::Request;
 
-/// The longest time that COMMAND's start waits for a reader to take the header from a pipe.
+/// The longest time that COMMAND's start is delayed until a reader takes the header of the trace from a pipe.
 const NO_READER: Duration = Duration::from_millis(250);
 
-/// The largest number of losses that are kept for the report at the end. A ring that is full for days reports
-/// three a second.
+/// The largest number of losses of events that are kept for the report at the end. A ring that is full for days
+/// reports three a second.
 const LOSSES: usize = 16;
 
-/// The events and marks that one message brings to the writer.
+/// The events and marks that are sent to the writing thread in one message.
 pub struct Batch {
-    /// The events of the source.
+    /// The events that were drained from the source.
     pub events: Box<dyn Drained>,
-    /// The recorder's own events.
+    /// The events that the recorder itself made.
     pub own: Vec<LifeEvent>,
-    /// The time before which all events have been drained.
+    /// The time before which all events of the source have been drained.
     pub drained_until: Ktime,
-    /// Whether the batch is one of the regular ones. Other batches come between these when many events were drained.
+    /// Whether the batch is one of those that are sent at regular intervals. Other batches are sent in between when
+    /// many events were drained.
     pub due: bool,
-    /// Whether to close the blocks of the file after this batch.
+    /// Whether the writing thread closes the open blocks of the trace file after this batch.
     pub flush: bool,
     pub marks: Lines,
 }
 
 /// Lines of the file of marks (`$TR_MARKS`) that were read together.
 pub struct Lines {
-    /// The text of whole lines.
+    /// The text of whole lines of the file of marks.
     pub lines: Vec<u8>,
-    /// The time at which the lines were read, or the end of the recording.
+    /// The time at which the lines of the file of marks were read; for the last lines, the end of the recording.
     pub time: Ktime,
     /// The number of bytes of the file of marks that are not read because of a limit.
     pub unread: u64,
@@ -66,33 +67,33 @@ pub struct Lines {
 enum Message {
     Batch(Box<Batch>),
     Life(Stream, Vec<LifeEvent>),
-    /// Requests the frames of stacks that have no names yet.
+    /// A request for the frames of stacks whose functions are not known yet.
     Unnamed(SyncSender<Request>),
     Finish(Box<Summary>),
 }
 
-/// The result of [`Output::send`].
+/// The result of sending the last batches to the writing thread ([`Output::send`]).
 enum Sent {
     Done,
-    /// The writer's thread has ended.
+    /// The thread that writes the trace has ended early.
     Ended,
-    /// The function `go_on` has ended the wait for room.
+    /// The function `go_on` has ended the wait for room in the queue to the writing thread.
     GivenUp,
 }
 
-/// The numbers of execs whose arguments are not whole, by the reason.
+/// The numbers of execs whose recorded arguments are not complete, by the reason.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct CutArguments {
     /// The number of execs whose arguments are longer than `--argv-limit`.
     pub limit: u64,
-    /// The number of execs for whose arguments the ring had no room.
+    /// The number of execs whose arguments did not fit into the ring of the BPF programs.
     pub no_room: u64,
     /// The number of execs whose arguments could not be read from the process's memory.
     pub unreadable: u64,
 }
 
 impl CutArguments {
-    /// Counts the arguments of an exec, of which at most `limit` bytes are recorded.
+    /// Counts an exec whose arguments are not complete. At most `limit` bytes of arguments are recorded.
     fn count(&mut self, argv: &Argv, limit: u32) {
         if !argv.truncated() {
             return;
@@ -114,23 +115,23 @@ impl CutArguments {
     }
 }
 
-/// The numbers of the events that were written, and of what was lost or masked.
+/// The numbers of the events that were written to the trace, and of what was lost or masked.
 #[derive(Clone, Debug, Default)]
 pub struct Tally {
     pub written: Written,
     pub processes: u64,
-    /// The first `LOSSES` losses of events.
+    /// The first losses of events, at most `LOSSES`.
     pub lost: Vec<LifeEvent>,
-    /// The number of all losses of events.
+    /// The number of all losses of events, including those that are not kept.
     pub losses: u64,
     pub cut_arguments: CutArguments,
-    /// The number of masked values in command lines.
+    /// The number of values in command lines that were masked as secrets.
     pub masked: u64,
     pub marks: MarkCount,
 }
 
 impl Tally {
-    /// Adds the numbers of another part of the recording. Processes that run in both parts count twice.
+    /// Adds the numbers of another part of a rotated recording. Processes that run in both parts count twice.
     pub fn add(&mut self, other: &Tally) {
         self.written.bytes += other.written.bytes;
         self.written.frames += other.written.frames;
@@ -152,10 +153,10 @@ impl Tally {
     }
 }
 
-/// The result of the writer's thread: its counts, and its first error.
+/// The result of the writing thread: the numbers of what it wrote, and its first error.
 pub type Outcome = (Tally, Result<(), tr_format::Error>);
 
-/// The handle by which the recorder uses the writer's thread.
+/// The handle by which the recorder sends events to the thread that writes the trace.
 #[derive(Debug)]
 pub struct Output {
     sender: SyncSender<Message>,
@@ -164,7 +165,7 @@ pub struct Output {
 }
 
 impl Output {
-    /// Writes the header of the trace and starts the writer's thread.
+    /// Writes the header of the trace and starts the thread that writes events.
     pub fn start(
         destination: Destination,
         meta: &Masked<Metadata>,
@@ -224,18 +225,18 @@ impl Output {
         })
     }
 
-    /// The number of bytes of the file up to its last flush.
+    /// The number of bytes that the trace file had after its last flush.
     pub fn written(&self) -> u64 {
         self.size.written()
     }
 
-    /// The size of the file so far, for the limit of its size.
+    /// The size of the trace file so far, for the limit of its size.
     pub fn size(&self) -> &Size {
         &self.size
     }
 
-    /// Sends a batch to the writer's thread. The result is `Err(Some(batch))` while the thread is busy, and
-    /// `Err(None)` if it has ended (see [`Output::finish`]).
+    /// Sends a batch to the writing thread. The error is `Some(batch)` while the thread is busy, and `None` if it has
+    /// ended (see [`Output::finish`]).
     pub fn offer(&self, batch: Batch) -> Result<(), Option<Batch>> {
         let memory = batch.events.bytes();
         // Before the thread can subtract it.
@@ -251,7 +252,8 @@ impl Output {
         }
     }
 
-    /// Sends events that come from no ring to the writer's thread, before any batch, when the thread still has room.
+    /// Sends events that come from no ring to the writing thread. This happens before any batch is sent, when the
+    /// thread still has room.
     pub fn life(&self, stream: Stream, events: Vec<LifeEvent>) {
         let _ = self.sender.send(Message::Life(stream, events));
     }
@@ -261,7 +263,8 @@ impl Output {
         self.thread.is_finished()
     }
 
-    /// Sends the last batches, then a message, to the writer's thread; `go_on` waits for room.
+    /// Sends the last batches and then the message `last` to the writing thread. `go_on` waits for room, and ends the
+    /// wait by returning false.
     fn send(&self, batches: Vec<Batch>, last: Message, go_on: &mut impl FnMut() -> bool) -> Sent {
         let batches = batches.into_iter().map(|batch| {
             self.size.sent(batch.events.bytes());
@@ -282,8 +285,8 @@ impl Output {
         Sent::Done
     }
 
-    /// Sends the last batches of a recording. Returns the frames of stacks for which function names are needed; all
-    /// frames are known then. `None` if the writer's thread has ended, or if `go_on` ends the wait.
+    /// Sends the last batches of a recording. Returns the frames of stacks whose functions have to be searched, since
+    /// no more frames will come. `None` if the writing thread has ended, or if `go_on` ends the wait.
     pub fn unnamed(&self, batches: Vec<Batch>, mut go_on: impl FnMut() -> bool) -> Option<Request> {
         let (reply, answer) = sync_channel(1);
         let sent = self.send(batches, Message::Unnamed(reply), &mut go_on);
@@ -299,7 +302,7 @@ impl Output {
         }
     }
 
-    /// Sends the last batches of a file that gets its end later, and lets the writer's thread write them.
+    /// Sends the last batches of a file whose summary is written later, and lets the writing thread write them.
     /// `go_on` waits for room.
     pub fn settle(&self, mut batches: Vec<Batch>, mut go_on: impl FnMut() -> bool) {
         if let Some(last) = batches.last_mut() {
@@ -312,8 +315,8 @@ impl Output {
         );
     }
 
-    /// Completes the file. While the output stalls, `go_on` waits. If it returns false, the file is cut short and the
-    /// result is `None`. If a write fails, the result has the error and the counts up to it.
+    /// Completes the trace file. While the output accepts no data, `go_on` waits. If it returns false, the file is
+    /// cut short and the result is `None`. If a write fails, the result has the error and the numbers up to it.
     pub fn finish(
         self,
         batches: Vec<Batch>,
@@ -340,7 +343,8 @@ struct State {
     writer: Writer<Queue>,
     redactor: Redactor,
     tally: Tally,
-    /// The living processes whose fork is recorded. Some of them have a snapshot as well, but they count once.
+    /// The living processes whose fork is recorded. Some of them have a snapshot event as well, but they count as one
+    /// process.
     forked: HashSet<Tid>,
     /// The largest number of bytes of a program's arguments that are recorded.
     argv_limit: u32,
@@ -349,17 +353,17 @@ struct State {
     connections: Connections,
     disks: Names,
     files: SyncFiles,
-    /// The size of the file so far, which other threads read.
+    /// The size of the trace file so far, which other threads read.
     size: Arc<Size>,
-    /// The memory in bytes of the events since the last flush.
+    /// The memory in bytes of the events that were written since the last flush.
     unflushed: usize,
     stacks: Stacks,
     scripts: Scripts,
-    /// The facts about the task of the next exec.
+    /// The facts about the task of the next exec that decide which files it can open; `None` if they are not needed.
     runner: Option<Runner>,
     quotas: Quotas,
     watcher: Option<Box<dyn Watcher>>,
-    /// Whether the kernel has killed a process for lack of memory since the last flush. The recorder may be next.
+    /// Whether the kernel has killed a process since the last flush because memory ran out. The recorder may be next.
     killed: bool,
 }
 
@@ -514,14 +518,14 @@ impl State {
         self.write(Stream::Recorder, event)
     }
 
-    /// Masks an event and writes it to the trace.
+    /// Masks the secrets in an event and writes the event to the trace.
     fn write(&mut self, stream: Stream, event: LifeEvent) -> Result<(), tr_format::Error> {
         let event = Masked::new(event, &mut self.redactor)?;
         self.writer.life(stream, event)
     }
 
-    /// Writes for how long quotas have throttled the containers that have ended or, with `all` at the end of
-    /// the recording, all containers.
+    /// Writes events that say for how long CPU quotas have throttled the containers that have ended. With `all`, at
+    /// the end of the recording, all containers are included.
     fn quotas(&mut self, time: Ktime, all: bool) -> Result<(), tr_format::Error> {
         for container in self.quotas.ended(all) {
             self.container(time, container)?;
@@ -563,17 +567,17 @@ impl Take for State {
     }
 }
 
-/// The paths of the cgroups that events name. A cgroup that was created during the recording has its own
+/// The paths of the cgroups that recorded events name. A cgroup that was created during the recording has its own
 /// event with the path. The paths of other cgroups are looked up.
 #[derive(Debug, Default)]
 struct Cgroups {
     written: HashSet<u64>,
-    /// The paths of the cgroups that exist, which are looked up once.
+    /// The paths of the cgroups that exist, by their ids. They are looked up once, when the first is needed.
     paths: Option<HashMap<u64, Vec<u8>>>,
 }
 
 impl Cgroups {
-    /// The path of the event's cgroup, if the trace does not have it yet.
+    /// The event with the path of the cgroup that an event names, if the trace does not have that path yet.
     fn first_seen(&mut self, event: &LifeEvent) -> Option<CgroupPath> {
         let id = match &event.kind {
             LifeKind::Fork(fork) => fork.cgroup,

@@ -1,36 +1,37 @@
 //! Decides when the machine's counters and the sums of its disks are sampled.
 //!
-//! A sample has the same size in a file of 1 KB a second as in one of 1 MB. The samples are totals, so that
-//! fewer samples do not lose any time, but only the moments at which it was spent.
+//! A sample has the same size in a file that grows by 1 KB a second as in one that grows by 1 MB. The samples are
+//! totals, so that fewer samples do not lose any time, but only the moments at which it was spent.
 
 use std::time::{Duration, Instant};
 
-/// The shortest interval between two samples. Samples are taken at drains.
+/// The shortest interval between two samples of the counters. Samples are taken when the source of events is
+/// drained.
 const LEAST: Duration = Duration::from_secs(1);
-/// The longest interval between two samples, however short the file is.
+/// The longest interval between two samples of the counters, however small the file is.
 const LONGEST: Duration = Duration::from_secs(30);
-/// The approximate size in the file of an event of a sample, for the counters or for a disk, in bytes: 71 to
-/// 92 in four builds. Most of it was measured while others used the disk as well.
+/// The approximate size that an event of a sample (for the counters or for a disk) takes in the file, in bytes: 71
+/// to 92 in four builds. Most of it was measured while others used the disk as well.
 const EVENT: u64 = 95;
-/// The divisor of the file's size for the part that samples may take: 1/40 or 2.5 %. Together with the disks
+/// The divisor of the file's size that gives the part which samples may take: 1/40 or 2.5 %. Together with the disks
 /// of waits, which take 0.4 to 0.7 % for a build, the facts about the machine stay at 3 %.
 const PART: u64 = 40;
 
-/// Decides when a sample of the counters is due.
+/// Decides when the next sample of the machine's counters is due.
 #[derive(Debug)]
 pub struct Pace {
-    /// The next time at which the clock and the size of the file are checked.
+    /// The next time at which the recorder checks whether a sample is due, by the clock and the size of the file.
     next: Instant,
     last: Instant,
-    /// The number of bytes of all samples so far.
+    /// The approximate number of bytes that all samples take in the file so far.
     spent: u64,
-    /// The number of bytes of the last sample.
+    /// The approximate number of bytes that the last sample took in the file.
     cost: u64,
 }
 
 impl Pace {
-    /// The pace of a recording that begins at `now` with a sample. The sample at the end of the recording is counted
-    /// from the start.
+    /// The pace of samples in a recording that begins at `now` with a sample. The sample at the end of the recording
+    /// is counted from the start.
     pub fn new(now: Instant) -> Pace {
         Pace {
             next: now + LEAST,
@@ -54,7 +55,7 @@ impl Pace {
         self.spent + self.cost <= file / PART || now.duration_since(self.last) >= LONGEST
     }
 
-    /// Notes that a sample with this number of events was taken.
+    /// Notes that a sample was taken at the time `now` and that it has this number of events.
     pub fn taken(&mut self, now: Instant, events: usize) {
         self.cost = EVENT.saturating_mul(events as u64);
         self.spent = self.spent.saturating_add(self.cost);

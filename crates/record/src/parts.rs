@@ -10,59 +10,61 @@ use crate::collector::LastBatches;
 use crate::config::Rotation;
 use crate::output::{Outcome, Tally};
 
-/// The shortest time of a part. Names of files contain the second at which the part begins.
+/// The shortest time that a part of a rotated recording covers. The names of the files contain the second at which the
+/// part begins, so that they must differ.
 const LEAST: Duration = Duration::from_millis(1500);
-/// The longest wait before opening a file that could not be opened is tried again.
+/// The longest time before the recorder tries again to open a file for the next part that could not be opened.
 const PATIENCE: Duration = Duration::from_secs(300);
-/// The interval between two checks of an output that has not taken the end of its part.
+/// The interval between two checks whether the output has accepted the end of the previous part.
 const LOOK: Duration = Duration::from_millis(10);
 
-/// A part of a recording whose file lacks its end. It can be read like the file of a recorder that was killed.
+/// A part of a recording whose file lacks its end. The file can be read like that of a recorder that was killed.
 #[derive(Debug)]
 pub struct Cut {
     pub file: Target,
-    /// The error of the write that failed; `None` if the recorder stopped waiting for an output that blocked.
+    /// The error of the write that failed; `None` if no write failed, but the recorder stopped waiting for an output that
+    /// blocked.
     pub error: Option<tr_format::Error>,
 }
 
-/// The parts that a recording was divided into.
+/// The parts into which a recording was divided by `--rotate`.
 #[derive(Clone, Debug)]
 pub struct WrittenParts {
     pub count: u64,
-    /// The file of the first part.
+    /// The file of the first part of the recording.
     pub first: Target,
-    /// The file of the last part.
+    /// The file of the last part of the recording.
     pub last: Target,
 }
 
-/// The parts of a recording that were written, and the present one.
+/// The parts of a rotated recording that were written, and the part that is being written.
 #[derive(Debug)]
 pub struct Parts {
     rotation: Rotation,
-    /// The time at which the present part began.
+    /// The time at which the part that is being written began.
     begun: Instant,
-    /// The time before which the present part does not end.
+    /// The time before which the part that is being written does not end.
     not_before: Instant,
-    /// The present time between two attempts, after the next file could not be opened; `None` if it could be.
+    /// The time between two attempts to open the file of the next part; `None` if the last attempt succeeded.
     refused: Option<Duration>,
-    /// The thread that writes the end of the previous part.
+    /// The thread that writes the end of the previous part; `None` if there is none.
     closing: Option<JoinHandle<Outcome>>,
-    /// The sums of the numbers of all complete parts.
+    /// The sums of the numbers of events, losses and bytes of all complete parts.
     sum: Tally,
-    /// The file of the previous part.
+    /// The file of the part before the one that is being written.
     before: Target,
-    /// The first of the previous parts that lacks its end.
+    /// The first complete part whose file lacks its end; `None` if there is none.
     cut: Option<Cut>,
-    /// The number of parts.
+    /// The number of parts of the recording so far.
     pub count: u64,
-    /// The file of the first part.
+    /// The file of the first part of the recording.
     first: Target,
-    /// The file of the present part.
+    /// The file of the part that is being written.
     pub file: Target,
 }
 
 impl Parts {
-    /// Begins the first part.
+    /// Begins the first part of a rotated recording, which is written to `file`.
     pub fn new(rotation: Rotation, file: Target) -> Parts {
         let begun = Instant::now();
         Parts {
@@ -80,7 +82,7 @@ impl Parts {
         }
     }
 
-    /// The number of parts, and the files of the first and the last one.
+    /// The number of parts of the recording, and the files of the first and the last one.
     pub fn written(&self) -> WrittenParts {
         WrittenParts {
             count: self.count,
@@ -89,7 +91,7 @@ impl Parts {
         }
     }
 
-    /// Whether the present part, whose file has `written` bytes, has to end now. It does not end before the
+    /// Whether the part that is being written, whose file has `written` bytes, has to end now. It does not end before the
     /// previous part is closed, so that at most two parts are open.
     pub fn is_due(&self, written: u64) -> bool {
         let age = self.begun.elapsed();
@@ -100,25 +102,26 @@ impl Parts {
         full && Instant::now() >= self.not_before && closed
     }
 
-    /// Continues the present part, because the source cannot divide the recording now.
+    /// Continues the part that is being written for a while, because the source of events cannot end the part now.
     pub fn postpone(&mut self) {
         self.not_before = Instant::now() + LEAST;
     }
 
-    /// Notes that the next file cannot be opened. Each attempt waits twice as long as the one before. Returns whether this
-    /// is the first failure, which gets an event.
+    /// Notes that the file of the next part cannot be opened. Each attempt waits twice as long as the one before. Returns
+    /// whether this is the first failure, which gets an event.
     pub fn refuse(&mut self) -> bool {
         let wait = self.refused.map_or(LEAST, |wait| (wait * 2).min(PATIENCE));
         self.not_before = Instant::now() + wait;
         self.refused.replace(wait).is_none()
     }
 
-    /// The file of the next part, which begins at the time `real` in ns since 1970.
+    /// The file of the next part of the recording, which begins at the time `real` in ns since 1970.
     pub fn next(&self, output: &Target, real: u64) -> Target {
         self.rotation.target(output, real)
     }
 
-    /// Begins the next part with this file. A thread completes the previous part meanwhile.
+    /// Begins the next part of the recording, which is written to this file. A thread completes the previous part
+    /// meanwhile.
     pub fn change(&mut self, file: Target, last: LastBatches, summary: Summary) {
         self.join();
         self.begun = Instant::now();
@@ -162,8 +165,8 @@ impl Parts {
         }
     }
 
-    /// Waits until the previous part is closed, or until `go_on` returns false. Returns the numbers of all
-    /// parts but the last, and the first part that lacks its end.
+    /// Waits until the previous part of the recording is closed, or until `go_on` returns false. Returns the summed
+    /// numbers of all parts but the last, and the first part whose file lacks its end.
     pub fn finish(mut self, mut go_on: impl FnMut() -> bool) -> (Tally, Option<Cut>) {
         while self
             .closing

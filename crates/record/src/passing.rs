@@ -10,14 +10,14 @@ use rustix::net::{
     SendAncillaryBuffer, SendAncillaryMessage, SendFlags,
 };
 
-/// The largest number of descriptors in a message: the kernel's SCM_MAX_FD.
+/// The largest number of descriptors in one message over a socket: the kernel's SCM_MAX_FD.
 const MOST: usize = 253;
 
-/// The bytes of memory for the descriptors of a message. It is not on the heap, because COMMAND's process
-/// sends a message between fork and exec.
+/// The bytes of memory that the descriptors of a message need. The memory is not on the heap, because
+/// COMMAND's process sends a message between fork and exec.
 const ROOM: usize = rustix::cmsg_space!(ScmRights(MOST));
 
-/// Sends at least one byte, with descriptors, to the other process.
+/// Sends at least one byte, together with descriptors, to the process at the other end of the socket.
 ///
 /// # Errors
 /// The errors of the kernel; there are too many descriptors; the socket's buffer is full.

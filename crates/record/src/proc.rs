@@ -8,15 +8,15 @@ use std::path::Path;
 use crate::host::read_at_most;
 use tr_format::event::{Argv, CgroupId, Comm, Ktime, Snapshot, Tgid, Tid};
 
-/// A task's id in the recorder's pid namespace.
+/// The id of a task in the recorder's own pid namespace.
 pub type Id = libc::pid_t;
 
-/// The number that a task has in events.
+/// The number by which events name the task with this id.
 pub fn tid(id: Id) -> Tid {
     Tid(id.unsigned_abs())
 }
 
-/// The number that a process has in events.
+/// The number by which events name the process with this id.
 pub fn tgid(id: Id) -> Tgid {
     Tgid(id.unsigned_abs())
 }
@@ -29,7 +29,8 @@ pub fn totals(id: Id) -> Option<Totals> {
     totals_in(&schedstat(id)?)
 }
 
-/// The totals of a zombie. They can still grow after the zombie can be waited for, until its last switch-out.
+/// The totals of a task that is a zombie. They can still grow after the zombie can be waited for, until its last
+/// switch-out.
 pub fn final_totals(id: Id) -> Option<Totals> {
     let file = schedstat(id)?;
     let mut totals = totals_in(&file);
@@ -47,8 +48,8 @@ fn schedstat(id: Id) -> Option<File> {
     File::open(format!("/proc/{id}/schedstat")).ok()
 }
 
-/// Reads a task's totals from the open file `schedstat`. Each read from the beginning of the file gets a new
-/// text from the kernel.
+/// Reads a task's totals from its open file `schedstat`. Each read from the beginning of the file gets a new text from
+/// the kernel.
 fn totals_in(file: &File) -> Option<Totals> {
     let mut text = [0; 80];
     let len = file.read_at(&mut text, 0).ok()?;
@@ -62,21 +63,21 @@ fn totals_in(file: &File) -> Option<Totals> {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Stat {
     pub comm: Comm,
-    /// Whether the process has ended and no process has waited for it.
+    /// Whether the process is a zombie: it has ended and no process has waited for it.
     pub zombie: bool,
-    /// The letter of the process's state.
+    /// The letter by which the kernel shows the process's state, for example `R`.
     pub state: u8,
     /// Whether the process is a kernel thread.
     pub kthread: bool,
     pub parent: Id,
     /// The number of the process's threads.
     pub threads: u64,
-    /// The start of the process in clock ticks since the boot.
+    /// The time at which the process was started, in clock ticks since the boot.
     pub start: u64,
-    /// The address of the process's arguments. An exec usually changes it.
+    /// The address of the process's arguments in its memory. An exec usually changes it.
     pub arguments: u64,
     pub arguments_end: u64,
-    /// The raw `wait` status of a zombie, if `tr` may read it.
+    /// The raw `wait` status of the process if it is a zombie and `tr` may read the status; otherwise `None`.
     pub status: Option<u32>,
 }
 
@@ -96,7 +97,7 @@ pub fn stat(id: Id) -> Option<Stat> {
     Some(stat)
 }
 
-/// The flag of kernel threads in `/proc/PID/stat` (include/linux/sched.h).
+/// The flag that kernel threads have in `/proc/PID/stat` (include/linux/sched.h).
 const PF_KTHREAD: u64 = 0x0020_0000;
 
 fn parse(text: &[u8]) -> Option<Stat> {
@@ -121,7 +122,7 @@ fn parse(text: &[u8]) -> Option<Stat> {
     })
 }
 
-/// The process of a task, and the parent of that process.
+/// The process that a task belongs to, and the parent of that process.
 pub fn lineage(id: Id) -> Option<(Id, Id)> {
     let status = std::fs::read(format!("/proc/{id}/status")).ok()?;
     // The name, which comes first, may hold any byte but a newline.
@@ -154,18 +155,18 @@ fn is_own(id: Id) -> bool {
             .is_ok_and(|process| process.uid() == own.as_raw())
 }
 
-/// The working directory of a process.
+/// The working directory of a process; `None` if it cannot be read.
 pub fn directory(process: Id) -> Option<Vec<u8>> {
     let path = std::fs::read_link(format!("/proc/{process}/cwd")).ok()?;
     Some(path.into_os_string().into_vec())
 }
 
-/// The ids of the threads of a process.
+/// The ids of all threads of a process.
 pub fn threads(process: Id) -> Vec<Id> {
     ids(Path::new(&format!("/proc/{process}/task"))).collect()
 }
 
-/// The ids of the children of a process, of all of its threads.
+/// The ids of the child processes that any thread of a process has.
 pub fn children(process: Id) -> Vec<Id> {
     let lists = threads(process).into_iter().filter_map(|thread| {
         std::fs::read_to_string(format!("/proc/{process}/task/{thread}/children")).ok()
@@ -187,7 +188,7 @@ pub fn moved_bytes(process: Id) -> Option<u64> {
     Some(number("rchar:")?.saturating_add(number("wchar:")?))
 }
 
-/// The ids of tasks that are the names of the entries in a directory of `/proc`.
+/// The ids of the tasks that a directory of `/proc` has entries for.
 pub fn ids(directory: &Path) -> impl Iterator<Item = Id> {
     let entries = std::fs::read_dir(directory);
     let names = entries.into_iter().flatten().flatten();
@@ -199,8 +200,8 @@ pub fn comm(id: Id) -> Option<Comm> {
     Some(Comm::new(name.strip_suffix(b"\n").unwrap_or(&name)))
 }
 
-/// The argument vector of a living process, at most `limit` bytes of it; empty if the
-/// process has ended.
+/// The argument vector of a living process, of which at most `limit` bytes are returned; empty if the process has
+/// ended.
 pub fn cmdline(pid: u32, limit: u32) -> Argv {
     let length =
         |pid| Some(parse(&std::fs::read(format!("/proc/{pid}/stat")).ok()?)?.arguments_len());
@@ -217,8 +218,7 @@ pub fn cmdline(pid: u32, limit: u32) -> Argv {
     }
 }
 
-/// The first 4096 bytes of a living process's arguments; `None` if it has ended or has another
-/// name.
+/// The first 4096 bytes of a living process's arguments; `None` if the process has ended or if its name is not `comm`.
 pub fn cmdline_of(pid: u32, comm: &Comm) -> Option<Argv> {
     let id = Id::try_from(pid).ok()?;
     let is_named = || self::comm(id).as_ref() == Some(comm);
@@ -227,32 +227,33 @@ pub fn cmdline_of(pid: u32, comm: &Comm) -> Option<Argv> {
     argv.filter(|argv| is_named() && !argv.bytes.is_empty())
 }
 
-/// Whether there is a process with this id, even if it is a zombie.
+/// Whether there is a process with this id. A zombie counts as one.
 pub fn exists(pid: u32) -> bool {
     Path::new(&format!("/proc/{pid}")).exists()
 }
 
-/// The name of a task's pid namespace.
+/// The name by which `/proc` shows a task's pid namespace.
 fn namespace(id: impl std::fmt::Display) -> Option<std::path::PathBuf> {
     std::fs::read_link(format!("/proc/{id}/ns/pid")).ok()
 }
 
-/// Whether the task is in the recorder's pid namespace, so that its ids are those that the recorder sees.
+/// Whether the task is in the recorder's pid namespace, so that the ids that the task sees are those that the recorder
+/// sees.
 pub fn is_in_own_namespace(id: Id) -> bool {
     let own = namespace("self");
     own.is_some() && own == namespace(id)
 }
 
-/// Whether two tasks have the same pid namespace.
+/// Whether two tasks are in the same pid namespace.
 pub fn are_in_one_namespace(one: Id, other: Id) -> bool {
     let of = namespace(one);
     of.is_some() && of == namespace(other)
 }
 
-/// The tag by which the auxiliary vector of a process names the executed file (getauxval(3)).
+/// The tag of the entry in a process's auxiliary vector that has the path of the executed file (getauxval(3)).
 const AT_EXECFN: usize = 31;
 
-/// The path that was passed to the last `execve` of a stopped process.
+/// The path that a stopped process passed to its last `execve`.
 pub fn filename(id: Id) -> Option<Vec<u8>> {
     let pairs = std::fs::read(format!("/proc/{id}/auxv")).ok()?;
     let word = |bytes: &[u8]| Some(usize::from_ne_bytes(bytes.try_into().ok()?));
@@ -264,8 +265,8 @@ pub fn filename(id: Id) -> Option<Vec<u8>> {
     string(id, address)
 }
 
-/// Reads the memory of a stopped process. Returns the length that could be read, which ends before the first page that
-/// does not exist.
+/// Reads the memory of a stopped process at the address `from`. Returns the number of bytes that could be read, which
+/// end before the first page that does not exist.
 pub fn read_memory(id: Id, from: usize, room: &mut [u8]) -> Option<usize> {
     let local = libc::iovec {
         iov_base: room.as_mut_ptr().cast(),
@@ -280,7 +281,7 @@ pub fn read_memory(id: Id, from: usize, room: &mut [u8]) -> Option<usize> {
     usize::try_from(read).ok().filter(|read| *read > 0)
 }
 
-/// A string in the memory of a process that waits or is stopped, without its NUL.
+/// Reads a string from the memory of a process that waits or is stopped. The terminating NUL is left out.
 pub fn string(id: Id, address: usize) -> Option<Vec<u8>> {
     let mut path = vec![0u8; libc::PATH_MAX.unsigned_abs() as usize];
     // The string may lie at the end of the stack: no read goes beyond its page at once.
@@ -299,13 +300,13 @@ pub fn string(id: Id, address: usize) -> Option<Vec<u8>> {
     None
 }
 
-/// The largest number of bytes of a new program's stack that are read.
+/// The largest number of bytes that are read from a new program's stack, to find its arguments.
 const STACK: usize = 32 << 10;
 
-/// The path that was passed to the `execve` of a 64-bit process, and the arguments, from the stack with which the new
-/// program begins. This stack has a count, the addresses of the arguments and of the environment (each list ends with a
-/// zero), pairs of tags and values, and the strings. `None` if the path or the rest does not fit, or if the stack has
-/// another form.
+/// Reads the path that was passed to the `execve` of a 64-bit process, and the arguments, from the stack with which the
+/// new program begins. This stack has a count, the addresses of the arguments and of the environment (each list ends
+/// with a zero), pairs of tags and values, and the strings. `None` if the path or the rest does not fit, or if the
+/// stack has another form.
 pub fn arguments(id: Id, stack: usize, limit: usize) -> Option<(Vec<u8>, Argv)> {
     let mut bytes = vec![0u8; STACK];
     let len = read_memory(id, stack, &mut bytes)?;
@@ -350,12 +351,13 @@ pub fn arguments(id: Id, stack: usize, limit: usize) -> Option<(Vec<u8>, Argv)> 
     Some((path, argv))
 }
 
-/// The name that a task gets by an exec of this file (`kbasename`).
+/// The name (comm) that a task gets by an exec of this file (`kbasename` in the kernel).
 pub fn comm_of(filename: &[u8]) -> Comm {
     Comm::new(filename.rsplit(|byte| *byte == b'/').next().unwrap_or(b""))
 }
 
-/// Whether an exec of this file gives a process of this user other rights, if it is not traced.
+/// Whether an exec of this file gives a process of the present user other rights (setuid, setgid, capabilities),
+/// provided that the process is not traced.
 pub fn gains_rights(path: &Path) -> bool {
     use std::os::unix::fs::MetadataExt;
     let Ok(file) = std::fs::metadata(path) else {
@@ -368,14 +370,14 @@ pub fn gains_rights(path: &Path) -> bool {
         || !is(0) && has_capabilities(path)
 }
 
-/// Whether a file has capabilities (capabilities(7)).
+/// Whether a file has file capabilities (capabilities(7)).
 fn has_capabilities(file: &Path) -> bool {
     // The largest of the kernel's forms, with room.
     let mut value = [0u8; 64];
     rustix::fs::getxattr(file, c"security.capability", &mut value[..]).is_ok_and(|len| len > 0)
 }
 
-/// The snapshot of COMMAND's process before its release, which is the first task of the recording.
+/// The snapshot event of COMMAND's process before its release. This process is the first task of the recording.
 pub fn command(id: Id, time: Ktime) -> Snapshot {
     let pid = id.unsigned_abs();
     Snapshot {
@@ -398,12 +400,12 @@ pub fn command(id: Id, time: Ktime) -> Snapshot {
 /// A followed process that outlives the recording.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Alive {
-    /// The process id in `tr`'s own pid namespace.
+    /// The id of the process in `tr`'s own pid namespace.
     pub pid: u32,
     pub comm: Comm,
 }
 
-/// The processes of this list that still live, except COMMAND.
+/// The processes of this list that still live, without COMMAND's own process.
 pub fn alive(processes: &[Id], command: Option<u32>) -> Vec<Alive> {
     let others = processes.iter().map(|id| (*id, id.unsigned_abs()));
     let others = others.filter(|(_, pid)| Some(*pid) != command);

@@ -1,5 +1,5 @@
-//! A queue of packed bytes for an output that may stall. Packed events take a tenth of their size in the
-//! rings, so that the queue has room for seconds.
+//! A queue of packed bytes between the writing thread and an output that may stall. Packed events take a
+//! tenth of their size in the rings, so that the queue has room for seconds.
 
 use std::io::{self, Write};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
@@ -8,23 +8,24 @@ use std::time::Duration;
 
 use crate::urgency;
 
-/// The largest number of bytes that wait in the queue.
+/// The largest number of packed bytes that wait in the queue for the output.
 const ROOM: usize = 12 << 20;
 
-/// A queue of bytes for an output, and the thread that writes them in order. If a write fails, the next call
-/// returns the error.
+/// A queue of bytes for an output, and the thread that writes them to the output in order. If a write fails,
+/// the next call returns the error.
 #[derive(Debug)]
 pub struct Queue {
     shared: Arc<Shared>,
     thread: Option<JoinHandle<()>>,
-    /// The bytes that are collected, up to 64 KiB, before the thread gets them.
+    /// The bytes that are collected, up to 64 KiB, before the queue's thread gets them.
     buffer: Vec<u8>,
 }
 
 struct Shared {
     state: Mutex<State>,
     changed: Condvar,
-    /// The output. The thread that writes locks it, after it has set [`State::writing`].
+    /// The output to which the queue's bytes are written. The thread that writes locks it, after it has set
+    /// [`State::writing`].
     out: Mutex<Box<dyn Write + Send>>,
 }
 
@@ -39,7 +40,7 @@ impl std::fmt::Debug for Shared {
 #[derive(Debug, Default)]
 struct State {
     waiting: Vec<u8>,
-    /// Whether the thread, or a [`Watch`], is writing.
+    /// Whether the queue's thread, or a [`Watch`], is writing to the output.
     writing: bool,
     ended: bool,
     error: Option<io::Error>,
@@ -71,8 +72,8 @@ impl Shared {
         }
     }
 
-    /// Writes the bytes that are waiting, by way of `bytes`, whose memory is used again. Returns whether that
-    /// succeeded.
+    /// Writes the bytes that are waiting in the queue to the output, by way of `bytes`, whose memory is used
+    /// again. Returns whether that succeeded.
     fn write_waiting(&self, mut state: MutexGuard<'_, State>, bytes: &mut Vec<u8>) -> bool {
         bytes.clear();
         std::mem::swap(bytes, &mut state.waiting);
@@ -94,7 +95,7 @@ impl Shared {
 }
 
 impl Queue {
-    /// Starts the thread that writes to `out`.
+    /// Creates a queue and starts its thread, which writes to `out`.
     pub fn new(out: impl Write + Send + 'static) -> io::Result<Queue> {
         let shared = Arc::new(Shared {
             state: Mutex::default(),
@@ -132,26 +133,27 @@ impl Queue {
         Ok(())
     }
 
-    /// Waits until all bytes of the queue are written.
+    /// Waits until all bytes of the queue are written to the output.
     pub fn drain(&mut self) -> io::Result<()> {
         self.hand_over()?;
         self.watch().drained(None)
     }
 
-    /// A handle to wait for this queue while others write to it.
+    /// A handle by which another part of the program can wait for this queue while bytes are still added to
+    /// it.
     pub fn watch(&self) -> Watch {
         Watch(self.shared.clone())
     }
 }
 
-/// Waits for the thread of a [`Queue`] to write.
+/// A handle to wait until the thread of a [`Queue`] has written its bytes.
 #[derive(Debug)]
 pub struct Watch(Arc<Shared>);
 
 impl Watch {
-    /// Writes the bytes that the thread was given and has not begun to write. On a busy machine the thread
-    /// may get a CPU only after many milliseconds, in which the recording would have begun and COMMAND would
-    /// not run. An output that can stall, such as a fifo without a reader, is left to the thread.
+    /// Writes the bytes that the queue's thread was given and has not begun to write. On a busy machine the
+    /// thread may get a CPU only after many milliseconds, in which the recording would have begun and COMMAND
+    /// would not run. An output that can stall, such as a fifo without a reader, is left to the thread.
     pub fn write(&self) {
         let state = self.0.lock();
         if !state.failed && !state.writing && !state.waiting.is_empty() {
@@ -159,7 +161,7 @@ impl Watch {
         }
     }
 
-    /// Waits until all bytes that the thread was given are written, at most for `longest`.
+    /// Waits until all bytes that the queue's thread was given are written, at most for the time `longest`.
     pub fn drained(&self, longest: Option<Duration>) -> io::Result<()> {
         let busy =
             |state: &mut State| !state.failed && (state.writing || !state.waiting.is_empty());
@@ -187,7 +189,8 @@ impl Write for Queue {
         Ok(bytes.len())
     }
 
-    /// Gives all collected bytes to the thread; [`Queue::drain`] waits for it.
+    /// Gives all collected bytes to the queue's thread, without waiting until they are written;
+    /// [`Queue::drain`] waits.
     fn flush(&mut self) -> io::Result<()> {
         self.hand_over()
     }

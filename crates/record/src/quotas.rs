@@ -1,4 +1,4 @@
-//! Reads how long quotas have throttled the cgroup of each container. A runtime removes the cgroup together
+//! Reads how long CPU quotas have throttled the cgroup of each container. A runtime removes the cgroup together
 //! with the container, so the file of the cgroup is kept open and is read until then.
 
 use std::collections::BTreeMap;
@@ -14,32 +14,32 @@ use tr_output::cgroups;
 use crate::containers::RuntimeContainer;
 use crate::machine;
 
-/// The largest number of containers that are watched at a time.
+/// The largest number of containers whose throttled time is watched at the same time.
 const MOST: usize = 1024;
 
-/// The containers of recorded runtimes that have a cgroup, and their throttled times.
+/// The containers of recorded runtimes that have a cgroup, and the times for which quotas have throttled them.
 #[derive(Debug, Default)]
 pub struct Quotas {
     by_id: BTreeMap<Arc<[u8]>, Quota>,
-    /// The mount points of the cgroup hierarchies, which are looked up for the first container.
+    /// The directories at which the cgroup hierarchies are mounted. They are looked up for the first container.
     mounts: Vec<PathBuf>,
 }
 
 #[derive(Debug)]
 struct Quota {
     container: Container,
-    /// The path of the cgroup in its hierarchy, or the end of the path: a rootless runtime gets the path below the
-    /// service of its user.
+    /// The path of the container's cgroup in its hierarchy, or the end of that path: a rootless runtime gets the
+    /// path below the service of its user.
     path: PathBuf,
-    /// The file `cpu.stat` of the cgroup, after the runtime has created the cgroup.
+    /// The open file `cpu.stat` of the container's cgroup; `None` until the runtime has created the cgroup.
     file: Option<File>,
-    /// The throttled time that was read last, in ns.
+    /// The throttled time of the container that was read last, in ns.
     throttled: Option<u64>,
     ended: bool,
 }
 
 impl Quotas {
-    /// Adds a container for which a runtime was executed.
+    /// Adds a container whose runtime was executed, so that its throttled time is watched.
     pub fn add(&mut self, found: &RuntimeContainer) {
         let container = &found.container;
         let Some(path) = found.cgroup.as_deref().and_then(relative) else {
@@ -65,8 +65,8 @@ impl Quotas {
         }
     }
 
-    /// Notes that a cgroup was created. It belongs to a container if its path ends in the path that the
-    /// runtime was given.
+    /// Notes that a cgroup with this path was created. It belongs to a container if its path ends in the path that
+    /// the runtime was given.
     pub fn made(&mut self, path: &[u8]) {
         let path = Path::new(OsStr::from_bytes(path));
         let of_it = |quota: &&mut Quota| quota.file.is_none() && path.ends_with(&quota.path);
@@ -79,15 +79,15 @@ impl Quotas {
         }
     }
 
-    /// Reads the throttled times of all containers.
+    /// Reads the throttled times of all watched containers.
     pub fn read(&mut self) {
         for quota in self.by_id.values_mut().filter(|quota| !quota.ended) {
             quota.read(&self.mounts);
         }
     }
 
-    /// Returns and removes the containers whose cgroup no longer exists, with their throttled times; or `all`
-    /// containers, at the end of the recording.
+    /// Removes the containers whose cgroup no longer exists, and returns them with their throttled times. If `all`
+    /// is set, at the end of the recording, all containers are returned.
     pub fn ended(&mut self, all: bool) -> Vec<Container> {
         let mut told = Vec::new();
         self.by_id.retain(|_, quota| {
@@ -135,7 +135,7 @@ fn relative(path: &str) -> Option<PathBuf> {
     (plain && below.file_name().is_some()).then_some(below)
 }
 
-/// The path of the cgroup of a systemd slice: `a-b.slice` is inside `a.slice`.
+/// The path of the cgroup of a systemd slice, whose name has the slices above it: `a-b.slice` is inside `a.slice`.
 fn slices(slice: &str) -> PathBuf {
     let name = slice.strip_suffix(".slice").unwrap_or(slice);
     let ends = name.match_indices('-').map(|(at, _)| at);

@@ -16,14 +16,14 @@ use tr_format::wait_status::in_shell;
 
 use tr_output::status;
 
-/// The first word of the command line of the waiter, which is a `tr` that only waits for COMMAND. The process
-/// id and the session follow in the same word, so that it is no command line of the system's `tr`.
+/// The first word of the command line of the waiter, a `tr` that only waits for COMMAND after a panic. The process id
+/// and the session follow in the same word, so that it is no command line of the system's `tr`.
 const WAITER: &str = "command-waiter:";
 
-/// The name of the thread that handles a panic.
+/// The name of the thread that handles a panic of the recorder.
 const THREAD: &str = "tr-rescue";
 
-/// COMMAND's process after its release.
+/// The process of COMMAND after its release, as the waiter needs to know it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Child {
     pub pid: u32,
@@ -32,12 +32,12 @@ pub struct Child {
 }
 
 impl Child {
-    /// The argument by which the waiter knows this process.
+    /// The command-line argument by which the waiter learns about this process.
     fn argument(self) -> String {
         format!("{WAITER}{}:{}", self.pid, u8::from(self.own_session))
     }
 
-    /// The process of COMMAND that the waiter's argument names.
+    /// Parses the waiter's command-line argument, which names the process of COMMAND; `None` for other arguments.
     pub fn parse(argument: &str) -> Option<Child> {
         let (pid, own_session) = argument.strip_prefix(WAITER)?.split_once(':')?;
         Some(Child {
@@ -47,20 +47,22 @@ impl Child {
     }
 }
 
-/// How far COMMAND is when the recorder panics.
+/// The stage that COMMAND has reached: whether its process was forked, runs, or has ended. A panic of the recorder is
+/// handled accordingly.
 #[derive(Clone, Copy, Debug)]
 pub enum Stage {
-    /// The process for COMMAND has been forked.
+    /// The process for COMMAND has been forked and waits for its release.
     Forked(u32),
-    /// COMMAND runs.
+    /// The process of COMMAND runs.
     Runs(Child),
     /// COMMAND has ended, with this raw `wait` status.
     Ended(u32),
 }
 
-/// The functions that a panic of the recorder calls.
+/// The functions that handle a panic of the recorder.
 pub struct Plan {
-    /// Reports the panic to the user: its text, and whether COMMAND runs on or runs untraced.
+    /// Reports the panic to the user. The arguments are the text of the panic, and whether COMMAND runs on or runs
+    /// untraced.
     pub tell: fn(&str, bool),
     /// Executes COMMAND, which has not run yet, in place of `tr`. Returns the exit status if that fails.
     pub untraced: Option<Box<dyn FnOnce() -> u8 + Send>>,
@@ -68,7 +70,7 @@ pub struct Plan {
     pub wait: fn(Child) -> u8,
 }
 
-/// The functions that a panic calls now; `None` outside a recording, and after the first panic.
+/// The functions that handle a panic; `None` outside of a recording, and after the first panic.
 static PLAN: Mutex<Option<Plan>> = Mutex::new(None);
 static STAGE: Mutex<Option<Stage>> = Mutex::new(None);
 
@@ -76,18 +78,19 @@ fn lock<T>(it: &Mutex<T>) -> MutexGuard<'_, T> {
     it.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Makes a panic of any thread call the functions of `plan` from now on.
+/// Makes a panic of any thread call the functions of `plan` from now on, so that COMMAND survives it.
 pub fn begin(plan: Plan) {
     *lock(&PLAN) = Some(plan);
     std::panic::set_hook(Box::new(panicked));
 }
 
-/// Notes how far COMMAND is; `None` if there is no process for it.
+/// Notes the stage that COMMAND has reached; `None` if there is no process for it.
 pub fn note(stage: Option<Stage>) {
     *lock(&STAGE) = stage;
 }
 
-/// Handles a panic and ends this thread, because its tracees would stay stopped otherwise. It does not return.
+/// Handles a panic of the recorder and ends this thread, because its tracees would stay stopped otherwise. It does not
+/// return.
 fn panicked(info: &PanicHookInfo<'_>) {
     let plan = lock(&PLAN).take();
     let Some(plan) = plan else {
@@ -115,8 +118,8 @@ fn panicked(info: &PanicHookInfo<'_>) {
     end_thread();
 }
 
-/// Does what `plan` says for a COMMAND in this stage. Returns the exit status of `tr`, if this process is
-/// still the recorder's.
+/// Does what `plan` provides for a COMMAND in this stage, after a panic of the recorder. Returns the exit status of
+/// `tr`, if this process is still the recorder's.
 fn rescue(plan: Plan, stage: Option<Stage>) -> u8 {
     match stage {
         Some(Stage::Runs(child)) => {
@@ -137,12 +140,12 @@ fn rescue(plan: Plan, stage: Option<Stage>) -> u8 {
     }
 }
 
-/// The exit status for COMMAND's raw `wait` status, by the rules of shells.
+/// The exit status of `tr` for COMMAND's raw `wait` status, by the rules of shells.
 pub fn of_command(status: u32) -> u8 {
     u8::try_from(in_shell(status)).unwrap_or(u8::MAX)
 }
 
-/// Executes the waiter for COMMAND in place of the recorder.
+/// Executes the waiter for COMMAND in place of the recorder. It returns only if the exec fails.
 fn execute(child: Child) {
     let name = std::env::args_os().next().map(OsString::into_vec);
     let words = [name.unwrap_or_default(), child.argument().into_bytes()];
@@ -151,13 +154,13 @@ fn execute(child: Child) {
     let _ = nix::unistd::execv(c"/proc/self/exe", &words);
 }
 
-/// Ends the process without the exit handlers, because other threads may use what these free.
+/// Ends the process without running exit handlers, because other threads may use what these free.
 fn exit(status: u8) -> ! {
     // SAFETY: a plain system call.
     unsafe { libc::_exit(status.into()) }
 }
 
-/// Ends this thread without freeing anything on its stack.
+/// Ends this thread without freeing anything on its stack, because other threads may use it.
 fn end_thread() -> ! {
     loop {
         // SAFETY: a plain system call; what this thread has lent to others stays where it is.

@@ -19,64 +19,66 @@ use crate::host;
 pub use file::{is_possible, Runner};
 use file::{Reader, Version};
 
-/// A function that returns the paths which may be files that a script executes in its own shell, by the script's text, the path
-/// of its file if it is in one, and the shell's directory. Not all of them have to exist.
+/// The type of a function that returns the paths which may be files that a script executes in its own shell. Its arguments are
+/// the script's text, the path of the script's file if it is in one, and the shell's directory. Not all of the paths have to
+/// exist.
 pub type SourcedFiles = fn(&[u8], Option<&[u8]>, &[u8]) -> Vec<Vec<u8>>;
 
 /// The functions that find the scripts of shells.
 #[derive(Clone, Copy, Debug)]
 pub struct ScriptFinder {
-    /// Returns the file of the script that a shell runs, as the shell's arguments name it.
+    /// Returns the path of the script that a shell runs from a file, from the shell's arguments; `None` if it runs none.
     pub file: for<'a> fn(&'a Argv) -> Option<&'a [u8]>,
-    /// Returns the script on the command line of a shell.
+    /// Returns the text of the script that is on the command line of a shell (`sh -c`); `None` if there is none.
     pub text: for<'a> fn(&'a Argv) -> Option<&'a [u8]>,
     /// Finds the files that a script executes in its own shell.
     pub sourced: SourcedFiles,
-    /// Returns a script without the values that it gives to variables; `None` if the text is no script.
+    /// Returns the text of a script without the values that it gives to variables; `None` if the text is no script.
     pub without_values: fn(&[u8]) -> Option<Vec<u8>>,
 }
 
 impl ScriptFinder {
-    /// Whether a program is a shell that may run a script from a file, or execute a file.
+    /// Whether a program with these arguments is a shell that may run a script from a file, or whose script may execute a file.
     pub fn is_wanted(&self, argv: &Argv) -> bool {
         (self.file)(argv).is_some() || (self.text)(argv).is_some()
     }
 }
 
-/// The largest number of files that are looked for because of one exec. Scripts can execute each other in circles.
+/// The largest number of script files that are looked for because of one exec. Scripts can execute each other in circles.
 const SOURCED: usize = 64;
 
-/// The largest number of files that are looked for again at the end of a recording.
+/// The largest number of script files that are looked for again at the end of a recording, because they were not found before.
 const PENDING: usize = 256;
 
-/// The largest number of left out scripts that are counted.
+/// The largest number of scripts without room that are counted.
 const COUNTED: usize = 1 << 16;
 
-/// How often the clocks are read to compare them.
+/// The number of times that the clocks are read to compare them.
 const CLOCK_READS: usize = 4;
 
-/// The scripts of a recording, or of one part of it.
+/// The scripts of a recording, or of one part of a rotated recording.
 #[derive(Debug)]
 pub struct Scripts {
-    /// `None` if no scripts are recorded.
+    /// The functions that find the scripts of shells; `None` if no scripts are recorded.
     finder: Option<ScriptFinder>,
     reader: Reader,
     known: HashMap<Vec<u8>, Script>,
-    /// The hash of each path, and of the facts about the task that ran it, since the last [`Scripts::begin_batch`], with
-    /// whether the file may have been changed either right before or right after the exec.
+    /// For each script that was examined since the last [`Scripts::begin_batch`], whether its file may have been changed either
+    /// right before or right after the exec. The key is a hash of the script's path and of the facts about the task that ran
+    /// it.
     seen: HashMap<u64, bool>,
-    /// The most by which the kernel's clock of files is late, in ns.
+    /// The largest delay of the kernel's clock for times of files, in ns.
     tick: u64,
-    /// The length of all known texts in bytes.
+    /// The length of all recorded texts of scripts together, in bytes.
     bytes: u64,
-    /// The hashes of the paths for which there was no room.
+    /// The hashes of the paths of scripts for which the trace had no room.
     left_out: HashSet<u64>,
-    /// The files that scripts may execute themselves, and that were not found: a shell may open them later.
+    /// The files that recorded scripts may execute themselves and that were not found: a shell may open them later.
     pending: Vec<(Ktime, Wanted)>,
     hasher: RandomState,
 }
 
-/// A file of a script.
+/// A file of a script that is to be examined.
 #[derive(Clone, Debug)]
 struct Wanted {
     path: Vec<u8>,
@@ -85,37 +87,38 @@ struct Wanted {
     is_sourced: bool,
 }
 
-/// A file that a shell has run.
+/// A script file that a shell has run, and its content.
 #[derive(Debug)]
 struct Script {
     version: Version,
     content: Content,
-    /// Whether the values of variables are hidden, because another script executed the file before a shell ran it.
+    /// Whether the values of variables are hidden in the script's text, because another script executed the file before a shell
+    /// ran it.
     hides_values: bool,
 }
 
-/// The result of the examination of a file.
+/// The result of examining the file of a script.
 #[derive(Debug, Default)]
 struct Seen {
-    /// Whether the kernel's times do not tell if the file was changed before or after the exec.
+    /// Whether it is unclear, by the kernel's times, if the file was changed before or after the exec.
     is_doubtful: bool,
-    /// The text of the file, if the file was not known before.
+    /// The text of the file, if the file was not known before; otherwise `None`.
     new: Option<Vec<u8>>,
 }
 
 #[derive(Debug, PartialEq, Eq)]
 enum Content {
     Text(Vec<u8>),
-    /// The file had several contents, or was changed after a shell began to read it.
+    /// The script's file had several contents, or was changed after a shell began to read it.
     Changed,
-    /// The file is too long for a trace.
+    /// The script's file is too long for a trace.
     Long,
-    /// The file has a NUL byte, so that it is no script.
+    /// The file contains a NUL byte, so that it is no script.
     Binary,
 }
 
 impl Content {
-    /// The content of a file with these bytes; `None` if the file is too long.
+    /// Classifies the content of a script's file with these bytes; `None` stands for the bytes of a file that is too long.
     fn of(bytes: Option<Vec<u8>>) -> Content {
         match bytes {
             None => Content::Long,
@@ -133,7 +136,7 @@ impl Content {
 }
 
 impl Scripts {
-    /// A collection of scripts, which `finder` finds.
+    /// Creates an empty collection of scripts. The functions of `finder` find the scripts in execs.
     pub fn new(finder: Option<ScriptFinder>) -> Scripts {
         Scripts {
             finder,
@@ -154,7 +157,7 @@ impl Scripts {
         self.seen.clear();
     }
 
-    /// Notes the script of an exec, if the program is a shell with a script.
+    /// Records the script of an exec, if the executed program is a shell with a script.
     pub fn executed(&mut self, time: Ktime, exec: &Exec, runner: Option<Runner>) {
         let Some((finder, runner)) = self.finder.zip(runner) else {
             return;
@@ -188,7 +191,7 @@ impl Scripts {
         }
     }
 
-    /// Examines the file of a script once a batch. Returns its text if it is new.
+    /// Examines the file of a script, at most once in a batch. Returns the text of the script if it is new.
     fn examine(&mut self, finder: ScriptFinder, time: Ktime, wanted: &Wanted) -> Option<Vec<u8>> {
         let hash = self.hasher.hash_one((&wanted.path, wanted.runner));
         match self.seen.get(&hash) {
@@ -207,7 +210,7 @@ impl Scripts {
         None
     }
 
-    /// Examines the file of a script.
+    /// Examines the file of a script and stores its text, or notes that its text has changed.
     fn see(&mut self, finder: ScriptFinder, time: Ktime, wanted: &Wanted) -> Seen {
         let path = &wanted.path;
         let known = self.known.get(path);
@@ -289,7 +292,7 @@ impl Scripts {
         }
     }
 
-    /// The scripts, in the order of their paths, and the number of those for which there was no room.
+    /// The recorded scripts, in the order of their paths, and the number of scripts for which there was no room.
     pub fn take(&mut self) -> (Vec<RecordedScript>, u64) {
         // What a script executes after a while may have been in no cache before.
         if let Some(finder) = self.finder {
@@ -316,16 +319,16 @@ impl Scripts {
     }
 }
 
-/// The most by which the time of a change of a file is early, in ns. Many file systems take the time from a clock that
-/// advances with the timer's interrupt, which may come a tick late.
+/// The largest time in ns by which the recorded time of a file's change can be too early. Many file systems take the time from
+/// a clock that advances with the timer's interrupt, which may come a tick late.
 fn tick() -> u64 {
     let tick = clock_getres(ClockId::CLOCK_REALTIME_COARSE);
     let ns = tick.map_or(0, |tick| tick.num_nanoseconds());
     u64::try_from(ns).unwrap_or(0).saturating_mul(2)
 }
 
-/// The time of an event in ns since 1970. The result is early by at most the time between two reads of clocks, of which
-/// several are made, because the thread can lose its CPU in between.
+/// Converts the time of an event to ns since 1970. The result is early by at most the time between two reads of clocks. Several
+/// such pairs are read, because the thread can lose its CPU in between.
 fn real_time(time: Ktime) -> u64 {
     let read = |_| {
         let real = host::clock().real;

@@ -34,7 +34,7 @@ use crate::symbols::Search;
 use crate::{header, host, inherited, scripts, urgency, waiter};
 use tr_output::status;
 
-/// The interval between two checks whether descendants of COMMAND live (`--wait-all`).
+/// The interval between two checks whether descendants of COMMAND still live (`--wait-all`).
 const LIVING_CHECK: Duration = Duration::from_millis(250);
 
 /// The reason why `--syscalls` has no effect, as text for the user.
@@ -47,29 +47,29 @@ const NO_STACKS: &str = "only BPF programs record them, by tp_btf (Linux 5.11)";
 const NO_SCRIPTS: &str =
     "shell scripts in files: openat2 cannot look a path up without waiting here (Linux 5.12)";
 
-/// The result of a recording.
+/// The result of a recording, for the report to the user.
 #[derive(Debug)]
 pub struct Report {
-    /// COMMAND's raw `wait` status.
+    /// The raw `wait` status with which COMMAND ended; `None` if COMMAND has not ended or there is none.
     pub status: Option<u32>,
-    /// The error of COMMAND's exec, if it could not be executed.
+    /// The error of COMMAND's exec, if COMMAND could not be executed.
     pub not_executed: Option<Errno>,
-    /// The limit that has ended COMMAND, if one has.
+    /// The limit of `--timeout` or `--stall` that has ended COMMAND; `None` if none has.
     pub limit: Option<HangLimit>,
-    /// The numbers of the events in the file, and of what was lost.
+    /// The numbers of the events in the trace file, and of what was lost.
     pub tally: Tally,
-    /// The error of the write that cut the file short, if one failed.
+    /// The error of the write that cut the trace file short, if a write failed.
     pub output_error: Option<tr_format::Error>,
-    /// Whether the output stalled, and a signal or [`LIMIT`](crate::LIMIT) ended the wait for it. `tally` is
+    /// Whether the output accepted no more data, and a signal or [`LIMIT`](crate::LIMIT) ended the wait for it. `tally` is
     /// empty then.
     pub given_up: bool,
-    /// The recorded time in ns.
+    /// The duration of the recording in ns.
     pub duration: u64,
-    /// The CPU time of the recorder and of the BPF programs.
+    /// The CPU time that the recorder and the BPF programs took.
     pub cost: Cost,
     /// The CPU time of COMMAND and of its descendants that were waited for, in ns.
     pub command_cpu: u64,
-    /// The start of the recording.
+    /// The time at which the recording began.
     pub start: Ktime,
     /// The descendants of COMMAND that were still running at the end of the recording.
     pub alive: Vec<Alive>,
@@ -81,15 +81,15 @@ pub struct Report {
     pub refusals: Vec<Error>,
     /// The facts that were requested but that this method does not record, with the reasons.
     pub unmet: Vec<Missing>,
-    /// The reason why programs could not set marks, if they could not.
+    /// The reason why programs could not set marks; `None` if they could.
     pub no_marks: Option<String>,
-    /// The result of the search for the functions of stacks, if there was one.
+    /// The result of the search for the functions of recorded stacks; `None` if there was no search.
     pub symbols: Option<Search>,
-    /// The parts, if the recording has parts.
+    /// The parts of a recording that `--rotate` has divided; `None` if it was not divided.
     pub parts: Option<WrittenParts>,
-    /// The first part, except the last one, that lacks its end.
+    /// The first part of the recording, apart from the last one, whose file lacks its end.
     pub cut: Option<Cut>,
-    /// The limit of the file's size that ended the recording, if one did.
+    /// The limit of the trace file's size in bytes that ended the recording; `None` if another reason did.
     pub full: Option<Full>,
 }
 
@@ -115,7 +115,7 @@ pub fn record(config: &Config) -> Result<Report, Error> {
     Ok(session.run(config, command, &signals))
 }
 
-/// A recording that is prepared up to the release of COMMAND.
+/// A recording that is prepared so far that only COMMAND's release is missing.
 struct Prepared {
     session: Session,
     child: Option<Stopped>,
@@ -164,8 +164,8 @@ fn prepare(config: &Config) -> Result<Prepared, Error> {
     }
 }
 
-/// The functions that a panic of the recorder calls. The standard library panics at errors that hardly ever
-/// happen, such as a refused getrandom(2).
+/// The functions that handle a panic of the recorder during a recording with these settings. The standard library panics at
+/// errors that hardly ever happen, such as a refused getrandom(2).
 fn plan(config: &Config) -> Plan {
     let own = config.clone();
     let untraced = move || match program(&own) {
@@ -211,7 +211,7 @@ fn create_marks(config: &Config) -> Result<Option<Marks>, String> {
         .map_err(|error| format!("no directory allows the file $TR_MARKS: {error}"))
 }
 
-/// The file of the recording, or of its first part.
+/// The trace file of the recording or, with `--rotate`, of the recording's first part.
 pub fn first_file(config: &Config) -> Target {
     match &config.file.rotation {
         Some(rotation) => rotation.target(&config.file.target, host::clock().real),
@@ -219,7 +219,7 @@ pub fn first_file(config: &Config) -> Target {
     }
 }
 
-/// Opens the output file of the recording.
+/// Opens the output of the recording, which is `file`.
 pub fn open_output(config: &Config, file: &Target) -> Result<Destination, Error> {
     let settings = OutputSettings {
         mode: 0o600,
@@ -231,7 +231,7 @@ pub fn open_output(config: &Config, file: &Target) -> Result<Destination, Error>
     Destination::open(file, &settings).map_err(Error::Output)
 }
 
-/// The program of COMMAND with its user; `None` without a COMMAND.
+/// The program that is executed for COMMAND, with its user; `None` if the recording has no COMMAND.
 pub fn program(config: &Config) -> Result<Option<Program>, Error> {
     if config.command.argv.is_empty() {
         return Ok(None);
@@ -247,55 +247,55 @@ pub fn program(config: &Config) -> Result<Option<Program>, Error> {
     Ok(Some(program.map_err(Error::Command)?))
 }
 
-/// The opened files of a recording.
+/// The files of a recording that were opened before it begins: the output and the file of marks.
 struct Opened {
     destination: Destination,
-    /// The name of the output.
+    /// The name of the recording's output.
     file: Target,
-    /// The file for marks; `None` without a COMMAND, or the reason why it could not be created.
+    /// The file to which programs write marks; `None` without a COMMAND, or the reason why it could not be created.
     marks: Result<Option<Marks>, String>,
 }
 
-/// A recording in progress.
+/// The state of a recording that is in progress.
 struct Session {
     collector: Collector,
-    /// The function that takes the announcements of COMMAND; `None` if COMMAND announces nothing.
+    /// The function that receives the announcements of COMMAND's calls of ptrace(2); `None` if COMMAND announces nothing.
     listen: Option<Listen>,
     start: Ktime,
     method: Method,
     refusals: Vec<Error>,
     unmet: Vec<Missing>,
-    /// The reason why programs cannot set marks, if they cannot.
+    /// The reason why programs cannot set marks; `None` if they can.
     no_marks: Option<String>,
     before: Before,
-    /// The part that is being written.
+    /// The part of the recording that is being written; without `--rotate`, the whole recording.
     part: Part,
-    /// The parts of the recording, if it is divided by `--rotate`.
+    /// The parts of the recording, if `--rotate` divides it.
     parts: Option<Parts>,
-    /// The guard of COMMAND's limits, once COMMAND runs.
+    /// The guard of COMMAND's limits of time; `None` before COMMAND runs, or if there are no limits.
     guard: Option<Guard>,
 }
 
-/// The part of the recording that is being written: all of it without `--rotate`.
+/// The part of the recording that is being written; without `--rotate`, the whole recording.
 struct Part {
     meta: Metadata,
     before: Before,
 }
 
-/// The times spent before a recording, or before a part of one, in ns.
+/// The times in ns that the recorder spent before a recording, or before a part of a rotated one, began.
 #[derive(Clone, Copy)]
 struct Before {
-    /// The CPU time of the recorder before, in ns.
+    /// The CPU time that the recorder had used before, in ns.
     recorder: u64,
-    /// The CPU time in the BPF programs before, in ns.
+    /// The CPU time that the BPF programs had used before, in ns.
     kernel: u64,
     /// The time from the start of `tr` to the release of COMMAND, in ns. Only the first part has it.
     setup: u64,
 }
 
 impl Before {
-    /// The cost of the recording or of the part, if the recorder and the programs have spent these CPU times
-    /// in ns so far.
+    /// The cost of the recording or of its present part. `recorder` and `kernel` are the CPU times that the recorder and
+    /// the BPF programs have spent in all so far, in ns.
     fn cost(&self, recorder: u64, kernel: Option<u64>) -> Cost {
         Cost {
             recorder_ns: recorder.saturating_sub(self.recorder),
@@ -394,7 +394,8 @@ impl Session {
         Ok(command)
     }
 
-    /// Records until COMMAND or the targets end, or until a signal or the deadline.
+    /// Records until COMMAND or the followed processes end, or until a signal or the deadline. Returns the report for the
+    /// user.
     fn run(mut self, config: &Config, command: Option<Running>, signals: &Signals) -> Report {
         let pid = command.as_ref().map(Running::pid);
         self.guard = pid.and_then(|pid| Guard::new(&config.guard, pid));
@@ -443,7 +444,7 @@ impl Session {
         self.end(config, endings, end, signals)
     }
 
-    /// Begins the next part of the recording, if one is due. If its file cannot be opened, the present part continues.
+    /// Begins the next part of a rotated recording, if it is due. If its file cannot be opened, the present part continues.
     fn rotate(&mut self, config: &Config) {
         let written = self.collector.output.written();
         let Some(parts) = self.parts.as_mut().filter(|parts| parts.is_due(written)) else {
@@ -508,14 +509,15 @@ impl Session {
         parts.change(file, last, summary);
     }
 
-    /// Passes signals on to a running COMMAND. If no COMMAND runs, a signal ends the recording.
+    /// Passes the signals that `tr` got on to a running COMMAND. If no COMMAND runs, a signal ends the recording, and the
+    /// reason for the end is returned.
     fn signalled(&self, endings: &Endings, signals: &Signals) -> Option<EndReason> {
         let running = endings.running();
         let any = signals.forward(running, Some(&*self.collector.source));
         (any && running.is_none()).then_some(EndReason::Signal)
     }
 
-    /// Lets the guard examine COMMAND's processes, if COMMAND has limits.
+    /// Lets the guard examine COMMAND's processes, if COMMAND has limits of time.
     fn guard(&mut self, endings: &Endings) {
         let is_over = endings.command_ended;
         let source = &mut self.collector.source;
@@ -526,12 +528,13 @@ impl Session {
         }
     }
 
-    /// The followed processes that have not ended, except COMMAND itself.
+    /// The followed processes that have not ended. COMMAND's own process is left out.
     fn alive(&mut self, command: Option<&Running>) -> Vec<Alive> {
         self.collector.source.alive(command.map(Running::pid))
     }
 
-    /// Takes COMMAND's last events, detaches the source, and completes the file.
+    /// Ends the recording: drains COMMAND's last events, detaches the source of events, and completes the trace file.
+    /// Returns the report for the user.
     fn end(mut self, config: &Config, endings: Endings, end: End, signals: &Signals) -> Report {
         let End { reason, full } = end;
         if endings.command_ended {
@@ -642,14 +645,14 @@ impl Session {
     }
 }
 
-/// The time of the end of a recording, and its reason.
+/// The end of a recording: its time, and the reason for it.
 struct End {
     reason: EndReason,
-    /// The limit of the file's size in bytes, if that ended the recording.
+    /// The limit of the trace file's size in bytes, if it ended the recording.
     full: Option<u64>,
 }
 
-/// Writes the first events of a file, before any batch: the clocks, the machine's counters, and `events`.
+/// Writes the first events of a trace file, before any batch: the clocks, the machine's counters, and `events`.
 fn begin_file(
     mut machine: Sampler,
     output: &Output,

@@ -1,5 +1,5 @@
-//! Takes the signals to `tr`: they are passed on to COMMAND, or end a recording without one. A recording
-//! waits for them and for its source's descriptor in one place.
+//! Receives the signals that are sent to `tr`: they are passed on to COMMAND, or end a recording without one. A
+//! recording waits for them and for its source's descriptor in one place.
 
 use std::os::fd::AsFd;
 use std::time::{Duration, Instant};
@@ -14,7 +14,7 @@ use crate::guard::Guard;
 use crate::inherited;
 use crate::source::Source;
 
-/// The longest time between two checks of COMMAND's end, which SIGCHLD announces.
+/// The longest time between two checks whether COMMAND has ended. Normally SIGCHLD announces the end.
 const LOOK_EVERY: Duration = Duration::from_secs(1);
 
 /// The signals whose default action ends a process, in addition to the real-time signals. SIGPIPE and SIGXFSZ are
@@ -65,10 +65,10 @@ fn taken(stop: bool) -> SigSet {
 pub struct Signals {
     signals: SignalFd,
     epoll: Epoll,
-    /// The signals that were ignored before, such as SIGHUP under nohup(1). The kernel queues a blocked signal even if
-    /// it is ignored.
+    /// The signals that `tr` ignored before it blocked them, such as SIGHUP under nohup(1). The kernel queues a blocked
+    /// signal even if it is ignored.
     ignored: SigSet,
-    /// The function that is called before the terminal's stop stops `tr`.
+    /// The function that is called before the terminal's stop signal (SIGTSTP) stops `tr`.
     pause: Option<fn()>,
 }
 
@@ -94,14 +94,14 @@ impl Signals {
         })
     }
 
-    /// Leaves SIGCHLD, which stays blocked, to another thread that waits for it.
+    /// Stops receiving SIGCHLD, which remains blocked, because another thread waits for it.
     pub fn leave_children(&self) {
         let mut taken = taken(self.pause.is_some());
         taken.remove(Signal::SIGCHLD);
         let _ = self.signals.set_mask(&taken);
     }
 
-    /// Calls `pause` and then stops `tr`, as SIGTSTP would have done.
+    /// Calls the function `pause` and then stops `tr`, as SIGTSTP would have done.
     fn stop(&self) {
         if let Some(pause) = self.pause {
             pause();
@@ -114,13 +114,13 @@ impl Signals {
         let _ = stop.thread_block();
     }
 
-    /// Makes waits end when `fd` becomes readable, once for each time.
+    /// Makes the waits for signals also end when the descriptor `fd` becomes readable, once for each time that it does.
     pub fn watch(&self, fd: impl AsFd) -> std::io::Result<()> {
         let flags = EpollFlags::EPOLLIN | EpollFlags::EPOLLET;
         Ok(self.epoll.add(fd, EpollEvent::new(flags, 0))?)
     }
 
-    /// Waits for a signal or a watched descriptor, not much longer than `longest`.
+    /// Waits for a signal to `tr` or for a watched descriptor, not much longer than `longest`.
     pub fn wait(&self, longest: Duration) {
         // Rounded up: a shorter wait would be repeated at once.
         let timeout = EpollTimeout::try_from(longest + Duration::from_micros(999));
@@ -174,7 +174,7 @@ impl Signals {
         any
     }
 
-    /// Passes signals on until COMMAND ends, or, if the guard ends it, until all of its processes have.
+    /// Passes signals on to COMMAND until COMMAND ends or, if the guard ends it, until all of its processes have ended.
     pub fn forward_until_end(
         &self,
         command: Running,

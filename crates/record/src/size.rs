@@ -3,46 +3,50 @@
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// The divisor of [`Size::rate`]: a rate is the file's bytes for this many bytes of events in memory.
+/// The number of bytes of events in memory that a rate refers to. The rate ([`Size::rate`]) is how many bytes in the
+/// file they become.
 const PARTS: u64 = 1 << 16;
-/// The rate that is assumed for a file whose rate is not known yet: 4 bytes in the file for each event of 16 bytes.
+/// The rate that is assumed for a trace file whose rate is not known yet: 4 bytes in the file for each event of 16
+/// bytes in memory.
 const UNKNOWN: u64 = PARTS / 4;
-/// The number of bytes for the summary, the second copy of the metadata and the trailer at the file's end.
+/// The number of bytes that are reserved for the end of the trace file: the summary, the second copy of the metadata
+/// and the trailer.
 const END: u64 = 16 << 10;
-/// The divisor of the file's size for its index, which has ten bytes for each frame.
+/// The divisor of the trace file's size that gives the room for its index, which has ten bytes for each frame.
 const INDEX: u64 = 1024;
 
-/// The size of the file so far, which the writing thread notes and the recording thread reads.
+/// The size of the trace file so far. The writing thread updates it and the recording thread reads it.
 #[derive(Debug, Default)]
 pub struct Size {
-    /// The number of bytes of the file up to its last flush.
+    /// The number of bytes that the trace file had at its last flush.
     written: AtomicU64,
-    /// The number of bytes in the file for [`PARTS`] bytes of events in memory; 0 if it is not known yet.
+    /// The number of bytes in the file that [`PARTS`] bytes of events in memory become; 0 if it is not known yet.
     rate: AtomicU64,
-    /// The number of bytes in memory of the events that are not in `written`.
+    /// The number of bytes in memory of the events that the file size `written` does not include.
     open: AtomicU64,
-    /// The number of bytes in memory of the events that are in `written`.
+    /// The number of bytes in memory of the events that the file size `written` includes.
     closed: AtomicU64,
 }
 
 impl Size {
-    /// The number of bytes of the file up to its last flush.
+    /// The number of bytes that the trace file had at its last flush.
     pub fn written(&self) -> u64 {
         self.written.load(Ordering::Relaxed)
     }
 
-    /// Notes that the writing thread is given events that have `memory` bytes in memory.
+    /// Notes that the writing thread gets events that have `memory` bytes in memory.
     pub fn sent(&self, memory: usize) {
         self.open.fetch_add(memory as u64, Ordering::Relaxed);
     }
 
-    /// Notes that the writing thread was too busy for events that have `memory` bytes in memory.
+    /// Notes that the writing thread was too busy to take events that have `memory` bytes in memory, after they were
+    /// counted as sent.
     pub fn unsent(&self, memory: usize) {
         self.open.fetch_sub(memory as u64, Ordering::Relaxed);
     }
 
-    /// Notes that all blocks are closed, so that the file has `bytes` bytes, and that the events since the
-    /// last flush had `memory` bytes in memory.
+    /// Notes a flush of the trace file: all blocks are closed, so that the file has `bytes` bytes, and the events
+    /// since the last flush had `memory` bytes in memory.
     pub fn flushed(&self, bytes: u64, memory: usize) {
         let memory = memory as u64;
         let before = self.written.swap(bytes, Ordering::Relaxed);
@@ -53,13 +57,13 @@ impl Size {
         self.rate.store(rate, Ordering::Relaxed);
     }
 
-    /// Whether it is known by how much events shrink when they are packed.
+    /// Whether it is known from a flush by how much events shrink when they are packed.
     pub fn is_known(&self) -> bool {
         self.rate.load(Ordering::Relaxed) > 0
     }
 
-    /// The number of bytes that the file will probably have when all events so far are in it, with `memory`
-    /// bytes of events that the writing thread was not given.
+    /// The number of bytes that the trace file will probably have when all events so far are in it, including events
+    /// with `memory` bytes that the writing thread was not given yet.
     pub fn expected(&self, memory: usize) -> u64 {
         let open = self.open.load(Ordering::Relaxed) + memory as u64;
         let rate = match self.rate.load(Ordering::Relaxed) {
@@ -70,7 +74,8 @@ impl Size {
     }
 }
 
-/// The number of bytes in the file for [`PARTS`] bytes of events in memory; 0 if there were too few events to know it.
+/// The number of bytes in the file that [`PARTS`] bytes of events in memory become, if `memory` bytes became `bytes`;
+/// 0 if there were too few events to know it.
 fn rate(bytes: u64, memory: u64) -> u64 {
     const ENOUGH: u64 = 64 << 10;
     if memory < ENOUGH {
@@ -79,11 +84,11 @@ fn rate(bytes: u64, memory: u64) -> u64 {
     (bytes.saturating_mul(PARTS) / memory).clamp(1, PARTS)
 }
 
-/// Decides when a recording ends because of the size of its file.
+/// Decides when a recording ends because its file reaches the limit of its size.
 #[derive(Debug)]
 pub struct SizeLimit {
     bytes: u64,
-    /// The size of the file in bytes that was expected at the last check.
+    /// The size of the trace file in bytes that was expected at the last check.
     before: u64,
 }
 
@@ -92,8 +97,8 @@ impl SizeLimit {
         SizeLimit { bytes, before: 0 }
     }
 
-    /// Whether the recording has to end now, because the file has no room for as many events as came since
-    /// the last check and for its end.
+    /// Whether the recording has to end now. This is so if the file has no room for as many events as came since the
+    /// last check and for the file's end. `expected` is the size that the file will probably have, in bytes.
     pub fn is_reached(&mut self, expected: u64) -> bool {
         let growth = expected.saturating_sub(self.before);
         self.before = expected;

@@ -1,4 +1,4 @@
-//! Numbers files, frames and stacks for the trace, in which each of them is stored once.
+//! Gives numbers to the files, frames and stacks of samples. The trace stores each of them once.
 
 use std::collections::{BTreeSet, HashMap};
 use std::ffi::OsStr;
@@ -17,7 +17,7 @@ use crate::symbols;
 /// A build id of a file as the kernel returns it, with `BUILD_ID_SIZE_MAX` bytes. A shorter id is followed by zeros.
 pub type BuildId = [u8; 20];
 
-/// The place of an instruction as the kernel returns it.
+/// The place in code that a frame of a sampled stack points to, as the kernel returns it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum At {
     /// The instruction is at this address in the kernel.
@@ -28,7 +28,7 @@ pub enum At {
     Process(u64),
 }
 
-/// The sampled stack of a task.
+/// The sampled stack of a task, as the kernel returned it.
 #[derive(Clone, Debug)]
 pub struct Stacked {
     pub time: Ktime,
@@ -37,46 +37,48 @@ pub struct Stacked {
     pub tgid: Tgid,
     /// Whether the task was on a CPU or off CPU at the sample.
     pub doing: Doing,
-    /// The time that the sample stands for, in ns.
+    /// The time that the sample stands for, in ns: the sampling period, or the time off CPU.
     pub ns: u64,
     /// Whether the outermost frames are missing, because the stack was deeper than the BPF programs copy.
     pub cut: bool,
     /// The program that the task ran, in its process.
     pub image: Image,
-    /// The frames of the stack, outermost first. The place of a caller is the last byte of its call instruction.
+    /// The places of the stack's frames, outermost first. The place of a caller is the last byte of its call
+    /// instruction.
     pub frames: Vec<At>,
 }
 
-/// The largest number of frames and stacks that are remembered, with some 30 bytes each. Beyond this limit
-/// all are forgotten: later ones get new numbers, and the earlier ones get no symbols.
+/// The largest number of frames, and of stacks, that are remembered by number, with some 30 bytes each. Beyond this
+/// limit all are forgotten: later ones get new numbers, and the earlier ones get no symbols.
 const MOST: usize = 1 << 20;
 
-/// The largest number of paths that are remembered.
+/// The largest number of paths of executed or mapped files that are remembered.
 const PATHS: usize = 1 << 14;
 
-/// The largest number of files without a build id that are remembered.
+/// The largest number of files without a build id for which a number is remembered.
 const FILES: usize = 1 << 14;
 
 #[derive(Debug, Default)]
 pub struct Stacks {
     modules: HashMap<BuildId, u32>,
     mappings: Mappings,
-    /// The files without a build id, by the inode number and the path that mappings have.
+    /// The numbers of the files without a build id, by the inode number and the path that mappings have.
     files: HashMap<(u64, PathBuf), (u32, tr_symbols::File)>,
     last_module: u32,
     frames: HashMap<Place, u32>,
     last_frame: u32,
-    /// The numbers of the stacks, by the number of the caller's stack and of the frame.
+    /// The numbers of the stacks, each by the number of the caller's stack and the number of its innermost frame.
     stacks: HashMap<(u32, u32), u32>,
     last_stack: u32,
-    /// The ids in `tr`'s own pid namespace of the processes that have addresses outside of files.
+    /// The processes whose stacks have addresses outside of files, with their ids in `tr`'s own pid namespace.
     seen: HashMap<Tgid, u32>,
-    /// The paths of files that were executed or mapped; `None` if no stacks are recorded.
+    /// The paths of the files that processes have executed or mapped; `None` if no stacks are recorded.
     paths: Option<BTreeSet<PathBuf>>,
 }
 
 impl Stacks {
-    /// The numbers of a recording's stacks, none so far. `recorded` is whether the recording has stacks.
+    /// Creates the numbering of stacks for a recording, with no numbers so far. `recorded` says whether the recording
+    /// has stacks.
     pub fn new(recorded: bool) -> Stacks {
         Stacks {
             paths: recorded.then(BTreeSet::new),
@@ -99,7 +101,7 @@ impl Stacks {
         }
     }
 
-    /// Takes the mappings of a process into account.
+    /// Takes the memory mappings of a process, by which later addresses of the process are assigned to files.
     pub fn mapped(&mut self, from: &Mapped) {
         let paths = self.paths.get_or_insert_default();
         for path in self.mappings.take(from) {
@@ -109,7 +111,7 @@ impl Stacks {
         }
     }
 
-    /// The request to search for the functions of all frames so far.
+    /// Makes the request to search for the functions of all frames that have been numbered so far.
     pub fn request(&self) -> Request {
         use tr_symbols::Module;
         let mut frames: Vec<(u32, Place)> = self.frames.iter().map(|(at, it)| (*it, *at)).collect();
@@ -131,7 +133,7 @@ impl Stacks {
         }
     }
 
-    /// The events of a sample: the files that no event has named before, and the sample.
+    /// The events for a sampled stack: first the files that no event has named before, and then the sample.
     pub fn events(&mut self, from: &Stacked) -> Vec<LifeKind> {
         if self.frames.len().max(self.stacks.len()) >= MOST {
             self.frames.clear();
@@ -204,8 +206,8 @@ impl Stacks {
         (all.get(foreign..).unwrap_or_default(), true)
     }
 
-    /// The place that stands for an address of a stack. If its file has not been named before, the event that
-    /// names it is added to `events`.
+    /// The place in a file, a process or the kernel that an address of a sampled stack stands for. If no event has
+    /// named the file before, the event that names it is added to `events`.
     fn place(&mut self, address: At, stack: &Stacked, events: &mut Vec<LifeKind>) -> Place {
         match address {
             At::Kernel(address) => Place::Kernel(address),
@@ -232,7 +234,7 @@ impl Stacks {
         }
     }
 
-    /// The number of a file. The event that names the file is added to `events`.
+    /// Gives a file the next number. The event that names the file is added to `events`.
     fn number(&mut self, module: Module, events: &mut Vec<LifeKind>) -> u32 {
         self.last_module = self.last_module.saturating_add(1);
         let number = self.last_module;
@@ -240,7 +242,8 @@ impl Stacks {
         number
     }
 
-    /// The place of an address in a file that has no build id, or whose build id the kernel could not read.
+    /// The place in a file for an address of a process, if the file has no build id, or if the kernel could not read
+    /// the build id. `None` if no mapping has the address.
     fn in_file(&mut self, image: Image, address: u64, events: &mut Vec<LifeKind>) -> Option<Place> {
         let (mapping, offset) = self.mappings.find(image, address)?;
         let key = (mapping.inode, mapping.path.clone());
@@ -264,11 +267,11 @@ impl Stacks {
     }
 }
 
-/// The longest time by which the times of a file lag behind the clock (a tick of CONFIG_HZ_100).
+/// The longest time by which the recorded times of a file can lag behind the clock (a tick of CONFIG_HZ_100).
 const TICK: Duration = Duration::from_millis(10);
 
-/// The file that a mapping is of; `None` if another file is at its path now, even if that has the inode
-/// number of the mapped file.
+/// The file that a mapping refers to; `None` if another file is at its path now, even if that file has the same inode
+/// number.
 fn file(mapping: &Mapping) -> Option<tr_symbols::File> {
     let file = tr_symbols::File::at(&mapping.path)?;
     let times = std::fs::metadata(&mapping.path).ok()?;

@@ -1,4 +1,4 @@
-//! Waits for an output that does not take the end of the trace.
+//! Waits for an output (such as a pipe or a busy disk) that does not accept the end of the trace.
 
 use std::time::{Duration, Instant};
 
@@ -6,26 +6,27 @@ use crate::command::Running;
 use crate::signals::Signals;
 use crate::source::Source;
 
-/// The time of waiting for the output after which `Notices::on_wait` is called.
+/// The time after which a wait for the output is long, so that `Notices::on_wait` is called.
 pub const LONG: Duration = Duration::from_secs(2);
 
-/// The longest wait for the output after COMMAND's end: in CI, no one sends a signal.
+/// The longest wait for the output after COMMAND's end. It needs a limit because in CI no one sends a signal.
 pub const LIMIT: Duration = Duration::from_secs(10);
 
-/// One wait for the output, by sleeps of 200 µs to 20 ms: most outputs finish within a few ms.
+/// One wait for the output to accept data. It consists of sleeps of 200 µs to 20 ms, because most outputs finish
+/// within a few ms.
 #[derive(Debug)]
 pub struct Stall {
     since: Instant,
     over_since: Option<Instant>,
-    /// Whether a signal has come since COMMAND ended.
+    /// Whether a signal to `tr` has come since COMMAND ended.
     signalled: bool,
     pause: Duration,
-    /// The function that is called once, after [`LONG`].
+    /// The function that is called once, when the wait for the output has lasted for [`LONG`].
     on_long: Option<fn()>,
 }
 
 impl Stall {
-    /// A wait for the output that begins now.
+    /// Creates a wait for the output that begins now.
     pub fn new(on_long: fn()) -> Stall {
         Stall {
             since: Instant::now(),
@@ -36,9 +37,9 @@ impl Stall {
         }
     }
 
-    /// Sleeps once, and returns whether to wait on. While COMMAND runs, signals are passed on to COMMAND. Afterwards
-    /// [`LIMIT`] ends the wait, or a signal if the wait is already long. A short wait is not ended by a signal: CI
-    /// systems cancel a job by a signal, and a busy disk is no stalled one.
+    /// Sleeps once, and returns whether to continue the wait for the output. While COMMAND runs, signals are passed
+    /// on to COMMAND. Afterwards [`LIMIT`] ends the wait, or a signal if the wait is already long. A short wait is
+    /// not ended by a signal: CI systems cancel a job by a signal, and a busy disk is no stalled one.
     pub fn go_on(
         &mut self,
         running: Option<&Running>,
@@ -61,12 +62,12 @@ impl Stall {
         !(self.signalled && self.is_long()) && since.elapsed() < LIMIT
     }
 
-    /// Whether the wait has lasted for [`LONG`].
+    /// Whether the wait for the output has lasted for [`LONG`].
     pub fn is_long(&self) -> bool {
         self.since.elapsed() >= LONG
     }
 
-    /// Sleeps once, longer each time.
+    /// Sleeps once while waiting for the output, each time twice as long, up to 20 ms.
     pub fn sleep(&mut self) {
         crate::host::pause(self.pause);
         self.pause = (self.pause * 2).min(Duration::from_millis(20));

@@ -1,4 +1,4 @@
-//! Searches for the functions of recorded frames after COMMAND's end, by a separate process.
+//! Searches for the functions of the frames in recorded stacks after COMMAND's end, by a separate process.
 
 use std::collections::BTreeMap;
 use std::io::{self, BufRead, BufReader, Read, Write};
@@ -13,37 +13,38 @@ pub use tr_symbols::Request;
 
 use crate::proc;
 
-/// The longest time of a search for functions. The functions that were found until then are kept.
+/// The limits of the time that a search for functions of stacks may take. The functions that were found until
+/// then are kept.
 #[derive(Clone, Copy, Debug)]
 pub struct Limit {
-    /// The longest CPU time of the search.
+    /// The longest CPU time of the search for functions.
     pub cpu: Duration,
-    /// The longest wall time of the search.
+    /// The longest wall time of the search for functions.
     pub wall: Duration,
 }
 
-/// The limit of the search at the end of a recording, for which COMMAND's caller has to wait. On a busy
-/// machine 5 s of wall time can be less than 1 s of CPU time, in which nothing is found.
+/// The limit of the search for functions at the end of a recording, for which COMMAND's caller has to wait. On
+/// a busy machine 5 s of wall time can be less than 1 s of CPU time, in which nothing is found.
 pub(crate) const LIMIT: Limit = Limit {
     cpu: Duration::from_secs(5),
     wall: Duration::from_secs(20),
 };
-/// The largest number of bytes of a search's answers that are read.
+/// The largest number of bytes that are read of the answers of the process that searches for functions.
 const ANSWERS: u64 = 256 << 20;
 
-/// The result of a search for functions.
+/// The result of a search for the functions of frames in stacks.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Search {
-    /// The number of frames that had no names before the search.
+    /// The number of frames whose functions were not known before the search.
     pub frames: usize,
-    /// The number of frames that got names by the search.
+    /// The number of frames whose functions the search has found.
     pub found: usize,
     pub time: Duration,
-    /// Whether the limit, or a signal, has ended the search.
+    /// Whether the limit of time, or a signal, has ended the search early.
     pub ended_early: bool,
 }
 
-/// The process of a search in progress.
+/// The process of a search for functions that is in progress.
 struct Server {
     child: Child,
     answers: JoinHandle<Vec<Answer>>,
@@ -75,8 +76,8 @@ impl Server {
     }
 }
 
-/// The request to search for the functions of these frames, which are given with their numbers. `pid` gives a
-/// process's id in `tr`'s own pid namespace.
+/// Makes the request to search for the functions of these frames, which are given with their numbers. `pid`
+/// returns a process's id in `tr`'s own pid namespace.
 pub fn request(
     frames: impl IntoIterator<Item = (u32, Place)>,
     modules: impl IntoIterator<Item = tr_symbols::Module>,
@@ -105,8 +106,9 @@ pub fn request(
     request
 }
 
-/// Searches for the functions of a request, within `limit`, and as long as `go_on`, which waits, returns
-/// true. Returns events, first modules with their paths, then symbols, and the result of the search.
+/// Searches for the functions of the frames in a request. The search ends at `limit`, or when `go_on`, which
+/// waits, returns false. Returns events (first modules with their paths, then symbols) and the result of the
+/// search.
 pub fn search(
     request: &Request,
     limit: Limit,
@@ -138,7 +140,8 @@ pub fn search(
     (events, search)
 }
 
-/// Waits for the end of a search that began at `begun`. Returns false if the limit or `go_on` ends the wait.
+/// Waits for the end of the process of a search that began at `begun`. Returns false if the limit or `go_on`
+/// ends the wait.
 fn wait(child: &mut Child, begun: Instant, limit: Limit, mut go_on: impl FnMut() -> bool) -> bool {
     while matches!(child.try_wait(), Ok(None)) {
         let over = begun.elapsed() >= limit.wall || on_cpu(child) >= limit.cpu;
@@ -149,7 +152,7 @@ fn wait(child: &mut Child, begun: Instant, limit: Limit, mut go_on: impl FnMut()
     true
 }
 
-/// The CPU time of the process of a search, which has one thread.
+/// The CPU time that the process of a search for functions has used. It has one thread.
 fn on_cpu(child: &Child) -> Duration {
     let totals = proc::totals(child.id().cast_signed());
     Duration::from_nanos(totals.map_or(0, |(run, ..)| run))

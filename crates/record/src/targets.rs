@@ -1,4 +1,4 @@
-//! Determines the recorded CPUs and tasks from the settings.
+//! Determines from the settings which CPUs and tasks are recorded.
 
 use std::os::unix::ffi::OsStrExt;
 
@@ -10,16 +10,16 @@ use crate::config::{Config, Follow};
 use crate::error::Error;
 use crate::proc;
 
-/// The recorded CPUs, and the tasks to follow from the start.
+/// The CPUs that are recorded, and the tasks that are followed from the start of the recording.
 #[derive(Debug)]
 pub struct Targets {
     /// The CPUs whose scheduling events are recorded.
     pub cpus: Vec<u16>,
-    /// The followed processes, by their ids in `tr`'s own pid namespace.
+    /// The processes that are followed from the start, by their ids in `tr`'s own pid namespace.
     pub pids: Vec<u32>,
-    /// The id of the followed cgroup, if a cgroup is followed.
+    /// The id of the followed cgroup; `None` if no cgroup is followed.
     pub cgroup: Option<u64>,
-    /// The choice of processes as it is stored in the trace.
+    /// The choice of the followed processes, as it is stored in the trace.
     pub scope: Scope,
 }
 

@@ -16,7 +16,7 @@ use crate::signals::Signals;
 use crate::stall::Stall;
 use crate::{command, header, host, inherited, memory, session};
 
-/// The memory in bytes for the threads that write the trace of an untraced run.
+/// The memory in bytes that is needed for the threads that write the trace of an untraced run.
 const OWN_MEMORY: u64 = 8 << 20;
 
 /// The result of running COMMAND without tracing.
@@ -26,11 +26,11 @@ pub struct Untraced {
     pub status: u32,
     /// The error of COMMAND's exec, if COMMAND could not be executed.
     pub not_executed: Option<Errno>,
-    /// The time from COMMAND's start to its end, in ns.
+    /// The time from COMMAND's start to COMMAND's end, in ns.
     pub duration: u64,
-    /// The limit that has ended COMMAND, if one has.
+    /// The limit of `--timeout` or `--stall` that has ended COMMAND; `None` if none has.
     pub limit: Option<HangLimit>,
-    /// The reason why no trace of this run could be written, if none was.
+    /// The reason why no trace of the untraced run could be written; `None` if it was written.
     pub output_error: Option<Error>,
 }
 
@@ -96,8 +96,8 @@ pub fn run_untraced(config: &Config, reason: &Error) -> Result<Untraced, Error> 
     })
 }
 
-/// Executes COMMAND in place of `tr`, and returns the error if that fails. The header of the trace is in the
-/// file, which lacks its end.
+/// Executes COMMAND in place of `tr`, and returns the error if that fails. The trace file then has only its header and
+/// lacks its end.
 fn become_command(program: &Program) -> Error {
     let (errno, _) = program.exec(None);
     Error::Command(errno.into())

@@ -2,7 +2,7 @@
 
 use std::cell::Cell;
 
-/// The scheduling of a thread before it became urgent.
+/// The scheduling policy and priority that a thread had before it was given a higher priority.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Before {
     policy: libc::c_int,
@@ -14,9 +14,9 @@ thread_local! {
     static BEFORE: Cell<Option<Before>> = const { Cell::new(None) };
 }
 
-/// Gives the calling thread a real-time priority. It drains the rings, which a storm
-/// fills in less than a second, and runs for a few per cent of the time. Without the
-/// right to real-time scheduling it gets [`high`] priority; that is no error.
+/// Gives the calling thread a real-time priority. The thread drains the rings, which a storm of events fills in
+/// less than a second, and runs for a few per cent of the time. Without the right to real-time scheduling it
+/// gets [`high`] priority; that is no error.
 pub fn real_time() {
     let before = scheduling();
     let policy = libc::SCHED_FIFO | libc::SCHED_RESET_ON_FORK;
@@ -33,8 +33,8 @@ pub fn real_time() {
     BEFORE.set(before);
 }
 
-/// Gives the calling thread the highest priority below real-time tasks. It packs or
-/// writes events, which may wait as long as the queues have room.
+/// Gives the calling thread the highest priority below real-time tasks. The thread packs or writes events, which
+/// may wait as long as the queues have room.
 pub fn high() {
     if BEFORE.get().is_none() {
         BEFORE.set(scheduling());
@@ -46,8 +46,9 @@ pub fn high() {
 }
 
 /// Gives the calling thread the priority that it had before [`real_time`] or [`high`]. A thread that waits for a
-/// process has to do so first: while the kernel drops the process from `/proc`, it can spin until another
-/// thread lets go of an entry there (`d_invalidate`), which never runs on a CPU that a real-time thread keeps.
+/// process has to do so first: while the kernel drops the process from `/proc`, the thread can spin until
+/// another thread lets go of an entry there (`d_invalidate`), which never runs on a CPU that a real-time thread
+/// keeps.
 pub fn normal() {
     let Some(before) = BEFORE.take() else { return };
     // SAFETY: two plain system calls for the calling thread; `param` outlives the first.
@@ -61,7 +62,7 @@ pub fn normal() {
     }
 }
 
-/// The scheduling of the calling thread; `None` if the kernel does not report it.
+/// The present scheduling policy and priority of the calling thread; `None` if the kernel does not report them.
 fn scheduling() -> Option<Before> {
     // SAFETY: plain system calls for the calling thread; `param` is a valid place for the result.
     unsafe {

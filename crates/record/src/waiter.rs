@@ -8,7 +8,7 @@ use crate::command::{in_foreground, Running};
 use crate::rescue::{of_command, Child};
 use crate::signals::Signals;
 
-/// Passes signals on until COMMAND ends, and returns its raw `wait` status.
+/// Passes signals on to COMMAND until COMMAND ends, and returns its raw `wait` status.
 ///
 /// # Errors
 /// COMMAND is not a child of this process, or the kernel refuses a descriptor.
@@ -18,7 +18,8 @@ pub fn wait_for(child: Child) -> std::io::Result<u32> {
     Ok(waited.status)
 }
 
-/// The exit status of a `tr` whose COMMAND has ended with this raw `wait` status. After Ctrl-C it does not return.
+/// The exit status of a `tr` whose COMMAND has ended with this raw `wait` status. If Ctrl-C (SIGINT) killed
+/// COMMAND in the foreground, the function does not return: it ends `tr` by the same signal.
 pub fn end_like(status: u32) -> u8 {
     let interrupt = Signal::SIGINT as u32;
     if killed_by(Some(status)) == Some(interrupt) && in_foreground() {

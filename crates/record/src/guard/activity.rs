@@ -9,33 +9,33 @@ use crate::proc::{self, Id};
 /// The number of bytes that a process may read and write between two examinations and still count as idle, because a
 /// ticker wakes a loop by an eventfd.
 const WAKE_BYTES: u64 = 16;
-/// The CPU time that a COMMAND may use and still count as stalled.
+/// The CPU time that all processes of COMMAND may use and still count as stalled.
 const SLACK: Duration = Duration::from_millis(50);
 
-/// The figures of a process at one examination.
+/// The figures of a process of COMMAND at one examination by the guard.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 struct Seen {
-    /// The time at which the process began, and the address of its arguments, which an exec changes.
+    /// The time at which the process began, and the address of the process's arguments, which an exec changes.
     program: (u64, u64),
     /// The CPU time of the process in nanoseconds.
     cpu: u64,
-    /// The number of bytes that the process has read and written. Where the kernel hides them, it is the
-    /// number of the process's slices of CPU time.
+    /// The number of bytes that the process has read and written. If the kernel hides that number, it is the number of
+    /// the process's slices of CPU time.
     bytes: u64,
-    /// The number of bytes that the process's TCP connections have moved. `None` while other activity shows,
-    /// because reading them takes several system calls for each descriptor.
+    /// The number of bytes that the process's TCP connections have received and sent. It is `None` while other
+    /// activity is seen, because reading it takes several system calls for each descriptor.
     connections: Option<u64>,
 }
 
-/// Measures the time in which COMMAND's processes show no activity.
+/// Measures for how long all of COMMAND's processes have been inactive.
 pub struct Activity {
     last: HashMap<Id, Seen>,
-    /// The number of time slices of each thread, and when that number last changed.
+    /// The number of time slices of each thread, and the time at which the guard last saw that number change.
     threads: HashMap<Id, (u64, Instant)>,
     looked: Instant,
     every: Duration,
     quiet: Duration,
-    /// The CPU time that COMMAND's processes have used while they counted as inactive.
+    /// The CPU time that COMMAND's processes have used since they count as inactive.
     used: Duration,
 }
 
@@ -56,13 +56,13 @@ impl Activity {
         self.quiet
     }
 
-    /// The time since a thread was seen to have run last.
+    /// The time since the guard last saw that this thread had run.
     pub fn since(&self, thread: Id) -> Duration {
         let changed = self.threads.get(&thread);
         changed.map_or(Duration::ZERO, |(_, at)| at.elapsed())
     }
 
-    /// Examines the activity of these processes at the time `now`. `root` is COMMAND's process.
+    /// Examines whether these processes have been active until the time `now`. `root` is COMMAND's process.
     pub fn look(&mut self, now: Instant, root: Id, processes: &[Id]) {
         let mut threads = HashMap::new();
         let mut seen = HashMap::new();
@@ -97,7 +97,8 @@ impl Activity {
         }
     }
 
-    /// Whether a process began, ended or executed a program, or moved bytes, since the previous examination.
+    /// Whether a process of COMMAND began, ended, executed a program or moved bytes since the previous examination,
+    /// whose figures are `last`.
     fn has_moved(&self, last: &HashMap<Id, Seen>) -> bool {
         if self.last.len() != last.len() {
             return true;

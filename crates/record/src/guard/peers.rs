@@ -1,4 +1,4 @@
-//! Finds the processes of this machine that have the other end of a connection.
+//! Finds the processes of this machine that have the other end of a process's connection.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, TcpListener, TcpStream};
 use std::os::fd::{AsRawFd, OwnedFd};
@@ -8,20 +8,20 @@ use std::path::Path;
 
 use crate::proc::Id;
 
-/// The largest number of sockets of `/proc/net/tcp` that are examined. A bound of the work.
+/// The largest number of sockets in `/proc/net/tcp` that are examined, which bounds the work.
 const SOCKETS: usize = 1 << 16;
 /// The states of sockets in `/proc/net/tcp` (`TCP_ESTABLISHED` and `TCP_LISTEN` of the kernel's `tcp_states.h`).
 const ESTABLISHED: &str = "01";
 const LISTENS: &str = "0A";
 
-/// The address of the other end of a socket; `None` if it has none.
+/// The address of the other end of a connection's socket; `None` if the socket has none.
 pub fn address(socket: &TcpListener) -> Option<SocketAddr> {
     let copy = OwnedFd::from(socket.try_clone().ok()?);
     TcpStream::from(copy).peer_addr().ok()
 }
 
-/// The inodes of the sockets with the path of the other end of a local socket: the server's, and those of connections
-/// that it has accepted.
+/// The inodes of the sockets at the other end of a local (Unix) connection: those with the path of that end, which
+/// are the server's own socket and the sockets of connections that it has accepted.
 pub fn local(id: Id, socket: &TcpListener) -> Vec<u64> {
     let copy = socket.try_clone().map(OwnedFd::from);
     let peer = copy.and_then(|copy| UnixStream::from(copy).peer_addr());
@@ -44,8 +44,8 @@ pub fn local(id: Id, socket: &TcpListener) -> Vec<u64> {
     found.collect()
 }
 
-/// The process that made the other end of a local socket, or that listens at it. `None` for the first process of the
-/// machine, which listens for services that it starts later.
+/// The process that created the other end of a local (Unix) connection, or that listens at it. `None` for the first
+/// process of the machine, which listens for services that it starts later.
 pub fn maker(socket: &TcpListener) -> Option<Id> {
     let mut peer = libc::ucred {
         pid: 0,
@@ -66,8 +66,8 @@ pub fn maker(socket: &TcpListener) -> Option<Id> {
     (done == 0 && peer.pid > 1).then_some(peer.pid)
 }
 
-/// The inodes of the sockets at the other end of a TCP connection within this machine: the connection's own, or those
-/// that listen at its address as long as nobody has accepted it.
+/// The inodes of the sockets at the other end of a TCP connection within this machine: the peer's socket of the
+/// connection or, as long as nobody has accepted the connection, the sockets that listen at its address.
 pub fn tcp(id: Id, own: SocketAddr, peer: SocketAddr) -> Option<Vec<u64>> {
     let (own, peer) = (canonical(own), canonical(peer));
     if !peer.ip().is_loopback() && peer.ip() != own.ip() {
@@ -103,7 +103,7 @@ pub fn tcp(id: Id, own: SocketAddr, peer: SocketAddr) -> Option<Vec<u64>> {
     )
 }
 
-/// A socket of `/proc/net/tcp`.
+/// A socket as a line of `/proc/net/tcp` describes it.
 #[derive(Debug, PartialEq, Eq)]
 struct Socket<'a> {
     own: SocketAddr,
@@ -128,7 +128,7 @@ impl Socket<'_> {
     }
 }
 
-/// An address as `/proc/net/tcp` writes it: words of 32 bits in the byte order of the machine, and the port.
+/// Parses an address as `/proc/net/tcp` writes it: words of 32 bits in the byte order of the machine, and the port.
 fn parse_address(text: &str) -> Option<SocketAddr> {
     let (host, port) = text.split_once(':')?;
     let port = u16::from_str_radix(port, 16).ok()?;
@@ -147,7 +147,8 @@ fn parse_address(text: &str) -> Option<SocketAddr> {
     Some(canonical(SocketAddr::new(host, port)))
 }
 
-/// An address of IPv4 even if a socket for IPv6 has it, without a scope.
+/// The address in the form in which two ends of a connection can be compared: as an IPv4 address even if a socket for
+/// IPv6 has it, and without a scope.
 fn canonical(address: SocketAddr) -> SocketAddr {
     SocketAddr::new(address.ip().to_canonical(), address.port())
 }

@@ -1,4 +1,4 @@
-//! Finds out what processes wait for, by `/proc`.
+//! Finds out from `/proc` what the processes of a hanging COMMAND wait for.
 
 use std::cell::OnceCell;
 use std::collections::{BTreeSet, HashMap, HashSet};
@@ -14,13 +14,14 @@ use crate::command::pidfd_open;
 use crate::hang::{HangWait, HungProcess};
 use crate::proc::{self, Id};
 
-/// The largest number of descriptors of a process that are examined.
+/// The largest number of descriptors of one process that are examined.
 const DESCRIPTORS: usize = 1024;
 
-/// The processes of a hanging COMMAND.
+/// The processes of a COMMAND that hangs, among which the causes of waits are searched.
 struct Processes {
     ids: Vec<Id>,
-    /// The processes that have each socket open, by its inode; found once, because each needs the descriptors of all.
+    /// The processes that have each socket open, by the socket's inode. This is found once, because it takes a look at all
+    /// descriptors of all processes.
     holders: OnceCell<HashMap<u64, Vec<Id>>>,
 }
 
@@ -89,8 +90,8 @@ fn process(id: Id, all: &Processes, activity: &Activity, is_own: bool) -> Option
     })
 }
 
-/// The wait of a process, and the thread that waits: the first one, unless another thread waits for something outside of the
-/// process and the first does not.
+/// The wait of a process, and the id of the thread that waits. It is the first thread, unless only another thread waits for
+/// something outside of the process.
 fn wait_of(id: Id, all: &Processes) -> (HangWait, Id) {
     let first = thread_wait(id, id, all);
     if is_outside(&first) {
@@ -103,7 +104,7 @@ fn wait_of(id: Id, all: &Processes) -> (HangWait, Id) {
         .unwrap_or((first, id))
 }
 
-/// Whether a wait is for something outside of the process, which explains a hang.
+/// Whether a wait is for something outside of the waiting process, so that it explains why COMMAND hangs.
 fn is_outside(wait: &HangWait) -> bool {
     !matches!(
         wait,
@@ -177,7 +178,7 @@ fn thread_wait(id: Id, thread: Id, all: &Processes) -> HangWait {
     }
 }
 
-/// The wait in futex(2). Only a futex without the flag FUTEX_PRIVATE_FLAG can be ended by another process.
+/// The wait of a process in futex(2). Only a futex without the flag FUTEX_PRIVATE_FLAG can be ended by another process.
 fn futex(id: Id, operation: u64) -> HangWait {
     let is_private = operation & u64::from(libc::FUTEX_PRIVATE_FLAG.unsigned_abs()) != 0;
     match (proc::threads(id).len(), is_private) {
@@ -192,7 +193,7 @@ fn is_lock(operation: u64) -> bool {
     i32::try_from(operation).is_ok_and(|operation| [libc::F_SETLKW, OFD].contains(&operation))
 }
 
-/// The wait in a system call that only older architectures have.
+/// The wait of a process in a system call that only older architectures have, such as open(2) or poll(2).
 #[cfg(target_arch = "x86_64")]
 fn legacy(id: Id, number: i64, [first, second]: [u64; 2], all: &Processes) -> HangWait {
     match number {
@@ -209,7 +210,8 @@ fn legacy(_: Id, number: i64, _: [u64; 2], _: &[Id]) -> HangWait {
     HangWait::Call(number)
 }
 
-/// The wait for any of several descriptors. It is described as the wait for the first one that explains a hang.
+/// The wait of a process for any of several descriptors. It is described as the wait for the first descriptor that explains
+/// a hang.
 fn first_of(id: Id, descriptors: Vec<u64>, all: &Processes) -> HangWait {
     if descriptors.is_empty() {
         return HangWait::Sleep;
@@ -221,7 +223,7 @@ fn first_of(id: Id, descriptors: Vec<u64>, all: &Processes) -> HangWait {
     waits.find(explains).unwrap_or(HangWait::Poll)
 }
 
-/// The descriptors that a call of poll(2) waits for.
+/// The descriptors that a process's call of poll(2) waits for.
 fn polled(id: Id, address: u64, count: u64) -> Vec<u64> {
     let count = usize::try_from(count).unwrap_or(0).min(DESCRIPTORS);
     let bytes = memory(id, address, count * 8);
@@ -232,7 +234,7 @@ fn polled(id: Id, address: u64, count: u64) -> Vec<u64> {
     words.collect()
 }
 
-/// The descriptors that a call of select(2) waits for to read them.
+/// The descriptors that a process's call of select(2) waits for to read them.
 fn selected(id: Id, count: u64, address: u64) -> Vec<u64> {
     let count = usize::try_from(count).unwrap_or(0).min(DESCRIPTORS);
     let bytes = memory(id, address, count.div_ceil(8));
@@ -244,7 +246,7 @@ fn selected(id: Id, count: u64, address: u64) -> Vec<u64> {
     (0..count).filter(is_set).map(|at| at as u64).collect()
 }
 
-/// The descriptors that were added to an epoll descriptor.
+/// The descriptors that a process has added to an epoll descriptor.
 fn registered(id: Id, descriptor: u64) -> Vec<u64> {
     let text = std::fs::read_to_string(format!("/proc/{id}/fdinfo/{descriptor}"));
     let text = text.unwrap_or_default();
@@ -325,16 +327,16 @@ fn of_socket(id: Id, descriptor: u64, all: &Processes) -> HangWait {
     }
 }
 
-/// The inode in the name of a socket's descriptor, `socket:[17]`.
+/// The inode of a socket, from the name of its descriptor in `/proc`, such as `socket:[17]`; `None` for other names.
 fn socket_inode(name: &str) -> Option<u64> {
     let inode = name.strip_prefix("socket:[")?.strip_suffix(']')?;
     inode.parse().ok()
 }
 
-/// The kernel's functions in which the open of a FIFO waits for the other end (fs/pipe.c).
+/// The kernel's functions in which a task that opens a FIFO waits for the other end (fs/pipe.c).
 const FIFO_WAITS: [&[u8]; 2] = [b"wait_for_partner", b"fifo_open"];
 
-/// The wait of a call that opens a file. Of a FIFO it lasts until another process opens the other end.
+/// The wait of a process in a call that opens a file. The open of a FIFO waits until another process opens the other end.
 fn open(id: Id, path: u64, flags: u64) -> HangWait {
     let at = usize::try_from(path).ok();
     let Some(path) = at.and_then(|at| proc::string(id, at)) else {
@@ -353,7 +355,7 @@ fn open(id: Id, path: u64, flags: u64) -> HangWait {
     }
 }
 
-/// A descriptor of this process for a socket of another process.
+/// Duplicates the socket of another process into a descriptor of this process. Returns `None` if the kernel refuses that.
 fn socket(id: Id, descriptor: u64) -> Option<OwnedFd> {
     let process = pidfd_open(nix::unistd::Pid::from_raw(id)).ok()?;
     // SAFETY: a plain system call, which returns a new descriptor or an error.
@@ -363,7 +365,7 @@ fn socket(id: Id, descriptor: u64) -> Option<OwnedFd> {
     Some(unsafe { OwnedFd::from_raw_fd(copy) })
 }
 
-/// The wait for a pipe, with the processes that have its other end.
+/// The wait of a process for a pipe, with the processes that have the pipe's other end.
 fn pipe(id: Id, name: &str, writes: bool, all: &Processes) -> HangWait {
     let wanted = if writes {
         libc::O_RDONLY
@@ -390,7 +392,7 @@ fn descriptors(id: Id) -> impl Iterator<Item = u64> {
     ids.take(DESCRIPTORS).map(|id| u64::from(id.unsigned_abs()))
 }
 
-/// The access mode (read, write) with which a process has opened a descriptor.
+/// The access mode (read, write or both) with which a process has opened a descriptor.
 fn access(id: Id, descriptor: u64) -> Option<i32> {
     let text = std::fs::read_to_string(format!("/proc/{id}/fdinfo/{descriptor}")).ok()?;
     let flags = text.lines().find_map(|line| line.strip_prefix("flags:"))?;
@@ -398,7 +400,7 @@ fn access(id: Id, descriptor: u64) -> Option<i32> {
     Some(flags & libc::O_ACCMODE)
 }
 
-/// The wait for the lock of a file, with the processes that have the lock (`/proc/locks`).
+/// The wait of a process for the lock of a file, with the processes that have the lock (`/proc/locks`).
 fn lock(id: Id, descriptor: u64, all: &Processes) -> HangWait {
     let path = link(id, descriptor).unwrap_or_default();
     let inode = std::fs::metadata(format!("/proc/{id}/fd/{descriptor}"));
@@ -437,7 +439,8 @@ pub fn connection_bytes(id: Id) -> u64 {
     bytes.fold(0, u64::wrapping_add)
 }
 
-/// The offset of `tcpi_bytes_acked` in `struct tcp_info` (Linux 4.1); `tcpi_bytes_received` follows.
+/// The offset of the field `tcpi_bytes_acked` in the kernel's `struct tcp_info` (Linux 4.1). The field `tcpi_bytes_received`
+/// follows it.
 const TCP_BYTES: usize = 120;
 
 fn tcp_bytes(socket: &OwnedFd) -> Option<u64> {

@@ -1,5 +1,5 @@
-//! Reads a file that a recorded process has opened by its path. Nothing waits, nothing but a regular file is opened, and
-//! only what the process itself could read is read.
+//! Reads a script's file that a recorded process has opened by its path. Reading never waits, nothing but a regular file
+//! is opened, and only what the process itself could read is read.
 
 use std::collections::HashMap;
 use std::fs::File;
@@ -18,7 +18,7 @@ use tr_format::limits;
 
 use crate::proc::{self, Id};
 
-/// The file systems of which a read can wait for nothing but a disk of this machine.
+/// The types of file systems where a read can wait for nothing but a disk of this machine.
 const LOCAL: [&[u8]; 17] = [
     b"bcachefs",
     b"btrfs",
@@ -39,18 +39,18 @@ const LOCAL: [&[u8]; 17] = [
     b"zfs",
 ];
 
-/// With this flag `openat2` looks a path up in the kernel's cache alone, and fails where it would wait for a disk or a
-/// server (since Linux 5.12). The shell has just opened the file, so that its path is there. A file system on a network
-/// asks its server for each name, and so is refused.
+/// The flag with which `openat2` looks a path up in the kernel's cache alone, and fails where it would wait for a disk
+/// or a server (since Linux 5.12). The shell has just opened the file, so that its path is in the cache. A file system
+/// on a network asks its server for each name, and so is refused.
 const RESOLVE_CACHED: ResolveFlags = ResolveFlags::from_bits_retain(0x20);
 
-/// How often a path is looked up that another process changes at the same time.
+/// The number of attempts to look up a path that another process changes at the same time.
 const ATTEMPTS: usize = 3;
 
-/// The largest number of mounts whose file system is remembered.
+/// The largest number of mounts for which it is remembered whether their file system is local.
 const MOUNTS: usize = 1024;
 
-/// Whether this kernel has what [`Reader`] needs: [`RESOLVE_CACHED`], and the ids of mounts.
+/// Whether this kernel has the features that [`Reader`] needs: [`RESOLVE_CACHED`], and the ids of mounts.
 pub fn is_possible() -> bool {
     let root = openat2(
         CWD,
@@ -64,19 +64,19 @@ pub fn is_possible() -> bool {
     has_flag && root_mount("/").is_some()
 }
 
-/// The facts that decide which file a task opens by a path, and whether it may.
+/// The facts about a task that decide which file it opens by a path, and whether it may open the file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Runner {
-    /// The user with whose rights the task opens files.
+    /// The user id with whose rights the task opens files.
     pub fsuid: u32,
-    /// The group with whose rights the task opens files.
+    /// The group id with whose rights the task opens files.
     pub fsgid: u32,
     /// The id of the mount whose root is the task's root directory; `None` if the root is another directory.
     pub root_mount: Option<u64>,
 }
 
 impl Runner {
-    /// The facts about a task of which `tr` is the tracer.
+    /// The facts that decide which files a task opens. `tr` is the tracer of the task. `None` if they cannot be read.
     pub fn of(task: Id) -> Option<Runner> {
         let (fsuid, fsgid) = proc::file_ids(task)?;
         Some(Runner {
@@ -87,7 +87,7 @@ impl Runner {
     }
 }
 
-/// The id of the mount whose root is this directory; `None` if the root of the mount is another one.
+/// The id of the mount whose root is this directory; `None` if the directory is not the root of a mount.
 fn root_mount(directory: &str) -> Option<u64> {
     let root = statx(CWD, directory, AtFlags::STATX_DONT_SYNC, StatxFlags::MNT_ID).ok()?;
     let is_root = root.stx_attributes.contains(StatxAttributes::MOUNT_ROOT);
@@ -95,15 +95,16 @@ fn root_mount(directory: &str) -> Option<u64> {
     (is_root && is_known).then_some(root.stx_mnt_id)
 }
 
-/// A file at a moment. Its contents are the same as long as these facts are.
+/// The state of a file at a moment: its identity, its size and its times. The contents of the file are the same as long
+/// as this state is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Version {
     device: (u32, u32),
     inode: u64,
     size: u64,
-    /// The time of the last change of the contents, in ns since 1970. Programs can set it.
+    /// The time of the last change of the file's contents, in ns since 1970. Programs can set it.
     modified: u64,
-    /// The time of the last change of the file, in ns since 1970.
+    /// The time of the last change of the file or of its properties, in ns since 1970.
     pub changed: u64,
 }
 
@@ -125,13 +126,13 @@ impl Version {
     }
 }
 
-/// Reads files with the rights of recorded tasks.
+/// Reads script files with the rights of the recorded tasks that opened them.
 #[derive(Debug)]
 pub struct Reader {
     uid: u32,
-    /// The recorder's own root mount.
+    /// The id of the mount that is the recorder's own root directory.
     root_mount: Option<u64>,
-    /// Whether the file system of a mount is a local one, by the mount's id and device.
+    /// Whether the file system of each mount is a local one, by the mount's id and device.
     mounts: HashMap<(u64, (u32, u32)), bool>,
 }
 
@@ -144,10 +145,11 @@ impl Reader {
         }
     }
 
-    /// The contents of the file at a path; only the version if the file is longer than the longest script. `None` if the
-    /// version is not wanted, if the task could not read the file, or if `tr` may not (see the module).
+    /// Reads the contents of the script file at a path; only the version of the file if it is longer than the longest
+    /// script. `None` if the version is not wanted, if the task could not read the file, or if `tr` may not (see the
+    /// module).
     ///
-    /// Of a task in another mount namespace, or with another root directory, nothing is read. The way into its
+    /// For a task in another mount namespace, or with another root directory, nothing is read. The way into its
     /// namespace is its directory in `/proc`, which is gone when a short script has ended.
     pub fn read(
         &mut self,
@@ -173,7 +175,7 @@ impl Reader {
         (Version::of(&state(&file)?) == version).then_some((version, Some(bytes)))
     }
 
-    /// Whether a file is on a local file system. The question goes to the table of mounts, because statfs(2) asks the
+    /// Whether a file is on a local file system. This is read from the table of mounts, because statfs(2) would ask the
     /// server of a file system on a network.
     fn is_local(&mut self, stat: &Statx) -> bool {
         let id = stat.stx_mnt_id;
@@ -191,7 +193,8 @@ impl Reader {
     }
 }
 
-/// The name of the file system of a mount in a table of mounts (proc_pid_mountinfo(5)).
+/// The type of the file system of a mount, from a table of mounts (proc_pid_mountinfo(5)); `None` if the table lacks the
+/// mount.
 fn file_system(table: &[u8], id: u64) -> Option<&[u8]> {
     let id = id.to_string();
     let words = |line| <[u8]>::split(line, |byte| *byte == b' ');
@@ -200,7 +203,7 @@ fn file_system(table: &[u8], id: u64) -> Option<&[u8]> {
     words(line).skip_while(|word| *word != b"-").nth(1)
 }
 
-/// Finds a regular file without opening it: the open of a FIFO would let its writer go on, and the open of some devices
+/// Finds a regular file without opening it, because opening a FIFO would let its writer go on, and opening some devices
 /// changes them.
 fn find(path: &[u8]) -> Option<(OwnedFd, Statx)> {
     let flags = OFlags::PATH | OFlags::CLOEXEC;
@@ -212,14 +215,14 @@ fn find(path: &[u8]) -> Option<(OwnedFd, Statx)> {
     (kind == FileType::RegularFile).then_some((file, stat))
 }
 
-/// The facts about an open file that the kernel knows without asking a server.
+/// The facts about an open file (from statx) that the kernel knows without asking a server.
 fn state(file: &OwnedFd) -> Option<Statx> {
     let flags = AtFlags::EMPTY_PATH | AtFlags::STATX_DONT_SYNC;
     let facts = StatxFlags::BASIC_STATS | StatxFlags::MNT_ID;
     statx(file.as_fd(), c"", flags, facts).ok()
 }
 
-/// Opens a file that was found, and reads it. The kernel verifies the right to read.
+/// Opens a file that was found by its path, and reads it. The kernel verifies the right to read.
 fn contents(file: &OwnedFd) -> Option<Vec<u8>> {
     let path = format!("/proc/self/fd/{}", file.as_raw_fd());
     let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::CLOEXEC;
@@ -237,7 +240,7 @@ fn contents(file: &OwnedFd) -> Option<Vec<u8>> {
 /// rights, and without the user's supplementary groups, which are not known.
 struct Rights(Option<Before>);
 
-/// The rights of this thread before.
+/// The rights that this thread had before it took those of a recorded task.
 struct Before {
     uid: Uid,
     gid: Gid,

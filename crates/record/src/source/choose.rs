@@ -10,8 +10,8 @@ use crate::config::{Choice, Config};
 use crate::error::Error;
 use crate::proc;
 
-/// Starts the requested source of events, or the best one that works here. Also returns the reasons why
-/// better ones were refused. `child` is COMMAND's process before its release.
+/// Starts the requested source of events, or the best one that works on this machine. Also returns the reasons why
+/// better sources were refused. `child` is COMMAND's process before its release.
 pub fn start(
     config: &Config,
     child: Option<u32>,

@@ -11,25 +11,27 @@ use super::{recorder, Drained, Take};
 use crate::proc::{self, tgid, tid, Id, Totals};
 use crate::scripts::Runner;
 
-/// The largest memory in bytes of events that wait for the writer.
+/// The largest memory in bytes of events that wait until the writer takes them.
 const MOST: usize = 16 << 20;
 
-/// The ids of a task and of its process.
+/// The id of a task and the id of its process.
 type Task = (Id, Id);
 
-/// The events that wait to be taken into a batch.
+/// The events that a thread of the recorder has made and that wait to be taken into a batch.
 #[derive(Debug, Default)]
 pub struct Waiting {
     events: Vec<LifeEvent>,
-    /// For each exec among the events whose program is a shell with a script, the facts about the task.
+    /// The facts about the tasks of waiting exec events whose program is a shell with a script, by the index
+    /// of the event.
     runners: HashMap<usize, Runner>,
     bytes: usize,
-    /// The times of the first and the last event for which there was no room, and the number of these events.
+    /// The times of the first and the last event for which there was no room among the waiting events, and
+    /// the number of these events.
     lost: Option<(Ktime, Ktime, u64)>,
 }
 
 impl Waiting {
-    /// Adds an event, if there is room.
+    /// Adds an event to the waiting events, if there is room.
     pub fn push(&mut self, time: Ktime, kind: LifeKind) {
         let strings = match &kind {
             LifeKind::Exec(exec) => exec.argv.bytes.len() + exec.filename.len(),
@@ -47,7 +49,7 @@ impl Waiting {
         self.events.push(recorder(time, kind));
     }
 
-    /// Adds events for COMMAND's process before its release, and for its totals.
+    /// Adds the first events of a recording: COMMAND's process before its release, and the process's totals.
     pub fn begin(&mut self, start: Ktime, root: Id) {
         let task = proc::command(root, start);
         self.push(start, LifeKind::Snapshot(task));
@@ -56,7 +58,7 @@ impl Waiting {
         }
     }
 
-    /// Adds the event of a fork. The new task has the name of its parent.
+    /// Adds the event of a fork to the waiting events. The new task has the name of its parent.
     pub fn fork(&mut self, time: Ktime, parent: Task, child: Task, comm: Comm) {
         let fork = Fork {
             parent_tid: tid(parent.0),
@@ -71,7 +73,8 @@ impl Waiting {
         self.push(time, LifeKind::Fork(fork));
     }
 
-    /// Adds the event of an exec. For a shell with a script in a file, `runner` has the facts about the task.
+    /// Adds the event of an exec to the waiting events. For a shell with a script in a file, `runner` has the
+    /// facts about the task.
     pub fn exec(&mut self, time: Ktime, exec: Exec, runner: Option<Runner>) {
         let at = self.events.len();
         self.push(time, LifeKind::Exec(exec));
@@ -82,7 +85,7 @@ impl Waiting {
         }
     }
 
-    /// Adds the totals of a task so far.
+    /// Adds an event with the totals of a task so far to the waiting events.
     pub fn account(&mut self, time: Ktime, task: Task, totals: Totals) {
         let (sum_exec_runtime, run_delay, slices) = totals;
         let account = Account {
@@ -95,7 +98,8 @@ impl Waiting {
         self.push(time, LifeKind::Account(account));
     }
 
-    /// Adds the event that a task has ended. The end of a leader comes after the ends of its other threads.
+    /// Adds the event that a task has ended to the waiting events. The end of a process's first thread comes
+    /// after the ends of its other threads.
     pub fn end(&mut self, time: Ktime, task: Task, status: Option<u32>) {
         let end = TaskEnd {
             tid: tid(task.0),
@@ -107,7 +111,7 @@ impl Waiting {
         self.push(time, LifeKind::End(end));
     }
 
-    /// Corrects the parent of a forked task to be `parent`, if the event of that fork still waits.
+    /// Sets the parent of a forked task to `parent`, if the event of that fork still waits to be taken.
     pub fn correct_fork(&mut self, child: Id, parent: Task) {
         let mut events = self.events.iter_mut().rev();
         let fork = events.find_map(|event| match &mut event.kind {
@@ -131,7 +135,7 @@ impl Waiting {
         }
     }
 
-    /// The memory of the waiting events, in bytes.
+    /// The memory in bytes of the events that wait to be taken.
     pub fn bytes(&self) -> usize {
         self.bytes
     }
@@ -152,7 +156,7 @@ impl Waiting {
     }
 }
 
-/// Events that are on their way to the writer.
+/// Events of the recorder that are being passed to the writing thread.
 pub struct Events {
     events: Vec<LifeEvent>,
     runners: HashMap<usize, Runner>,

@@ -24,10 +24,11 @@ use crate::stacks::Stacked;
 /// some 100 µs, most of it for the wake-up.
 pub const DRAIN_EVERY: Duration = Duration::from_millis(350);
 
-/// The interval between two drains of a light recording, which has few events and a ring with room for a burst.
+/// The interval between two drains of the source of a light recording, which has few events and a ring with room for
+/// a burst.
 const LIGHT_DRAIN: Duration = Duration::from_secs(1);
 
-/// The interval between two drains of this recording.
+/// The interval between two drains of the source, for a recording with these settings.
 pub fn drain_interval(config: &Config) -> Duration {
     if config.facts.light {
         LIGHT_DRAIN
@@ -37,20 +38,21 @@ pub fn drain_interval(config: &Config) -> Duration {
 }
 
 pub trait Source {
-    /// A descriptor that becomes readable when events have to be drained before the next interval. It stays the same
-    /// for the whole recording.
+    /// A descriptor that becomes readable when events have to be drained before the next interval ends. It stays the
+    /// same for the whole recording.
     fn ready(&self) -> Option<BorrowedFd<'_>> {
         None
     }
 
-    /// Collects the events that have come, unless a thread of the source's own does.
+    /// Collects the events that have come since the last call. A source whose own thread collects the events does
+    /// nothing here.
     fn drain(&mut self, _room: bool) {}
 
-    /// Begins the recording, before COMMAND is released.
+    /// Begins the recording of events, before COMMAND is released.
     fn begin(&mut self, _start: Ktime) {}
 
-    /// Events with the sums that the kernel keeps for the recorder, since the last call. A source without
-    /// such sums has none.
+    /// Returns events with the sums that the kernel keeps for the recorder, since the last call. A source without
+    /// such sums returns none.
     fn sums(&mut self) -> Vec<LifeEvent> {
         Vec::new()
     }
@@ -60,41 +62,43 @@ pub trait Source {
         None
     }
 
-    /// Ends a part of the recording and begins another. Returns the events around that; `None` if this source
-    /// supports no parts.
+    /// Ends a part of the recording and begins another. Returns the events around the change of parts; `None` if
+    /// this source cannot divide a recording.
     fn change_part(&mut self, _time: Ktime) -> Option<PartEvents> {
         None
     }
 
-    /// The memory of the collected events in bytes, and whether one of them has to be written soon.
+    /// The memory in bytes of the collected events that wait to be taken, and whether one of them has to be written
+    /// soon.
     fn waiting(&self) -> (usize, bool);
 
-    /// Hands over the collected events, which the writing thread converts.
+    /// Hands over the collected events of the source. The writing thread converts them.
     fn take(&mut self) -> Box<dyn Drained>;
 
-    /// Drains COMMAND's last events, after the end of its process.
+    /// Drains COMMAND's last events from the source, after the end of COMMAND's process.
     fn drain_command(&mut self);
 
-    /// The followed processes that have not ended, except `command`.
+    /// The processes that the source follows and that have not ended, except the process `command`.
     fn alive(&mut self, command: Option<u32>) -> Vec<Alive>;
 
-    /// The followed processes that have not ended, including those of servers.
+    /// The ids of the followed processes that have not ended, including those of servers.
     fn working(&mut self) -> Vec<u32> {
         self.alive(None).iter().map(|process| process.pid).collect()
     }
 
-    /// Whether a process has sent this signal both to COMMAND and to `tr`. `false` if that is unknown: a signal that
-    /// arrives twice does less harm than a lost one.
+    /// Whether a process has sent this signal both to COMMAND and to `tr`, so that it must not be passed on. `false`
+    /// if that is unknown: a signal that arrives twice does less harm than a lost one.
     fn sent_to_both(&self, _signal: u32) -> bool {
         false
     }
 
-    /// Whether COMMAND is stopped without any wait of `tr` showing it.
+    /// Whether the source has seen COMMAND stop, although no wait of `tr` reports the stop.
     fn has_stopped_command(&self) -> bool {
         false
     }
 
-    /// Whether the source takes SIGCHLD. Such a source makes `ready` readable when COMMAND has ended or stopped.
+    /// Whether the source receives SIGCHLD. Such a source makes the descriptor `ready` readable when COMMAND has
+    /// ended or stopped.
     fn takes_children(&self) -> bool {
         false
     }
@@ -104,14 +108,15 @@ pub trait Source {
         false
     }
 
-    /// Collects the last events. The source follows nothing afterwards.
+    /// Ends the source: collects its last events, and follows no task any more. `span` is the start and the end of
+    /// the recording.
     fn stop(&mut self, span: (Ktime, Ktime)) -> Last;
 }
 
-/// The end of COMMAND, as returned by a wait.
+/// The end of COMMAND, as a wait has returned it: its status and its resources.
 #[derive(Clone, Copy, Debug)]
 pub struct Reaped {
-    /// The raw `wait` status of COMMAND.
+    /// The raw `wait` status with which COMMAND ended.
     pub status: i32,
     /// The resources of COMMAND and of the descendants that it waited for.
     pub usage: libc::rusage,
@@ -121,79 +126,83 @@ pub struct Reaped {
 pub(crate) const NEEDS_PROGRAMS: &str =
     "containers and servers that work for COMMAND: recorded only with BPF rights";
 
-/// The last results of a source of events.
+/// The last results of a source of events, when it ends.
 #[derive(Debug, Default)]
 pub struct Last {
-    /// The losses of events that no drained event reports.
+    /// The losses of events that none of the drained events reports.
     pub losses: Vec<LifeEvent>,
     /// The CPU time in ns that the source took in the kernel, if it is counted.
     pub kernel_ns: Option<u64>,
-    /// The end of COMMAND, if the source has waited for it. No other wait is possible then.
+    /// The end of COMMAND, if the source has waited for COMMAND. No other wait for it is possible then.
     pub reaped: Option<Reaped>,
-    /// Whether a program ran without rights that it would have had without the recording.
+    /// Whether a program ran without rights that it would have had without the recording (setuid, setgid,
+    /// capabilities).
     pub took_rights: bool,
 }
 
-/// The events around the change from one part's file to the next.
+/// The events around the change from one part of a recording to the next.
 #[derive(Debug, Default)]
 pub struct PartEvents {
-    /// The last events of the part that ends.
+    /// The last events of the part of the recording that ends.
     pub last: Vec<LifeEvent>,
-    /// The first events of the next part: the living tasks and their totals.
+    /// The first events of the next part of the recording: the living tasks and their totals.
     pub first: Vec<LifeEvent>,
-    /// The CPU time in ns that the source took in the kernel so far, if it is counted.
+    /// The CPU time in ns that the source has taken in the kernel so far; `None` if it is not counted.
     pub kernel_ns: Option<u64>,
 }
 
-/// The `CLOCK_MONOTONIC` of a process in another time namespace than the recorder.
+/// The clock `CLOCK_MONOTONIC` of a process that is in another time namespace than the recorder.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ProgramClock {
-    /// The id of the process in the kernel, and in its own pid namespace.
+    /// The id of the process in the kernel, and its id in its own pid namespace.
     pub pids: [u32; 2],
-    /// The nanoseconds that the namespace adds to the kernel's clock.
+    /// The nanoseconds that the process's time namespace adds to the kernel's clock.
     pub offset: i128,
 }
 
 pub trait Drained: Send {
-    /// The memory of the collected events in bytes.
+    /// The memory in bytes of the events that were collected.
     fn bytes(&self) -> usize;
 
-    /// Converts the collected events and gives them to `to`, in the order of each stream. `near` is a time of
-    /// the recording.
+    /// Converts the collected events and passes them to `to`, in the order of each stream. `near` is a time of the
+    /// recording, by which shortened times of events are completed.
     fn write(&self, near: Ktime, to: &mut dyn Take) -> Result<(), tr_format::Error>;
 }
 
-/// A receiver of the converted events, which writes them to the file. Its errors are those of the output.
+/// A receiver of a source's converted events, which writes them to the trace file. Its errors are those of the
+/// output.
 pub trait Take {
     fn sched(&mut self, cpu: CpuId, event: SchedEvent) -> Result<(), tr_format::Error>;
     fn life(&mut self, stream: Stream, event: LifeEvent) -> Result<(), tr_format::Error>;
     fn stack(&mut self, sample: &Stacked) -> Result<(), tr_format::Error>;
-    /// Takes the mappings of a process, before the process's samples.
+    /// Takes the memory mappings of a process, before samples of the process's stacks.
     fn mapped(&mut self, from: &Mapped);
-    /// Takes the facts that decide which file the task of the next exec opens.
+    /// Takes the facts that decide which file the task of the next exec event opens.
     fn runs(&mut self, runner: Runner);
-    /// Takes the clock of a process in another time namespace, before the process's marks.
+    /// Takes the clock of a process in another time namespace, before the marks that the process has set.
     fn clock_of(&mut self, clock: ProgramClock);
 }
 
-/// A function that takes the listener of COMMAND's filter, or `None` if the filter could not be installed.
+/// A function that gets the listener for COMMAND's announcements of calls of ptrace(2), or `None` if the filter that
+/// announces them could not be installed.
 pub type Listen = Box<dyn FnOnce(Option<OwnedFd>)>;
 
-/// A source of events that has started, so that COMMAND can be released.
+/// A source of events that has started, and what is known about it. COMMAND can now be released.
 pub struct Started {
     pub source: Box<dyn Source>,
-    /// The function to which COMMAND has to announce calls of ptrace(2); `None` if COMMAND announces nothing.
+    /// The function that receives COMMAND's announcements of calls of ptrace(2); `None` if COMMAND announces
+    /// nothing.
     pub listen: Option<Listen>,
     pub scope: Scope,
-    /// The id of COMMAND's process on the host.
+    /// The id of COMMAND's process in the first pid namespace; `None` without a COMMAND.
     pub root: Option<u32>,
-    /// How the facts of the recording are known; `None` if the kernel stamps all events.
+    /// How the source knows the facts of the recording; `None` if the kernel stamps all events.
     pub origin: Option<Origin>,
     /// The numbers of the kinds of optional facts ([`Extra`](tr_format::meta::Extra)) that this source records.
     pub extras: Option<Vec<u8>>,
-    /// The facts that this source does not record on this machine.
+    /// The facts that this source cannot record on this machine.
     pub missing: Vec<Missing>,
-    /// Whether wake-ups by interrupts are recorded as such.
+    /// Whether the source recognizes wake-ups by interrupts as such.
     pub irq_known: bool,
     /// The memory of all rings of the source in bytes.
     pub buffer: u64,
@@ -201,7 +210,8 @@ pub struct Started {
 }
 
 impl Started {
-    /// The started source of a method without BPF, which records COMMAND's process `root` and lacks these facts.
+    /// Makes the description of a started source without BPF, which records COMMAND's process `root` and lacks the
+    /// facts `lacks`.
     fn without_bpf(
         source: impl Source + 'static,
         root: Id,
@@ -223,7 +233,8 @@ impl Started {
     }
 }
 
-/// The id of COMMAND's process. An error if a method without BPF cannot record it by the totals in `/proc`.
+/// The id of COMMAND's process, for a recording without BPF. An error if such a recording is not possible, because
+/// the totals in `/proc` are missing or more than COMMAND is to be recorded.
 fn command_alone(config: &Config, child: Option<u32>) -> Result<Id, Error> {
     let root = child.and_then(|pid| Id::try_from(pid).ok());
     let root =
@@ -235,13 +246,13 @@ fn command_alone(config: &Config, child: Option<u32>) -> Result<Id, Error> {
     }
 }
 
-/// The event that the recording lacks these facts from now on. `what` names them.
+/// Makes the event which says that the recording lacks the facts `what` from now on.
 pub fn degraded(what: impl Into<Vec<u8>>) -> LifeKind {
     let what = what.into().into();
     LifeKind::Degraded(Degraded { what })
 }
 
-/// An event that the recorder itself makes.
+/// Makes an event of the recorder itself, which belongs to no CPU.
 pub fn recorder(time: Ktime, kind: LifeKind) -> LifeEvent {
     LifeEvent {
         time,

@@ -1,4 +1,4 @@
-//! A thread that takes samples of tasks' totals at an interval.
+//! A thread that calls a function at an interval, to take samples of tasks' totals of CPU time.
 
 use std::sync::{Arc, Condvar, Mutex, PoisonError};
 use std::thread::JoinHandle;
@@ -8,12 +8,13 @@ use nix::time::{clock_gettime, ClockId};
 
 use crate::urgency;
 
-/// The shortest interval between two samples.
+/// The shortest interval between two samples of the tasks' totals.
 const EVERY: Duration = Duration::from_millis(20);
-/// The divisor of a CPU's time for the part that the samples may take. With many tasks the samples become rarer.
+/// The divisor of a CPU's time that limits how much of it the samples may take. With many tasks the samples
+/// become rarer.
 const SHARE: u32 = 100;
 
-/// The thread that takes samples, until [`Sampler::end`] is called.
+/// The thread that takes samples of tasks' totals, until [`Sampler::end`] is called.
 #[derive(Debug)]
 pub struct Sampler {
     over: Arc<(Mutex<bool>, Condvar)>,
@@ -21,7 +22,8 @@ pub struct Sampler {
 }
 
 impl Sampler {
-    /// Starts a thread that calls `sample` again and again. If no thread can be started, there are no samples.
+    /// Starts a thread that calls the function `sample` again and again. If no thread can be started, there are
+    /// no samples.
     pub fn start(mut sample: impl FnMut() + Send + 'static) -> Sampler {
         let over = Arc::new((Mutex::new(false), Condvar::new()));
         let thread = std::thread::Builder::new().name("tr-samples".into());
@@ -59,7 +61,7 @@ impl Drop for Sampler {
     }
 }
 
-/// The CPU time that this thread has used.
+/// The CPU time that the calling thread has used.
 pub fn cpu_time() -> Duration {
     let time = clock_gettime(ClockId::CLOCK_THREAD_CPUTIME_ID);
     time.map_or(Duration::ZERO, Duration::from)

@@ -1,4 +1,4 @@
-//! Reads the BPF programs' sums of system calls once a second.
+//! Reads once a second the sums of system calls that the BPF programs make.
 
 use std::time::{Duration, Instant};
 
@@ -9,25 +9,30 @@ use tr_format::event::{Ktime, LifeEvent, LifeKind, Tgid};
 use crate::host;
 use crate::source::recorder;
 
-/// The interval between two readings of the sums.
+/// The interval between two readings of the sums of system calls.
 const EVERY: Duration = Duration::from_secs(1);
-/// The longest time for which the programs may still write to a table after they were given the other one.
+/// The longest time for which the BPF programs may still add to one table of sums after they were told to use
+/// the other one.
 const SETTLED: Duration = Duration::from_millis(100);
 
-/// The largest number of sums in one event: a frame holds several events, and [`tr_format::limits::CALLS`] sums.
+/// The largest number of sums of system calls in one event: a frame holds several events, and
+/// [`tr_format::limits::CALLS`] sums.
 const SUMS: usize = 4096;
 
-/// Reads the programs' two tables of sums in turn.
+/// Reads the two tables in which the BPF programs sum up system calls, one after the other: while the programs
+/// use one table, the other is read.
 pub struct Calls {
-    /// The time at which the programs were given the other table, if the first one was not read since.
+    /// The time at which the BPF programs were told to use the other table, if the table that they used before
+    /// has not been read since.
     changed: Option<(Ktime, Instant)>,
-    /// The time up to which calls are in the sums that were read.
+    /// The time up to which the sums that were read include the system calls.
     since: Ktime,
     next: Instant,
 }
 
 impl Calls {
-    /// Begins to read the sums for a recording that begins at `start`. Calls before that belong to no interval.
+    /// Begins to read the sums of system calls for a recording that begins at `start`. Calls before that time
+    /// are not counted.
     pub fn new(tracer: &mut Tracer, start: Ktime) -> Calls {
         tracer.change_call_table();
         tracer.take_calls();
@@ -38,7 +43,8 @@ impl Calls {
         }
     }
 
-    /// The events with the sums of an interval that has ended, if one has.
+    /// The events with the sums of the system calls of an interval that has ended; none if no interval has ended
+    /// since the last call.
     pub fn drain(&mut self, tracer: &mut Tracer) -> Vec<LifeEvent> {
         let now = Instant::now();
         if let Some((at, _)) = self.changed.filter(|(_, when)| now >= *when + SETTLED) {
@@ -57,7 +63,7 @@ impl Calls {
         tracer.change_call_table();
     }
 
-    /// The events with the sums that are left, after the programs have been detached.
+    /// The events with the remaining sums of system calls, after the BPF programs have been detached.
     pub fn finish(&mut self, tracer: &mut Tracer, end: Ktime) -> Vec<LifeEvent> {
         let mut events = Vec::new();
         if let Some((at, _)) = self.changed.take() {

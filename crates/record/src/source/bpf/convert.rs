@@ -25,7 +25,8 @@ use crate::scripts::Runner;
 use crate::source::{recorder, ProgramClock};
 use crate::stacks::{At, Stacked};
 
-/// Converts a scheduling event; `None` for an unknown kind. `near` is a time of the recording.
+/// Converts a scheduling event of the BPF programs to a stored event; `None` for an unknown kind. `near` is a time of
+/// the recording, by which the shortened time of the event is completed.
 pub fn sched(slot: &wire::Slot, near: Ktime) -> Option<SchedEvent> {
     let event = slot.event(near.0);
     let flag = |flag: u8| event.flags & flag != 0;
@@ -60,13 +61,13 @@ pub fn sched(slot: &wire::Slot, near: Ktime) -> Option<SchedEvent> {
     })
 }
 
-/// Converts a loss that a CPU's slots report.
+/// Converts a loss of scheduling events, which the BPF programs report in a CPU's ring.
 pub fn lost(cpu: CpuId, lost: &wire::Lost) -> LifeEvent {
     ring_full(Stream::Cpu(cpu), lost.since, lost.until, lost.count)
 }
 
-/// The loss of `count` events that found no room in their ring, the first at `since`
-/// and the last at `until` (ns).
+/// Makes the event for a loss of `count` events that found no room in their ring. The first was lost at `since` and the
+/// last at `until` (ns).
 pub fn ring_full(stream: Stream, since: u64, until: u64, count: u64) -> LifeEvent {
     let lost = Lost {
         stream,
@@ -77,8 +78,8 @@ pub fn ring_full(stream: Stream, since: u64, until: u64, count: u64) -> LifeEven
     recorder(Ktime(since), LifeKind::Lost(lost))
 }
 
-/// The lifecycle events of one record: none for an unknown kind, two for a move to a
-/// cgroup (its path, the move). `page` is the size of a page in bytes.
+/// Converts one record of the BPF programs to the lifecycle events that are stored: none for an unknown kind, two for a
+/// move to a cgroup (its path, the move). `page` is the size of a page in bytes.
 pub fn life(record: &[u8], page: u64) -> Vec<LifeEvent> {
     let Some(head) = parse::<wire::Head>(record) else {
         return Vec::new();
@@ -139,7 +140,7 @@ pub fn life(record: &[u8], page: u64) -> Vec<LifeEvent> {
     kinds.map(|kind| at(&head, kind)).into_iter().collect()
 }
 
-/// The stack in a record; `None` if the record has no stack.
+/// The sampled stack in a record of the BPF programs; `None` if the record is of another kind.
 pub fn stack(record: &[u8]) -> Option<Stacked> {
     let (sample, user) = sample(record)?;
     let user: Vec<At> = (0u64..)
@@ -172,7 +173,8 @@ pub fn stack(record: &[u8]) -> Option<Stacked> {
     })
 }
 
-/// The sample in a record, and its frames in user mode, innermost first; `None` if the record has no sample.
+/// The sample of a stack in a record of the BPF programs, and its frames in user mode, innermost first; `None` if the
+/// record is of another kind.
 pub fn sample(
     record: &[u8],
 ) -> Option<(wire::Sample, impl Iterator<Item = wire::StackFrame> + '_)> {
@@ -185,8 +187,8 @@ pub fn sample(
     Some((sample, frames))
 }
 
-/// The place of a frame in user mode. `back` is subtracted from the address: 1 for a caller, because its return address
-/// can be in the next function, else 0.
+/// The place in code that a frame of a sampled stack in user mode points to. `back` is subtracted from the address: 1
+/// for a caller, because its return address can be in the next function, else 0.
 fn user_frame(frame: &wire::StackFrame, back: u64) -> Option<At> {
     let at = frame.at.saturating_sub(back);
     match frame.status {
@@ -199,7 +201,8 @@ fn user_frame(frame: &wire::StackFrame, back: u64) -> Option<At> {
     }
 }
 
-/// The facts in the record of an exec that decide which file the task opens; `None` if the record is another one.
+/// The facts in the BPF programs' record of an exec that decide which file the task opens; `None` if the record is of
+/// another kind.
 pub fn runner(record: &[u8]) -> Option<Runner> {
     parse::<wire::Head>(record).filter(|head| head.kind() == wire::Kind::LIFE_EXEC)?;
     let exec = parse::<wire::Exec>(record)?;
@@ -210,7 +213,8 @@ pub fn runner(record: &[u8]) -> Option<Runner> {
     })
 }
 
-/// The clock of another time namespace in a record; `None` if the record has no clock.
+/// The clock of a process in another time namespace, from a record of the BPF programs; `None` if the record is of
+/// another kind.
 pub fn clock(record: &[u8]) -> Option<ProgramClock> {
     parse::<wire::Head>(record).filter(|head| head.kind() == wire::Kind::LIFE_CLOCK)?;
     let clock = parse::<wire::Clock>(record)?;
@@ -220,14 +224,15 @@ pub fn clock(record: &[u8]) -> Option<ProgramClock> {
     })
 }
 
-/// The sums over tasks that are not followed in a record; `None` if the record has none.
+/// The sums in a record of the BPF programs over the CPU times of tasks that are not followed; `None` if the record is
+/// of another kind.
 pub fn others(record: &[u8]) -> Option<wire::Others> {
     parse::<wire::Head>(record).filter(|head| head.kind() == wire::Kind::LIFE_OTHERS)?;
     parse(record)
 }
 
-/// The task and the path of a record of a working directory; `None` if the record is another one. The path is empty
-/// if it is not known.
+/// The task and its working directory, from a record of the BPF programs; `None` if the record is of another kind. The
+/// path is empty if it is not known.
 pub fn directory(record: &[u8]) -> Option<(Tid, Arc<[u8]>)> {
     let (head, rest) = directory_head(record)?;
     let length = usize::try_from(head.length).ok();
@@ -250,7 +255,7 @@ pub fn directory(record: &[u8]) -> Option<(Tid, Arc<[u8]>)> {
     Some((Tid(head.tid), path.into()))
 }
 
-/// The record of a working directory without the unused part of its area.
+/// The BPF programs' record of a working directory, without the unused part of its area for names.
 pub fn used_part_of_directory(record: &[u8]) -> Option<&[u8]> {
     let (head, rest) = directory_head(record)?;
     let used = usize::try_from(head.length).unwrap_or(0).min(rest.len());
@@ -262,7 +267,7 @@ fn directory_head(record: &[u8]) -> Option<(DirectoryHead, &[u8])> {
     (head.head.kind() == wire::Kind::LIFE_DIRECTORY).then_some((head, rest))
 }
 
-/// A [`wire::Directory`] without its names, of which a drained record has the used part alone.
+/// The beginning of a [`wire::Directory`] before its names. A drained record has only the used part of the names.
 #[repr(C)]
 #[derive(FromBytes)]
 struct DirectoryHead {
@@ -271,7 +276,7 @@ struct DirectoryHead {
     length: i32,
 }
 
-/// The struct at the beginning of a record; `None` if the record is too short.
+/// Reads a struct from the beginning of a record of the BPF programs; `None` if the record is too short.
 pub fn parse<T: FromBytes>(record: &[u8]) -> Option<T> {
     T::read_from_prefix(record).ok().map(|(event, _)| event)
 }
@@ -400,7 +405,7 @@ fn reclaim(event: wire::Reclaim) -> LifeKind {
     })
 }
 
-/// Converts an event about the disk that a task waits for, except for the disk's name.
+/// Converts the BPF programs' event about the disk that a task waits for. The disk's name is added later.
 fn disk_wait(event: wire::DiskWait) -> LifeKind {
     LifeKind::DiskWait(Box::new(DiskWait {
         tid: Tid(event.tid),
@@ -439,7 +444,8 @@ fn outsider(event: wire::Outsider) -> LifeKind {
     }))
 }
 
-/// Converts an event about a container, except for the container's id and names, which come with the exec.
+/// Converts the BPF programs' event about a container. The container's id and names are added later, when the runtime
+/// is executed.
 fn container(event: wire::Container) -> LifeKind {
     LifeKind::Container(Box::new(Container {
         tid: Tid(event.tid),
@@ -467,7 +473,8 @@ fn oom_kill(event: wire::OomKill, page: u64) -> LifeKind {
     })
 }
 
-/// Converts a change of a TCP connection, which the programs have numbered. `None` for an address of an unknown family.
+/// Converts the BPF programs' event about a change of a TCP connection, for which they have chosen a number. `None` for
+/// an address of an unknown family.
 fn connection(kind: wire::Kind, event: &wire::Connection) -> Option<LifeKind> {
     let id = ConnectionId(event.socket);
     let end = |address: &[u8; 16], port| {
@@ -504,13 +511,13 @@ fn connection(kind: wire::Kind, event: &wire::Connection) -> Option<LifeKind> {
     })
 }
 
-/// The bytes of a DNS message that the programs have copied.
+/// The bytes of a DNS message that the BPF programs have copied.
 fn message(event: &wire::Dns) -> &[u8] {
     let message = event.message.get(..event.length as usize);
     message.unwrap_or(&event.message)
 }
 
-/// Converts a DNS query; `None` if the message is no query.
+/// Converts the BPF programs' event about a DNS query; `None` if the message is no query.
 fn dns_query(event: &wire::Dns) -> Option<LifeKind> {
     let message = dns::parse(message(event)).filter(|message| !message.is_answer)?;
     Some(LifeKind::DnsQuery(Box::new(DnsQuery {
@@ -524,7 +531,7 @@ fn dns_query(event: &wire::Dns) -> Option<LifeKind> {
     })))
 }
 
-/// Converts a DNS answer; `None` if the message is no answer.
+/// Converts the BPF programs' event about a DNS answer; `None` if the message is no answer.
 fn dns_answer(event: &wire::Dns) -> Option<LifeKind> {
     let message = dns::parse(message(event));
     if message.as_ref().is_some_and(|message| !message.is_answer) {
@@ -542,7 +549,7 @@ fn dns_answer(event: &wire::Dns) -> Option<LifeKind> {
     })))
 }
 
-/// The address in a record. An IPv4 address in an IPv6 socket becomes an IPv4 address.
+/// The internet address in a record of the BPF programs. An IPv4 address in an IPv6 socket becomes an IPv4 address.
 fn address_of(family: u16, bytes: &[u8; 16]) -> Option<Address> {
     match i32::from(family) {
         nix::libc::AF_INET => {
@@ -558,8 +565,8 @@ fn address_of(family: u16, bytes: &[u8; 16]) -> Option<Address> {
     }
 }
 
-/// The way in which a connection ended. The socket's error says how the peer or the network ended it; without an error
-/// its process ended it.
+/// The reason why a TCP connection ended. The socket's error says how the peer or the network ended the connection;
+/// without an error, the process ended it.
 fn ending(event: &wire::Connection, by_process: bool) -> Ending {
     match i32::from(event.error) {
         0 => match event.state {
@@ -590,8 +597,8 @@ fn cgroup_path(event: &wire::Cgroup) -> LifeKind {
     })
 }
 
-/// Converts the event of a task that came into the followed cgroup. If the record lacks the arguments, they
-/// are read from `/proc`, provided that the process still has the same name.
+/// Converts the BPF programs' event about a task that came into the followed cgroup. If the record lacks the arguments,
+/// they are read from `/proc`, provided that the process still has the same name.
 fn join(record: &[u8]) -> Option<LifeEvent> {
     let (event, tail) = wire::Join::read_from_prefix(record).ok()?;
     let task = &event.task;
@@ -608,7 +615,8 @@ fn join(record: &[u8]) -> Option<LifeEvent> {
     Some(snapshot(task, argv))
 }
 
-/// Converts a living task to a snapshot event; `argv` is empty unless the task is followed.
+/// Makes the snapshot event of a living task from what the BPF programs know of it. `argv` is empty unless the task is
+/// followed.
 pub fn snapshot(task: &wire::Snapshot, argv: Argv) -> LifeEvent {
     let snapshot = Snapshot {
         tid: Tid(task.tid),

@@ -9,14 +9,14 @@ use tr_format::event::{Ktime, LifeEvent, LifeKind};
 use crate::disks;
 use crate::source::recorder;
 
-/// The sums over each block device at the last reading, by the numbers of the devices.
+/// The BPF programs' sums over each block device at the last reading, by the numbers of the devices.
 pub struct Devices {
     before: HashMap<u32, wire::BlockDevice>,
     last: Ktime,
 }
 
 impl Devices {
-    /// Begins with no block devices, in a recording that begins at `start`.
+    /// Creates the state before the first reading, in a recording that begins at `start`.
     pub fn new(start: Ktime) -> Devices {
         Devices {
             before: HashMap::new(),
@@ -24,8 +24,8 @@ impl Devices {
         }
     }
 
-    /// An event for each block device that has completed requests since the last reading. The events lack the
-    /// names of the devices.
+    /// The events for all block devices that have completed requests since the last reading. The events lack
+    /// the names of the devices.
     pub fn read(&mut self, devices: Vec<(u32, wire::BlockDevice)>, now: Ktime) -> Vec<LifeEvent> {
         let mut events = Vec::new();
         for (number, sums) in devices {
@@ -43,7 +43,7 @@ impl Devices {
     }
 }
 
-/// By how much the sums of a block device have grown since `before`.
+/// Computes by how much the sums of a block device have grown since the reading `before`.
 fn increase(sums: &wire::BlockDevice, before: Option<&wire::BlockDevice>) -> Block {
     let mut block = Block {
         busy: sums.busy.wrapping_sub(before.map_or(0, |sums| sums.busy)),

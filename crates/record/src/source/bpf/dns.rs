@@ -3,17 +3,18 @@
 use tr_format::dns::ADDRESSES;
 use tr_format::network::Address;
 
-/// The number of the record type with an IPv4 address. The next number is that of an IPv6 address.
+/// The type of a DNS record with an IPv4 address. The next constant is the type of a record with an
+/// IPv6 address.
 const A: u16 = 1;
 const AAAA: u16 = 28;
-/// The number of the class of the internet.
+/// The number of the internet among the classes of DNS records.
 const INTERNET: u16 = 1;
 /// The number of bytes of a DNS message's header.
 const HEADER: usize = 12;
 /// The number of bytes of the longest name in a DNS message, including the lengths of its labels.
 const NAME: usize = 255;
 
-/// The parts of a DNS message that are recorded.
+/// The parts of a DNS message that are stored in a trace.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Message {
     /// The id of the message, which a query and its answer have in common.
@@ -23,13 +24,13 @@ pub struct Message {
     pub code: u8,
     /// The type (QTYPE) of the question in the message.
     pub kind: u16,
-    /// The name that is looked up, without the last dot.
+    /// The name that the DNS message asks for, without the last dot.
     pub name: Vec<u8>,
-    /// The addresses of an answer, as far as the copied bytes have them.
+    /// The addresses in a DNS answer, as far as the copied bytes have them.
     pub addresses: Vec<Address>,
 }
 
-/// A place in the bytes of a DNS message.
+/// A position in the bytes of a DNS message, from which its parts are read.
 struct At<'a> {
     bytes: &'a [u8],
     place: usize,
@@ -48,7 +49,7 @@ impl<'a> At<'a> {
         Some(u16::from_be_bytes(bytes.try_into().ok()?))
     }
 
-    /// Reads a name that is written out, like the name of a question.
+    /// Reads a domain name that is written in full, such as the name of a question in a DNS message.
     fn name(&mut self) -> Option<Vec<u8>> {
         let mut name = Vec::new();
         loop {
@@ -66,7 +67,7 @@ impl<'a> At<'a> {
         }
     }
 
-    /// Skips a name, which can end with a pointer to an earlier name.
+    /// Skips a domain name in a DNS message. It can end with a pointer to an earlier name.
     fn skip_name(&mut self) -> Option<()> {
         loop {
             let length = usize::from(*self.take(1)?.first()?);
@@ -79,7 +80,8 @@ impl<'a> At<'a> {
         }
     }
 
-    /// Reads the next record: its address, if it has one.
+    /// Reads the next record of a DNS message. Returns the address in the record, if it has one; an
+    /// outer `None` if the message ends.
     fn record(&mut self) -> Option<Option<Address>> {
         self.skip_name()?;
         let (kind, class) = (self.int()?, self.int()?);
@@ -128,7 +130,7 @@ pub fn parse(bytes: &[u8]) -> Option<Message> {
 mod tests {
     use super::*;
 
-    /// The bytes of an answer with a CNAME, an A and an AAAA record.
+    /// The bytes of a DNS answer with a CNAME, an A and an AAAA record, for tests.
     fn answer() -> Vec<u8> {
         let mut bytes = vec![0x12, 0x34, 0x81, 0x83, 0, 1, 0, 3, 0, 0, 0, 0];
         bytes.extend_from_slice(b"\x04pypi\x03org\x00\x00\x01\x00\x01");

@@ -1,6 +1,6 @@
-//! Implements the loader: a `tr` that sudo runs for another `tr` that may not load BPF programs. It attaches
-//! the programs, sends their descriptors over its standard input, which is a socket, and ends. It accepts
-//! only numbers: it opens no file and executes no program for the other side.
+//! Implements the loader: a `tr` that sudo runs for another `tr` that may not load BPF programs. It attaches the
+//! programs, sends their descriptors over its standard input, which is a socket, and ends. It accepts only
+//! numbers: it opens no file and executes no program for the other side.
 //!
 //! Before it reads the request, it becomes the user who called sudo, and keeps only the capabilities for BPF.
 
@@ -21,15 +21,15 @@ use crate::{capabilities, host, passing};
 
 /// The time in seconds after which SIGALRM ends the loader, whatever it waits for.
 const LIMIT: u32 = 20;
-/// The time in seconds without a request after which a loader that opens iterators ends: `tr` sends one each
-/// second, but may be stopped for a while.
+/// The time in seconds without a request after which a loader that opens iterators for a `tr` ends. The `tr`
+/// sends a request each second, but may be stopped for a while.
 const IDLE: u32 = 3600;
 /// The path of a file that only root can open. A loader locks the byte of its user in it.
 const LOCK: &str = "/run/tr-loader.lock";
-/// The byte that requests an iterator over the tasks.
+/// The byte by which a `tr` requests a BPF iterator over the tasks from the loader.
 pub const ITERATOR: [u8; 1] = *b"i";
 
-/// The reason why the loader refuses to attach programs.
+/// The reason why the loader refuses to attach BPF programs.
 #[derive(Debug, thiserror::Error)]
 pub enum Refused {
     /// The loader's standard input is no Unix socket.
@@ -46,15 +46,16 @@ pub enum Refused {
         /// The number of the user who called sudo.
         caller: u32,
     },
-    /// The kernel refuses a system call.
+    /// The kernel refuses a system call of the loader.
     #[error("cannot {action}: {errno}")]
     System { action: &'static str, errno: Errno },
-    /// The `tr` on the other side has ended, or has sent no request.
+    /// The `tr` at the other end of the socket has ended, or has sent no request.
     #[error("the request: {0}")]
     Request(io::Error),
 }
 
-/// Serves the request that comes from standard input. `confine` restricts the loader to reading /proc and /sys.
+/// Serves the request for BPF programs that comes from standard input. `confine` restricts the loader to reading
+/// /proc and /sys.
 ///
 /// # Errors
 /// The reason why the loader has attached no programs.
@@ -94,7 +95,8 @@ pub fn serve(confine: impl FnOnce()) -> Result<(), Refused> {
     Ok(())
 }
 
-/// Waits for the end of this user's other loaders, and takes their place. The lock ends when the file is closed.
+/// Waits until this user's other loaders have ended, and then takes the lock that keeps further loaders waiting.
+/// The lock ends when the file is closed.
 fn lock(user: Uid) -> Result<File, Errno> {
     let mut file = OpenOptions::new();
     file.read(true).write(true).create(true).mode(0o600);
@@ -111,10 +113,10 @@ fn lock(user: Uid) -> Result<File, Errno> {
     Ok(file)
 }
 
-/// Attaches the BPF programs by the settings of the request.
+/// Attaches the BPF programs by the settings in the request.
 ///
 /// # Errors
-/// The reason why they could not be attached, as text for the user.
+/// The reason why the programs could not be attached, as text for the user.
 fn attach(request: &Request, living: Living) -> Result<Programs, String> {
     let pages = host::sysconf(SysconfVar::_PHYS_PAGES).unwrap_or(0);
     let memory = pages.saturating_mul(host::page_size().into());
@@ -122,8 +124,8 @@ fn attach(request: &Request, living: Living) -> Result<Programs, String> {
     Programs::start(&settings).map_err(|error| error.to_string())
 }
 
-/// Opens iterators over the tasks for a `tr` to which the kernel refuses them, until `tr` closes the socket.
-/// A `tr` that needs no iterators closes it at once.
+/// Opens BPF iterators over the tasks for a `tr` to which the kernel refuses them, until that `tr` closes the
+/// socket. A `tr` that needs no iterators closes it at once.
 fn serve_iterators(socket: BorrowedFd<'_>, programs: &Programs) {
     let mut asked = [0];
     while passing::receive(socket, &mut asked).is_ok() && asked == ITERATOR {
@@ -153,7 +155,7 @@ fn peer(socket: BorrowedFd<'_>) -> Option<Uid> {
     (done && domain == rustix::net::AddressFamily::UNIX).then(|| Uid::from_raw(peer.uid))
 }
 
-/// Makes the process run as this user, with the capabilities for BPF alone, as far as a container has them.
+/// Makes the process run as this user, with only the capabilities for BPF, as far as a container has them.
 fn drop_rights(user: Uid, group: Gid) -> Result<(), Errno> {
     prctl::set_keepcaps(true)?;
     nix::unistd::setgroups(&[])?;

@@ -1,4 +1,4 @@
-//! Finds the losses of events that no ring reports.
+//! Finds the losses of events that the rings of the BPF programs do not report.
 
 use tr_bpf::{Tracer, Usage};
 use tr_format::event::{CpuId, Ktime, LifeEvent, LifeKind, LossCause, Lost, Stream};
@@ -7,8 +7,8 @@ use super::convert;
 use super::rings::Sink;
 use crate::source::recorder;
 
-/// The losses of events that the programs counted and did not report, after they were detached. `span` is the
-/// recording's start and end.
+/// The losses of events that the BPF programs counted and did not report before they were detached. `span` is
+/// the start and the end of the recording.
 pub fn unreported(
     tracer: &Tracer,
     sink: &mut Sink,

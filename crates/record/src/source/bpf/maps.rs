@@ -1,5 +1,5 @@
-//! Reads the mappings of sampled processes. The kernel's stacks have the build ids of files. `/proc/PID/maps` has the
-//! paths, also of files without a build id, as long as the process lives.
+//! Reads the memory mappings of processes whose stacks are sampled. The kernel's stacks have the build ids of files.
+//! `/proc/PID/maps` has the paths, also of files without a build id, as long as the process lives.
 
 use std::collections::HashSet;
 use std::fs::File;
@@ -13,11 +13,12 @@ use crate::mappings::{Image, Mapped};
 use crate::proc;
 use crate::stacks::BuildId;
 
-/// The largest number of build ids that are remembered.
+/// The largest number of build ids of files that are remembered as known.
 const IDS: usize = 1 << 14;
-/// The largest number of processes whose mappings are read in one drain. A read takes 35 µs (node, 100 mappings).
+/// The largest number of processes whose mappings are read in one drain of the rings. A read takes 35 µs (node, 100
+/// mappings).
 const PROCESSES: usize = 64;
-/// The largest number of bytes of a process's mappings that are read.
+/// The largest number of bytes that are read of one process's `/proc/PID/maps`.
 const LONGEST: u64 = 1 << 20;
 
 #[derive(Debug, Default)]
@@ -27,8 +28,8 @@ pub struct Maps {
 }
 
 impl Maps {
-    /// Adds the mappings of a sampled process to those of this drain, if one of its files is unknown, or if it has
-    /// addresses for which the kernel has found no file.
+    /// Reads the mappings of a sampled process and adds them to the list `drain`, if one of the files in the sample
+    /// is unknown, or if the sample has addresses for which the kernel has found no file.
     pub fn see(&mut self, record: &[u8], drain: &mut Vec<Mapped>) {
         let Some((sample, frames)) = convert::sample(record) else {
             return;
@@ -66,7 +67,7 @@ impl Maps {
     }
 }
 
-/// The text of a process's mappings; `None` if it no longer runs that program.
+/// The text of `/proc/PID/maps` of a process; `None` if the process no longer runs the given program.
 fn read((pid, arguments): Image) -> Option<Vec<u8>> {
     let id = proc::Id::try_from(pid).ok().filter(|id| *id > 0)?;
     let mut maps = Vec::new();

@@ -1,4 +1,4 @@
-//! Gets the events of a recording from BPF programs, which `tr` itself has attached, or the loader that sudo runs.
+//! Gets the events of a recording from BPF programs, which `tr` itself or the loader that sudo runs has attached.
 
 mod calls;
 mod convert;
@@ -35,51 +35,52 @@ use crate::proc::{self, Alive};
 use crate::targets::Targets;
 use crate::{capabilities, host, memory};
 
-/// The longest wait for COMMAND's last switch-out. It comes at once, or when the scheduler gives a CPU to the task,
-/// whose parent already has its status. On a busy machine it came after more than 20 ms in 1 of 40 recordings.
+/// The longest wait for the event of COMMAND's last switch-out. It comes at once, or when the scheduler gives a CPU
+/// to the task, whose parent already has its status. On a busy machine it came after more than 20 ms in 1 of 40
+/// recordings.
 const LAST_SWITCH: Duration = Duration::from_millis(250);
 /// The longest wait of a light recording for the last figures of tasks that have ended: the kernel
 /// drops a task a grace period of RCU after its parent's wait, 10 to 40 ms on two idle CPUs.
 const LAST_TOTALS: Duration = Duration::from_millis(100);
 
-/// The facts that a light recording lacks, as text for the user.
+/// The facts that a light recording by BPF programs lacks, as text for the user.
 const LIGHT: &str =
     "--light: who woke whom, the moments of switches, blocked waits, connections, disks, \
                      containers and servers";
 
-/// The memory of the recorder without the rings, in bytes: its program, the stacks and queues of its threads, and the
-/// programs that the kernel verifies.
+/// The memory in bytes that the recorder needs besides the rings: for its program, the stacks and queues of its
+/// threads, and the programs that the kernel verifies.
 pub const OWN_MEMORY: u64 = 40 << 20;
 
 /// The attached BPF programs and their rings, as a source of events.
 struct Bpf {
     tracer: Tracer,
     sink: Sink,
-    /// The sums of the requests to block devices; `None` if this kernel lacks their tracepoints.
+    /// The reader of the sums of requests to block devices; `None` if this kernel lacks the tracepoints for them.
     devices: Option<Devices>,
-    /// The reader of the sums of system calls, if they are recorded.
+    /// The reader of the sums of system calls; `None` if they are not recorded.
     calls: Option<Calls>,
-    /// The reader of the totals of tasks, if this is a light recording.
+    /// The reader of the tasks' totals of CPU time; `None` if this is no light recording.
     totals: Option<Totals>,
-    /// Which tasks are followed.
+    /// The choice of the tasks that the recording follows.
     scope: Scope,
     argv_limit: u32,
-    /// The number of waits before the recording for whose stacks there was no room.
+    /// The number of waits, counted before the recording began, for whose stacks there was no room.
     waits_before: u64,
-    /// The process of sudo, until it has ended.
+    /// The process of sudo that ran the loader; `None` if there was none or it has ended.
     sudo: Option<Sudo>,
 }
 
-/// The process that attaches the programs.
+/// The process that attaches the BPF programs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Loader {
-    /// The process is `tr` itself.
+    /// `tr` itself attaches the BPF programs.
     Own,
-    /// The process is the loader, which sudo runs.
+    /// The loader, which sudo runs, attaches the BPF programs.
     Sudo,
 }
 
-/// Attaches the programs and begins to collect events. `child` is COMMAND's process before its release.
+/// Attaches the BPF programs and begins to collect their events. `child` is COMMAND's process before its release.
 pub fn start(
     config: &Config,
     loader: Loader,
@@ -141,7 +142,8 @@ pub fn start(
     })
 }
 
-/// The programs' settings, and the memory of all rings in bytes; `online` is the number of CPUs.
+/// The settings of the BPF programs, and the memory of all their rings in bytes. `online` is the number of CPUs that
+/// are online.
 fn settings(config: &Config, targets: Targets, online: usize) -> Result<(Settings, u64), Error> {
     let possible_cpus = host::possible_cpus();
     let later_cpus = config
@@ -188,7 +190,7 @@ fn settings(config: &Config, targets: Targets, online: usize) -> Result<(Setting
     Ok((settings, buffer))
 }
 
-/// The ids of the processes of servers and of their descendants.
+/// The ids of the processes of recorded servers and of these processes' descendants.
 fn servers(tasks: &[wire::Snapshot]) -> HashSet<u32> {
     let is_one = |task: &&wire::Snapshot| task.followed == wire::FOLLOWED_SERVER;
     let mut all: HashSet<u32> = tasks.iter().filter(is_one).map(|task| task.tgid).collect();
@@ -205,7 +207,8 @@ fn servers(tasks: &[wire::Snapshot]) -> HashSet<u32> {
     all
 }
 
-/// The events of the living tasks. A recording of the whole machine includes the tasks that the kernel's list lacks.
+/// The snapshot events of the living tasks. A recording of the whole machine includes the tasks that the kernel's
+/// list lacks.
 fn living(tasks: &[wire::Snapshot], scope: &Scope, argv_limit: u32) -> Vec<LifeEvent> {
     let event = |task: &wire::Snapshot| {
         let argv = if task.followed != 0 && task.kthread == 0 && task.tid == task.tgid {
@@ -226,11 +229,11 @@ fn living(tasks: &[wire::Snapshot], scope: &Scope, argv_limit: u32) -> Vec<LifeE
     living
 }
 
-/// The approximate size in bytes of the largest sample in its ring.
+/// The approximate number of bytes that the largest sample of a stack takes in its ring.
 const SAMPLE: u64 = 5200;
 
-/// The settings for stacks on this number of CPUs; `None` if none are recorded. The ring has room for the samples of
-/// two intervals between drains.
+/// The settings of the BPF programs for sampling stacks on this number of CPUs; `None` if no stacks are recorded. The
+/// ring has room for the samples of two intervals between drains.
 fn sampling(config: &Config, cpus: usize) -> Option<Sampling> {
     let hz = config.facts.stacks.unwrap_or(0);
     let least = config
@@ -255,7 +258,8 @@ fn sampling(config: &Config, cpus: usize) -> Option<Sampling> {
     })
 }
 
-/// The facts that need tracepoints which a kernel can lack, and the words for the user if they are missing.
+/// The facts that need tracepoints which a kernel can lack, each with the words by which the user learns that it is
+/// missing.
 const BY_TRACEPOINTS: [(Extras, Option<Extra>, &str); 8] = [
     (
         Extras::SWITCH_STATES,
@@ -300,7 +304,7 @@ const BY_TRACEPOINTS: [(Extras, Option<Extra>, &str); 8] = [
     ),
 ];
 
-/// The numbers of the facts that these programs record.
+/// The numbers of the optional kinds of facts that these BPF programs record.
 fn extras(tracer: &Tracer, config: &Config) -> Vec<u8> {
     let stacks = tracer.has_stacks();
     let requested = [
@@ -323,7 +327,7 @@ fn extras(tracer: &Tracer, config: &Config) -> Vec<u8> {
         .collect()
 }
 
-/// Attaches the programs, in this process or by the loader.
+/// Attaches the BPF programs, either by this process or by the loader.
 pub fn attach(loader: Loader, settings: &Settings) -> Result<Attached, Error> {
     if loader == Loader::Sudo {
         return sudo::attach(settings);
@@ -335,15 +339,15 @@ pub fn attach(loader: Loader, settings: &Settings) -> Result<Attached, Error> {
     })
 }
 
-/// The number of CPUs that may come online during the recording and get slots then. A virtual
-/// machine with 2 CPUs may have 240 possible ones, whose slots would take a gigabyte: beyond
-/// these, events are counted as lost.
+/// The number of CPUs that may come online during the recording and get places for their events then. A virtual
+/// machine with 2 CPUs may have 240 possible ones, whose places would take a gigabyte: on CPUs beyond this number,
+/// events are counted as lost.
 fn later_cpus(online: usize, possible: usize) -> u32 {
     let later = possible.saturating_sub(online).min(online.max(4));
     u32::try_from(later).unwrap_or(u32::MAX)
 }
 
-/// The facts that the attached programs cannot record on this kernel.
+/// The facts that the attached BPF programs cannot record on this kernel.
 pub fn missing(attached: &Attached) -> Vec<Missing> {
     let tracer = &attached.tracer;
     let mut missing = chosen(&[
@@ -372,7 +376,7 @@ pub fn missing(attached: &Attached) -> Vec<Missing> {
     missing
 }
 
-/// Notes for the user about how the programs were attached. They concern no missing fact.
+/// Notes for the user about how the BPF programs were attached. The notes concern no missing fact.
 pub fn notes(attached: &Attached) -> Vec<Missing> {
     chosen(&[
         (
@@ -397,7 +401,8 @@ fn chosen(notes: &[(bool, &str)]) -> Vec<Missing> {
 }
 
 impl Bpf {
-    /// Starts to sample stacks on CPUs that have come online, or records that they are not sampled.
+    /// Starts to sample stacks on CPUs that have come online during the recording, or records that these CPUs are not
+    /// sampled.
     fn sample_newcomers(&mut self) {
         for cpu in self.tracer.newcomers() {
             if let Err(error) = self.tracer.sample_on(cpu) {
@@ -410,12 +415,12 @@ impl Bpf {
 }
 
 impl Source for Bpf {
-    /// A descriptor that becomes readable when a ring of the programs is half full.
+    /// A descriptor that becomes readable when one of the BPF programs' rings is half full.
     fn ready(&self) -> Option<BorrowedFd<'_>> {
         Some(self.tracer.ready())
     }
 
-    /// Collects the events in the rings. Without `room` they stay in the rings.
+    /// Collects the events in the rings of the BPF programs. If `room` is not set, the events stay in the rings.
     fn drain(&mut self, room: bool) {
         if let Some(sudo) = &mut self.sudo {
             sudo.reap();
@@ -502,7 +507,7 @@ impl Source for Bpf {
         Box::new(self.sink.take())
     }
 
-    /// Collects events until the last switch-out of COMMAND's process has arrived.
+    /// Collects events from the rings until the last switch-out of COMMAND's process has arrived.
     fn drain_command(&mut self) {
         let latest = match self.totals {
             Some(_) => Instant::now() + LAST_TOTALS,

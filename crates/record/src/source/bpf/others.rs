@@ -1,4 +1,5 @@
-//! Joins the sums over the unrecorded tasks that have a CPU while recorded tasks wait for it, and the names of threads.
+//! Joins the BPF programs' sums over unrecorded tasks that have a CPU while recorded tasks wait for it, and the names
+//! of those tasks' threads.
 //!
 //! The BPF programs hand over sums for each wait. Sums of a CPU in sequence become one event as long as the tasks of
 //! each name have nearly the same share of each. Beside a steady load this is a tenth of the events.
@@ -10,10 +11,11 @@ use tr_format::event::{
     Comm, CpuId, Ktime, LifeEvent, LifeKind, Others, Outsider, Share, Tgid, Threads,
 };
 
-/// The divisor by which shares count as nearly the same: they differ by at most the whole divided by this number.
+/// The divisor that decides which shares of a CPU count as nearly the same: they differ by at most the whole divided by
+/// this number.
 const NEARLY: u128 = 32;
-/// The divisor for the smallest shares: they become part of the rest if all of them together are at most the
-/// whole divided by this number.
+/// The divisor that decides which shares of a CPU are left out as the smallest: they become part of the rest if all of
+/// them together are at most the whole divided by this number.
 const SMALL: u64 = 128;
 
 /// How long unrecorded tasks had a CPU in one or more waits of recorded tasks, in ns.
@@ -43,13 +45,13 @@ impl Sums {
         all.fold(self.rest, u64::saturating_add)
     }
 
-    /// The time in ns of all tasks that have the process and the name of a share.
+    /// The time in ns for which the unrecorded tasks with the name of `task` had the CPU, according to these sums.
     fn ns_of(&self, task: &wire::Share) -> u64 {
         let named = self.shares.iter().filter(|share| share.comm == task.comm);
         named.fold(0, |sum, share| sum.saturating_add(share.ns))
     }
 
-    /// Whether the tasks of each name have nearly the same shares of these sums and of the others.
+    /// Whether the unrecorded tasks of each name have nearly the same shares of the CPU in both sums.
     fn is_like(&self, other: &Sums) -> bool {
         let wholes = [self, other].map(|sums| u128::from(sums.whole()));
         let near = |ns: u64, of_other: u64| {
@@ -60,7 +62,7 @@ impl Sums {
         near(self.rest, other.rest) && tasks.all(|task| near(self.ns_of(task), other.ns_of(task)))
     }
 
-    /// Adds the sums of a later wait.
+    /// Adds the sums of a later wait to these sums over unrecorded tasks.
     fn add(&mut self, later: &Sums) {
         self.until = later.until;
         self.rest = self.rest.saturating_add(later.rest);
@@ -77,7 +79,7 @@ impl Sums {
         }
     }
 
-    /// The event with these sums, without the smallest shares.
+    /// Makes the event with these sums over unrecorded tasks. The smallest shares become part of the rest.
     fn event(mut self, cpu: u32) -> LifeEvent {
         let whole = self.whole();
         let mut small = whole / SMALL;
@@ -119,18 +121,18 @@ impl Sums {
     }
 }
 
-/// Whether two shares are those of the same process and name.
+/// Whether two shares of a CPU belong to the same process and name.
 fn is_same(one: &wire::Share, other: &wire::Share) -> bool {
     (one.tgid, one.comm) == (other.tgid, other.comm)
 }
 
-/// The last sums of each CPU, which can be joined with later ones.
+/// The last sums over unrecorded tasks of each CPU, which can be joined with the sums of later waits.
 #[derive(Debug, Default)]
 pub struct Joined(BTreeMap<u32, Sums>);
 
 impl Joined {
-    /// Takes the sums of a wait. If they cannot be joined with the earlier sums of the CPU, returns the event
-    /// with these.
+    /// Takes the sums of a wait. If they cannot be joined with the earlier sums of the same CPU, returns the event with
+    /// the earlier sums.
     pub fn take(&mut self, record: &wire::Others) -> Option<LifeEvent> {
         let (cpu, sums) = (record.head.cpu, Sums::of(record));
         match self.0.get_mut(&cpu) {
@@ -142,19 +144,20 @@ impl Joined {
         }
     }
 
-    /// The events with the last sums of all CPUs.
+    /// The events with the last sums over unrecorded tasks of all CPUs.
     pub fn finish(self) -> impl Iterator<Item = LifeEvent> {
         self.0.into_iter().map(|(cpu, sums)| sums.event(cpu))
     }
 }
 
-/// The threads of the same process that have the same name. One event has all of them.
+/// The unrecorded threads that share a process and a name with another thread. One event names all threads of a process
+/// and name.
 #[derive(Debug, Default)]
 pub struct NamedThreads(HashMap<(Tgid, Comm), (Ktime, Threads)>);
 
 impl NamedThreads {
-    /// Takes the name of a thread, unless it is the first one of its process and name, or began after the
-    /// event of the first one. Returns whether the name was taken.
+    /// Takes the name of an unrecorded thread. The first thread of its process and name is not taken, nor is a thread
+    /// that began after the event of the first one: they get events of their own. Returns whether the name was taken.
     pub fn take(&mut self, time: Ktime, task: &Outsider) -> bool {
         let key = (task.tgid, task.comm);
         let Some((first, threads)) = self.0.get_mut(&key) else {
@@ -173,7 +176,7 @@ impl NamedThreads {
         true
     }
 
-    /// The events with the threads that were taken.
+    /// The events that name the unrecorded threads which were taken.
     pub fn finish(self) -> impl Iterator<Item = LifeEvent> {
         let mut all: Vec<_> = self.0.into_values().collect();
         all.retain(|(_, threads)| !threads.tids.is_empty());

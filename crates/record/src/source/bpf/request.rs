@@ -4,16 +4,17 @@
 use tr_bpf::{wire, Containers, Living, Parts, Sampling, Settings};
 use zerocopy::{FromBytes, FromZeros, Immutable, IntoBytes, KnownLayout};
 
-/// The bytes with which the messages of this version begin.
+/// The bytes with which the messages between `tr` and the loader begin in this version.
 const MAGIC: [u8; 8] = *b"trload06";
-/// The largest number of target processes in a request. The programs' map of targets has the same number of entries.
+/// The largest number of processes to follow in a request to the loader. The map of the BPF programs for these
+/// processes has the same number of entries.
 const MOST_TARGETS: usize = 4096;
-/// The number of words that have a bit for each CPU.
+/// The number of 64-bit words in a set of CPUs that has a bit for each CPU.
 const CPU_WORDS: usize = wire::MAX_CPUS / 64;
-/// The size in bytes of the largest ring that the loader makes.
+/// The size in bytes of the largest ring that the loader makes for a recording.
 const LARGEST_RING: u32 = 1 << 30;
-/// The largest number of recordings that run at a time on the whole machine. Each of them adds some time to
-/// every switch.
+/// The largest number of recordings for which loaders attach BPF programs on the whole machine at the same time.
+/// Each recording adds some time to every switch.
 const MOST_RECORDINGS: usize = 64;
 /// The largest task id of Linux, plus one.
 const PID_MAX: u32 = 1 << 22;
@@ -24,16 +25,16 @@ const CGROUP: u32 = 4;
 const SYSCALLS: u32 = 8;
 const SERVERS: u32 = 16;
 const LIGHT: u32 = 32;
-/// The place in the flags at which the number of the setting for containers begins.
+/// The bit in the flags of a request at which the number of the setting for containers begins.
 const CONTAINERS: u32 = 64;
 
-/// The request to the loader, which has the settings of the programs.
+/// The request from `tr` to the loader, which has the settings of the BPF programs.
 #[derive(Clone, Debug, FromBytes, IntoBytes, Immutable, KnownLayout)]
 #[repr(C)]
 pub struct Request {
     magic: [u8; 8],
-    /// The sizes in bytes of the programs' memory that both sides use. If two versions of `tr` differ in that
-    /// memory, they differ in these sizes.
+    /// The sizes in bytes of the BPF programs' memory that both `tr` and the loader use. If two versions of `tr`
+    /// differ in that memory, they differ in these sizes.
     memory: [u64; 2],
     cgroup: u64,
     flags: u32,
@@ -44,7 +45,8 @@ pub struct Request {
     argv_limit: u32,
     pid_max: u32,
     target_count: u32,
-    /// The number of samples of stacks a second, or 0. The next field is the size of their ring in bytes.
+    /// The number of stacks that are sampled each second on a CPU, or 0. The next field is the size of the ring for
+    /// the samples, in bytes.
     sample_hz: u32,
     sample_ring: u32,
     /// The shortest wait whose stack is recorded, in ns; 0 if no such stacks are recorded.
@@ -55,7 +57,8 @@ pub struct Request {
 }
 
 impl Request {
-    /// The request with these settings; `None` if they have more targets or CPUs than a request has room for.
+    /// Makes the request with these settings of the BPF programs; `None` if they have more targets or CPUs than a
+    /// request has room for.
     pub fn of(settings: &Settings) -> Option<Request> {
         let mut request = Request {
             magic: MAGIC,
@@ -95,13 +98,13 @@ impl Request {
         Some(request)
     }
 
-    /// An empty request, which a receive fills.
+    /// Creates an empty request, into which a request is received.
     pub fn empty() -> Request {
         Request::new_zeroed()
     }
 
-    /// The settings in the request, after they were verified, or the reason for a refusal as text. `memory`
-    /// is the memory of the machine in bytes: the rings take at most half of it, together with the rings of
+    /// Verifies the request and returns its settings of the BPF programs, or the reason for a refusal as text.
+    /// `memory` is the memory of the machine in bytes: the rings take at most half of it, together with the rings of
     /// all running recordings.
     pub fn settings(&self, memory: u64, living: Living) -> Result<Settings, &'static str> {
         if self.magic != MAGIC || self.memory != tr_bpf::MEMORY.map(|len| len as u64) {
@@ -167,26 +170,26 @@ impl Request {
     }
 }
 
-/// The reply of the loader: which parts the attached programs have, whose descriptors come with it, or the
-/// reason why they were not attached.
+/// The reply from the loader to `tr`: which parts the attached BPF programs have, or the reason why they were not
+/// attached. The descriptors of the parts come with the reply.
 #[derive(Clone, Debug, FromBytes, IntoBytes, Immutable, KnownLayout)]
 #[repr(C)]
 pub struct Reply {
     attached: u32,
     raw: u32,
     irq_known: u32,
-    /// Whether recorded stacks show the kernel's addresses, as a number.
+    /// Whether the kernel shows its addresses in recorded stacks, as a number (0 or 1).
     kernel_shown: u32,
     calls: u32,
     samplers: u32,
-    /// The number of perf events and links that call the samplers of stacks.
+    /// The number of perf events and links that call the BPF programs for sampling stacks.
     callers: u32,
     reason_len: u32,
     reason: [u8; 512],
 }
 
 impl Reply {
-    /// The reply that programs with these parts are attached.
+    /// Makes the reply that BPF programs with these parts are attached.
     pub fn attached(parts: Parts) -> Reply {
         let callers = parts.callers.unwrap_or(0);
         Reply {
@@ -201,7 +204,7 @@ impl Reply {
         }
     }
 
-    /// The reply that the programs are not attached for this reason. A long reason is cut.
+    /// Makes the reply that the BPF programs are not attached for this reason. A long reason is cut.
     pub fn failed(reason: &str) -> Reply {
         let mut reply = Reply::empty();
         for (place, byte) in reply.reason.iter_mut().zip(reason.bytes()) {
@@ -211,12 +214,12 @@ impl Reply {
         reply
     }
 
-    /// An empty reply, which a receive fills.
+    /// Creates an empty reply, into which a reply is received.
     pub fn empty() -> Reply {
         Reply::new_zeroed()
     }
 
-    /// The parts that the attached programs have, or the reason why they are not attached.
+    /// The parts that the attached BPF programs have, or the reason why the programs are not attached.
     pub fn read(&self) -> Result<Parts, String> {
         if self.attached == 1 {
             return Ok(Parts {

@@ -1,5 +1,5 @@
-//! Collects the records of the rings on the recorder's main thread. Of all records, this thread decodes only
-//! those about the end of COMMAND's process.
+//! Collects the records from the rings of the BPF programs on the recorder's main thread. This thread decodes only the
+//! records about the end of COMMAND's process.
 
 use std::borrow::Cow;
 use std::collections::{HashMap, HashSet};
@@ -15,23 +15,23 @@ use super::others::{Joined, NamedThreads};
 use crate::mappings::Mapped;
 use crate::source::{Drained, Take};
 
-/// The records that were drained for one message to the writer.
+/// The records of the BPF programs that were drained from the rings for one message to the writing thread.
 #[derive(Debug, Default)]
 pub struct Records {
-    /// The scheduling events of each CPU in its order, indexed by the CPU's number.
+    /// The scheduling events of each CPU in their order in the ring, indexed by the CPU's number.
     pub sched: Vec<Vec<wire::Slot>>,
-    /// The losses of scheduling events.
+    /// The losses of scheduling events that the rings reported, with the CPU of each.
     pub lost: Vec<(CpuId, wire::Lost)>,
-    /// The lifecycle records, each after its length in bytes (u32).
+    /// The drained records of lifecycle events, each after its length in bytes (u32).
     pub life: Vec<u8>,
     own: Vec<LifeEvent>,
     mapped: Vec<Mapped>,
-    /// The memory of the records, in bytes.
+    /// The memory of all drained records, in bytes.
     bytes: usize,
-    /// Whether a container's runtime was executed, so that the writer has to read the container's name from
-    /// the runtime's files soon.
+    /// Whether a container's runtime was executed. The writing thread then has to read the container's name from the
+    /// runtime's files soon.
     urgent: bool,
-    /// The size of a page in bytes.
+    /// The size of a page of memory in bytes.
     page: u32,
 }
 
@@ -69,7 +69,7 @@ impl Records {
         }
     }
 
-    /// The lifecycle records, one by one.
+    /// The drained records of lifecycle events, one by one.
     pub fn life_records(&self) -> impl Iterator<Item = &[u8]> {
         let mut rest = self.life.as_slice();
         std::iter::from_fn(move || {
@@ -185,13 +185,13 @@ impl Dropped {
     }
 }
 
-/// Whether a record is the exec of a container's runtime.
+/// Whether a record of the BPF programs is about the exec of a container's runtime.
 fn is_runtime(record: &[u8]) -> bool {
     let exec = convert::parse::<wire::Exec>(record);
     exec.is_some_and(|exec| exec.head.kind() == wire::Kind::LIFE_EXEC && exec.runtime != 0)
 }
 
-/// The part of a record before the unused end of its area for arguments.
+/// The used part of a record of the BPF programs: the record without the unused end of its area for arguments.
 fn used_part(record: &[u8]) -> &[u8] {
     let kind = wire::Head::read_from_prefix(record).map_or(wire::Kind(0), |(head, _)| head.kind());
     let (tail, used) = match kind {
@@ -228,12 +228,12 @@ pub struct RootWatch {
     tgid: u32,
     exiting: HashSet<u32>,
     group_dead: bool,
-    /// The ends of tasks that the kernel has not dropped yet, by tid, in a light recording.
+    /// In a light recording, the ends of tasks that the kernel has not dropped yet, by tid.
     ended: HashMap<u32, wire::End>,
 }
 
 impl RootWatch {
-    /// A watch of COMMAND's process, which has this id on the host.
+    /// Creates a watch of COMMAND's process, which has the id `tgid` in the first pid namespace.
     pub fn new(tgid: u32) -> RootWatch {
         RootWatch {
             tgid,
@@ -287,12 +287,13 @@ impl RootWatch {
 #[derive(Debug, Default)]
 pub struct Sink {
     records: Records,
-    /// The last records of a part of the recording. They are taken before those of the next part.
+    /// The last records of the previous part of the recording. They are taken before the records of the next part.
     old: Option<Records>,
     root: RootWatch,
     reported: Reported,
     maps: Maps,
-    /// The records of working directories, by the CPU that wrote them. The next record of that CPU is that of the exec.
+    /// The last record of a working directory that each CPU wrote, by the CPU's number. The next record of the same CPU
+    /// is that of the exec.
     directories: HashMap<u32, Box<[u8]>>,
 }
 
@@ -302,7 +303,7 @@ pub struct Sink {
 struct Reported(HashMap<u32, u64>);
 
 impl Reported {
-    /// By how much the number of lost events of a CPU has grown if it is now `total`.
+    /// Returns by how much a CPU's number of lost events has grown if it is now `total`.
     fn add(&mut self, cpu: u32, total: u64) -> u64 {
         let before = self.0.entry(cpu).or_default();
         let new = total.saturating_sub(*before);
@@ -310,8 +311,8 @@ impl Reported {
         new
     }
 
-    /// Replaces the total of a loss record by its increase, `None` if that is 0. Any
-    /// other record stays.
+    /// Replaces the total in a record about lost lifecycle events by its increase. Returns `None` if the increase is 0.
+    /// Any other record remains as it is.
     fn counted<'a>(&mut self, record: &'a [u8]) -> Option<Cow<'a, [u8]>> {
         match wire::LifeLost::read_from_bytes(record) {
             Ok(lost) if lost.head.kind() == wire::Kind::LIFE_LOST => {
@@ -325,7 +326,7 @@ impl Reported {
 }
 
 impl Sink {
-    /// A collection without records. `page` is the size of a page in bytes.
+    /// Creates a collection without records. `page` is the size of a page of memory in bytes.
     pub fn new(page: u32) -> Sink {
         Sink {
             records: Records::of(page),
@@ -358,7 +359,8 @@ impl Sink {
         }
     }
 
-    /// The number of lifecycle events that a CPU has lost and no record has reported, if it has lost `total` in all.
+    /// The number of lifecycle events that a CPU has lost and no record has reported, if the CPU has lost `total` in
+    /// all.
     pub fn lost_life(&mut self, cpu: u32, total: u64) -> u64 {
         self.reported.add(cpu, total)
     }
@@ -372,7 +374,7 @@ impl Sink {
         self.root = root;
     }
 
-    /// The last totals of the tasks that ended before `time` and that the kernel has not dropped since. Some
+    /// Takes the last totals of the tasks that ended before `time` and that the kernel has not dropped since. Some
     /// guests' kernels do not report every task that they drop.
     pub fn ended(&mut self, time: Ktime) -> Vec<wire::Total> {
         let ended = self.root.ended.extract_if(|_, end| end.head.time < time.0);
@@ -381,7 +383,8 @@ impl Sink {
         due
     }
 
-    /// Divides the records of a light recording at `time`. The next [`Sink::take`] takes the earlier ones.
+    /// Divides the records of a light recording at `time` between two parts. The next [`Sink::take`] takes the earlier
+    /// records.
     pub fn split(&mut self, time: Ktime) {
         let mut old = self.take();
         let life = std::mem::take(&mut old.life);
@@ -399,7 +402,7 @@ impl Sink {
         self.old = Some(old);
     }
 
-    /// The ids and starts of the tasks of a light recording that ended before `time` and that the kernel has not
+    /// The ids and start times of the tasks of a light recording that ended before `time` and that the kernel has not
     /// dropped since.
     pub fn ended_before(&self, time: Ktime) -> impl Iterator<Item = (u32, u64)> + '_ {
         let ended = self.root.ended.values();
@@ -407,8 +410,8 @@ impl Sink {
         ended.map(|end| (end.task.tid, end.task.start_time))
     }
 
-    /// The tasks of a light recording that lived at `time` and have ended since, as of their ends. The records of their
-    /// ends are still waiting.
+    /// The tasks of a light recording that lived at `time` and have ended since, in their state at their ends. The
+    /// records of their ends still wait to be taken.
     pub fn ended_since(&self, time: Ktime) -> impl Iterator<Item = wire::Snapshot> + '_ {
         let ends = self.records.life_records().filter_map(|record| {
             let head = convert::parse::<wire::Head>(record)?;
@@ -418,7 +421,7 @@ impl Sink {
         lived.map(|end| end.task)
     }
 
-    /// Whether all events of COMMAND's process have been drained.
+    /// Whether all events of COMMAND's process have been drained from the rings.
     pub fn root_done(&self) -> bool {
         self.root.done()
     }
@@ -427,7 +430,7 @@ impl Sink {
         self.records.bytes
     }
 
-    /// Whether one of the waiting records has to be written soon.
+    /// Whether one of the waiting records has to be passed to the writing thread soon.
     pub fn urgent(&self) -> bool {
         self.records.urgent
     }

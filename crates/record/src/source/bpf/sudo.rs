@@ -23,7 +23,7 @@ const LAST_WORDS: Duration = Duration::from_millis(500);
 
 pub struct Attached {
     pub tracer: Tracer,
-    /// The process of sudo, which ends after the loader.
+    /// The process of sudo that ran the loader. It ends after the loader.
     pub sudo: Option<Sudo>,
 }
 
@@ -59,7 +59,7 @@ pub fn attach(settings: &Settings) -> Result<Attached, Error> {
     })
 }
 
-/// Requests an iterator over the tasks from the loader.
+/// Requests a BPF iterator over the tasks from the loader, and returns its descriptor.
 fn iterator(loader: &UnixStream) -> std::io::Result<OwnedFd> {
     passing::send(loader, &ITERATOR, &[])?;
     let mut descriptors = passing::receive(loader, &mut [0])?;
@@ -71,8 +71,9 @@ fn failed(reason: &str) -> Refusal {
     Refusal::Failed(reason.to_owned())
 }
 
-/// Whether this is a CI provider's machine for a single job, where sudo asks for no password according to the
-/// provider's documentation. Elsewhere a refused `sudo -n` would be reported to the administrator.
+/// Whether this is a machine that a CI provider uses for a single job and where, by the provider's
+/// documentation, sudo asks for no password. Elsewhere a refused `sudo -n` would be reported to the
+/// administrator.
 pub fn is_usual() -> bool {
     let is = |name: &str, value: &str| std::env::var(name).is_ok_and(|found| found == value);
     is("GITHUB_ACTIONS", "true") && is("RUNNER_ENVIRONMENT", "github-hosted")
@@ -100,7 +101,7 @@ impl Sudo {
         }
     }
 
-    /// Waits for the process of sudo if it has ended.
+    /// Waits for the process of sudo if it has ended, so that it does not remain a zombie.
     pub fn reap(&mut self) {
         let Some(child) = &mut self.0 else { return };
         if !matches!(child.try_wait(), Ok(None)) {
@@ -108,7 +109,7 @@ impl Sudo {
         }
     }
 
-    /// The reason why a loader has closed its socket, from sudo's messages.
+    /// The reason why the loader has closed its socket, as found in sudo's messages.
     fn refusal(&mut self) -> Refusal {
         let Some(mut child) = self.0.take() else {
             return failed("sudo has ended");
@@ -133,7 +134,7 @@ impl Sudo {
     }
 }
 
-/// The path by which root can execute this program.
+/// The path by which root can execute the present `tr` program.
 fn program() -> Result<PathBuf, Error> {
     std::env::current_exe().map_err(|error| failed(&format!("/proc/self/exe: {error}")).into())
 }

@@ -1,4 +1,4 @@
-//! Reads the totals of the living tasks once a second. They are the only times in a light recording.
+//! Reads the totals of CPU time of the living tasks once a second. They are the only times in a light recording.
 
 use std::collections::HashMap;
 use std::time::{Duration, Instant};
@@ -13,30 +13,33 @@ use crate::host;
 use crate::source::recorder;
 use crate::source::sampler::cpu_time;
 
-/// The shortest interval between two passes over the tasks.
+/// The shortest interval between two readings of all tasks' totals.
 const EVERY: Duration = Duration::from_secs(1);
-/// The divisor of a CPU's time for the part that reading the totals may take. With 10,000 tasks the totals
-/// are read more rarely.
+/// The divisor of a CPU's time that limits how much of it the reading of totals may take. With 10,000 tasks the
+/// totals are read more rarely.
 const SHARE: u32 = 2500;
-/// The run time in ns by which a total has to grow before it is written. The kernel's totals lag by up to a tick.
+/// The run time in ns by which a task's total has to grow before it is written again. The kernel's totals lag by up
+/// to a tick.
 const LEAST: u64 = 1_000_000;
-/// The time by which a drain may come early and still count as due.
+/// The time by which a drain of the rings may come early and still count as due for reading the totals.
 const EARLY: Duration = Duration::from_millis(50);
-/// The time in ns after which the kernel has dropped most ended tasks. The last totals of a zombie are written twice.
+/// The time in ns after which the kernel has dropped most tasks that have ended. The last totals of a task that is
+/// still a zombie then are written twice.
 const DROPPED: u64 = 3_000_000_000;
 
-/// The totals that were read last, and which of them the trace has.
+/// The totals of CPU time of all tasks as they were read last, and what the trace has of them.
 #[derive(Debug)]
 pub struct Totals {
-    /// By tid: the totals of a task at the last reading, and the run time in ns that was written last.
+    /// For each task, by its tid: the totals at the last reading, and the run time in ns that was last written to the
+    /// trace.
     tasks: HashMap<u32, (wire::Total, u64)>,
     next: Instant,
-    /// Whether the kernel counts the time in run queues.
+    /// Whether the kernel counts the time that tasks wait in run queues.
     has_delays: bool,
 }
 
 impl Totals {
-    /// The state at the beginning, before totals are read.
+    /// Creates the state before the first reading of the tasks' totals.
     pub fn new(tracer: &mut Tracer) -> Totals {
         let has_delays = tracer
             .totals()
@@ -49,7 +52,7 @@ impl Totals {
         }
     }
 
-    /// How a light recording knows its facts.
+    /// How a light recording knows each kind of fact.
     pub fn facts(&self) -> Facts {
         Facts {
             switches: Known::Totals,
@@ -64,7 +67,7 @@ impl Totals {
         }
     }
 
-    /// Writes the totals that have changed, if it is time to read them, and the totals of tasks that have
+    /// Passes the totals that have grown to `sink`, if it is time to read them, and the totals of tasks that have
     /// ended and that the kernel has not dropped yet.
     pub fn each_second(&mut self, tracer: &mut Tracer, sink: &mut Sink) {
         let now = Instant::now();
@@ -81,8 +84,8 @@ impl Totals {
         sink.push_own(events);
     }
 
-    /// Reads all totals and returns events with those that have grown. The events have the time before the
-    /// reading, so that later tasks are not included.
+    /// Reads the totals of all tasks and returns events with those that have grown. The events have the time before
+    /// the reading, so that later tasks are not included.
     fn read(&mut self, tracer: &mut Tracer, time: Ktime) -> Vec<LifeEvent> {
         let before = std::mem::take(&mut self.tasks);
         let mut grown = Vec::new();
@@ -100,13 +103,13 @@ impl Totals {
         grown
     }
 
-    /// The events with the totals at the beginning of a file.
+    /// The events with the totals of all tasks at the beginning of a trace file.
     pub fn first(&mut self, tracer: &mut Tracer, time: Ktime) -> Vec<LifeEvent> {
         self.read(tracer, time);
         self.all(time)
     }
 
-    /// The events with the totals of all tasks at the end of a file.
+    /// The events with the totals of all tasks at the end of a trace file.
     pub fn last(&mut self, tracer: &mut Tracer, sink: &mut Sink, time: Ktime) -> Vec<LifeEvent> {
         self.read(tracer, time);
         let ended = sink.ended(time);
@@ -115,8 +118,8 @@ impl Totals {
             .collect()
     }
 
-    /// The events with the totals of all tasks at the last reading. At the end of a recording even unchanged
-    /// totals matter: they show that a task has slept.
+    /// The events with the totals of all tasks at the last reading. At the end of a recording even unchanged totals
+    /// matter: they show that a task has slept.
     pub fn all(&self, time: Ktime) -> Vec<LifeEvent> {
         let mut totals: Vec<_> = self.tasks.values().map(|(total, _)| total).collect();
         totals.sort_unstable_by_key(|total| total.tid);

@@ -10,12 +10,12 @@ use crate::host;
 use crate::proc::{self, tgid, Id};
 use crate::source::recorder;
 
-/// The age in ns at the time of the list up to which a task may have a recorded fork. `/proc` has the starts
-/// of tasks only in ticks of a hundredth of a second.
+/// The largest age in ns of a task, when the kernel's list of tasks was made, at which the task may have a recorded
+/// fork. `/proc` has the starts of tasks only in ticks of a hundredth of a second.
 const YOUNG: u64 = 20_000_000;
 
-/// The living tasks that are in `/proc` but not in `listed`. Outside the first pid namespace there are none, because
-/// the ids in `/proc` differ from those of the events there.
+/// The snapshot events of the living tasks that are in `/proc` but not in `listed`. Outside the first pid namespace
+/// there are none, because the ids in `/proc` differ from those of the events there.
 pub fn unlisted(listed: &[wire::Snapshot], argv_limit: u32) -> Vec<LifeEvent> {
     let own = std::process::id();
     if !listed
@@ -88,7 +88,7 @@ mod tests {
     #![allow(clippy::expect_used)]
     use super::*;
 
-    /// Takes the tasks of this process as if the kernel had not listed them.
+    /// Tests that a task of this process that is treated as missing in the kernel's list gets its name.
     #[test]
     fn a_task_that_is_not_listed_has_its_name() {
         let id = Id::try_from(std::process::id()).expect("an id");

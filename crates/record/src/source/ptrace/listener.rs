@@ -1,6 +1,6 @@
-//! Support for programs that use ptrace(2) themselves: debuggers, strace, the leak checker of sanitizers, recorders. A
-//! task has only one tracer, so ptrace(2) would fail for them. A seccomp filter of COMMAND announces such calls, and
-//! the recorder's tracer lets go of their targets.
+//! Supports recorded programs that use ptrace(2) themselves: debuggers, strace, the leak checker of sanitizers,
+//! recorders. A task has only one tracer, so ptrace(2) would fail for them. A seccomp filter of COMMAND announces such
+//! calls, and the recorder's tracer lets go of their targets.
 
 use std::io;
 use std::os::fd::{AsFd, AsRawFd, FromRawFd, OwnedFd, RawFd};
@@ -10,27 +10,29 @@ use nix::poll::{poll, PollFd, PollFlags};
 
 use crate::proc::Id;
 
-/// The task that an announced system call is about.
+/// The task that an announced call of ptrace(2) or clone(2) affects.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum About {
     /// The caller becomes a tracee by its call of ptrace(2).
     Caller,
-    /// Another task becomes a tracee by the call of ptrace(2). The id is the one in the caller's pid namespace.
+    /// Another task becomes a tracee by the call of ptrace(2). The id is that of the task in the caller's pid
+    /// namespace.
     Task(Id),
     /// The call of clone(2) makes a child that cannot be traced.
     Untraced,
 }
 
-/// An announced system call: it makes its caller or another task a tracee, or makes a child that cannot be one.
+/// A system call that a recorded task has announced: it makes its caller or another task a tracee, or makes a child
+/// that cannot be one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Call {
-    /// The number of the announcement, which the answer repeats.
+    /// The number of the announcement of the call, which the answer repeats.
     id: u64,
     pub caller: Id,
     pub about: About,
 }
 
-/// The architecture of this program's system calls (linux/audit.h).
+/// The number of the architecture for which this program's system calls are made (linux/audit.h).
 #[cfg(target_arch = "x86_64")]
 const ARCHITECTURE: Option<u32> = Some(0xc000_003e);
 #[cfg(target_arch = "aarch64")]
@@ -42,7 +44,8 @@ const TRACEME: u32 = 0;
 const ATTACH: u32 = 16;
 const SEIZE: u32 = 0x4206;
 
-/// Installs the filter in COMMAND's process before its exec. Returns its listener, which closes on exec.
+/// Installs the seccomp filter that announces calls of ptrace(2) in COMMAND's process before its exec. Returns the
+/// listener for the announcements, which closes on exec.
 ///
 /// For that an ordinary user has to give up gaining rights by an exec (`no_new_privs`). A task that an ordinary user
 /// traces gains no rights anyway.
@@ -98,7 +101,7 @@ pub fn install() -> Result<OwnedFd, Errno> {
     }
 }
 
-/// Waits for the next announced call; `None` after `timeout` ms without one.
+/// Waits for the next announced call of ptrace(2) or clone(2); `None` after `timeout` ms without one.
 ///
 /// # Errors
 /// No task has the filter any more.
@@ -139,7 +142,8 @@ pub fn next(listener: &OwnedFd, timeout: u16) -> io::Result<Option<Call>> {
     }))
 }
 
-/// Lets an announced call go on. The answer fails if the caller has been interrupted: it calls again.
+/// Lets an announced system call go on. If the caller has been interrupted, the answer fails, and the caller makes its
+/// call again.
 pub fn answer(listener: &OwnedFd, call: &Call) {
     let mut response = libc::seccomp_notif_resp {
         id: call.id,
@@ -151,11 +155,14 @@ pub fn answer(listener: &OwnedFd, call: &Call) {
     unsafe { libc::ioctl(listener.as_raw_fd(), SEND, &raw mut response) };
 }
 
-/// The flag of an answer that lets the call go on (`SECCOMP_USER_NOTIF_FLAG_CONTINUE`).
+/// The flag in the answer to an announcement that lets the announced system call go on
+/// (`SECCOMP_USER_NOTIF_FLAG_CONTINUE`).
 const CONTINUE: u32 = 1;
-/// The ioctl(2) number for receiving an announcement (`SECCOMP_IOCTL_NOTIF_RECV`): _IOWR('!', 0, struct seccomp_notif).
+/// The ioctl(2) number for receiving a seccomp announcement (`SECCOMP_IOCTL_NOTIF_RECV`): _IOWR('!', 0, struct
+/// seccomp_notif).
 const RECEIVE: libc::c_ulong = request::<libc::seccomp_notif>(0);
-/// The ioctl(2) number for an answer (`SECCOMP_IOCTL_NOTIF_SEND`): _IOWR('!', 1, struct seccomp_notif_resp).
+/// The ioctl(2) number for answering a seccomp announcement (`SECCOMP_IOCTL_NOTIF_SEND`): _IOWR('!', 1, struct
+/// seccomp_notif_resp).
 const SEND: libc::c_ulong = request::<libc::seccomp_notif_resp>(1);
 
 const fn request<T>(number: libc::c_ulong) -> libc::c_ulong {

@@ -44,18 +44,20 @@ pub const LIMITS: [&str; 3] = [
     "tasks that another tracer follows (gdb, strace, LSan): a task can have only one tracer",
     "programs that install a seccomp listener: they get EBUSY, as the kernel allows one a tree",
 ];
-/// The longest wait until the tracer has seen COMMAND's end.
+/// The longest time that the recorder waits until the tracer has seen COMMAND's end.
 const LAST_END: Duration = Duration::from_secs(5);
-/// The longest time that a call of ptrace(2) is kept waiting until the tracer has let go of its targets.
+/// The longest time that a recorded program's call of ptrace(2) is kept waiting until the tracer has let go
+/// of its targets.
 const LET_GO: Duration = Duration::from_secs(2);
-/// The time within which a signal to COMMAND and one to `tr` count as one signal that was sent to both.
+/// The longest time between a signal to COMMAND and the same signal to `tr` at which both count as one signal
+/// that was sent to both.
 const TO_BOTH: Duration = Duration::from_millis(100);
 
-/// The state that the tracer's thread and the recorder's main thread share.
+/// The state that the thread of the ptrace tracer and the recorder's main thread share.
 #[derive(Debug, Default)]
 struct Shared {
     state: Mutex<State>,
-    /// The condition that is signalled when the tracer has handled stops and ends.
+    /// The condition variable that is signalled when the tracer has handled stops and ends of tracees.
     changed: Condvar,
 }
 
@@ -74,7 +76,7 @@ struct Ptrace {
     root: Id,
 }
 
-/// Begins to trace `child`, which is COMMAND's process before its release.
+/// Begins to trace `child` by ptrace(2), which is COMMAND's process before its release.
 pub fn start(config: &Config, child: Option<u32>) -> Result<Started, Error> {
     let root = command_alone(config, child)?;
     let shared = Arc::new(Shared::default());
@@ -98,7 +100,7 @@ pub fn start(config: &Config, child: Option<u32>) -> Result<Started, Error> {
     })
 }
 
-/// Starts the tracer's thread, which traces `root` and all its descendants.
+/// Starts the thread that traces the process `root` and all its descendants by ptrace(2).
 fn spawn(shared: &Arc<Shared>, root: Id) -> Result<JoinHandle<()>, Error> {
     sys::take_wake_ups().map_err(|errno| Error::System(errno.into()))?;
     let shared = Arc::clone(shared);
@@ -121,7 +123,7 @@ fn spawn(shared: &Arc<Shared>, root: Id) -> Result<JoinHandle<()>, Error> {
     Ok(thread)
 }
 
-/// Starts a thread that answers the announced calls of ptrace(2).
+/// Starts a thread that answers the calls of ptrace(2) which recorded programs announce.
 fn listen(shared: &Arc<Shared>, listener: Option<OwnedFd>) {
     let Some(listener) = listener else {
         let what = "programs that trace others (gdb, strace, leak checkers) fail: there is no listener for ptrace";
@@ -135,7 +137,8 @@ fn listen(shared: &Arc<Shared>, listener: Option<OwnedFd>) {
     shared.lock().calls = thread.ok();
 }
 
-/// Answers announced calls of ptrace(2): first the tracer lets go of their targets, and then the calls go on.
+/// Answers the calls of ptrace(2) that recorded programs announce: first the tracer lets go of the calls'
+/// targets, and then the calls go on.
 fn announce(shared: &Shared, listener: &OwnedFd) {
     while let Ok(call) = listener::next(listener, 100) {
         let mut state = shared.lock();
@@ -161,7 +164,7 @@ fn announce(shared: &Shared, listener: &OwnedFd) {
     }
 }
 
-/// Takes the totals of all tracees. The tracer goes on while they are read.
+/// Takes the totals of CPU time of all tracees. The tracer continues while they are read.
 fn sample(shared: &Shared) {
     let threads = shared.lock().threads();
     for threads in threads.into_values() {

@@ -1,11 +1,11 @@
-//! The calls of ptrace(2) and waitid(2), with one function for each.
+//! The calls of ptrace(2) and waitid(2) that the tracer makes, with one function for each.
 
 use nix::errno::Errno;
 
 use crate::proc::Id;
 
-/// The options of a tracee, which its children inherit. `PTRACE_O_EXITKILL` is missing, so that COMMAND goes on if the
-/// recorder is killed.
+/// The ptrace options of a tracee, which its children inherit. `PTRACE_O_EXITKILL` is missing, so that COMMAND goes on
+/// if the recorder is killed.
 const OPTIONS: i32 = libc::PTRACE_O_TRACEFORK
     | libc::PTRACE_O_TRACEVFORK
     | libc::PTRACE_O_TRACECLONE
@@ -17,12 +17,12 @@ fn ptrace(request: libc::c_uint, id: Id, data: usize) -> Result<(), Errno> {
     Errno::result(done).map(drop)
 }
 
-/// Begins to trace a task. The calling thread is its tracer.
+/// Begins to trace a task by ptrace(2). The calling thread becomes its tracer.
 pub fn seize(id: Id) -> Result<(), Errno> {
     ptrace(libc::PTRACE_SEIZE, id, OPTIONS.unsigned_abs() as usize)
 }
 
-/// Lets a stopped tracee go on. `signal` is delivered to it, if it is not 0.
+/// Lets a stopped tracee go on. The signal is delivered to the tracee, if it is not 0.
 pub fn go_on(id: Id, signal: i32) -> Result<(), Errno> {
     ptrace(libc::PTRACE_CONT, id, signal.unsigned_abs() as usize)
 }
@@ -32,17 +32,18 @@ pub fn listen(id: Id) -> Result<(), Errno> {
     ptrace(libc::PTRACE_LISTEN, id, 0)
 }
 
-/// Stops a running tracee.
+/// Stops a running tracee (PTRACE_INTERRUPT).
 pub fn interrupt(id: Id) -> Result<(), Errno> {
     ptrace(libc::PTRACE_INTERRUPT, id, 0)
 }
 
-/// Lets go of a stopped tracee, which is no longer traced. `signal` is delivered to it, if it is not 0.
+/// Ends the tracing of a stopped tracee, which goes on untraced. The signal is delivered to it, if it is not 0.
 pub fn detach(id: Id, signal: i32) -> Result<(), Errno> {
     ptrace(libc::PTRACE_DETACH, id, signal.unsigned_abs() as usize)
 }
 
-/// The message of a tracee's event: the id of a child, the id before an exec.
+/// The message that the kernel gives with a tracee's event: the id of the child after a fork, the id that the task had
+/// before an exec.
 pub fn message(id: Id) -> Result<Id, Errno> {
     let mut message: libc::c_ulong = 0;
     // SAFETY: `message` is a valid place for the result.
@@ -51,9 +52,9 @@ pub fn message(id: Id) -> Result<Id, Errno> {
     Id::try_from(message).map_err(|_| Errno::ERANGE)
 }
 
-/// The id of a tracee before the exec for which it has stopped. The kernel refuses all requests for a
-/// thread that has taken the leader's id by it, until its stop is taken (`looks_like_a_spurious_pid`
-/// in kernel/ptrace.c): from then on it refuses none.
+/// The id that a tracee had before the exec for which it has stopped. The kernel refuses all requests for a thread
+/// that has taken the leader's id by its exec, until the stop is taken (`looks_like_a_spurious_pid` in
+/// kernel/ptrace.c); after that it refuses none.
 pub fn id_before_exec(id: Id) -> Result<Id, Errno> {
     message(id).or_else(|_| {
         take_stop(id);
@@ -72,26 +73,27 @@ pub fn sender(id: Id) -> Result<Id, Errno> {
     }
 }
 
-/// Whether a task is a thread of this process.
+/// Whether a task is a thread of the calling process.
 pub fn is_thread_of(process: Id, id: Id) -> bool {
     // SAFETY: signal 0 is only checked, not sent.
     unsafe { libc::syscall(libc::SYS_tgkill, process, id, 0) == 0 }
 }
 
-/// A stop or the end of a tracee.
+/// A stop or the end of a tracee, as the tracer has found it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Found {
     pub id: Id,
-    /// For a stop, the signal in the low byte and the event above it; for an end, the raw `wait` status.
+    /// For a stop of the tracee, the signal in the low byte and the ptrace event above it; for its end, the raw `wait`
+    /// status.
     pub status: i32,
 }
 
-/// The signal that ends [`next`] early. By default it is ignored.
+/// The signal by which another thread ends the tracer's wait in [`next`] early. By default the signal is ignored.
 const WAKE_UP: libc::c_int = libc::SIGURG;
 
 extern "C" fn nothing(_: libc::c_int) {}
 
-/// Enables [`wake`] to end a wait. Stops of tracees cause no SIGCHLD then: they are many, and the tracer
+/// Enables [`wake`] to end a wait of the tracer. Stops of tracees then cause no SIGCHLD: they are many, and the tracer
 /// waits for them in another way.
 pub fn take_wake_ups() -> Result<(), Errno> {
     // SAFETY: all zeros are a valid `sigaction`; the handler does nothing.
@@ -111,7 +113,7 @@ pub fn take_wake_ups() -> Result<(), Errno> {
     }
 }
 
-/// The id of the calling thread, which [`wake`] can wake from now on.
+/// Returns the id of the calling thread and prepares the thread, so that [`wake`] can end its waits from now on.
 pub fn own_thread() -> Id {
     // SAFETY: all zeros are a valid set, which `sigemptyset` initializes.
     unsafe {
@@ -124,13 +126,14 @@ pub fn own_thread() -> Id {
     }
 }
 
-/// Ends the wait of the thread of this process with this id.
+/// Ends the wait of the tracer's thread, which has this id.
 pub fn wake(thread: Id) {
     // SAFETY: a plain system call; the handler does nothing.
     unsafe { libc::syscall(libc::SYS_tgkill, libc::getpid(), thread, WAKE_UP) };
 }
 
-/// Makes the kernel send SIGCHLD also for stops of tracees, or only for ends.
+/// Makes the kernel send SIGCHLD for stops of tracees as well as for their ends, if `all` is set, otherwise only for
+/// ends.
 pub fn announce_stops(all: bool) {
     // SAFETY: all zeros are a valid `sigaction`, with the default action and no handler.
     unsafe {
@@ -141,8 +144,8 @@ pub fn announce_stops(all: bool) {
     }
 }
 
-/// Waits for SIGCHLD, which all threads block, and returns the task that it is about. [`wake`] ends the wait, and so
-/// does the time limit.
+/// Waits for SIGCHLD, which all threads block, and returns the id of the task that the signal is about. [`wake`] ends
+/// the wait, and so does the time limit.
 pub fn announced(longest: std::time::Duration) -> Option<Id> {
     let longest = libc::timespec {
         tv_sec: libc::time_t::try_from(longest.as_secs()).unwrap_or(libc::time_t::MAX),
@@ -160,12 +163,13 @@ pub fn announced(longest: std::time::Duration) -> Option<Id> {
     }
 }
 
-/// The result of [`next`].
+/// The result of waiting for a tracee by [`next`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Next {
-    /// A tracee has stopped. It is found again until it goes on, or [`take_stop`] takes its stop.
+    /// A tracee has stopped. The next search finds the same stop again until the tracee goes on, or until
+    /// [`take_stop`] takes the stop.
     Stop(Found),
-    /// A tracee has ended. It stays a zombie.
+    /// A tracee has ended. It remains a zombie until it is reaped.
     End(Found),
 }
 
@@ -203,7 +207,7 @@ fn found(whose: (libc::idtype_t, libc::id_t), flags: libc::c_int) -> Option<Next
     Some(Next::End(Found { id, status }))
 }
 
-/// Takes the stop of a tracee that does not go on yet, so that it is not found again.
+/// Takes the stop of a tracee that does not go on yet, so that the next search does not find the stop again.
 pub fn take_stop(id: Id) {
     let flags = libc::WSTOPPED | libc::WNOHANG | libc::__WALL | libc::__WNOTHREAD;
     // SAFETY: all zeros are a valid `siginfo_t`, and it is a valid place for the result.
@@ -243,14 +247,16 @@ pub fn stack_pointer(id: Id) -> Option<usize> {
 
 const REAP: libc::c_int = libc::__WALL | libc::__WNOTHREAD | libc::WNOHANG;
 
-/// Removes a zombie. The kernel adds up no resources, for which it would examine all threads of the process.
+/// Removes a tracee that is a zombie. The kernel adds up no resources here, for which it would examine all threads of
+/// the process.
 pub fn reap(id: Id) {
     let usage = std::ptr::null_mut();
     // SAFETY: a plain system call, without places for results.
     unsafe { libc::wait4(id, std::ptr::null_mut(), REAP, usage) };
 }
 
-/// Removes a zombie. Returns its status, and its resources with those of the children that it waited for.
+/// Removes a tracee that is a zombie. Returns its status, and its resources with those of the children that it waited
+/// for.
 pub fn reap_with_usage(id: Id) -> Option<(i32, libc::rusage)> {
     let mut status = 0;
     // SAFETY: all zeros are a valid `rusage`; both are valid places for the results.

@@ -1,5 +1,5 @@
-//! Implements the tracer, which is the thread that handles the stops and ends of all tracees, one after the
-//! other. Its end lets go of all tracees at once, in whatever state they are.
+//! Implements the tracer, which is the thread that handles the stops and ends of all tracees, one after the other. When
+//! it ends, the kernel lets go of all tracees at once, in whatever state they are.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::sync::Arc;
@@ -19,7 +19,7 @@ use crate::scripts::{Runner, ScriptFinder};
 use crate::source::events::Waiting;
 use crate::source::{degraded, Reaped};
 
-/// Whether a call of ptrace(2) would make a thread of the recorder a tracee.
+/// Whether an announced call of ptrace(2) would make a thread of the recorder a tracee.
 fn is_about_recorder(call: &Call) -> bool {
     let own = Id::try_from(std::process::id()).unwrap_or(0);
     let target = match call.about {
@@ -32,20 +32,21 @@ fn is_about_recorder(call: &Call) -> bool {
 #[derive(Clone, Copy, Debug)]
 struct Task {
     process: Id,
-    /// The process that forked the task's process; 0 for COMMAND.
+    /// The process that forked the process of the traced task; 0 for COMMAND.
     parent: Id,
     comm: Comm,
-    /// The time at which the task was forked, or executed its program.
+    /// The time at which the traced task was forked or executed its program.
     since: Ktime,
 }
 
-/// A thread to be sampled: its id, and its [`Task::since`].
+/// A thread whose totals are to be sampled: its id, and the time in [`Task::since`].
 pub type Thread = (Id, Ktime);
 
-/// The largest number of stops and ends that are handled in a row, while a child waits for the event of its fork.
+/// The largest number of stops and ends of tracees that are handled in a row, while a child waits for the event of its
+/// fork.
 const ROW: usize = 64;
 
-/// The tracees, and the events that wait to be taken into a batch.
+/// The state of the tracer: its tracees, and the events that wait to be taken into a batch.
 #[derive(Debug, Default)]
 pub struct State {
     tasks: HashMap<Id, Task>,
@@ -56,7 +57,7 @@ pub struct State {
     adopted: HashMap<Id, Id>,
     /// The thread that answers the announced calls of ptrace(2).
     pub calls: Option<JoinHandle<()>>,
-    /// Whether another thread waits until the tracer has handled the next stop or end.
+    /// Whether another thread waits until the tracer has handled the next stop or end of a tracee.
     pub awaited: bool,
     /// Whether the tracer's thread has to end.
     pub stop: bool,
@@ -64,7 +65,7 @@ pub struct State {
     pub tracer: Id,
     /// The tracees that the tracer lets go of at their next stop.
     leaving: HashSet<Id>,
-    /// The announced calls of ptrace(2) whose targets the tracer has to let go of. The next field is whether it has.
+    /// The announced calls of ptrace(2) whose targets the tracer still has to let go of.
     pub requests: Vec<Call>,
     root: Id,
     pub reaped: Option<Reaped>,
@@ -72,24 +73,25 @@ pub struct State {
     pub root_stopped: bool,
     /// Whether COMMAND's process has stopped and the main thread has not noticed that yet.
     pub new_stop: bool,
-    /// The descriptor that becomes readable when COMMAND has ended or stopped.
+    /// The descriptor by which the main thread notices that COMMAND has ended or stopped.
     news: Option<Arc<EventFd>>,
-    /// The processes that have children which cannot be traced.
+    /// The processes that make children which cannot be traced (CLONE_UNTRACED), and about which this was already
+    /// recorded.
     lost_children: HashSet<Id>,
     /// The last signal that another process sent to COMMAND, and its time.
     pub signal: Option<(i32, std::time::Instant)>,
-    /// The longest argument vector that is recorded, in bytes.
+    /// The longest argument vector of a program that is recorded, in bytes.
     argv_limit: u32,
-    /// The functions that find scripts; `None` if no scripts are recorded.
+    /// The functions that find shell scripts; `None` if no scripts are recorded.
     scripts: Option<ScriptFinder>,
-    /// Whether a program that would have gained rights has been reported.
+    /// Whether the tracer has already reported that a program would have gained rights without the tracing.
     pub told_rights: bool,
-    /// The absolute paths of executed programs that gain no rights.
+    /// The absolute paths of executed programs that are known to gain no rights by their exec.
     plain: HashSet<Box<[u8]>>,
     pub waiting: Waiting,
 }
 
-/// The largest number of paths of executed programs that are remembered.
+/// The largest number of paths of executed programs that are remembered because they gain no rights.
 const PLAIN: usize = 4096;
 
 impl State {
@@ -140,7 +142,7 @@ impl State {
         self.tasks.is_empty()
     }
 
-    /// Whether the tracer has COMMAND's process.
+    /// Whether COMMAND's process is among the tracees.
     pub fn has_root(&self) -> bool {
         self.tasks.contains_key(&self.root)
     }
@@ -192,7 +194,8 @@ impl State {
         }
     }
 
-    /// Handles a new tracee's first stop, a group stop, or the end of one.
+    /// Handles a stop of a tracee without an event: a new tracee's first stop, a group stop, or the end of a group
+    /// stop.
     fn paused(&mut self, id: Id, signal: i32) {
         const GROUP_STOPS: [i32; 4] = [libc::SIGSTOP, libc::SIGTSTP, libc::SIGTTIN, libc::SIGTTOU];
         if !self.tasks.contains_key(&id) {
@@ -211,7 +214,7 @@ impl State {
         }
     }
 
-    /// Notes a signal to COMMAND that the recorder has not sent.
+    /// Notes a signal to COMMAND, if another process than the recorder has sent it.
     fn signalled(&mut self, id: Id, signal: i32) {
         // A child's end is a signal, too, and the recorder passes none on.
         if signal == libc::SIGCHLD {
@@ -223,7 +226,7 @@ impl State {
         }
     }
 
-    /// Handles the event of a fork. Returns the child if its first stop has not come yet.
+    /// Handles a tracee's stop for the event of a fork. Returns the child if the child's first stop has not come yet.
     fn forked(&mut self, parent: Id) -> Option<Id> {
         // Without it, the parent is killed.
         let child = sys::message(parent).ok()?;
@@ -286,8 +289,8 @@ impl State {
         let _ = sys::go_on(child, 0);
     }
 
-    /// Handles the event of a fork whose child was adopted before. It names the thread that forked, and also
-    /// the process if clone's `CLONE_PARENT` made another one the parent.
+    /// Handles the event of a fork whose child was adopted before it came. The event names the thread that forked, and
+    /// also the process if clone's `CLONE_PARENT` made another one the parent.
     fn correct(&mut self, parent: Id, child: Id) {
         let process = self.process_of(parent);
         if let Some(task) = self.tasks.get_mut(&child) {
@@ -344,8 +347,8 @@ impl State {
         self.waiting.exec(time, exec, runner);
     }
 
-    /// Notes, for one report, whether a program that a stopped process executes would have gained rights
-    /// without the tracing.
+    /// Examines whether a program that a stopped process executes would have gained rights without the tracing. The
+    /// first such program is reported.
     fn look_at_rights(&mut self, time: Ktime, id: Id, filename: Option<&[u8]>) {
         let known = filename.is_some_and(|name| self.plain.contains(name));
         if self.told_rights || known {
@@ -368,7 +371,7 @@ impl State {
 
     // ---- Letting go ----
 
-    /// Begins to let go of the tasks that announced calls of ptrace(2) are about.
+    /// Begins to let go of the tasks that are affected by the announced calls of ptrace(2).
     pub fn serve(&mut self) {
         for call in std::mem::take(&mut self.requests) {
             let processes = self.targets(&call);
@@ -382,12 +385,13 @@ impl State {
         }
     }
 
-    /// Whether a call of ptrace(2) has to wait, because the tracer has not yet let go of a task that it is about.
+    /// Whether a recorded program's call of ptrace(2) has to wait, because the tracer has not yet let go of a task that
+    /// the call affects.
     pub fn has_targets(&self, call: &Call) -> bool {
         !self.requests.is_empty() || !self.leaving.is_empty() || !self.targets(call).is_empty()
     }
 
-    /// The ids of the processes that a call of ptrace(2) is about.
+    /// The ids of the traced processes that a recorded program's call of ptrace(2) affects.
     fn targets(&self, call: &Call) -> Vec<Id> {
         let process = |id: Id| self.tasks.get(&id).map(|task| task.process);
         match call.about {
@@ -414,7 +418,7 @@ impl State {
         format!("{name} (pid {process})")
     }
 
-    /// Notes that the task `caller` makes a child that nobody can trace.
+    /// Records that the process of the task `caller` makes children that nobody can trace (CLONE_UNTRACED).
     pub fn lose_children_of(&mut self, caller: Id) {
         let process = self.process_of(caller);
         if self.lost_children.len() < PLAIN && self.lost_children.insert(process) {
@@ -424,7 +428,7 @@ impl State {
         }
     }
 
-    /// Records that the tracer lets go of these processes, as text for the user.
+    /// Adds events which say that the tracer lets go of these processes, as text for the user.
     fn name(&mut self, processes: &[Id]) {
         for process in processes {
             let name = self.shown(*process);
@@ -435,7 +439,7 @@ impl State {
         }
     }
 
-    /// Begins to let go of these processes and of all their descendants.
+    /// Begins to let go of these traced processes and of all their descendants.
     fn let_go(&mut self, processes: &[Id]) {
         let time = host::now();
         let mut going: HashSet<Id> = processes.iter().copied().collect();
@@ -533,14 +537,14 @@ impl State {
         }
     }
 
-    /// Adds an event with the totals of a task, which has the id `of` in the trace.
+    /// Adds an event with the totals of a task's CPU time. The task has the id `of` in the trace.
     fn account(&mut self, time: Ktime, id: Id, of: Id) {
         if let Some(totals) = proc::totals(id) {
             self.push_account(time, id, of, totals);
         }
     }
 
-    /// The living threads of each process, with the leader first.
+    /// The living traced threads of each process, with the process's first thread (leader) first.
     pub fn threads(&self) -> BTreeMap<Id, Vec<Thread>> {
         let mut threads: BTreeMap<Id, Vec<Thread>> = BTreeMap::new();
         for (id, task) in &self.tasks {
@@ -553,8 +557,8 @@ impl State {
         threads
     }
 
-    /// Takes the totals of a process's threads, which were read without the lock, into account. The totals of
-    /// a thread that has ended or executed a program meanwhile are out of date.
+    /// Records the totals of a process's threads, which were read without holding the lock. The totals of a thread that
+    /// has ended or executed a program meanwhile are out of date and are dropped.
     pub fn sample(&mut self, threads: &[(Thread, Option<proc::Totals>)]) {
         let time = host::now();
         let is_same = |(id, since): Thread| {

@@ -18,45 +18,49 @@ use super::sys::{self, Next};
 use crate::proc::Id;
 use crate::urgency;
 
-/// The number of tracees from which on the tracer waits for signals. With fewer it waits for any tracee.
+/// The number of tracees from which on the tracer waits for the signals of its tracees (SIGCHLD). With fewer tracees it
+/// waits for any of them by waitid(2).
 const MANY: usize = 256;
 const FEW: usize = 128;
-/// The number of tasks of each likely kind that the tracer asks about first.
+/// The number of tasks in each list of likely tasks (new tasks, last forkers) that the tracer asks the kernel about
+/// first.
 const FIRST: usize = 4;
-/// The number of ids after that of an ended task that the tracer asks about.
+/// The number of ids following the id of an ended task that the tracer asks the kernel about, because threads often end
+/// in the order of their ids.
 const NEIGHBOURS: Id = 4;
-/// The shortest time without a signal after which all tracees are examined.
+/// The shortest time without a signal from a tracee after which all tracees are examined.
 const QUIET: Duration = Duration::from_micros(200);
-/// The shortest time between two examinations of all tracees while signals come.
+/// The shortest time between two examinations of all tracees while signals from tracees come.
 const BETWEEN: Duration = Duration::from_millis(2);
-/// The longest time that an examination of all tracees may take if it finds one event.
+/// The longest time that an examination of all tracees may take if it finds one event. If it takes longer, the tracees
+/// are asked for by their ids.
 const SLOW: Duration = Duration::from_micros(50);
-/// The number of tracees that the tracer asks about by their ids before it looks for signals again.
+/// The number of tracees that the tracer asks the kernel about by their ids before it looks for signals again.
 const AT_ONCE: usize = 64;
-/// The longest wait for a signal when every tracee was found running.
+/// The longest wait for a signal from a tracee when every tracee was found running.
 const LONGEST: Duration = Duration::from_secs(1);
 
 #[derive(Debug)]
 pub struct Waits {
     by_signals: bool,
-    /// The tasks that forked last, the newest one first.
+    /// The ids of the traced tasks that forked last, the newest one first.
     parents: Vec<Id>,
-    /// The new tasks whose first stop has not been found, the oldest one first.
+    /// The ids of new traced tasks whose first stop has not been found, the oldest one first.
     newborn: VecDeque<Id>,
-    /// The id of the task whose end was found last. Threads that were made one after the other mostly end in
-    /// the same order.
+    /// The id of the traced task whose end was found last. Threads that were made one after the other mostly end in the
+    /// same order.
     ended: Option<Id>,
-    /// Whether the last examination of all tracees has found an event, so that there may be more.
+    /// Whether the last examination of all tracees has found an event, so that there may be more events.
     has_found: bool,
-    /// The last check of all tracees was slow, so the tracees have to be asked for by their ids.
+    /// Whether the last examination of all tracees was slow, so that the tracees have to be asked for by their ids.
     is_slow: bool,
-    /// The tracees that the tracer still has to ask about.
+    /// The ids of the tracees that the tracer still has to ask the kernel about.
     open: Vec<Id>,
-    /// Whether there was an event since the last examination of all tracees, so that the signal of another
-    /// one may be missing.
+    /// Whether a tracee's event was found since the last examination of all tracees, so that the signal of another
+    /// event may be missing.
     is_unsure: bool,
     last_look: Instant,
-    /// The time of the last examination that found nothing, and so went through all tracees.
+    /// The duration of the last examination that found nothing, and so went through all tracees.
     cost: Duration,
 }
 
@@ -76,7 +80,7 @@ impl Waits {
         }
     }
 
-    /// Notes that a task has forked. `child` is the new task if it has not stopped for the first time yet.
+    /// Notes that a traced task has forked. `child` is the new task if its first stop has not been found yet.
     pub fn forked(&mut self, parent: Id, child: Option<Id>) {
         self.parents.retain(|known| *known != parent);
         self.parents.insert(0, parent);
@@ -91,7 +95,7 @@ impl Waits {
         self.is_slow && self.open.is_empty()
     }
 
-    /// Makes the tracer ask about the tracees with these ids one by one.
+    /// Makes the tracer ask the kernel about the tracees with these ids one by one, the oldest one first.
     pub fn ask(&mut self, mut ids: Vec<Id>) {
         // The oldest are asked for first: they tend to end first.
         ids.sort_unstable_by(|one, other| other.cmp(one));
@@ -141,7 +145,7 @@ impl Waits {
         }
     }
 
-    /// A stop or an end of a tracee that has come, without waiting for one.
+    /// A stop or an end of a tracee that has already come; `None` if there is none. The function does not wait.
     pub fn ready(&mut self) -> Option<Next> {
         if !self.by_signals {
             return sys::next(false);
@@ -187,7 +191,7 @@ impl Waits {
         }
     }
 
-    /// The event of the task whose signal has come.
+    /// The stop or end of the traced task whose signal has come; `None` if the kernel reports none.
     fn of(&mut self, id: Id) -> Option<Next> {
         self.is_unsure = true;
         sys::next_of(id).map(|next| self.found(next))
