@@ -7,7 +7,7 @@
 pub struct System {
     /// The name of the CI system.
     pub name: &'static str,
-    /// The address of the page that documents the variables of the CI system.
+    /// The address of the page that documents the environment variables of the CI system.
     pub source: &'static str,
     /// The prefix of the names of this CI system's environment variables, which no other CI system uses.
     pub prefix: &'static str,
@@ -27,7 +27,8 @@ const AZURE: &str = "Azure Pipelines";
 const CIRCLE: &str = "CircleCI";
 const JENKINS: &str = "Jenkins";
 
-/// All CI systems that are recognized. The last one has no prefix of its own, so it is used if no other system matches.
+/// All CI systems that `tr` recognizes. The last one has no prefix of its own for variables, so it is used if no other
+/// system matches.
 pub const SYSTEMS: [System; 14] = [
     System {
         name: "Forgejo Actions",

@@ -35,7 +35,7 @@ pub trait Stored {
 /// Defines the enum [`Col`] of the columns of a frame with lifecycle events, and the list of their names.
 macro_rules! columns {
     ($($name:ident)*) => {
-        /// The columns of a frame of lifecycle events, in the order in which they are stored in its body.
+        /// The columns of a frame of lifecycle events, in the order in which the frame stores them.
         #[derive(Clone, Copy, Debug, PartialEq, Eq)]
         #[repr(usize)]
         pub enum Col {
@@ -123,12 +123,12 @@ impl Text {
     }
 }
 
-/// The two columns in which byte strings are stored.
+/// The two columns in which the byte strings of one kind of field are stored.
 #[derive(Clone, Copy, Debug)]
 pub struct TextColumns {
-    /// The column of the lengths of the byte strings.
+    /// The column with the lengths of the byte strings of the field.
     pub lengths: Col,
-    /// The column of the bytes of all byte strings.
+    /// The column with the bytes of all byte strings of the field, one after the other.
     pub bytes: Col,
 }
 
@@ -211,15 +211,16 @@ pub struct FrameState {
     pub counters: Vec<Option<u64>>,
     /// The disks that events of the frame have named so far as disks that a task waits for.
     pub disks: Vec<Disk>,
-    /// The number of the next new frame of a sampled stack. The next fields are about samples too: the number
-    /// of the next new stack; the last offset or address in each file, in each process or in the kernel; the
-    /// lengths of the last samples on a CPU and off CPU.
+    /// The number that the next new frame of a sampled stack gets. The next fields are about samples too: the number
+    /// of the next new stack; the last offset or address in each file, in each process or in the kernel; the lengths
+    /// of the last samples on a CPU and off CPU.
     pub frame: u32,
     pub stack: u32,
     pub offsets: HashMap<u64, u64>,
     pub ns: [u64; 2],
-    /// The number of bytes of strings that were read so far, which has a limit because short references can repeat a
-    /// long string. The next fields count other amounts with a limit: sums of system calls, new stacks and functions.
+    /// The number of bytes of strings that were read from the frame so far, which has a limit because short references
+    /// can repeat a long string. The next fields count other amounts with a limit: sums of system calls, new stacks
+    /// and functions.
     pub strings: u64,
     pub calls: u64,
     pub stacks: u64,
@@ -260,7 +261,7 @@ impl FrameState {
 /// A type for the bytes of an event's field. The event can own the bytes or share them with other events.
 pub trait Bytes: Sized {
     fn bytes(&self) -> &[u8];
-    /// Creates a value with a copy of these bytes.
+    /// Creates the value of an event's field with a copy of these bytes.
     fn copy(bytes: &[u8]) -> Self;
     /// Creates a value with a copy of a text of any length. The text is cut where the type has a limit.
     fn fitted(text: &[u8]) -> Self {

@@ -10,23 +10,24 @@ use crate::ids::{Ktime, Tgid, Tid};
 use crate::show;
 
 named! {
-    /// Why the process of a container's runtime is recorded.
+    /// The reason for which the process of a container's runtime is recorded, or for which it is not.
     #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
     pub enum Evidence {
-        /// The process is a descendant of a recorded task.
+        /// The runtime's process is recorded because it is a descendant of a recorded task.
         #[default]
         Descendant = "descendant",
-        /// A daemon has sent the container's id to a recorded client.
+        /// The container is recorded because a daemon has sent the container's id to a recorded client.
         Told = "told",
-        /// A daemon has answered a recorded client, and no other client of a daemon was known. Only earlier
-        /// versions recorded such containers.
+        /// The container is recorded because a daemon has answered a recorded client, and no other client of a
+        /// daemon was known. Only earlier versions recorded such containers.
         Only = "only",
-        /// A daemon has answered a recorded client, but the container can belong to another client. Only earlier
-        /// versions recorded such containers.
+        /// The container is recorded because a daemon has answered a recorded client, although the container can
+        /// belong to another client. Only earlier versions recorded such containers.
         Ambiguous = "ambiguous",
-        /// The user has requested that the processes of all containers are recorded.
+        /// The container is recorded because the user has requested that all containers are recorded.
         Any = "any",
-        /// A recorded process was the only process with a connection to the daemon that started the container.
+        /// The container is recorded because a recorded process was the only process with a connection to the
+        /// daemon that started the container.
         Inferred = "inferred",
         /// The container is not recorded, because both recorded and other processes had connections to the
         /// daemon that started it.
@@ -50,14 +51,14 @@ impl Evidence {
     }
 }
 
-/// A process of a container's runtime: a shim, runc, conmon. A process has several of these events if
-/// its facts become known one after the other. An event with [`Evidence::NotRecorded`] is the only event
-/// of its process.
+/// An event about a process of a container's runtime (a shim, runc, conmon). A process has several of these
+/// events if facts about it become known one after the other. An event with [`Evidence::NotRecorded`] is the
+/// only event of its process.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Container {
     /// The task of the container's runtime that the event is about.
     pub tid: Tid,
-    /// The process of the runtime's task.
+    /// The process that the runtime's task belongs to.
     pub tgid: Tgid,
     /// The process that requested the container from a daemon such as dockerd; 0 if there is none or if it is
     /// unknown.
@@ -74,7 +75,7 @@ pub struct Container {
     /// The name of the image that the container was created from; empty if it is unknown.
     #[serde(serialize_with = "show::text")]
     pub image: Arc<[u8]>,
-    /// The time for which a quota of the container's cgroup has throttled the container so far, in ns,
+    /// The time for which the CPU quota of the container's cgroup has throttled the container so far, in ns,
     /// summed over all CPUs.
     pub throttled: Option<u64>,
 }

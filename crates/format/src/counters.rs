@@ -24,14 +24,14 @@ macro_rules! counters {
             /// All counters of the machine and of COMMAND's cgroup, in the order of their numbers.
             pub const ALL: [Counter; [$($number),*].len()] = [$(Counter::$variant),*];
 
-            /// The name of the counter in `tr dump` and in JSON.
+            /// The name of this counter of the machine in `tr dump` and in JSON.
             pub fn name(self) -> &'static str {
                 match self {
                     $(Counter::$variant => $name,)*
                 }
             }
 
-            /// The unit of the values of this counter.
+            /// The unit of the values of this counter of the machine.
             pub fn unit(self) -> Unit {
                 match self {
                     $(Counter::$variant => Unit::$unit,)*
@@ -41,10 +41,10 @@ macro_rules! counters {
     };
 }
 
-/// The unit of a [`Counter`].
+/// The unit of a [`Counter`]'s values, which also tells whether the values are totals or current amounts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Unit {
-    /// The counter's values are totals in ns.
+    /// The values of the counter are totals of time in ns.
     Time,
     /// The counter's values are totals without a unit.
     Count,
@@ -88,7 +88,7 @@ counters! {
     Iowait = 11, "iowait", Time;
     /// The CPU time that the hypervisor gave to other virtual machines (`steal` in `/proc/stat`).
     Stolen = 12, "stolen", Time;
-    /// The time for which a quota throttled COMMAND's cgroup or an ancestor of it, summed over all CPUs
+    /// The time for which a CPU quota throttled COMMAND's cgroup or an ancestor of it, summed over all CPUs
     /// (`cpu.stat`).
     Throttled = 13, "throttled", Time;
     /// The number of periods of the CPU quota in which it throttled COMMAND's cgroup or an ancestor of it.
@@ -101,17 +101,17 @@ counters! {
     AvailableMemory = 17, "available_memory", Bytes;
     /// The mean frequency of the CPUs (`scaling_cur_freq`).
     Frequency = 18, "frequency", Frequency;
-    /// The sum of the resident memory of all recorded processes (`rss_stat`).
+    /// The sum of the resident memory of all recorded processes, in bytes (`rss_stat`).
     Resident = 19, "resident", Bytes;
-    /// The limit of COMMAND's cgroup for memory, in bytes (`memory.max`).
+    /// The limit for the memory of COMMAND's cgroup, in bytes (`memory.max`).
     CgroupMemoryLimit = 20, "cgroup_memory_limit", Bytes;
     /// The largest memory that COMMAND's cgroup has used since the cgroup was created (`memory.peak`).
     CgroupMemoryPeak = 21, "cgroup_memory_peak", Bytes;
     /// The largest sum of the resident memory of all recorded processes ([`Counter::Resident`]) that the
     /// recorder has read since the previous sample.
     ResidentPeak = 22, "resident_peak", Bytes;
-    /// The least free space of the file system of COMMAND's working directory that the recorder has read since the
-    /// previous sample (`statfs`).
+    /// The least free space in bytes of the file system of COMMAND's working directory that the recorder has read
+    /// since the previous sample (`statfs`).
     DiskFree = 23, "disk_free", Bytes;
 }
 
@@ -153,16 +153,16 @@ pub struct SystemCalls {
     pub calls: Vec<CallSum>,
 }
 
-/// Sums over one system call of a process.
+/// The sums over one kind of system call of a process.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 pub struct CallSum {
-    /// The system call's number in the kernel's table.
+    /// The number of the system call in the kernel's table.
     pub number: u32,
-    /// Whether the number is in the table of 32-bit programs on a 64-bit kernel.
+    /// Whether the system call's number is in the table for 32-bit programs on a 64-bit kernel.
     pub compat: bool,
     /// The number of calls that returned in the interval that the event sums up.
     pub count: u64,
-    /// The number of these system calls that returned an error.
+    /// The number of calls of this system call that returned an error.
     pub errors: u64,
     /// The time in ns from the entry into the kernel to the return, summed over all calls of this system call.
     pub ns: u64,

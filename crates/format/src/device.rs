@@ -30,9 +30,9 @@ impl Serialize for Device {
     }
 }
 
-/// The number of buckets of a histogram of latencies. Bucket n has the latencies from 2^(n + 10) ns to
-/// below 2^(n + 11) ns. The first bucket also has all shorter latencies, and the last one all longer
-/// ones.
+/// The number of buckets of a histogram of the latencies of requests to a disk. Bucket n has the latencies
+/// from 2^(n + 10) ns to below 2^(n + 11) ns. The first bucket also has all shorter latencies, and the last
+/// one all longer ones.
 pub const BUCKETS: usize = 32;
 
 /// The exclusive upper bound in ns of a bucket of a histogram of latencies. The last bucket has no bound.
@@ -53,10 +53,11 @@ pub const GROUPS: [&str; 4] = ["read", "write", "discard", "flush"];
 pub struct Block {
     /// The disk that the requests were sent to.
     pub device: Device,
-    /// The name of the disk; empty if it is not known.
+    /// The name of the disk that the requests were sent to; empty if it is not known.
     #[serde(serialize_with = "show::text")]
     pub name: Arc<[u8]>,
-    /// The length of the interval, which ends at the event, in ns.
+    /// The length of the interval in ns that the sums of the disk's requests cover. The interval ends at the
+    /// event.
     pub interval: u64,
     /// The time in which at least one request to the disk was in flight, in ns. If a request is in flight at
     /// the event, its time is counted up to the device's last issue or completion of a request.
@@ -71,7 +72,7 @@ pub struct Block {
 /// next event of this kind.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct DiskWait {
-    /// The task that waits for the disk.
+    /// The task that waits for the disk in its waits for block I/O.
     pub tid: Tid,
     /// The process of the task that waits for the disk.
     pub tgid: Tgid,
@@ -87,9 +88,9 @@ pub struct DiskWait {
 /// the task's next event of this kind.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct SyncFile {
-    /// The task that waits for the file.
+    /// The task that waits for the file in `fsync` or a related system call.
     pub tid: Tid,
-    /// The process of the task that waits for the file.
+    /// The process of the task that waits in `fsync` or a related system call.
     pub tgid: Tgid,
     /// The last component of the path of the file that is synchronized; empty if the system call names no
     /// file (`sync`, `msync`).
@@ -97,19 +98,20 @@ pub struct SyncFile {
     pub name: Arc<[u8]>,
 }
 
-/// The sums of the completed requests of one group, for example of all reads.
+/// The sums of the completed requests of one group to a disk, for example of all reads.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Requests {
     /// The number of completed requests to the disk in this group.
     pub count: u64,
-    /// The number of bytes of all requests of the group together.
+    /// The number of bytes of all requests to the disk in this group together.
     pub bytes: u64,
-    /// The sum of the latencies of the group's requests in ns. A latency lasts from the issue of the request
-    /// to the driver until its completion.
+    /// The sum of the latencies of the requests to the disk in this group, in ns. A latency lasts from the
+    /// issue of a request to the driver until its completion.
     pub latency: u64,
-    /// The longest latency of a request of the group, in ns.
+    /// The longest latency of a request to the disk in this group, in ns.
     pub longest: u64,
-    /// The number of the group's latencies in each bucket of the histogram ([`BUCKETS`]).
+    /// The number of latencies of the group's requests to the disk in each bucket of the histogram
+    /// ([`BUCKETS`]).
     pub buckets: [u64; BUCKETS],
 }
 

@@ -9,31 +9,31 @@ use crate::{limits, show};
 /// The largest number of addresses of one DNS answer that are recorded.
 pub const ADDRESSES: usize = 64;
 
-/// A task sends a DNS query.
+/// An event about a task that sends a DNS query by UDP.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct DnsQuery {
     /// The task that sends the DNS query.
     pub tid: Tid,
     /// The process of the task that sends the DNS query.
     pub tgid: Tgid,
-    /// The address of the DNS server.
+    /// The address of the DNS server that the query is sent to.
     pub server: Address,
-    /// The local port of the task's socket.
+    /// The local port of the socket from which the task sends the query.
     pub port: u16,
     /// The id in the DNS query, which the server's answer repeats.
     pub id: u16,
-    /// The type of the query (QTYPE of RFC 1035): 1 for A, 28 for AAAA.
+    /// The type of the DNS query (QTYPE of RFC 1035): 1 for A, 28 for AAAA.
     #[serde(rename = "type")]
     pub kind: u16,
-    /// The name that is looked up, without the last dot.
+    /// The domain name that the DNS query looks up, without the last dot.
     #[serde(serialize_with = "show::text")]
     pub name: Box<[u8]>,
 }
 
-/// The answer of a DNS server has arrived.
+/// An event about the arrival of a DNS server's answer.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct DnsAnswer {
-    /// The address of the DNS server.
+    /// The address of the DNS server that answers.
     pub server: Address,
     /// The local port that the DNS answer is sent to. The fields `port`, `id` and `code` are `None` if the answer could
     /// not be read.

@@ -13,16 +13,16 @@ pub enum Error {
     NotATrace {
         /// The first bytes of the file that is no trace, up to eight.
         found: Vec<u8>,
-        /// The magic number with which a trace begins.
+        /// The magic number with which every trace begins.
         expected: [u8; 8],
     },
     /// A trace that is read from a pipe is larger than the limit for the temporary file that holds it.
     #[error("a pipe of more than {} MiB: write it to a file, and name that", .most >> 20)]
     LongPipe {
-        /// The largest number of bytes of a trace that is read from a pipe.
+        /// The largest number of bytes of a trace that can be read from a pipe.
         most: u64,
     },
-    /// A trace has another major version of the format.
+    /// The trace was written in another major version of the format than this crate reads.
     #[error("this is a trace of format version {found}; this tr reads version {supported}")]
     Version {
         /// The major version of the format in which the file was written.
@@ -37,7 +37,7 @@ pub enum Error {
         frame: u64,
         /// The offset of the damaged frame in the file, in bytes.
         offset: u64,
-        /// The way in which the frame is damaged.
+        /// The way in which the frame of the trace is damaged.
         fault: Fault,
     },
 }
@@ -68,10 +68,10 @@ fn looks(found: &[u8]) -> String {
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum Fault {
-    /// The mark with which a frame begins is missing.
+    /// The frame does not begin with the mark of a frame.
     #[error("no frame begins here")]
     Sync,
-    /// A checksum in the file differs from the checksum of the bytes.
+    /// A checksum that is stored in the file differs from the checksum of the bytes that it protects.
     #[error("{part}: checksum {found:#010x}, expected {expected:#010x}")]
     Checksum {
         /// The part of the frame that the checksum protects, as text for the error.
@@ -81,10 +81,10 @@ pub enum Fault {
         /// The checksum that is stored in the file for the damaged part.
         expected: u32,
     },
-    /// The file ends inside the frame.
+    /// The trace file ends inside the frame.
     #[error("{needed} bytes needed, {left} left")]
     Short {
-        /// The number of bytes that the frame needs.
+        /// The number of bytes that the incomplete frame needs.
         needed: u64,
         /// The number of bytes that the file still has from the start of the frame on.
         left: u64,
@@ -92,11 +92,11 @@ pub enum Fault {
     /// A length or count in the frame is larger than the format allows.
     #[error("{what} is {found}, the limit is {limit}")]
     Limit {
-        /// The name of the length or count that is too large.
+        /// The name of the length or count in the frame that is too large.
         what: &'static str,
-        /// The length or count that the frame has.
+        /// The value of the length or count in the frame.
         found: u64,
-        /// The largest length or count that the format allows.
+        /// The largest value of the length or count that the format allows.
         limit: u64,
     },
     /// The content of the frame is invalid although its checksum is right. The text says what is wrong
@@ -107,7 +107,7 @@ pub enum Fault {
     /// library.
     #[error("cannot be decompressed: {0}")]
     Decompress(String),
-    /// The index of the trace names another frame at the offset of this one.
+    /// The index of the trace names another frame at the offset at which this frame was found.
     #[error("differs from its index entry")]
     Index,
     /// Frames are missing before this frame. The number is the number of missing frames.

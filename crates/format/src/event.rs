@@ -45,15 +45,15 @@ pub struct SchedEvent {
     pub kind: SchedKind,
 }
 
-/// The two kinds of scheduling events.
+/// The two kinds of scheduling events, each with its fields: a switch and a waking.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(untagged)]
 pub enum SchedKind {
     /// The kernel's event `sched_switch`: the CPU switches from the task `prev` to the task `next`.
     Switch {
-        /// The task that the CPU is taken from.
+        /// The task that the CPU is taken from in the switch.
         prev: Tid,
-        /// The task that gets the CPU.
+        /// The task that gets the CPU in the switch.
         next: Tid,
         /// The raw state bits of `prev`; see [`crate::meta::StateName`]. They do not show whether `prev` was
         /// preempted.
@@ -81,7 +81,7 @@ pub enum SchedKind {
         /// The task that was running on this CPU at the wake-up. If [`Context::is_interrupt`], it was
         /// interrupted and is not the cause.
         waker: Tid,
-        /// The task that is woken.
+        /// The task that the waker makes runnable.
         wakee: Tid,
         /// The context of the waking: the task itself, a hardware interrupt or a softirq.
         #[serde(serialize_with = "show::shown")]
@@ -108,12 +108,12 @@ pub struct LifeEvent {
     pub kind: LifeKind,
 }
 
-/// The part of the recorder that writes events of a kind into the trace.
+/// The part of the recorder that writes lifecycle events of a certain kind into the trace.
 #[derive(PartialEq, Eq)]
 enum Writer {
-    /// The BPF programs in the kernel write the events into a ring.
+    /// The BPF programs in the kernel write the events of this kind into a ring.
     Ring,
-    /// The recorder itself writes the events. Some of them are about a time in the past.
+    /// The recorder itself writes the events of this kind. Some of them are about a time in the past.
     Recorder,
 }
 
@@ -179,7 +179,7 @@ macro_rules! kinds {
                 }))
             }
 
-            /// Writes the fields of a lifecycle event.
+            /// Writes the fields of this lifecycle event into the columns of a frame.
             pub(crate) fn write<C: Codec>(&mut self, codec: &mut C, time: Ktime) -> Step {
                 match self {
                     $(LifeKind::$variant $(($it))? => {
@@ -227,12 +227,12 @@ kinds! {
     /// A task that was alive when the recording began, or that has come into the followed
     /// cgroup.
     Snapshot(it: Snapshot) = 8, "snapshot", Recorder;
-    /// Some events of one stream could not be recorded.
+    /// Some events of one stream (of a CPU, for example) could not be recorded.
     Lost(it: Lost) = 9, "lost", Recorder;
     /// The recorder has read the machine's clocks at the same moment.
     Clock(it: Clock) = 10, "clock", Recorder;
-    /// All rings were drained after this event's time: every event stamped and
-    /// committed before it is in an earlier frame. `tr dump` prints it as `progress`.
+    /// The recorder has drained all rings after this event's time, so every event that was stamped and committed
+    /// before it is in an earlier frame. `tr dump` prints this event as `progress`.
     Watermark = 11, "progress", Recorder;
     /// A user or a program has named a moment, or the beginning or the end of a span.
     Mark(it: Mark) = 12, "mark", Recorder;
@@ -240,7 +240,7 @@ kinds! {
     Account(it: Account) = 13, "account", Ring;
     /// The recorder no longer follows a task, so that the task's later events are not recorded.
     Detached(it: Detached) = 14, "detached", Ring;
-    /// Some facts are not recorded from now on.
+    /// The recording lacks some facts from the event's time on.
     Degraded(it: Degraded) = 15, "degraded", Recorder;
     /// A task has ended. The event has its `wait` status.
     End(it: TaskEnd) = 16, "end", Ring;
@@ -250,7 +250,7 @@ kinds! {
     Connected(it: Connected) = 19, "connected", Ring;
     /// A TCP connection that a peer of a recorded task began is established.
     Accepted(it: Accepted) = 20, "accepted", Ring;
-    /// A TCP connection has ended for its process.
+    /// A TCP connection has ended for the process that it belongs to.
     Closed(it: Closed) = 21, "closed", Ring;
     /// The values of the machine's counters at the event's time.
     Counters(it: Counters) = 22, "counters", Recorder;

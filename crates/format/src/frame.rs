@@ -9,21 +9,22 @@ use crate::source::Source;
 use crate::varint::{put, Cursor};
 use crate::Fault;
 
-/// The first bytes of every trace.
+/// The magic number with which every trace begins.
 pub const MAGIC: [u8; 8] = *b"\x89tr\xb5\r\n\x1a\n";
-/// The major version of the format. A reader refuses a trace of another major version.
+/// The major version of the trace format. A reader refuses a trace of another major version.
 pub const MAJOR: u16 = 3;
-/// The minor version of the format that this crate writes. A reader skips unknown parts of a higher minor version.
+/// The minor version of the trace format that this crate writes. A reader skips unknown parts of a higher minor
+/// version.
 pub const MINOR: u16 = 10;
-/// The length of the file header in bytes: magic number, major and minor version, CRC-32 of these
-/// twelve bytes.
+/// The length of the header of a trace file in bytes: magic number, major and minor version, CRC-32 of these twelve
+/// bytes.
 pub const FILE_HEADER: u64 = 16;
-/// The bytes with which every frame begins. After damage, a reader searches for them.
+/// The bytes with which every frame of a trace begins. After damage, a reader searches for them.
 pub const SYNC: [u8; 4] = [0xf7, 0x74, 0x72, 0xb1];
-/// The last four bytes of a complete trace.
+/// The magic number that is the last four bytes of a complete trace.
 pub const TRAILER_MAGIC: [u8; 4] = *b"ecrt";
-/// The length of the trailer in bytes: offset of the index (8), CRC-32 of the offset (4), magic
-/// number (4).
+/// The length of the trailer at the end of a trace in bytes: offset of the index (8), CRC-32 of the offset (4),
+/// magic number (4).
 pub const TRAILER: u64 = 16;
 
 /// The types of frames in a trace. Their numbers never change.
@@ -56,13 +57,13 @@ pub struct Header {
     pub seq: u64,
     /// The length of the frame's payload in bytes.
     pub payload: u64,
-    /// The number of events in the frame.
+    /// The number of events that the frame holds.
     pub events: u64,
     /// The smallest time of an event of the frame in ns; 0 if the frame has no events.
     pub min: u64,
     /// The largest time of an event of the frame in ns; 0 if the frame has no events.
     pub max: u64,
-    /// The CRC-32 of the frame's payload.
+    /// The checksum (CRC-32) of the frame's payload.
     pub crc: u32,
 }
 
@@ -154,7 +155,7 @@ impl Header {
         Ok((header, whole))
     }
 
-    /// The stream whose events the frame holds; `None` if the frame holds no events.
+    /// The stream of events that the frame holds; `None` if the frame holds no events.
     pub fn stream(&self) -> Option<Stream> {
         match (self.kind, self.stream) {
             (kind::SCHED, cpu) => Some(Stream::Cpu(CpuId(cpu))),
@@ -321,7 +322,7 @@ impl FrameInfo {
 pub struct FrameInfo {
     /// The number of the frame in the file, counted from 0.
     pub number: u64,
-    /// The stream that the frame's events belong to.
+    /// The stream of events (of a CPU, for example) that the frame belongs to.
     pub stream: Stream,
     /// The number of the frame among the frames of its stream, counted from 0.
     pub seq: u64,
@@ -329,11 +330,11 @@ pub struct FrameInfo {
     pub offset: u64,
     /// The length of the whole frame in bytes, including its header.
     pub bytes: u64,
-    /// The number of events in the frame.
+    /// The number of events that the frame holds.
     pub events: u64,
-    /// The smallest time of an event of the frame.
+    /// The smallest time of an event in the frame.
     pub min: Ktime,
-    /// The largest time of an event of the frame.
+    /// The largest time of an event in the frame.
     pub max: Ktime,
 }
 

@@ -26,7 +26,7 @@ impl Ktime {
 pub struct Tid(pub u32);
 
 impl Tid {
-    /// The idle task (`swapper`) of any CPU.
+    /// The id of the idle task (`swapper`) of any CPU: 0.
     pub const IDLE: Tid = Tid(0);
 }
 
@@ -36,7 +36,7 @@ impl Tid {
 )]
 pub struct Tgid(pub u32);
 
-/// The number of a logical CPU.
+/// The number of a logical CPU, as the kernel counts CPUs.
 #[derive(
     Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize,
 )]
@@ -83,13 +83,13 @@ impl std::fmt::Debug for Comm {
 /// are stored in the order in which they were committed to the ring, which is nearly that of their times.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Stream {
-    /// The scheduling events of one CPU ([`crate::event::SchedEvent`]).
+    /// The stream of the scheduling events of one CPU ([`crate::event::SchedEvent`]).
     Cpu(CpuId),
-    /// Forks, execs, exits and other rare events of all CPUs ([`crate::event::LifeEvent`]).
+    /// The stream of forks, execs, exits and other rare events of all CPUs ([`crate::event::LifeEvent`]).
     #[default]
     Lifecycle,
-    /// The recorder's own events ([`crate::event::LifeEvent`]): clocks, losses, watermarks, marks, and the
-    /// tasks that were alive at the start.
+    /// The stream of the recorder's own events ([`crate::event::LifeEvent`]): clocks, losses, watermarks, marks, and
+    /// the tasks that were alive at the start.
     Recorder,
 }
 
@@ -117,7 +117,8 @@ impl Stream {
 /// The arguments of a program as they are in the memory of the process: a NUL byte follows each argument.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Argv {
-    /// All bytes of the argument vector, or the first part of them. A child shares the bytes of its parent.
+    /// All bytes of the argument vector, or the first part of them. The argument vector of a child process shares the
+    /// bytes of its parent's.
     pub bytes: Arc<[u8]>,
     /// The true length of the argument vector in bytes, which is larger than the length of `bytes` if they
     /// were cut. `None` if the memory could not be read.
@@ -154,14 +155,15 @@ impl Argv {
     }
 }
 
-/// An internet address, which may have been masked.
+/// An internet address of a TCP connection or DNS query, which may have been masked.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Address {
-    /// An address of IP version 4.
+    /// An internet address of IP version 4.
     V4(Ipv4Addr),
-    /// An address of IP version 6.
+    /// An internet address of IP version 6.
     V6(Ipv6Addr),
-    /// A masked address. Equal numbers stand for equal addresses, and the number says nothing else about the address.
+    /// A masked internet address. Equal numbers stand for equal addresses, and the number says nothing else about the
+    /// address.
     Masked(u64),
 }
 

@@ -56,7 +56,8 @@ struct Piece {
     first: u64,
     bytes: Vec<u8>,
     min: u64,
-    /// The smallest and the largest time of an event in the frames of these rows, in ns.
+    /// The smallest and the largest time of an event in the frames that these rows of the index describe,
+    /// in ns.
     span: Option<(u64, u64)>,
 }
 

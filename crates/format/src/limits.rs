@@ -1,16 +1,16 @@
 //! Limits of a trace. A reader refuses a frame that exceeds a limit before it allocates memory for it; a
 //! writer stays below all limits.
 
-/// The largest number of events in one scheduling frame.
+/// The largest number of events in one frame of scheduling events.
 pub const SCHED_EVENTS: u64 = 1 << 15;
 /// The largest length in bytes of the decompressed body of a scheduling frame, apart from
 /// [`SCHED_BODY_EVENT`] bytes for each event.
 pub const SCHED_BODY: u64 = 64;
 /// The number of bytes that the body of a scheduling frame may have for each of its events.
 pub const SCHED_BODY_EVENT: u64 = 32;
-/// The largest number of events in one lifecycle or recorder frame.
+/// The largest number of events in one frame of lifecycle events or of the recorder's events.
 pub const LIFE_EVENTS: u64 = 1 << 16;
-/// The largest number of columns in one lifecycle or recorder frame.
+/// The largest number of columns in one frame of lifecycle events or of the recorder's events.
 pub const LIFE_COLUMNS: u64 = 1 << 10;
 /// The largest length in bytes of a frame's payload, as it is stored in the file.
 pub const PAYLOAD: u64 = 16 << 20;
@@ -23,7 +23,7 @@ pub const SECTION_FIELDS: u64 = 1 << 10;
 /// The longest argument vector in an event, in bytes. The writer cuts a longer one and stores its true
 /// length.
 pub const ARGV: usize = 8 << 20;
-/// The longest path or name of an event in bytes. The writer cuts a longer one.
+/// The longest path or name in an event, in bytes. The writer cuts a longer one.
 pub const NAME: usize = 64 << 10;
 /// The largest number of shell scripts whose texts a trace's summary has.
 pub const SCRIPTS: u64 = 256;
@@ -31,7 +31,7 @@ pub const SCRIPTS: u64 = 256;
 pub const SCRIPT: u64 = 64 << 10;
 /// The largest number of bytes of the texts of all recorded shell scripts together.
 pub const SCRIPT_BYTES: u64 = 1 << 20;
-/// The largest number of bytes of all strings of one lifecycle frame's events together.
+/// The largest number of bytes that all strings of one frame of lifecycle events have together.
 pub const STRINGS: u64 = 24 << 20;
 /// The largest number of sums over system calls in one lifecycle frame.
 pub const CALLS: u64 = 1 << 16;
@@ -56,7 +56,8 @@ pub const DAMAGES: u64 = 1 << 16;
 /// The number of bytes of damaged payloads, in addition to the file's length, that a reader searches for
 /// intact frames. After that, the reader trusts headers and does not search inside payloads.
 pub const IN_VAIN: u64 = 64 << 20;
-/// The number of events that a writer puts into a scheduling block before it closes the block.
+/// The number of events that a writer collects in a block of scheduling events before it closes the
+/// block.
 pub const BLOCK_EVENTS: usize = 1 << 14;
 /// The number of bytes of strings and events that a writer collects in a lifecycle block before it closes
 /// the block. A block with functions may have four times as many, because their names repeat. A block of
@@ -65,6 +66,6 @@ pub const BLOCK_BYTES: usize = 512 << 10;
 /// The number of bytes of a piped trace that are kept in memory. The remaining bytes go to an unnamed
 /// temporary file.
 pub const PIPE_MEMORY: usize = 64 << 20;
-/// The largest length of a piped trace in bytes. A pipe may never end, and the directory of temporary
-/// files is often in memory.
+/// The largest length in bytes of a trace that is read from a pipe. A pipe may never end, and the
+/// directory of temporary files is often in memory.
 pub const PIPE_BYTES: u64 = 4 << 30;

@@ -25,7 +25,7 @@ pub trait Mask {
     /// Returns the text with its secrets replaced; `None` if the text has no secrets.
     fn text(&mut self, text: &[u8]) -> Option<Vec<u8>>;
 
-    /// Replaces the secrets in a command line.
+    /// Replaces the secrets in the argument vector of a program.
     fn argv(&mut self, argv: &mut Argv);
 
     /// Replaces the secrets in a command and its arguments.
@@ -44,7 +44,7 @@ pub trait Mask {
 pub struct Masked<T>(T);
 
 impl<T: Texts> Masked<T> {
-    /// Passes the texts of a value to a mask.
+    /// Passes the texts of a value to a mask, which replaces secrets.
     ///
     /// # Errors
     /// The value cannot be stored at all.
@@ -55,8 +55,8 @@ impl<T: Texts> Masked<T> {
 }
 
 impl Masked<Metadata> {
-    /// The metadata with the time at which the recording begins. Times are no texts, so the mask has still
-    /// seen all texts.
+    /// Sets the time at which the recording begins in metadata that was masked. Times are no texts, so the
+    /// metadata remains masked.
     #[must_use]
     pub fn beginning(mut self, start: Ktime, start_clock: Clock) -> Masked<Metadata> {
         self.0.start = start;
@@ -86,7 +86,7 @@ impl<T> Deref for Masked<T> {
     }
 }
 
-/// A value that can be stored in a trace, and whose texts can be passed to a mask.
+/// A value that can be stored in a trace and whose texts can be passed to a mask, which replaces secrets.
 pub trait Texts {
     /// Passes each text of the value to the mask.
     ///
@@ -173,7 +173,7 @@ impl Texts for StateName {
     }
 }
 
-/// Implements [`Texts`] for types that consist of numbers alone.
+/// Implements [`Texts`] for types that consist only of numbers, so that a mask has nothing to do.
 macro_rules! no_text {
     ($($kind:ty),*) => {
         $(impl Texts for $kind {

@@ -6,10 +6,10 @@ use crate::event::{Clock, CpuId, Ktime, Tgid};
 use crate::scripts::{self, RecordedScript};
 use crate::tally::Tally;
 
-/// Everything needed to interpret a trace, written before the first event.
+/// The metadata of a trace: everything needed to interpret it. It is written before the first event.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Metadata {
-    /// The version of `tr` that wrote the trace.
+    /// The version of the `tr` that wrote the trace.
     pub tool_version: String,
     /// The name of the recorded machine.
     pub host: String,
@@ -17,16 +17,16 @@ pub struct Metadata {
     pub kernel: String,
     /// The architecture of the recorded machine, as `uname -m` prints it.
     pub machine: String,
-    /// The CPUs that were online at the start of the recording.
+    /// The CPUs of the recorded machine that were online at the start of the recording.
     pub cpus: Vec<CpuId>,
-    /// The size of a page of memory in bytes.
+    /// The size of a page of memory on the recorded machine, in bytes.
     pub page_size: u32,
     /// The time at which the recording begins, which is time zero of every report. Tracing was already
     /// running then, and COMMAND starts right after it.
     pub start: Ktime,
     /// The readings of the machine's other clocks at the time `start`.
     pub start_clock: Clock,
-    /// Which processes the recording follows.
+    /// The choice of the processes that the recording follows.
     pub scope: Scope,
     /// COMMAND and its arguments; empty if there was no COMMAND.
     pub command: Vec<Vec<u8>>,
@@ -62,15 +62,15 @@ named! {
     /// The facts about the machine's hardware that a recording has, by their names.
     #[derive(Clone, Copy, Debug, PartialEq, Eq)]
     pub enum Hardware {
-        /// The model of the first CPU, as the CPU names itself.
+        /// The model of the recorded machine's first CPU, as the CPU names itself.
         CpuModel = "cpu model",
-        /// The family, model and stepping of the first CPU, in numbers or words.
+        /// The family, model and stepping of the recorded machine's first CPU, in numbers or words.
         CpuStepping = "cpu stepping",
-        /// The version of the first CPU's microcode.
+        /// The version of the microcode of the recorded machine's first CPU.
         Microcode = "microcode",
-        /// The memory that the machine's system can use, in bytes (`MemTotal`).
+        /// The memory that the recorded machine's system can use, in bytes (`MemTotal`).
         Memory = "memory bytes",
-        /// The hypervisor, or the cloud's type of machine; `none` on bare metal.
+        /// The hypervisor of the recorded machine, or the cloud's type of machine; `none` on bare metal.
         Virtualization = "virtualization",
     }
 }
@@ -82,7 +82,7 @@ named! {
     #[derive(Clone, Copy, Debug, PartialEq, Eq)]
     #[repr(u8)]
     pub enum Extra {
-        /// The TCP connections of the recorded tasks.
+        /// The TCP connections of recorded tasks.
         Network = "TCP connections",
         /// The sums of the system calls of recorded processes.
         SystemCalls = "system calls",
@@ -237,7 +237,7 @@ named! {
 }
 
 named! {
-    /// The way in which a kind of fact is known.
+    /// The way in which a recording knows a kind of fact.
     #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
     pub enum Known {
         /// The fact is known by events that the kernel stamped.
@@ -283,25 +283,26 @@ pub enum Scope {
     Command,
     /// The recording follows all processes of the machine.
     All,
-    /// The recording follows these processes and their descendants.
+    /// The recording follows the processes with these ids and their descendants.
     Pids(Vec<Tgid>),
     /// The recording follows the processes of the cgroup with this path and their descendants.
     Cgroup(Vec<u8>),
 }
 
-/// The settings of a recording.
+/// The settings with which a recording was made.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Options {
-    /// The longest argv that is recorded, in bytes.
+    /// The longest argument vector of a program that is recorded, in bytes.
     pub argv_limit: u32,
-    /// The CPUs that were recorded; empty if all were.
+    /// The CPUs whose events were recorded; empty if all CPUs were recorded.
     pub cpus: Vec<CpuId>,
     /// The CPUs on which the followed processes could run at the start (their affinity, which a cpuset
     /// narrows), if these are not all CPUs that were online.
     pub allowed: Option<Vec<CpuId>>,
     /// The memory of all rings between the kernel and the recorder together, in bytes.
     pub buffer: u64,
-    /// Whether `Waking::context` is meaningful on this kernel.
+    /// Whether the recording distinguishes wake-ups by interrupts from wake-ups by the running task, so that
+    /// `Waking::context` is meaningful.
     pub irq_known: bool,
 }
 
@@ -390,7 +391,7 @@ impl Summary {
     }
 }
 
-/// The facts about a recording that ended because its file reached a limit of size.
+/// The facts about a recording that ended because the trace file reached a limit of size.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Full {
     /// The limit of the trace file's size in bytes.
@@ -416,8 +417,8 @@ pub struct Machine {
     /// The time for which the CPU quota of COMMAND's cgroup, or of an ancestor of it, kept tasks off the CPUs
     /// (`cpu.stat`), summed over all CPUs.
     pub throttled_ns: Option<u64>,
-    /// The CPU time that the hypervisor gave to other machines (`steal` in `/proc/stat`), summed over all
-    /// CPUs.
+    /// The CPU time that the hypervisor gave to other virtual machines (`steal` in `/proc/stat`), summed over
+    /// all CPUs.
     pub stolen_ns: Option<u64>,
     /// The time in which at least one task of the machine waited for memory
     /// (`/proc/pressure/memory`).

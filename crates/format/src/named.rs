@@ -1,4 +1,4 @@
-//! Enums whose values have names. Each name is declared beside its value.
+//! A macro for enums whose values have names. Each name is declared beside its value.
 
 /// Defines an enum whose values have names, from lines `Variant = "name"`. The number of a value is its
 /// position, so where numbers are stored in files, a new value has to come last.

@@ -17,9 +17,9 @@ pub struct ConnectionId(pub u64);
 /// One of the two ends of a TCP connection: an address and a port.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Endpoint {
-    /// The internet address of this end of the connection.
+    /// The internet address of this end of a TCP connection.
     pub address: Address,
-    /// The port number of this end of the connection.
+    /// The port number of this end of a TCP connection.
     pub port: u16,
 }
 
@@ -38,10 +38,10 @@ impl Serialize for Endpoint {
     }
 }
 
-/// A task begins to connect to a remote end by TCP.
+/// An event about a task that begins to connect to a remote end by TCP.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Connect {
-    /// The number of the connection that the task begins.
+    /// The number of the TCP connection that the task begins.
     #[serde(rename = "connection")]
     pub id: ConnectionId,
     /// The task that called connect(2) for the TCP connection.
@@ -52,49 +52,50 @@ pub struct Connect {
     pub remote: Endpoint,
 }
 
-/// A TCP connection that a task began is established.
+/// An event about a TCP connection that a task began and that is now established.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Connected {
-    /// The number of the connection that is established.
+    /// The number of the TCP connection that is established.
     #[serde(rename = "connection")]
     pub id: ConnectionId,
-    /// The local end of the connection, which belongs to the task that began it.
+    /// The local end of the TCP connection, which belongs to the task that began it.
     pub local: Endpoint,
 }
 
-/// A TCP connection that a peer began to a listening socket is established. The process may get it later from
-/// accept(2).
+/// An event about a TCP connection that a peer began to a listening socket and that is now established. The process may
+/// get it later from accept(2).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Accepted {
-    /// The number of the connection that is established.
+    /// The number of the TCP connection that is established.
     #[serde(rename = "connection")]
     pub id: ConnectionId,
     /// The task that called listen(2) and the task's process; `None` if listen(2) was called before the
     /// recording.
     #[serde(flatten, serialize_with = "show::task")]
     pub listener: Option<(Tid, Tgid)>,
-    /// The local end of the connection, which belongs to the listening socket.
+    /// The local end of the TCP connection, which belongs to the listening socket.
     pub local: Endpoint,
-    /// The remote end of the connection, which belongs to the peer.
+    /// The remote end of the TCP connection, which belongs to the peer.
     pub remote: Endpoint,
 }
 
-/// A TCP connection has ended for its process: it was closed, shut down in both directions, or given up by the kernel.
+/// An event about a TCP connection that has ended for its process: it was closed, shut down in both directions, or
+/// given up by the kernel.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Closed {
-    /// The number of the connection that has ended.
+    /// The number of the TCP connection that has ended.
     #[serde(rename = "connection")]
     pub id: ConnectionId,
     /// The task whose system call closed the connection and the task's process; `None` if the network ended
     /// the connection.
     #[serde(flatten, serialize_with = "show::task")]
     pub by: Option<(Tid, Tgid)>,
-    /// The reason why the connection ended.
+    /// The reason why the TCP connection ended.
     #[serde(serialize_with = "show::shown")]
     pub ending: Ending,
-    /// The number of bytes that the process wrote to the connection.
+    /// The number of bytes that the process wrote to the TCP connection.
     pub sent: u64,
-    /// The number of bytes that arrived for the process on the connection.
+    /// The number of bytes that arrived for the process on the TCP connection.
     pub received: u64,
 }
 
@@ -234,7 +235,7 @@ impl Stored for Closed {
 mod tests {
     use super::*;
 
-    /// Tests that the reasons for ends of connections keep their numbers, because traces store these.
+    /// Tests that the reasons for ends of connections keep their numbers, because traces store the numbers.
     #[test]
     fn endings_keep_their_numbers() {
         let all = [

@@ -1,5 +1,5 @@
-//! The events about tasks that are not recorded: for how long such tasks had a CPU while recorded tasks
-//! waited for it, and the names of threads.
+//! The events about tasks that are not recorded: for how long such tasks had a CPU while recorded tasks waited for it,
+//! and the names of their threads.
 
 use serde::Serialize;
 

@@ -9,7 +9,7 @@ use crate::{index, section, Error, Fault};
 
 /// The metadata and the summary of a complete trace.
 ///
-/// Reading it takes hardly longer for a long trace than for a short one. The other frames are not
+/// Reading them takes hardly longer for a long trace than for a short one. The other frames are not
 /// checked: [`crate::reader::Trace`] reports their damage.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Outline {
@@ -21,7 +21,7 @@ pub struct Outline {
     pub summary: Summary,
     /// The numbers of the trace's events, by kind.
     pub tally: Tally,
-    /// The length of the whole file in bytes.
+    /// The length of the whole trace file in bytes.
     pub bytes: u64,
     /// The number of fields of the metadata and the summary that are unknown because only a later
     /// version has them.

@@ -1,4 +1,4 @@
-//! Opens a trace and reads its frames.
+//! Opens a trace file and reads its frames of events.
 
 mod join;
 
@@ -28,7 +28,7 @@ pub use join::{Joint, NotNext};
 pub struct Trace {
     source: Source,
     id: u32,
-    /// The later files of the recording, if it was rotated into several files and these were joined.
+    /// The later files of a rotated recording that were joined to this trace; empty if there are none.
     parts: Vec<join::Part>,
     minor: u16,
     meta: Metadata,
@@ -102,8 +102,8 @@ impl Trace {
         Ok(())
     }
 
-    /// Adds the frames that these rows describe to the trace. A frame whose content does not fit its type is recorded
-    /// as damaged.
+    /// Adds the frames that these rows of the index describe to the trace. A frame whose content does not fit its type
+    /// is recorded as damaged.
     fn take(&mut self, rows: &[Row]) {
         for row in rows {
             if let Err(what) = self.take_one(row) {
@@ -151,12 +151,12 @@ impl Trace {
         &self.meta
     }
 
-    /// The summary of the recording; `None` if the trace is truncated.
+    /// The summary of the recording, from the end of the trace; `None` if the trace is truncated.
     pub fn summary(&self) -> Option<&Summary> {
         self.summary.as_ref()
     }
 
-    /// The frames that hold events, in file order.
+    /// The frames of the trace that hold events, in file order.
     pub fn frames(&self) -> &[FrameInfo] {
         &self.frames
     }
@@ -172,8 +172,8 @@ impl Trace {
         &self.end
     }
 
-    /// Whether the file has no end because its recorder is still running. The file itself does not show
-    /// this, so the caller has to set it with [`Trace::set_under_way`].
+    /// Whether the trace has no end because its recorder is still running. The file itself does not show this, so the
+    /// caller has to set it with [`Trace::set_under_way`].
     pub fn under_way(&self) -> bool {
         self.under_way && matches!(self.end, End::Truncated { .. })
     }
@@ -183,7 +183,7 @@ impl Trace {
         self.under_way = true;
     }
 
-    /// Whether `tr recover` made this trace.
+    /// Whether `tr recover` made this trace from a truncated one.
     pub fn recovered(&self) -> bool {
         self.recovered_from.is_some()
     }
@@ -200,7 +200,8 @@ impl Trace {
         &self.gaps
     }
 
-    /// The number of the first frame of a complete file whose row in the index is wrong.
+    /// The number of the first frame of a complete trace whose row in the index is wrong; `None` if all rows are
+    /// right.
     pub fn index_lies(&self) -> Option<u64> {
         self.index_lies
     }

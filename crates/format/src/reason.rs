@@ -12,53 +12,57 @@ named! {
         /// The system call was not recorded, or the task was still runnable.
         #[default]
         Unknown = "unknown",
-        /// The task waited for a child: `wait4`, `waitid`.
+        /// The task was in a system call that waits for a child: `wait4`, `waitid`.
         Child = "child",
-        /// The task waited for a lock: `futex` and its variants.
+        /// The task was in a system call that waits for a lock: `futex` and its variants.
         Lock = "lock",
-        /// The task slept for a time: `nanosleep`, `clock_nanosleep`.
+        /// The task was in a system call that sleeps for a time: `nanosleep`, `clock_nanosleep`.
         Timer = "timer",
-        /// The task waited for a signal: `pause`, `rt_sigsuspend`, `rt_sigtimedwait`.
+        /// The task was in a system call that waits for a signal: `pause`, `rt_sigsuspend`, `rt_sigtimedwait`.
         Signal = "signal",
-        /// The task waited for one of several descriptors: `poll`, `select`, `epoll_wait` and their variants.
+        /// The task was in a system call that waits for one of several descriptors: `poll`, `select`, `epoll_wait`
+        /// and their variants.
         Poll = "poll",
-        /// The task read from a pipe or a FIFO.
+        /// The task was in a system call that reads from a pipe or a FIFO.
         PipeRead = "pipe_read",
-        /// The task wrote to a pipe or a FIFO.
+        /// The task was in a system call that writes to a pipe or a FIFO.
         PipeWrite = "pipe_write",
-        /// The task read from a socket, or was in `recv*` or `accept*`.
+        /// The task was in a system call that reads from a socket, or in `recv*` or `accept*`.
         SocketRead = "socket_read",
-        /// The task wrote to a socket, or was in `send*` or `connect`.
+        /// The task was in a system call that writes to a socket, or in `send*` or `connect`.
         SocketWrite = "socket_write",
-        /// The task read from or wrote to a terminal.
+        /// The task was in a system call that reads from or writes to a terminal.
         Terminal = "terminal",
-        /// The task read from a regular file or a block device.
+        /// The task was in a system call that reads from a regular file or a block device.
         FileRead = "file_read",
-        /// The task wrote to a regular file or a block device.
+        /// The task was in a system call that writes to a regular file or a block device.
         FileWrite = "file_write",
-        /// The task waited until data was on a disk: `fsync`, `fdatasync`, `sync`, `msync`.
+        /// The task was in a system call that waits until data is on a disk: `fsync`, `fdatasync`, `sync`,
+        /// `msync`.
         Sync = "sync",
         /// The task was in a system call that takes a path or reads a directory: `openat`, `unlink`, `getdents64`.
         Path = "path",
-        /// The task read from or wrote to another kind of descriptor: an eventfd, a timerfd, inotify.
+        /// The task was in a system call that reads from or writes to another kind of descriptor: an eventfd, a
+        /// timerfd, inotify.
         OtherDescriptor = "other_descriptor",
-        /// The task waited for a lock of a file: `flock`, `fcntl`.
+        /// The task was in a system call that waits for a lock of a file: `flock`, `fcntl`.
         FileLock = "file_lock",
-        /// The task was in `io_uring_enter`.
+        /// The task was in the system call `io_uring_enter`.
         IoUring = "io_uring",
-        /// The task changed its memory mappings: `mmap`, `munmap`, `mprotect`, `madvise`, `brk`.
+        /// The task was in a system call that changes its memory mappings: `mmap`, `munmap`, `mprotect`,
+        /// `madvise`, `brk`.
         Memory = "memory",
         /// The task was in no system call, but in a page fault or another exception in user mode.
         PageFault = "page_fault",
-        /// The task executed a program: `execve`, `execveat`.
+        /// The task was in a system call that executes a program: `execve`, `execveat`.
         Exec = "exec",
-        /// The task was ending: `exit`, `exit_group`.
+        /// The task was in a system call that ends it: `exit`, `exit_group`.
         Exit = "exit",
-        /// The task created a task: `clone`, `fork`, `vfork`.
+        /// The task was in a system call that creates a task: `clone`, `fork`, `vfork`.
         Clone = "clone",
-        /// The task used a message queue or a semaphore.
+        /// The task was in a system call for a message queue or a semaphore.
         Ipc = "ipc",
-        /// The task was in another system call, or in one of a class that only a later version knows.
+        /// The task was in another system call, or in a system call of a class that only a later version knows.
         Other = "other",
     }
 }

@@ -11,14 +11,14 @@ use crate::{show, Fault};
 /// event.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Lost {
-    /// The stream that has lost events.
+    /// The stream of events (of a CPU, for example) that has lost events.
     #[serde(serialize_with = "show::stream")]
     pub stream: Stream,
     /// The number of lost events, if it is known.
     pub count: Option<u64>,
     /// The time of the last lost event.
     pub until: Ktime,
-    /// The reason why the events were lost.
+    /// The reason why the events of the stream were lost.
     pub cause: LossCause,
 }
 
@@ -93,7 +93,8 @@ pub struct Mark {
     pub name: Box<[u8]>,
     /// Whether the mark names a moment, or the beginning or the end of a span.
     pub point: Point,
-    /// The age of the mark in ns when the recorder read it: the mark was set this long before the event's time.
+    /// The age of the mark in ns when the recorder read it: the program had set the mark this long before the
+    /// event's time.
     pub ago: u64,
     /// The kind of the marked span, for example `test`; empty if it is not given.
     #[serde(rename = "mark_kind", serialize_with = "show::given")]
@@ -104,7 +105,7 @@ pub struct Mark {
     /// An id that distinguishes marked spans with equal names; empty if it is not given.
     #[serde(serialize_with = "show::given")]
     pub id: Box<[u8]>,
-    /// The id of the process that set the mark, in its own pid namespace.
+    /// The id of the process that set the mark, in the process's own pid namespace.
     pub pid: Option<Tid>,
     /// The id of the thread that set the mark, in the thread's own pid namespace.
     pub tid: Option<Tid>,
@@ -167,7 +168,7 @@ impl Stored for Mark {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Point {
-    /// The mark stands for a moment.
+    /// The mark stands for a moment, not for a span.
     #[default]
     Moment,
     /// The mark stands for the beginning of a span.
@@ -179,7 +180,7 @@ pub enum Point {
 /// From the event's time on, the recording lacks facts that its metadata declares as recorded.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Degraded {
-    /// The missing facts, as text for the user.
+    /// The facts that are missing from now on, as text for the user.
     #[serde(serialize_with = "show::text")]
     pub what: Box<[u8]>,
 }

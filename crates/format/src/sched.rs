@@ -4,17 +4,17 @@ use crate::event::{Context, CpuId, Ktime, Reason, SchedEvent, SchedKind, Tid, Ti
 
 /// The bits that describe a scheduling event in [`SchedBlock::flags`].
 pub mod flag {
-    /// The event is a waking; without this bit it is a switch.
+    /// The scheduling event is a waking; without this bit it is a switch.
     pub const WAKING: u8 = 0x01;
-    /// The task that is switched out was preempted. Only a switch has this bit.
+    /// The task that a switch switches out was preempted. Only a switch has this bit.
     pub const PREEMPT: u8 = 0x10;
-    /// The task that is switched out waits for block I/O. Only a switch has this bit.
+    /// The task that a switch switches out waits for block I/O. Only a switch has this bit.
     pub const IOWAIT: u8 = 0x20;
     /// An interrupt is the cause of the waking, not the running task. Only a waking has this bit.
     pub const IRQ: u8 = 0x08;
     /// The waking happened in a softirq, a deferred part of an interrupt. Only a waking has this bit.
     pub const SOFTIRQ: u8 = 0x10;
-    /// The waking is the first one of a new task. Only a waking has this bit.
+    /// The waking is the first wake-up of a new task. Only a waking has this bit.
     pub const NEW: u8 = 0x02;
     /// The parent of the woken task waits in vfork. Only the first waking of a new task has this bit.
     pub const VFORK: u8 = 0x04;
@@ -27,8 +27,8 @@ pub mod flag {
 pub struct SchedBlock {
     /// The CPU on which all of the block's events happened.
     pub cpu: CpuId,
-    /// The times of the events in ns of `CLOCK_MONOTONIC` ([`Ktime`]). They are in the order of the ring,
-    /// so nearly ascending.
+    /// The times of the block's events in ns of `CLOCK_MONOTONIC` ([`Ktime`]). They are in the order of the
+    /// ring, so nearly ascending.
     pub time: Vec<u64>,
     /// The id of the running task of each event: `prev` of a switch, `waker` of a waking.
     pub from: Vec<u32>,
@@ -45,7 +45,7 @@ pub struct SchedBlock {
     pub timeout: Vec<u8>,
 }
 
-/// Whether an event is a switch-out into a sleep. Only such an event has a reason.
+/// Whether a scheduling event is a task's switch-out into a sleep. Only such an event has a reason.
 #[inline(always)]
 pub fn sleeps(flags: u8, state: u16) -> bool {
     flags & (flag::WAKING | flag::PREEMPT) == 0 && state != 0
@@ -145,7 +145,7 @@ impl SchedBlock {
         pick(&mut self.timeout, order);
     }
 
-    /// The smallest and the largest time of the block's events; `None` without events.
+    /// The smallest and the largest time of the block's events; `None` if the block has no events.
     pub fn span(&self) -> Option<(Ktime, Ktime)> {
         let min = self.time.iter().copied().min()?;
         let max = self.time.iter().copied().max()?;
@@ -167,13 +167,13 @@ pub struct Packed {
     pub from: u32,
     /// The id of the second task of the event, as in [`SchedBlock::to`].
     pub to: u32,
-    /// The state of the task that is switched out, as in [`SchedBlock::state`].
+    /// The kernel's state bits of the task that is switched out, as in [`SchedBlock::state`].
     pub state: u16,
-    /// The flags of the event, as in [`SchedBlock::flags`].
+    /// The flags of the scheduling event, as in [`SchedBlock::flags`].
     pub flags: u8,
-    /// The number of the reason for a sleep, as in [`SchedBlock::reason`].
+    /// The number of the reason why the task goes to sleep, as in [`SchedBlock::reason`].
     pub reason: u8,
-    /// The number of the time-out of a sleep, as in [`SchedBlock::timeout`].
+    /// The number of the time-out of the task's sleep, as in [`SchedBlock::timeout`].
     pub timeout: u8,
 }
 

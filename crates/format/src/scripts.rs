@@ -9,7 +9,7 @@ use crate::Fault;
 /// A shell script that a recorded process ran from a file, or a file that such a script executes in its own shell.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RecordedScript {
-    /// The absolute path of the file, as [`path_of`] makes it.
+    /// The absolute path of the script's file, as [`path_of`] makes it.
     pub path: Vec<u8>,
     /// The whole text of the script; `None` if the file had different texts at different times of the recording. If only
     /// other scripts execute the file, `***` stands in place of the values of variables.
@@ -22,8 +22,9 @@ impl RecordedScript {
     }
 }
 
-/// The absolute path of the file that a word names in a directory. Empty parts and parts `.` of the path are left out;
-/// symbolic links and parts `..` stay. `None` if the word is empty, or if it is relative and the directory is not known.
+/// The absolute path of the file that a word of a shell's command line names in a directory. Empty parts and parts `.`
+/// of the path are left out; symbolic links and parts `..` stay. `None` if the word is empty, or if it is relative and
+/// the directory is not known.
 pub fn path_of(directory: &[u8], word: &[u8]) -> Option<Vec<u8>> {
     let is_absolute = word.starts_with(b"/");
     if word.is_empty() || !is_absolute && !directory.starts_with(b"/") {

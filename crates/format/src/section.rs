@@ -40,12 +40,13 @@ pub trait Fields {
         self.field(of, value)
     }
 
-    /// Like [`Fields::field`], for a command and its arguments, which are masked as one command line.
+    /// Like [`Fields::field`], for a field with a command and its arguments, which are masked as one command
+    /// line.
     fn command(&mut self, of: Tag, value: &mut Vec<Vec<u8>>) -> Step {
         self.field(of, value)
     }
 
-    /// Like [`Fields::rare`], for bytes that are numbers and not text, so that no mask sees them.
+    /// Like [`Fields::rare`], for a field with bytes that are numbers and not text, so that no mask sees them.
     fn numbers(&mut self, of: Tag, value: &mut Option<Vec<u8>>) -> Step {
         self.rare(of, value)
     }
@@ -67,7 +68,8 @@ pub trait Section: Default {
     /// The name of the metadata or the summary in errors.
     const BODY: &'static str;
 
-    /// Passes all fields to `fields`, in the order in which they are stored. FORMAT.md lists their tags.
+    /// Passes all fields of the metadata or the summary to `fields`, in the order in which they are stored.
+    /// FORMAT.md lists their tags.
     fn fields(&mut self, fields: &mut impl Fields) -> Step;
 
     /// Verifies that the values that were read are within the limits of the format.
@@ -180,7 +182,7 @@ pub struct CutOff {
     pub frame: u64,
     /// The offset in bytes at which the original trace ended.
     pub offset: u64,
-    /// The reason why the original trace ended there, as text.
+    /// The reason why the original trace ended at that offset, as text.
     pub why: String,
 }
 
@@ -246,7 +248,7 @@ impl Fields for Take<'_> {
     }
 }
 
-/// Passes each text of the metadata or the summary to a mask.
+/// Passes each text of a trace's metadata or summary to a mask, which replaces secrets.
 struct Pass<'a, M>(&'a mut M);
 
 impl<M: Mask> Fields for Pass<'_, M> {

@@ -10,12 +10,12 @@ use crate::ids::{Address, Argv, Comm, Stream, Tgid, Tid};
 /// The result of serializing a field of an event.
 pub type Shown<S> = Result<<S as Serializer>::Ok, <S as Serializer>::Error>;
 
-/// Serializes bytes as text.
+/// Serializes the bytes of an event's field as text.
 pub fn text<S: Serializer>(bytes: &impl AsRef<[u8]>, to: S) -> Shown<S> {
     to.serialize_str(&String::from_utf8_lossy(bytes.as_ref()))
 }
 
-/// Serializes bytes as text, or as null if they are empty.
+/// Serializes the bytes of an event's field as text, or as null if they are empty.
 pub fn given<S: Serializer>(bytes: &impl AsRef<[u8]>, to: S) -> Shown<S> {
     match bytes.as_ref() {
         [] => to.serialize_none(),
@@ -23,7 +23,7 @@ pub fn given<S: Serializer>(bytes: &impl AsRef<[u8]>, to: S) -> Shown<S> {
     }
 }
 
-/// Serializes bytes as hexadecimal digits.
+/// Serializes the bytes of an event's field as hexadecimal digits.
 pub fn hex<S: Serializer>(bytes: &impl AsRef<[u8]>, to: S) -> Shown<S> {
     let digits = bytes.as_ref().iter().map(|byte| format!("{byte:02x}"));
     to.serialize_str(&digits.collect::<String>())

@@ -27,9 +27,9 @@ impl std::fmt::Debug for Source {
 }
 
 impl Source {
-    /// The bytes of a regular file, read by `pread`. It is for files that cannot be mapped, and for files
-    /// that may shrink in programs that do not catch SIGBUS. A mapping is faster: calls of `pread` take half
-    /// of the system time for a trace of 10^7 events on 64 CPUs.
+    /// Uses the bytes of a regular file, read by `pread`, as those of a trace. This is for files that cannot be mapped,
+    /// and for files that may shrink in programs that do not catch SIGBUS. A mapping is faster: calls of `pread` take
+    /// half of the system time for a trace of 10^7 events on 64 CPUs.
     ///
     /// # Errors
     /// If `fstat` fails, or the file is not a regular file (use [`Source::read`]).
@@ -45,8 +45,8 @@ impl Source {
         })
     }
 
-    /// The bytes of a trace in memory or in a mapping. If a mapped file shrinks, the kernel sends SIGBUS to a process
-    /// that touches the missing pages. The owner of the mapping has to catch the signal, as `tr` does.
+    /// Uses bytes in memory or in a mapping as those of a trace. If a mapped file shrinks, the kernel sends SIGBUS to a
+    /// process that touches the missing pages. The owner of the mapping has to catch the signal, as `tr` does.
     pub fn bytes(bytes: impl AsRef<[u8]> + Send + Sync + 'static) -> Source {
         let len = bytes.as_ref().len() as u64;
         Source {
@@ -137,13 +137,13 @@ fn shrunk() -> std::io::Error {
     )
 }
 
-/// Fills `buffer` with the bytes of a file from `offset` on, without regard to the position of the file.
+/// Fills `buffer` with the bytes of a file from `offset` on. The position of the file is neither used nor changed.
 #[cfg(unix)]
 fn read_exact_at(file: &File, buffer: &mut [u8], offset: u64) -> std::io::Result<()> {
     std::os::unix::fs::FileExt::read_exact_at(file, buffer, offset)
 }
 
-/// Fills `buffer` with the bytes of a file from `offset` on, without regard to the position of the file, which changes.
+/// Fills `buffer` with the bytes of a file from `offset` on. The position of the file is not used, but it changes.
 #[cfg(windows)]
 fn read_exact_at(file: &File, mut buffer: &mut [u8], mut offset: u64) -> std::io::Result<()> {
     while !buffer.is_empty() {

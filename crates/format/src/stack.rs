@@ -27,11 +27,11 @@ pub const BUILD_ID: usize = 64;
 pub struct Module {
     /// The number of the executed file. A later event with the same number adds facts about the file.
     pub number: u32,
-    /// The build id of the file (`NT_GNU_BUILD_ID`), at most [`BUILD_ID`] bytes; empty if the kernel found
+    /// The build id of the executed file (`NT_GNU_BUILD_ID`), at most [`BUILD_ID`] bytes; empty if the kernel found
     /// none.
     #[serde(serialize_with = "show::hex")]
     pub build_id: Box<[u8]>,
-    /// A path at which the file was found; empty if none is known.
+    /// A path at which the executed file was found; empty if none is known.
     #[serde(serialize_with = "show::text")]
     pub path: Box<[u8]>,
     /// The identity of the file that was at the path, if the file has no build id. It shows whether another file,
@@ -44,29 +44,29 @@ pub struct Module {
 pub struct FileId {
     /// The number of the device that contains the file (`st_dev`).
     pub device: u64,
-    /// The number of the file's inode (`st_ino`).
+    /// The number of the inode of the executed file (`st_ino`).
     pub inode: u64,
-    /// The size of the file in bytes (`st_size`).
+    /// The size of the executed file in bytes (`st_size`).
     pub size: u64,
-    /// The time of the file's last change (`st_mtim`), in ns since 1970.
+    /// The time of the last change of the executed file (`st_mtim`), in ns since 1970.
     pub modified: u64,
 }
 
 /// The place of the instruction that a frame of a sampled stack points to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Place {
-    /// The instruction is at this address in the kernel.
+    /// The frame's instruction is at this address in the kernel.
     Kernel(u64),
-    /// The instruction is at this address in the memory of this process, and in no known file.
+    /// The frame's instruction is at this address in the memory of this process, and in no known file.
     Process(Tgid, u64),
-    /// The instruction is in the file of the [`Module`] with this number, at this offset.
+    /// The frame's instruction is in the executable file of the [`Module`] with this number, at this offset.
     Module(u32, u64),
 }
 
 /// Whether a task was on a CPU or off CPU when its stack was sampled.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Doing {
-    /// The task was on a CPU.
+    /// The task was on a CPU when its stack was sampled.
     #[default]
     OnCpu,
     /// The task was off CPU when its stack was sampled, until the event's time.
@@ -80,12 +80,13 @@ pub struct Sample {
     pub tid: Tid,
     /// The process of the task whose stack was sampled.
     pub tgid: Tgid,
-    /// Whether the task was on a CPU or off CPU at the sample.
+    /// Whether the task was on a CPU or off CPU when its stack was sampled.
     #[serde(rename = "off_cpu", serialize_with = "off_cpu")]
     pub doing: Doing,
     /// The time that the sample of the stack stands for, in ns: the sampling period, or the time off CPU.
     pub ns: u64,
-    /// Whether the outermost frames of the stack are missing because it was deeper than the BPF programs copy.
+    /// Whether the outermost frames of the sampled stack are missing because it was deeper than the BPF programs
+    /// copy.
     pub cut: bool,
     /// The number of the earlier stack that forms the outer part of this stack; 0 if there is none.
     pub base: u32,
@@ -131,10 +132,10 @@ pub struct Function {
     /// The demangled name of the function of the program.
     #[serde(serialize_with = "show::text")]
     pub name: Box<[u8]>,
-    /// The source file of the function; empty if it is unknown.
+    /// The source file in which the function is defined; empty if it is unknown.
     #[serde(serialize_with = "show::text")]
     pub file: Box<[u8]>,
-    /// The line in the source file; 0 if it is unknown.
+    /// The line in the source file at which the function begins; 0 if it is unknown.
     pub line: u32,
 }
 

@@ -15,7 +15,7 @@ pub struct Events {
     pub switches: u64,
     /// The number of wakings of tasks that were not new.
     pub wakings: u64,
-    /// The number of first wakings of new tasks.
+    /// The number of first wakings of new tasks in the trace.
     pub new_tasks: u64,
     /// The numbers of lifecycle events of each kind, in the order of the kinds' numbers.
     pub lives: [u64; KINDS.len()],
@@ -111,7 +111,7 @@ pub struct Tally {
 }
 
 impl Tally {
-    /// Adds the numbers of a later part of the same recording to these numbers.
+    /// Adds the numbers of events of a later part of the same recording to the numbers of this part.
     pub fn add(&mut self, other: &Tally) {
         self.events.add(&other.events);
         self.frames = self.frames.saturating_add(other.frames);

@@ -17,7 +17,7 @@ pub struct Fork {
     pub parent_tid: Tid,
     /// The process of the task that called fork, vfork or clone.
     pub parent_tgid: Tgid,
-    /// The new task.
+    /// The new task that the fork has created.
     pub tid: Tid,
     /// The process of the new task. It is a new process or, if the task is a thread, the process of the
     /// parent task.
@@ -61,7 +61,7 @@ pub struct Exec {
     /// runs.
     #[serde(serialize_with = "show::text")]
     pub filename: Arc<[u8]>,
-    /// The arguments of the new program.
+    /// The arguments of the program that is executed.
     #[serde(flatten, serialize_with = "show::argv")]
     pub argv: Argv,
     /// The cgroup of the task that executes the program.
@@ -103,13 +103,13 @@ impl Stored for Exec {
 /// The kernel's sums of a task's times off CPU in ns. A sum is `None` if the kernel does not count it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Delays {
-    /// The time for which the task waited in run queues, in ns (`sched_info.run_delay`).
+    /// The time for which the task has waited in run queues, in ns (`sched_info.run_delay`).
     #[serde(rename = "run_delay")]
     pub run: Option<u64>,
-    /// The time for which the task waited for block I/O, in ns (`delays->blkio_delay`).
+    /// The time for which the task has waited for block I/O, in ns (`delays->blkio_delay`).
     #[serde(rename = "block_delay")]
     pub block: Option<u64>,
-    /// The time for which the task waited for pages from swap, in ns (`delays->swapin_delay`).
+    /// The time for which the task has waited for pages from swap, in ns (`delays->swapin_delay`).
     #[serde(rename = "swap_delay")]
     pub swap: Option<u64>,
 }
@@ -173,19 +173,19 @@ pub struct Exit {
     pub group_dead: bool,
     /// The raw `wait` status of the exiting task's process, if `group_dead` is set.
     pub group_status: u32,
-    /// The task's CPU time in user mode in ns, as sampled by the kernel.
+    /// The exiting task's CPU time in user mode in ns, as sampled by the kernel.
     pub utime: u64,
-    /// The task's CPU time in the kernel in ns, as sampled by the kernel.
+    /// The exiting task's CPU time in the kernel in ns, as sampled by the kernel.
     pub stime: u64,
-    /// The exact CPU time of the task in ns, up to the last update by the scheduler.
+    /// The exact CPU time of the exiting task in ns, up to the last update by the scheduler.
     pub sum_exec_runtime: u64,
     /// The number of voluntary context switches of the exiting task.
     pub nvcsw: u64,
     /// The number of involuntary context switches of the exiting task.
     pub nivcsw: u64,
-    /// The number of the task's page faults that needed no I/O.
+    /// The number of the exiting task's page faults that needed no I/O.
     pub min_flt: u64,
-    /// The number of the task's page faults that needed I/O.
+    /// The number of the exiting task's page faults that needed I/O.
     pub maj_flt: u64,
     /// The largest resident set of the exiting task's process in bytes, including its programs before the
     /// last exec. It is 0 if `group_dead` is not set.
@@ -285,7 +285,7 @@ pub struct Rename {
     pub tid: Tid,
     /// The process of the task that has changed its name.
     pub tgid: Tgid,
-    /// The new name of the task.
+    /// The new name of the task, which has changed it without an exec.
     pub comm: Comm,
 }
 
@@ -320,7 +320,7 @@ impl Stored for CgroupPath {
 /// The kernel's event `cgroup_attach_task`: a task was moved to another cgroup.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct CgroupMove {
-    /// The task that was moved.
+    /// The task that was moved to another cgroup.
     pub tid: Tid,
     /// The process of the task that was moved.
     pub tgid: Tgid,
@@ -344,7 +344,7 @@ pub struct Snapshot {
     pub tgid: Tgid,
     /// The parent process of the task's process.
     pub parent_tgid: Tgid,
-    /// The time at which the task was started.
+    /// The time at which the living task was started.
     pub start_time: Ktime,
     /// The id of the task in the task's own pid namespace.
     pub ns_tid: Tid,
@@ -445,11 +445,11 @@ pub struct Account {
     pub tid: Tid,
     /// The process of the task whose totals the event gives.
     pub tgid: Tgid,
-    /// The total CPU time of the task in ns.
+    /// The total CPU time of the task at the event's time, in ns.
     pub sum_exec_runtime: u64,
     /// The total time for which the task waited in run queues in ns, if the kernel counts it.
     pub run_delay: Option<u64>,
-    /// The number of times that the task was switched in, if the kernel counts it.
+    /// The number of times that the task has been switched in, if the kernel counts it.
     pub slices: Option<u64>,
 }
 
@@ -569,7 +569,7 @@ pub struct Reclaim {
     pub tgid: Tgid,
     /// The number of times that the task reclaimed memory since its previous event of this kind.
     pub count: u64,
-    /// The time in ns that the task spent in these reclaims of memory together.
+    /// The time in ns that the task spent to reclaim memory since its previous event of this kind.
     pub ns: u64,
 }
 

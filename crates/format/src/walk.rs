@@ -18,7 +18,7 @@ use crate::varint::Cursor;
 use crate::zip::unpacking;
 use crate::{Error, Fault};
 
-/// How a trace file ends.
+/// The way in which a trace file ends: completely, or truncated.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum End {
     /// The trailer at the end of the trace is intact: the recording was finished.
@@ -30,12 +30,12 @@ pub enum End {
         frame: u64,
         /// The offset in bytes at which the last whole frame of the trace ends.
         offset: u64,
-        /// The reason why the trace ends there, as text.
+        /// The reason why the trace file ends at that offset, as text.
         why: String,
     },
 }
 
-/// A damaged part of a trace file.
+/// A damaged part of a trace file: where it is, and how it is damaged.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Damage {
     /// The number of the damaged frame: the number in its header or, if the header is damaged, the expected number.
@@ -44,7 +44,7 @@ pub struct Damage {
     pub offset: u64,
     /// The number of bytes of the trace that cannot be used because of the damage.
     pub bytes: u64,
-    /// The way in which the frame is damaged.
+    /// The way in which the frame of the trace is damaged.
     pub what: Fault,
     /// The stream of events that the damaged frame belongs to, if the frame's header is intact.
     pub stream: Option<Stream>,
@@ -63,7 +63,7 @@ impl std::fmt::Display for Damage {
 /// The start of a trace file: the file header and the metadata.
 #[derive(Debug)]
 pub struct Start {
-    /// The minor version of the trace's format.
+    /// The minor version of the format in which the trace was written.
     pub minor: u16,
     /// The id of the trace, which goes into the checksums of its frames.
     pub id: u32,
@@ -165,10 +165,10 @@ fn metadata_at(source: &Source, offset: u64) -> Result<Vec<u8>, Fault> {
 /// The number of bytes that one step of a search for an intact frame reads.
 const PIECE: u64 = 1 << 20;
 
-/// The result of a walk over the frames of a trace.
+/// The result of walking over all frames of a trace.
 #[derive(Debug)]
 pub struct WalkResult {
-    /// The intact frames except index frames, in file order.
+    /// The intact frames of the trace, without the frames of its index, in file order.
     pub rows: Vec<Row>,
     /// The damaged parts of the trace, in file order.
     pub damage: Vec<Damage>,
@@ -262,7 +262,7 @@ struct Walk<'a> {
     id: u32,
     rows: Vec<Row>,
     damage: Vec<Damage>,
-    /// The headers of the frames that have an intact header and a damaged payload.
+    /// The headers of the trace's frames that have an intact header and a damaged payload.
     torn: Vec<Header>,
     /// The rows that were read from the intact frames of the index.
     index: Vec<Row>,

@@ -50,7 +50,7 @@ pub struct LastBatches {
 pub struct Collector {
     pub source: Box<dyn Source>,
     pub output: Output,
-    /// The recorder's own events that no batch has taken yet.
+    /// The recorder's own events that are in no batch for the writer yet.
     own: Vec<LifeEvent>,
     /// A batch of events that the writer was too busy to accept.
     waiting: Option<Batch>,

@@ -42,7 +42,7 @@ pub struct Program {
 }
 
 impl Program {
-    /// Prepares the execution of COMMAND as this user.
+    /// Prepares the execution of COMMAND as the user `user`.
     ///
     /// # Errors
     /// There is no program, or an argument contains a NUL.
@@ -156,7 +156,7 @@ fn terminal_takes_input() -> bool {
 /// [`listener`].
 const ANNOUNCE: [u8; 1] = *b"a";
 
-/// A child process that was forked for COMMAND and has not yet executed it.
+/// A child process that was forked for COMMAND, waits for its release and has not yet executed COMMAND.
 #[derive(Debug)]
 pub struct Stopped {
     pid: Pid,

@@ -34,7 +34,7 @@ pub struct Config {
     pub version: String,
 }
 
-/// The settings for the trace file.
+/// The settings for the trace file: its name, and what happens to an earlier file.
 #[derive(Clone, Debug)]
 pub struct TraceFile {
     pub target: Target,
@@ -71,13 +71,13 @@ pub struct Scope {
 pub struct FactSettings {
     /// Whether to record only forks, execs and ends of processes, and the totals of CPU time once a second.
     pub light: bool,
-    /// Whether to sum up the system calls of processes.
+    /// Whether the recorder sums up the system calls of processes.
     pub syscalls: bool,
     /// The number of times a second that the stacks of the tasks on each CPU are sampled; `None` if they are not.
     pub stacks: Option<u32>,
     /// The shortest wait of a task whose stack is recorded; `None` if no stacks of waits are recorded.
     pub off_cpu_stacks: Option<Duration>,
-    /// Whether to search for the functions of the recorded stacks after COMMAND's end.
+    /// Whether the recorder searches for the functions of the recorded stacks after COMMAND's end.
     pub symbols: bool,
     /// The longest argument vector of a program that is recorded, in bytes.
     pub argv_limit: u32,
@@ -90,7 +90,7 @@ pub struct FactSettings {
 pub struct MaskSettings {
     /// The rules that mask secrets in command lines.
     pub redactor: Redactor,
-    /// Whether to mask network addresses.
+    /// Whether network addresses in the trace are masked.
     pub addresses: bool,
 }
 
@@ -109,7 +109,7 @@ pub struct CommandSettings {
     pub best_effort: bool,
 }
 
-/// The limits of a recording.
+/// The limits of a recording: its duration, the size of its file, and the memory of its rings.
 #[derive(Clone, Copy, Debug)]
 pub struct Limits {
     /// The longest time that is recorded; `None` if there is no limit.
@@ -139,7 +139,7 @@ pub struct Notices {
 /// errors by which better methods were refused.
 type OnBegin = dyn Fn(&Config, Method, &[Error]) + Send + Sync;
 
-/// The function that is called when a recording has begun.
+/// The function that is called when a recording has begun, to notify the user.
 #[derive(Clone)]
 pub struct Notice(pub Arc<OnBegin>);
 
@@ -199,7 +199,7 @@ pub enum Choice {
     Ptrace,
 }
 
-/// The tasks that a recording follows.
+/// The choice of the tasks that a recording follows.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Follow {
     /// The recording follows COMMAND and its descendants.

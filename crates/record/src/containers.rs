@@ -25,7 +25,7 @@ const NAME: usize = 255;
 struct Arguments<'a> {
     id: &'a [u8],
     name: &'a [u8],
-    /// The directory with the container's `config.json`.
+    /// The directory with the container's `config.json`, which the runtime's command line names.
     bundle: Option<&'a [u8]>,
 }
 
@@ -34,7 +34,7 @@ struct Arguments<'a> {
 pub struct RuntimeContainer {
     /// The event about the container and its runtime, as it is stored in the trace.
     pub container: Container,
-    /// The path of the container's cgroup, as it is passed to the runtime.
+    /// The path of the container's cgroup, as the container's `config.json` passes it to the runtime.
     pub cgroup: Option<String>,
 }
 

@@ -37,7 +37,7 @@ pub struct Machine {
     pub ptrace: Result<(), Errno>,
     /// Whether the kernel counts each task's run time and run-queue wait (`CONFIG_SCHED_INFO`).
     pub schedstat: bool,
-    /// The value of Yama's `kernel.yama.ptrace_scope`; `None` without Yama.
+    /// The value of the setting `kernel.yama.ptrace_scope` of the security module Yama; `None` without Yama.
     pub yama: Option<u32>,
     /// The result of trying to count context switches by perf_event_open(2).
     pub perf: Result<(), Errno>,
@@ -90,7 +90,7 @@ impl Machine {
     }
 }
 
-/// The value of Yama's setting `kernel.yama.ptrace_scope`; `None` without Yama.
+/// The value of the setting `kernel.yama.ptrace_scope` of the security module Yama; `None` without Yama.
 pub fn yama() -> Option<u32> {
     host::number("/proc/sys/kernel/yama/ptrace_scope")
 }
@@ -119,7 +119,7 @@ fn try_bpf(loader: Loader) -> Result<Programs, Error> {
     })
 }
 
-/// Tries ptrace(2) on a child that only waits. The child can be traced as a COMMAND could be after its exec: a
+/// Tries to trace a child that only waits by ptrace(2). The child can be traced as a COMMAND could be after its exec: a
 /// program with file capabilities cannot be traced by an ordinary user, and neither can its forks.
 fn try_ptrace() -> Result<(), Errno> {
     // SAFETY: this process has one thread, and the child only waits for its end.
@@ -148,7 +148,7 @@ fn try_ptrace() -> Result<(), Errno> {
 fn try_perf() -> Result<(), Errno> {
     const SOFTWARE: u64 = 1;
     const CONTEXT_SWITCHES: u64 = 3;
-    /// The size in bytes of the first version of `struct perf_event_attr`.
+    /// The size in bytes of the kernel's `struct perf_event_attr` in its first version.
     const SIZE: u64 = 64;
     // Type and size, config; the rest is 0.
     let attributes = [SOFTWARE | SIZE << 32, CONTEXT_SWITCHES, 0, 0, 0, 0, 0, 0];

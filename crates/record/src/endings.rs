@@ -12,12 +12,12 @@ use crate::proc;
 use crate::signals::Signals;
 use crate::source::{drain_interval, Reaped};
 
-/// The processes whose end ends the recording, and the deadline.
+/// The processes whose end ends the recording, and the deadline of the recording.
 #[derive(Debug)]
 pub struct Endings {
     /// The process of COMMAND; `None` if the recording has no COMMAND.
     pub command: Option<Running>,
-    /// Whether COMMAND has ended. With `--wait-all` its descendants may still run.
+    /// Whether COMMAND has ended. With `--wait-all` the descendants of COMMAND may still run.
     pub command_ended: bool,
     /// The processes of the option `--pid` that still run, if there is no COMMAND.
     pids: Vec<Target>,
@@ -30,7 +30,7 @@ pub struct Endings {
 #[derive(Debug)]
 struct Target {
     pid: u32,
-    /// The pidfd of the process; `None` if the kernel refuses it.
+    /// The pidfd of the process that `--pid` names; `None` if the kernel refuses it.
     pidfd: Option<OwnedFd>,
 }
 

@@ -11,7 +11,7 @@ pub enum Error {
     /// The trace file cannot be created.
     #[error("cannot write the trace: {0}")]
     Output(std::io::Error),
-    /// The header of the trace cannot be written.
+    /// The header of the trace cannot be written to the output.
     #[error("cannot write the trace: {0}")]
     Format(tr_format::Error),
     #[error(transparent)]

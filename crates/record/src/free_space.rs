@@ -25,8 +25,8 @@ pub struct FreeSpace {
 }
 
 impl FreeSpace {
-    /// The file system of the working directory, in which COMMAND begins; `None` if it is on another machine,
-    /// which may not answer for a long time.
+    /// The file system of the working directory, in which COMMAND begins; `None` if its data is on another
+    /// machine, which may not answer for a long time.
     pub fn of_working_directory() -> Option<FreeSpace> {
         FreeSpace::of(Path::new("."))
     }

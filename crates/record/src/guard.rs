@@ -13,7 +13,8 @@ use crate::proc::{self, Id};
 
 /// The interval at which the guard examines COMMAND's processes. It is shorter if a limit is short.
 const LOOK_EVERY: Duration = Duration::from_secs(1);
-/// The longest wait for the end of a process after SIGKILL. A process that waits for a disk does not end.
+/// The longest wait for the end of COMMAND's processes after SIGKILL. A process that waits for a disk does
+/// not end.
 const LAST_WAIT: Duration = Duration::from_secs(2);
 /// The longest argument vector of a hanging process that is kept for the report, in bytes.
 const ARGV: u32 = 4096;
@@ -80,8 +81,8 @@ impl Guard {
         })
     }
 
-    /// Examines COMMAND's processes if it is time, and ends COMMAND at a limit. `others` returns further
-    /// processes that work for COMMAND: servers and containers.
+    /// Examines COMMAND's processes if an examination is due, and ends COMMAND if it has reached a limit.
+    /// `others` returns further processes that work for COMMAND: servers and containers.
     pub fn step(&mut self, others: impl FnOnce() -> Vec<u32>) {
         let now = Instant::now();
         if now < self.next {

@@ -9,9 +9,9 @@ use tr_format::event::{Argv, Comm};
 /// The settings for the guard, which ends a COMMAND that hangs.
 #[derive(Clone)]
 pub struct GuardSettings {
-    /// The longest time that COMMAND may run.
+    /// The longest time that COMMAND may run; `None` if there is no limit.
     pub timeout: Option<Duration>,
-    /// The longest time in which all processes of COMMAND may be inactive.
+    /// The longest time in which all processes of COMMAND may be inactive; `None` if there is no limit.
     pub stall: Option<Duration>,
     /// The time between SIGTERM and SIGKILL when a hanging COMMAND is ended.
     pub kill_after: Duration,
@@ -56,25 +56,25 @@ pub struct HungProcess {
     pub wait: HangWait,
     /// The time since the waiting thread last ran, as far as the guard has watched it.
     pub since: Duration,
-    /// Whether the process descends from COMMAND.
+    /// Whether the process descends from COMMAND, or is only waited for by a process that does.
     pub is_own: bool,
 }
 
-/// What a process of a hanging COMMAND waits for, or another reason why it makes no progress.
+/// The wait of a process of a hanging COMMAND, or another reason why the process makes no progress.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum HangWait {
-    /// The process runs, so it does not wait.
+    /// The process runs, so it does not wait for anything.
     Runs,
-    /// A signal has stopped the process.
+    /// The process is stopped by a signal.
     Stopped,
-    /// The process waits for the end of a child.
+    /// The process waits for the end of one of its child processes.
     Child,
     /// The process waits for bytes, or for room for bytes, in a pipe. `others` are the processes that have the
     /// pipe's other end.
     Pipe { writes: bool, others: Vec<u32> },
     /// The process waits for bytes, or for room for bytes, in a pipe whose other end only this process itself has.
     OwnPipe,
-    /// The process waits for input of a terminal.
+    /// The process waits for input from a terminal.
     Terminal,
     /// The process waits for bytes of a network or local connection.
     Connection {
@@ -96,11 +96,11 @@ pub enum HangWait {
     SharedLock,
     /// The process, which has one thread, waits for a lock or a condition variable that no other process can see.
     OwnLock,
-    /// The process waits until a time has passed.
+    /// The process sleeps until a time has passed.
     Sleep,
     /// The process waits for this file or device.
     File(String),
-    /// The process waits for any of several descriptors.
+    /// The process waits for any of several descriptors, by poll(2) or a similar call.
     Poll,
     /// The process waits in the system call with this number, of which no more is known.
     Call(i64),

@@ -108,7 +108,7 @@ pub fn pause(length: std::time::Duration) {
     let _ = clock_nanosleep(clock, relative, &length.into());
 }
 
-/// The CPU time of this process in user and kernel mode, in ns.
+/// The CPU time of this process in user mode and in the kernel together, in ns.
 pub fn own_cpu() -> u64 {
     use nix::sys::resource::{getrusage, UsageWho};
     use nix::sys::time::TimeValLike;
@@ -154,8 +154,8 @@ pub fn online_cpus() -> Vec<CpuId> {
     cpus.into_iter().map(CpuId).collect()
 }
 
-/// The CPUs on which these processes may run; `None` if they may use all online CPUs, or if that is unknown for one of
-/// them.
+/// The CPUs on which the processes with these ids may run; `None` if they may use all online CPUs, or if that is
+/// unknown for one of them.
 pub fn allowed_cpus(pids: impl IntoIterator<Item = u32>, online: &[CpuId]) -> Option<Vec<CpuId>> {
     let mut allowed = BTreeSet::new();
     for pid in pids {
@@ -280,8 +280,8 @@ fn random() -> [u8; 8] {
     state.build_hasher().finish().max(1).to_be_bytes()
 }
 
-/// The length up to which /proc/cpuinfo is read. The text begins with the first CPU, and the kernel produces no more of
-/// it than is read.
+/// The number of bytes of /proc/cpuinfo that are read. The text begins with the first CPU, and the kernel produces no
+/// more of it than is read.
 const CPUINFO: u32 = 8192;
 
 /// The names and values of the facts about the machine's hardware that are known.

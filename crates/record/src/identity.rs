@@ -70,7 +70,7 @@ impl Identity {
     }
 }
 
-/// The name of the user with this number; `None` if there is no such user.
+/// The name of the user with this number (uid); `None` if there is no such user.
 pub fn user_name(uid: u32) -> Option<String> {
     let [name, ..] = entry(&uid.to_string()).ok()?;
     Some(name)

@@ -1,4 +1,4 @@
-//! The state that `tr` inherited and COMMAND inherits: signal mask and actions, closed streams,
+//! Handles the state that `tr` inherited and COMMAND inherits: signal mask and actions, closed streams,
 //! environment.
 
 use std::ffi::CString;
@@ -10,7 +10,7 @@ use nix::sys::signal::{SigHandler, SigSet, SigmaskHow, Signal};
 #[derive(Clone, Debug)]
 pub struct Inherited {
     mask: SigSet,
-    /// For each of these signals, whether `tr` ignored it when it was started.
+    /// For each of the signals SIGPIPE, SIGXFSZ and SIGCHLD, whether `tr` ignored it when it was started.
     ignored: [(Signal, bool); 3],
     /// For each of standard input, output and error, whether it was closed when `tr` was started. Rust's
     /// runtime opens /dev/null in place of a closed stream.

@@ -58,13 +58,13 @@ enum Text {
     /// The text of a pressure file (Documentation/accounting/psi.rst). Its counters are the totals of the lines
     /// `some` and `full`.
     Pressure(Counter, Option<Counter>),
-    /// The text of `/proc/stat` (proc(5)).
+    /// The text of `/proc/stat` (proc(5)), which has CPU times.
     Stat,
-    /// The text of `/proc/meminfo`.
+    /// The text of `/proc/meminfo`, which has the available memory.
     MemInfo,
-    /// The text of the file `cpu.stat` of a cgroup.
+    /// The text of the file `cpu.stat` of a cgroup, which has the times of throttling by quotas.
     Quota,
-    /// The lines `cpu MHz` in `/proc/cpuinfo` of x86 machines.
+    /// The lines `cpu MHz` in `/proc/cpuinfo` of x86 machines, from which the mean frequency is computed.
     CpuInfo,
     /// A text that consists of one number, which is the value of this counter.
     Number(Counter),

@@ -37,12 +37,12 @@ pub struct Mapping {
     pub inode: u64,
     /// The path of the mapped file in the process's mount namespace.
     pub path: PathBuf,
-    /// A time shortly before the mapping was read.
+    /// A time shortly before the mapping was read from `/proc`.
     pub time: SystemTime,
 }
 
 impl Mapping {
-    /// Parses a line of `/proc/PID/maps` (proc_pid_maps(5)).
+    /// Parses a line of `/proc/PID/maps` (proc_pid_maps(5)), which describes a mapping of a file.
     fn parse(line: &[u8], time: SystemTime) -> Option<Mapping> {
         let mut words = line.splitn(6, |byte| *byte == b' ');
         let mut word = || std::str::from_utf8(words.next()?).ok();

@@ -20,12 +20,12 @@ use tr_format::event::{Ktime, LifeEvent, LifeKind, Mark, Point, Tgid, Tid};
 use crate::host;
 use crate::source::{recorder, ProgramClock};
 
-/// The environment variable with the path of the file for marks.
+/// The name of the environment variable with the path of the file for marks.
 pub const VARIABLE: &str = "TR_MARKS";
 
-/// The largest number of bytes of the file of marks that are read at once.
+/// The largest number of bytes of the file of marks that are read in one step.
 const AT_ONCE: usize = 1 << 20;
-/// The largest number of bytes of the file of marks that are read in all.
+/// The largest number of bytes of the file of marks that are read during a recording.
 const BYTES: u64 = 32 << 20;
 /// The largest number of marks that a recording stores.
 const MARKS: u64 = 1 << 18;
@@ -208,7 +208,7 @@ impl Drop for Directory {
     }
 }
 
-/// Opens the directory `name` in the directory `parent`. Links are refused.
+/// Opens the directory `name` in the directory `parent`. Symbolic links are refused.
 fn opened(parent: &File, name: &str) -> nix::Result<File> {
     let flags = OFlag::O_DIRECTORY | OFlag::O_NOFOLLOW | OFlag::O_CLOEXEC;
     openat(parent, name, flags, Mode::empty()).map(File::from)
@@ -272,9 +272,10 @@ fn remove_old(parent: &Path, around: &File) {
 /// A line of the file of marks, as it is parsed from JSON.
 #[derive(Deserialize)]
 struct Line<'a> {
-    /// The time of the mark by `CLOCK_MONOTONIC` in ns.
+    /// The time at which a program set the mark, by the clock `CLOCK_MONOTONIC` in ns.
     t: Option<u64>,
-    /// The time of the mark by `CLOCK_REALTIME` in ns, for programs that have no other clock.
+    /// The time at which a program set the mark, by the clock `CLOCK_REALTIME` in ns, for programs that have no other
+    /// clock.
     real: Option<u64>,
     #[serde(borrow)]
     name: Cow<'a, str>,
@@ -301,7 +302,7 @@ enum Id<'a> {
 /// The reason why a line of the file of marks is refused.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Refused {
-    /// The line is not a valid mark.
+    /// The line of the file of marks is not a valid mark.
     NoMark,
     /// The time of the mark is before the recording or in the future.
     Time,
@@ -325,7 +326,8 @@ pub struct Count {
 }
 
 impl Count {
-    /// A sentence about the marks that are missing in the trace; `None` if none are missing.
+    /// A sentence about the marks that programs have set and that are missing in the trace; `None` if none are
+    /// missing.
     pub fn missing(&self) -> Option<String> {
         let parts = [
             (self.no_marks, "× no mark"),
@@ -341,8 +343,8 @@ impl Count {
     }
 }
 
-/// The largest number of living processes in other time namespaces whose clocks are remembered. The next number limits
-/// the different offsets of those clocks.
+/// The largest number of living processes in other time namespaces whose clocks are remembered. The next constant
+/// limits the number of different offsets of those clocks.
 const CLOCKS: usize = 1 << 16;
 const OFFSETS: usize = 64;
 
@@ -353,7 +355,8 @@ pub struct Clocks {
     own: i128,
     /// The clocks of living processes in other time namespaces than the recorder's, by the pids of the processes.
     processes: HashMap<u32, ProgramClock>,
-    /// The kernel's ids of processes with such clocks that have ended. Their last marks are read after their ends.
+    /// The kernel's ids of ended processes that were in other time namespaces. Their last marks are read after their
+    /// ends.
     ended: Vec<u32>,
     /// The different offsets in ns of the clocks of processes in other time namespaces.
     others: Vec<i128>,
@@ -382,7 +385,7 @@ impl Clocks {
         }
     }
 
-    /// Notes that a process has ended. Its clock is kept until its last marks have been read.
+    /// Notes that a process has ended. The process's clock is kept until its last marks have been read.
     pub fn end(&mut self, process: Tgid) {
         if self.processes.contains_key(&process.0) {
             self.ended.push(process.0);
@@ -436,7 +439,7 @@ pub struct Reader {
 #[derive(Clone, Copy)]
 struct Present {
     now: Ktime,
-    /// The present time by `CLOCK_REALTIME`, in ns since 1970.
+    /// The present time by the clock `CLOCK_REALTIME`, in ns since 1970.
     real: u64,
 }
 

@@ -40,9 +40,9 @@ const LOSSES: usize = 16;
 
 /// The events and marks that are sent to the writing thread in one message.
 pub struct Batch {
-    /// The events that were drained from the source.
+    /// The events that the batch has from the source.
     pub events: Box<dyn Drained>,
-    /// The events that the recorder itself made.
+    /// The events of the batch that the recorder itself made.
     pub own: Vec<LifeEvent>,
     /// The time before which all events of the source have been drained.
     pub drained_until: Ktime,

@@ -41,7 +41,8 @@ impl Pace {
         }
     }
 
-    /// Whether a second has passed since this function last returned true.
+    /// Whether a second has passed since this function last returned true. Some work of the recorder is due each
+    /// second.
     pub fn is_second(&mut self, now: Instant) -> bool {
         let is = now >= self.next;
         if is {
@@ -50,7 +51,7 @@ impl Pace {
         is
     }
 
-    /// Whether a sample is due in a file of this size in bytes.
+    /// Whether a sample of the machine's counters is due, if the trace file has this size in bytes.
     pub fn is_due(&self, now: Instant, file: u64) -> bool {
         self.spent + self.cost <= file / PART || now.duration_since(self.last) >= LONGEST
     }
@@ -67,8 +68,8 @@ impl Pace {
 mod tests {
     use super::*;
 
-    /// The number of samples that a recording of this many seconds takes, with three events each, if its file
-    /// grows by this many bytes a second.
+    /// The number of samples of the machine's counters that a recording of this many seconds takes, with three
+    /// events each, if its file grows by this many bytes a second.
     fn samples(seconds: u64, bytes: u64) -> u64 {
         let begin = Instant::now();
         let mut pace = Pace::new(begin);

@@ -1,4 +1,4 @@
-//! Divides a recording into parts (`--rotate`): consecutive files, each of which can be read alone.
+//! Divides a recording into parts (`--rotate`), which are written to consecutive files. Each file can be read alone.
 
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};

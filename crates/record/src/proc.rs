@@ -21,10 +21,11 @@ pub fn tgid(id: Id) -> Tgid {
     Tgid(id.unsigned_abs())
 }
 
-/// A task's run time and its time in run queues in ns, and the number of its time slices.
+/// The totals of a task: its run time in ns, its time in run queues in ns, and the number of its time slices.
 pub type Totals = (u64, u64, u64);
 
-/// The run time, the time in run queues and the number of time slices of a task (`/proc/PID/schedstat`).
+/// Reads the run time in ns, the time in run queues in ns and the number of time slices of a task
+/// (`/proc/PID/schedstat`).
 pub fn totals(id: Id) -> Option<Totals> {
     totals_in(&schedstat(id)?)
 }
@@ -397,7 +398,7 @@ pub fn command(id: Id, time: Ktime) -> Snapshot {
     }
 }
 
-/// A followed process that outlives the recording.
+/// A followed process that is still alive at the end of the recording.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Alive {
     /// The id of the process in `tr`'s own pid namespace.

@@ -58,7 +58,7 @@ impl Shared {
             .unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Writes the bytes of the queue as they come, until the queue ends or a write fails.
+    /// Writes the bytes of the queue to the output as they come, until the queue ends or a write fails.
     fn run(&self) {
         let mut bytes = Vec::new();
         loop {

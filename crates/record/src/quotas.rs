@@ -135,7 +135,8 @@ fn relative(path: &str) -> Option<PathBuf> {
     (plain && below.file_name().is_some()).then_some(below)
 }
 
-/// The path of the cgroup of a systemd slice, whose name has the slices above it: `a-b.slice` is inside `a.slice`.
+/// The path of the cgroup of a systemd slice. The slice's name contains its ancestors: `a-b.slice` is inside
+/// `a.slice`.
 fn slices(slice: &str) -> PathBuf {
     let name = slice.strip_suffix(".slice").unwrap_or(slice);
     let ends = name.match_indices('-').map(|(at, _)| at);

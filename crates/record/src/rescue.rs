@@ -55,7 +55,7 @@ pub enum Stage {
     Forked(u32),
     /// The process of COMMAND runs.
     Runs(Child),
-    /// COMMAND has ended, with this raw `wait` status.
+    /// The process of COMMAND has ended, with this raw `wait` status.
     Ended(u32),
 }
 
@@ -84,7 +84,8 @@ pub fn begin(plan: Plan) {
     std::panic::set_hook(Box::new(panicked));
 }
 
-/// Notes the stage that COMMAND has reached; `None` if there is no process for it.
+/// Notes the stage that COMMAND has reached, for the handling of a later panic; `None` if there is no process for
+/// COMMAND.
 pub fn note(stage: Option<Stage>) {
     *lock(&STAGE) = stage;
 }

@@ -83,7 +83,7 @@ pub struct Scripts {
 struct Wanted {
     path: Vec<u8>,
     runner: Runner,
-    /// Whether another script executes the file.
+    /// Whether another script executes the file in its own shell.
     is_sourced: bool,
 }
 
@@ -118,7 +118,7 @@ enum Content {
 }
 
 impl Content {
-    /// Classifies the content of a script's file with these bytes; `None` stands for the bytes of a file that is too long.
+    /// Classifies the content of a script's file. The argument is the file's bytes, or `None` if the file is too long.
     fn of(bytes: Option<Vec<u8>>) -> Content {
         match bytes {
             None => Content::Long,
@@ -151,8 +151,8 @@ impl Scripts {
         }
     }
 
-    /// Begins a batch of execs, all of which have happened. A file is examined for the first exec of a batch alone, so
-    /// that a script that runs in a loop costs little.
+    /// Begins a batch of exec events. A file is examined only for the first exec of a batch, so that a script that runs in a
+    /// loop costs little.
     pub fn begin_batch(&mut self) {
         self.seen.clear();
     }

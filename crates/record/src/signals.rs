@@ -17,8 +17,8 @@ use crate::source::Source;
 /// The longest time between two checks whether COMMAND has ended. Normally SIGCHLD announces the end.
 const LOOK_EVERY: Duration = Duration::from_secs(1);
 
-/// The signals whose default action ends a process, in addition to the real-time signals. SIGPIPE and SIGXFSZ are
-/// missing because `tr` ignores them, and signals of the processor (SIGSEGV, …) because they concern `tr` itself.
+/// The signals to `tr` whose default action ends a process, in addition to the real-time signals. SIGPIPE and SIGXFSZ
+/// are missing because `tr` ignores them, and signals of the processor (SIGSEGV, …) because they concern `tr` itself.
 const FATAL: [libc::c_int; 14] = [
     libc::SIGINT,
     libc::SIGTERM,
@@ -40,8 +40,8 @@ const FATAL: [libc::c_int; 14] = [
 /// recording even if they are ignored: the user did not ask to ignore them, and scripts end a recorder by `kill -INT`.
 const OF_BACKGROUND: [Signal; 2] = [Signal::SIGINT, Signal::SIGQUIT];
 
-/// The signals that `tr` takes: those that end a process, SIGCHLD and SIGCONT, and, if `stop` is set, the
-/// terminal's stop.
+/// The signals that `tr` blocks and receives itself: those that end a process, SIGCHLD and SIGCONT, and, if `stop` is
+/// set, the terminal's stop (SIGTSTP).
 fn taken(stop: bool) -> SigSet {
     let numbers = FATAL
         .into_iter()
@@ -59,8 +59,9 @@ fn taken(stop: bool) -> SigSet {
     }
 }
 
-/// The signalfd of the blocked signals, and the epoll descriptor for all waits. Both are open from the start, so that a
-/// wait works, unlike poll(2), even if the limit of descriptors is lowered later (setrlimit(2)).
+/// Receives the signals that `tr` blocks. It has a signalfd for them, and an epoll descriptor for all waits of the
+/// recorder. Both are open from the start, so that a wait works, unlike poll(2), even if the limit of descriptors is
+/// lowered later (setrlimit(2)).
 #[derive(Debug)]
 pub struct Signals {
     signals: SignalFd,
@@ -73,7 +74,7 @@ pub struct Signals {
 }
 
 impl Signals {
-    /// Blocks the signals that `tr` takes and opens the descriptors for them. `pause` is called before the
+    /// Blocks the signals that `tr` receives itself and opens the descriptors for them. `pause` is called before the
     /// terminal's stop (SIGTSTP) stops `tr`.
     pub fn take(pause: Option<fn()>) -> std::io::Result<Signals> {
         let taken = taken(pause.is_some());

@@ -1,4 +1,4 @@
-//! Enforces the limit of the file's size (`--max-size`): decides when a recording ends so that its file stays
+//! Enforces the limit of the trace file's size (`--max-size`): decides when a recording ends so that its file stays
 //! below the limit.
 
 use std::sync::atomic::{AtomicU64, Ordering};

@@ -20,11 +20,11 @@ pub type BuildId = [u8; 20];
 /// The place in code that a frame of a sampled stack points to, as the kernel returns it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum At {
-    /// The instruction is at this address in the kernel.
+    /// The frame's instruction is at this address in the kernel.
     Kernel(u64),
-    /// The instruction is at this offset in the file with this build id.
+    /// The frame's instruction is at this offset in the file with this build id.
     File(BuildId, u64),
-    /// The instruction is at this address in the process, in no file with a build id.
+    /// The frame's instruction is at this address in the process, in no file with a build id.
     Process(u64),
 }
 
@@ -35,13 +35,13 @@ pub struct Stacked {
     pub cpu: Option<CpuId>,
     pub tid: Tid,
     pub tgid: Tgid,
-    /// Whether the task was on a CPU or off CPU at the sample.
+    /// Whether the task was on a CPU or off CPU when its stack was sampled.
     pub doing: Doing,
     /// The time that the sample stands for, in ns: the sampling period, or the time off CPU.
     pub ns: u64,
-    /// Whether the outermost frames are missing, because the stack was deeper than the BPF programs copy.
+    /// Whether the outermost frames of the stack are missing, because it was deeper than the BPF programs copy.
     pub cut: bool,
-    /// The program that the task ran, in its process.
+    /// The program that the sampled task ran, and the process in which it ran.
     pub image: Image,
     /// The places of the stack's frames, outermost first. The place of a caller is the last byte of its call
     /// instruction.

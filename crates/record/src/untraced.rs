@@ -22,7 +22,7 @@ const OWN_MEMORY: u64 = 8 << 20;
 /// The result of running COMMAND without tracing.
 #[derive(Debug)]
 pub struct Untraced {
-    /// COMMAND's raw `wait` status.
+    /// The raw `wait` status with which COMMAND ended.
     pub status: u32,
     /// The error of COMMAND's exec, if COMMAND could not be executed.
     pub not_executed: Option<Errno>,

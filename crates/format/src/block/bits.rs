@@ -57,12 +57,12 @@ pub struct BitReader<'a> {
 }
 
 impl<'a> BitReader<'a> {
-    /// A reader that begins at the first bit of `bytes`.
+    /// Creates a reader of bit fields that begins at the first bit of `bytes`.
     pub fn new(bytes: &'a [u8]) -> BitReader<'a> {
         BitReader { bytes, at: 0 }
     }
 
-    /// Reads the next `width` bits, at most 64. After the end of the bytes, zeros are read.
+    /// Reads a field of `width` bits, at most 64. After the end of the bytes, zeros are read.
     #[inline(always)]
     pub fn get(&mut self, width: u32) -> u64 {
         if width > 56 {

@@ -1,12 +1,12 @@
-//! The clock quantum. The counter of many machines ticks slower than 1 ns (the time stamp
-//! counter of AMD's Zen: 10 ns; ARM's: up to 50 ns), and the kernel converts its value into
-//! ns. All times are then multiples of one quantum, rounded down. Counting quanta saves the
-//! bits without information: 3.3 of each time at 10 ns.
+//! Finds the clock quantum of a recording, and expresses the times of events in it. The counter of many
+//! machines ticks slower than 1 ns (the time stamp counter of AMD's Zen: 10 ns; ARM's: up to 50 ns), and the
+//! kernel converts its value into ns. All times are then multiples of one quantum, rounded down. Counting
+//! quanta saves the bits without information: 3.3 of each time at 10 ns.
 //!
-//! The coder is lossless: where times leave the grid (because the kernel adjusts its clock, or a ring
-//! has an inversion), a time in ns begins a new grid.
+//! The coder is lossless: where times leave the grid of multiples (because the kernel adjusts its clock, or a
+//! ring has an inversion), a time in ns begins a new grid.
 
-/// A quantum of 1 ns in the unit 2^-32 ns. The grid of this quantum contains every time.
+/// A clock quantum of 1 ns, in the unit 2^-32 ns. Every time is a multiple of this quantum.
 pub const NANOSECOND: u64 = 1 << 32;
 /// The longest clock quantum that is considered: 1 µs, in the unit 2^-32 ns.
 pub const LONGEST: u64 = 1000 << 32;
@@ -14,7 +14,9 @@ pub const LONGEST: u64 = 1000 << 32;
 /// The longest distance in ns of a time from the beginning of the grid on which the time lies.
 const REACH: u64 = 1 << 31;
 
-/// The distance in ns of the time number `k` of a grid from the beginning of that grid. `phase` is in 2^-16 ns.
+/// The distance in ns of a time from the beginning of its grid. The time is the multiple number `k` of the
+/// clock quantum after the beginning; `phase` is the fraction of a nanosecond at which the grid begins, in
+/// 2^-16 ns.
 #[inline(always)]
 pub fn offset(k: u64, quantum: u64, phase: u16) -> u64 {
     ((u128::from(k) * u128::from(quantum) + (u128::from(phase) << 16)) >> 32) as u64
@@ -31,7 +33,7 @@ pub struct Grid {
     /// of a nanosecond at which it begins. The first grid begins before event 0, at the smallest time of the
     /// block.
     pub begins: Vec<(usize, u16)>,
-    /// The phase of the first grid in 2^-16 ns: the fraction of a nanosecond at which the grid begins.
+    /// The phase of the first grid of times in 2^-16 ns: the fraction of a nanosecond at which the grid begins.
     pub phase: u16,
 }
 
@@ -84,7 +86,7 @@ const SAMPLE: (usize, usize) = (192, 32);
 /// The longest step between two times that is used to estimate a clock quantum, in ns. The duration of the
 /// search is proportional to it.
 const LONGEST_STEP: u64 = if cfg!(fuzzing) { 1 << 8 } else { 1 << 12 };
-/// The range in ns in which a clock quantum is searched. A shorter quantum saves little.
+/// The range in ns in which the clock quantum of a recording is searched. A shorter quantum saves little.
 const QUANTA: (f64, f64) = (3.0, 128.0);
 /// The number of failed searches for a recording's clock quantum after which the quantum is set to 1 ns.
 const TRIES: u32 = 8;

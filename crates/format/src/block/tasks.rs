@@ -20,9 +20,9 @@ pub const RANKS: usize = 16;
 pub struct Sleep {
     /// The raw bits of the kernel's state of the task that goes to sleep.
     pub state: u16,
-    /// The number of the [`Reason`](crate::reason::Reason) of the sleep.
+    /// The number of the [`Reason`](crate::reason::Reason) why the task sleeps.
     pub reason: u8,
-    /// The number of the [`Timeout`](crate::reason::Timeout) of the sleep.
+    /// The number of the [`Timeout`](crate::reason::Timeout) with which the task sleeps.
     pub timeout: u8,
 }
 
@@ -36,7 +36,7 @@ struct Task {
     next: u16,
     /// The index of the task that this task of the block is expected to wake next.
     expected: u16,
-    /// The last switch-out of the task into a sleep.
+    /// The facts about the last switch-out of this task of the block into a sleep.
     slept: Sleep,
 }
 
@@ -44,9 +44,10 @@ struct Task {
 #[derive(Debug)]
 pub struct Tasks {
     tasks: Vec<Task>,
-    /// The reason of the last sleep after a switch of each event class, indexed by the number of the class.
+    /// For each class of scheduling events, the number of the reason of the last sleep in the block that began with
+    /// such an event.
     reasons: [u8; 256],
-    /// The time-out of the last sleep for each reason, indexed by the number of the reason.
+    /// For each reason for a sleep, the number of the time-out of the last sleep in the block with this reason.
     timeouts: [u8; 256],
 }
 
@@ -88,7 +89,7 @@ impl Tasks {
         at
     }
 
-    /// The id of the task with this index; `None` if the block has named no such task.
+    /// The id of the task that has this index in the block; `None` if the block has named no such task.
     #[inline(always)]
     pub fn id(&self, at: u16) -> Option<u32> {
         let task = self.tasks.get(usize::from(at))?;

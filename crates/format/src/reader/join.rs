@@ -27,7 +27,7 @@ pub(super) struct Part {
 /// How a part of a rotated recording follows the part before it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Joint {
-    /// The part begins where the part before it ends.
+    /// The part of the recording begins where the part before it ends.
     Whole,
     /// Parts of the recording, or the end of the part before, are missing. The number is the time in ns that no part
     /// covers.
@@ -117,8 +117,8 @@ impl Trace {
             .map_or_else(cut, |summary| summary.end)
     }
 
-    /// The times at which the later parts of a rotated recording begin. There, the totals of the machine's counters
-    /// begin anew.
+    /// The times at which the later parts of a rotated recording begin. The totals of the machine's counters begin anew
+    /// at these times.
     pub fn later_parts(&self) -> impl Iterator<Item = Ktime> + '_ {
         self.parts.iter().map(|part| part.begin)
     }

@@ -6,8 +6,8 @@ use std::time::{Duration, Instant};
 use super::waits;
 use crate::proc::{self, Id};
 
-/// The number of bytes that a process may read and write between two examinations and still count as idle, because a
-/// ticker wakes a loop by an eventfd.
+/// The number of bytes that a process may read and write between two examinations and still count as idle. Some bytes
+/// are allowed because a ticker wakes a loop by an eventfd.
 const WAKE_BYTES: u64 = 16;
 /// The CPU time that all processes of COMMAND may use and still count as stalled.
 const SLACK: Duration = Duration::from_millis(50);
@@ -17,7 +17,7 @@ const SLACK: Duration = Duration::from_millis(50);
 struct Seen {
     /// The time at which the process began, and the address of the process's arguments, which an exec changes.
     program: (u64, u64),
-    /// The CPU time of the process in nanoseconds.
+    /// The CPU time of the examined process in nanoseconds.
     cpu: u64,
     /// The number of bytes that the process has read and written. If the kernel hides that number, it is the number of
     /// the process's slices of CPU time.
@@ -62,7 +62,8 @@ impl Activity {
         changed.map_or(Duration::ZERO, |(_, at)| at.elapsed())
     }
 
-    /// Examines whether these processes have been active until the time `now`. `root` is COMMAND's process.
+    /// Examines whether these processes of COMMAND have been active until the time `now`. `root` is COMMAND's first
+    /// process.
     pub fn look(&mut self, now: Instant, root: Id, processes: &[Id]) {
         let mut threads = HashMap::new();
         let mut seen = HashMap::new();

@@ -10,7 +10,8 @@ use crate::proc::Id;
 
 /// The largest number of sockets in `/proc/net/tcp` that are examined, which bounds the work.
 const SOCKETS: usize = 1 << 16;
-/// The states of sockets in `/proc/net/tcp` (`TCP_ESTABLISHED` and `TCP_LISTEN` of the kernel's `tcp_states.h`).
+/// The number of the state of an established connection's socket in `/proc/net/tcp`, and the number of the state of a
+/// listening socket (`TCP_ESTABLISHED` and `TCP_LISTEN` of the kernel's `tcp_states.h`).
 const ESTABLISHED: &str = "01";
 const LISTENS: &str = "0A";
 

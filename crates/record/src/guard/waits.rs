@@ -48,7 +48,7 @@ impl Processes {
     }
 }
 
-/// The processes of a hanging COMMAND and what they wait for, and the other processes that they wait for.
+/// The processes of a hanging COMMAND, with what they wait for, and the other processes that they wait for.
 pub fn processes(own: &[Identity], activity: &Activity) -> Vec<HungProcess> {
     let ids = Processes {
         ids: own.iter().map(|(id, _)| *id).collect(),

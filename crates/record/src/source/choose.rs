@@ -59,8 +59,8 @@ fn gains_rights(config: &Config) -> bool {
     matches!(file, Some(Ok(Some(file))) if proc::gains_rights(&file))
 }
 
-/// Whether `--method auto` uses sudo after this refusal: because root's rights remedy it, and sudo asks for no password
-/// here.
+/// Whether `--method auto` uses sudo after the BPF programs were refused with this error: if root's rights would remedy
+/// the error, and sudo asks for no password on this machine.
 pub fn asks_sudo(refused: &Error) -> bool {
     let Error::Tracing(tr_bpf::Error::Refused(refusal)) = refused else {
         return false;

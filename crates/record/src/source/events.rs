@@ -25,13 +25,13 @@ pub struct Waiting {
     /// of the event.
     runners: HashMap<usize, Runner>,
     bytes: usize,
-    /// The times of the first and the last event for which there was no room among the waiting events, and
-    /// the number of these events.
+    /// The times of the first and the last event that were lost because too many events waited for the
+    /// writer, and the number of lost events.
     lost: Option<(Ktime, Ktime, u64)>,
 }
 
 impl Waiting {
-    /// Adds an event to the waiting events, if there is room.
+    /// Adds an event to the events that wait for the writer, if there is room.
     pub fn push(&mut self, time: Ktime, kind: LifeKind) {
         let strings = match &kind {
             LifeKind::Exec(exec) => exec.argv.bytes.len() + exec.filename.len(),
@@ -135,7 +135,7 @@ impl Waiting {
         }
     }
 
-    /// The memory in bytes of the events that wait to be taken.
+    /// The memory in bytes of the recorder's events that wait until the writer takes them.
     pub fn bytes(&self) -> usize {
         self.bytes
     }

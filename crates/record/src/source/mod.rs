@@ -1,5 +1,5 @@
-//! Defines the sources of a recording's events. A source collects events on the recorder's main thread, and
-//! the writing thread converts them. Each way to record is a folder or file below; `choose` chooses one.
+//! Defines the sources of a recording's events. A source collects events on the recorder's main thread, and the
+//! writing thread converts them. Each method of recording has a folder or file in this module; `choose` chooses one.
 
 pub mod bpf;
 pub mod choose;
@@ -103,7 +103,7 @@ pub trait Source {
         false
     }
 
-    /// Whether COMMAND has stopped since the last call of this function.
+    /// Whether the source has seen COMMAND stop since the last call of this function.
     fn take_stop(&self) -> bool {
         false
     }
@@ -131,7 +131,7 @@ pub(crate) const NEEDS_PROGRAMS: &str =
 pub struct Last {
     /// The losses of events that none of the drained events reports.
     pub losses: Vec<LifeEvent>,
-    /// The CPU time in ns that the source took in the kernel, if it is counted.
+    /// The CPU time in ns that the source took in the kernel; `None` if it is not counted.
     pub kernel_ns: Option<u64>,
     /// The end of COMMAND, if the source has waited for COMMAND. No other wait for it is possible then.
     pub reaped: Option<Reaped>,
@@ -204,7 +204,7 @@ pub struct Started {
     pub missing: Vec<Missing>,
     /// Whether the source recognizes wake-ups by interrupts as such.
     pub irq_known: bool,
-    /// The memory of all rings of the source in bytes.
+    /// The memory in bytes of all rings from which the source gets events.
     pub buffer: u64,
     pub living: Vec<LifeEvent>,
 }

@@ -9,7 +9,7 @@ const A: u16 = 1;
 const AAAA: u16 = 28;
 /// The number of the internet among the classes of DNS records.
 const INTERNET: u16 = 1;
-/// The number of bytes of a DNS message's header.
+/// The number of bytes of the header of a DNS message.
 const HEADER: usize = 12;
 /// The number of bytes of the longest name in a DNS message, including the lengths of its labels.
 const NAME: usize = 255;
@@ -17,12 +17,12 @@ const NAME: usize = 255;
 /// The parts of a DNS message that are stored in a trace.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Message {
-    /// The id of the message, which a query and its answer have in common.
+    /// The id of the DNS message, which a query and its answer have in common.
     pub id: u16,
     pub is_answer: bool,
-    /// The response code (RCODE) of the message.
+    /// The response code (RCODE) of the DNS message.
     pub code: u8,
-    /// The type (QTYPE) of the question in the message.
+    /// The type (QTYPE) of the question in the DNS message.
     pub kind: u16,
     /// The name that the DNS message asks for, without the last dot.
     pub name: Vec<u8>,

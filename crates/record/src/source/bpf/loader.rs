@@ -19,12 +19,13 @@ use zerocopy::IntoBytes;
 use super::request::{Reply, Request};
 use crate::{capabilities, host, passing};
 
-/// The time in seconds after which SIGALRM ends the loader, whatever it waits for.
+/// The time in seconds after which SIGALRM ends the loader of BPF programs, whatever it waits for.
 const LIMIT: u32 = 20;
 /// The time in seconds without a request after which a loader that opens iterators for a `tr` ends. The `tr`
 /// sends a request each second, but may be stopped for a while.
 const IDLE: u32 = 3600;
-/// The path of a file that only root can open. A loader locks the byte of its user in it.
+/// The path of a file that only root can open. The loader of BPF programs locks the byte at the number of its
+/// user in it.
 const LOCK: &str = "/run/tr-loader.lock";
 /// The byte by which a `tr` requests a BPF iterator over the tasks from the loader.
 pub const ITERATOR: [u8; 1] = *b"i";
@@ -38,10 +39,10 @@ pub enum Refused {
     /// The environment variable SUDO_UID is missing, or the loader does not run as root.
     #[error("only sudo runs this, as root")]
     NoSudo,
-    /// The socket was made by another user than the one who called sudo.
+    /// The loader's standard input is a socket that was made by another user than the one who called sudo.
     #[error("the socket is of user {peer}, and user {caller} has called sudo")]
     Peer {
-        /// The number of the user who made the socket.
+        /// The number of the user who made the loader's socket.
         peer: u32,
         /// The number of the user who called sudo.
         caller: u32,

@@ -23,7 +23,7 @@ const LONGEST: u64 = 1 << 20;
 
 #[derive(Debug, Default)]
 pub struct Maps {
-    /// The build ids of the files of processes whose mappings were read.
+    /// The build ids of files that occurred in samples of processes whose mappings were read.
     known: HashSet<BuildId>,
 }
 

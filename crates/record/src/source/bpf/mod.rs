@@ -65,7 +65,7 @@ struct Bpf {
     /// The choice of the tasks that the recording follows.
     scope: Scope,
     argv_limit: u32,
-    /// The number of waits, counted before the recording began, for whose stacks there was no room.
+    /// The number of waits, counted before the recording began, for whose stacks the BPF programs had no room.
     waits_before: u64,
     /// The process of sudo that ran the loader; `None` if there was none or it has ended.
     sudo: Option<Sudo>,

@@ -16,7 +16,7 @@ const LARGEST_RING: u32 = 1 << 30;
 /// The largest number of recordings for which loaders attach BPF programs on the whole machine at the same time.
 /// Each recording adds some time to every switch.
 const MOST_RECORDINGS: usize = 64;
-/// The largest task id of Linux, plus one.
+/// The largest task id that Linux allows, plus one.
 const PID_MAX: u32 = 1 << 22;
 
 const ALL: u32 = 1;
@@ -49,9 +49,9 @@ pub struct Request {
     /// the samples, in bytes.
     sample_hz: u32,
     sample_ring: u32,
-    /// The shortest wait whose stack is recorded, in ns; 0 if no such stacks are recorded.
+    /// The shortest wait of a task whose stack is recorded, in ns; 0 if no stacks of waits are recorded.
     wait_least: u64,
-    /// The set of recorded CPUs, with a bit for each CPU.
+    /// The set of CPUs whose events are recorded, with a bit for each CPU.
     cpus: [u64; CPU_WORDS],
     targets: [u32; MOST_TARGETS],
 }

@@ -297,8 +297,8 @@ pub struct Sink {
     directories: HashMap<u32, Box<[u8]>>,
 }
 
-/// The number of lost lifecycle events that each CPU has reported so far. The programs may report the same
-/// number twice.
+/// The number of lost lifecycle events that each CPU has reported so far. The BPF programs may report the same number
+/// twice.
 #[derive(Debug, Default)]
 struct Reported(HashMap<u32, u64>);
 

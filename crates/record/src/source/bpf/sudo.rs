@@ -18,7 +18,7 @@ use crate::{host, passing};
 
 /// The first argument with which `tr` is executed as the loader.
 pub const LOADER: &str = "bpf-loader";
-/// The longest wait for the end of sudo after an error, to read its message.
+/// The longest wait for the end of sudo after an error. Then sudo's message is read.
 const LAST_WORDS: Duration = Duration::from_millis(500);
 
 pub struct Attached {

@@ -13,7 +13,7 @@ use crate::proc::Id;
 /// The task that an announced call of ptrace(2) or clone(2) affects.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum About {
-    /// The caller becomes a tracee by its call of ptrace(2).
+    /// The caller itself becomes a tracee by its call of ptrace(2).
     Caller,
     /// Another task becomes a tracee by the call of ptrace(2). The id is that of the task in the caller's pid
     /// namespace.

@@ -174,7 +174,7 @@ fn sample(shared: &Shared) {
     }
 }
 
-/// Handles the stops and ends of tracees until the recording is over.
+/// Handles the stops and ends of tracees, in the tracer's thread, until the recording is over.
 fn run(shared: &Shared) {
     let (mut waits, mut tracees) = (Waits::new(), 1);
     loop {
@@ -196,13 +196,13 @@ fn run(shared: &Shared) {
     }
 }
 
-/// The tracer's thread collects the events by itself.
+/// The source of the events of a recording by ptrace(2). The tracer's thread collects the events by itself.
 impl Source for Ptrace {
     fn ready(&self) -> Option<BorrowedFd<'_>> {
         self.news.as_ref().map(AsFd::as_fd)
     }
 
-    /// Always true, because SIGCHLD goes to the tracer, to which the kernel reports stops and ends.
+    /// Always true: SIGCHLD goes to the ptrace tracer, to which the kernel reports stops and ends of tracees.
     fn takes_children(&self) -> bool {
         true
     }
@@ -245,8 +245,9 @@ impl Source for Ptrace {
         })
     }
 
-    /// The kernel reports the stops of a tracee to its tracer alone, if that is a thread of its
-    /// parent's process (`do_notify_parent_cldstop` in kernel/signal.c).
+    /// Whether COMMAND is stopped, as the tracer has seen. The kernel reports the stops of a tracee to its
+    /// tracer alone, if that is a thread of its parent's process (`do_notify_parent_cldstop` in
+    /// kernel/signal.c).
     fn has_stopped_command(&self) -> bool {
         self.shared.lock().root_stopped
     }

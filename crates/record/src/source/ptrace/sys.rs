@@ -27,7 +27,7 @@ pub fn go_on(id: Id, signal: i32) -> Result<(), Errno> {
     ptrace(libc::PTRACE_CONT, id, signal.unsigned_abs() as usize)
 }
 
-/// Leaves a tracee in its group stop, which the next SIGCONT ends.
+/// Leaves a tracee in its group stop (PTRACE_LISTEN), which the next SIGCONT ends.
 pub fn listen(id: Id) -> Result<(), Errno> {
     ptrace(libc::PTRACE_LISTEN, id, 0)
 }
@@ -173,14 +173,14 @@ pub enum Next {
     End(Found),
 }
 
-/// Finds a stop or an end of a tracee of this thread. With `wait`, it waits for one, or for [`wake`]. A stop
-/// is found again until the tracee goes on or [`take_stop`] takes the stop.
+/// Finds a stop or an end of a tracee of the calling thread. If `wait` is set, the function waits for one, or for
+/// [`wake`]. The same stop is found again until the tracee goes on or [`take_stop`] takes the stop.
 pub fn next(wait: bool) -> Option<Next> {
     let flags = if wait { 0 } else { libc::WNOHANG };
     found((libc::P_ALL, 0), flags)
 }
 
-/// Finds a stop or an end of this tracee, without waiting for one.
+/// Finds a stop or an end of the tracee with this id, without waiting for one.
 pub fn next_of(id: Id) -> Option<Next> {
     found((libc::P_PID, id.unsigned_abs()), libc::WNOHANG)
 }

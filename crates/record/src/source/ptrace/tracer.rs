@@ -52,18 +52,18 @@ pub struct State {
     tasks: HashMap<Id, Task>,
     /// The new tracees that stopped before the event of their fork.
     early: HashSet<Id>,
-    /// The tracees that were adopted without the event of their fork, and for each the process that `/proc`
-    /// showed as its parent. The event may come late, even after their end, or never.
+    /// The tracees that were adopted without the event of their fork, and for each the process that `/proc` showed as
+    /// its parent. The event of the fork may come late, even after the tracee's end, or never.
     adopted: HashMap<Id, Id>,
-    /// The thread that answers the announced calls of ptrace(2).
+    /// The thread that answers the announced calls of ptrace(2); `None` if COMMAND announces none.
     pub calls: Option<JoinHandle<()>>,
     /// Whether another thread waits until the tracer has handled the next stop or end of a tracee.
     pub awaited: bool,
-    /// Whether the tracer's thread has to end.
+    /// Whether the tracer's thread has to end now, because the recording is over.
     pub stop: bool,
     /// The id of the tracer's thread.
     pub tracer: Id,
-    /// The tracees that the tracer lets go of at their next stop.
+    /// The tracees that the tracer will stop tracing at their next stop.
     leaving: HashSet<Id>,
     /// The announced calls of ptrace(2) whose targets the tracer still has to let go of.
     pub requests: Vec<Call>,
@@ -147,7 +147,7 @@ impl State {
         self.tasks.contains_key(&self.root)
     }
 
-    /// Handles a stop or an end of a tracee, and those that follow while a child waits for the event of its fork.
+    /// Handles a stop or an end of a tracee, and the following ones as long as a child waits for the event of its fork.
     pub fn take(&mut self, mut next: Option<Next>, waits: &mut Waits) {
         for _ in 0..ROW {
             match next {
@@ -248,7 +248,7 @@ impl State {
         Some(child)
     }
 
-    /// Adds a new tracee: the leader of a process, or a thread.
+    /// Adds a new tracee, which is the first thread of a new process or a further thread of a process.
     fn born(&mut self, child: Id, process: Id, parent: Id) {
         let time = host::now();
         let of = self.tasks.get(&parent).copied();
@@ -475,8 +475,8 @@ impl State {
         let _ = sys::interrupt(id);
     }
 
-    /// Lets go of a stopped tracee. If it has just forked, the tracer also lets go of the child, at the
-    /// child's first stop.
+    /// Ends the tracing of a stopped tracee. If the tracee has just forked, the child is let go as well, at the child's
+    /// first stop.
     fn leave(&mut self, id: Id, signal: i32, event: i32) {
         let forked = [
             libc::PTRACE_EVENT_FORK,

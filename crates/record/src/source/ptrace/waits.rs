@@ -90,7 +90,7 @@ impl Waits {
         }
     }
 
-    /// Whether [`Waits::ask`] should be called with the ids of all tracees.
+    /// Whether the tracer's next step needs the ids of all tracees, which [`Waits::ask`] takes.
     pub fn wants_ids(&self) -> bool {
         self.is_slow && self.open.is_empty()
     }
@@ -103,7 +103,7 @@ impl Waits {
         self.is_slow = false;
     }
 
-    /// Waits for a stop or an end of a tracee, of which there are `tracees`, or for [`sys::wake`].
+    /// Waits for a stop or an end of a tracee. There are `tracees` of them. [`sys::wake`] ends the wait.
     pub fn next(&mut self, tracees: usize) -> Option<Next> {
         self.choose(tracees);
         if !self.by_signals {
