@@ -199,9 +199,10 @@ pub fn read(
 
 /// The range of bytes of a trace file in which the frames that some rows of the index describe must lie.
 pub struct Bounds {
-    /// The offset at which the first described frame must begin, if that is known.
+    /// The offset in the trace file at which the first frame that the rows of the index describe must
+    /// begin, if that is known.
     pub start: Option<u64>,
-    /// The offset that no described frame may exceed.
+    /// The offset in the trace file beyond which no frame that the rows of the index describe may reach.
     pub end: u64,
 }
 

@@ -396,12 +396,12 @@ impl Summary {
 pub struct Full {
     /// The limit of the trace file's size in bytes.
     pub limit: u64,
-    /// The end of COMMAND, which continued after the recording; `None` if there was no COMMAND, or if its end
-    /// is not known.
+    /// The end of COMMAND, which ran on after the end of the recording; `None` if there was no COMMAND, or if
+    /// its end is not known.
     pub command: Option<CommandEnd>,
 }
 
-/// The end of a COMMAND that continued after the end of the recording.
+/// The end of a COMMAND that ran on after the end of the recording.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct CommandEnd {
     /// The time at which COMMAND ended.

@@ -72,7 +72,8 @@ pub trait Section: Default {
     /// FORMAT.md lists their tags.
     fn fields(&mut self, fields: &mut impl Fields) -> Step;
 
-    /// Verifies that the values that were read are within the limits of the format.
+    /// Verifies that the values of the metadata or the summary that were read are within the limits of the
+    /// format.
     fn check(&self) -> Step {
         Ok(())
     }

@@ -91,7 +91,7 @@ impl Events {
     }
 }
 
-/// The numbers about its events that the summary of a complete trace contains.
+/// The figures about the events of a complete trace that its summary contains.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Tally {
     /// The numbers of the trace's events, by kind.

@@ -59,7 +59,7 @@ pub(crate) struct LastEvents {
 }
 
 impl LastEvents {
-    /// Writes the last events of a file now, because the summary comes later.
+    /// Writes the last events of a trace file now, because the file's summary is written later.
     pub fn settle(&mut self, waiting: &Waiting<'_>) {
         let mut stall = Stall::new(|| {});
         let batches = std::mem::take(&mut self.batches);

@@ -11,7 +11,7 @@ use crate::config::Rotation;
 use crate::output::{Outcome, Tally};
 
 /// The shortest time that a part of a rotated recording covers. The names of the files contain the second at which the
-/// part begins, so that they must differ.
+/// part begins, so two parts must not begin in the same second.
 const LEAST: Duration = Duration::from_millis(1500);
 /// The longest time before the recorder tries again to open a file for the next part that could not be opened.
 const PATIENCE: Duration = Duration::from_secs(300);
@@ -51,7 +51,7 @@ pub struct Parts {
     closing: Option<JoinHandle<Outcome>>,
     /// The sums of the numbers of events, losses and bytes of all complete parts.
     sum: Tally,
-    /// The file of the part before the one that is being written.
+    /// The file of the part of the recording before the one that is being written.
     before: Target,
     /// The first complete part whose file lacks its end; `None` if there is none.
     cut: Option<Cut>,
@@ -59,7 +59,7 @@ pub struct Parts {
     pub count: u64,
     /// The file of the first part of the recording.
     first: Target,
-    /// The file of the part that is being written.
+    /// The file of the part of the recording that is being written.
     pub file: Target,
 }
 

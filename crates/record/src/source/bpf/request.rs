@@ -98,7 +98,7 @@ impl Request {
         Some(request)
     }
 
-    /// Creates an empty request, into which a request is received.
+    /// Creates an empty request for BPF programs, which is filled by receiving one from the other `tr`.
     pub fn empty() -> Request {
         Request::new_zeroed()
     }
@@ -214,7 +214,7 @@ impl Reply {
         reply
     }
 
-    /// Creates an empty reply, into which a reply is received.
+    /// Creates an empty reply about BPF programs, which is filled by receiving one from the loader.
     pub fn empty() -> Reply {
         Reply::new_zeroed()
     }
