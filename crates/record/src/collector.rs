@@ -30,8 +30,8 @@ const CLOCK_EVERY: Duration = Duration::from_secs(10);
 /// The largest memory in bytes of drained events that wait for the writing thread. Beyond this limit events stay in the source.
 /// BPF programs count the events that no longer fit into their rings.
 const MAX_WAITING: usize = 16 << 20;
-/// The memory in bytes of drained events from which on they are offered to the writing thread without waiting for the next batch
-/// that is due.
+/// The memory in bytes of drained events from which on they are offered to the writing thread before the next regular batch is
+/// due.
 const BATCH: usize = 1 << 20;
 
 /// The writer of a trace file, and the sampler of the machine's counters, which begins anew with each file.

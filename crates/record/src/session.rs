@@ -37,10 +37,10 @@ use tr_output::status;
 /// The interval between two checks whether descendants of COMMAND still live (`--wait-all`).
 const LIVING_CHECK: Duration = Duration::from_millis(250);
 
-/// The reason why the option `--syscalls` has no effect without BPF programs, as text for the user.
+/// The reason why the option `--syscalls` may have no effect in a recording, as text for the user.
 const NO_CALLS: &str = "only BPF programs record them, by tp_btf (Linux 5.12)";
 
-/// The reason why the options `--stacks` and `--off-cpu-stacks` have no effect without BPF programs, as text for the user.
+/// The reason why the options `--stacks` and `--off-cpu-stacks` may have no effect in a recording, as text for the user.
 const NO_STACKS: &str = "only BPF programs record them, by tp_btf (Linux 5.11)";
 
 /// The reason why no scripts are recorded, as text for the user.
