@@ -26,7 +26,7 @@ pub fn size(text: &str) -> Result<u64, String> {
         .ok_or_else(|| "too large".to_owned())
 }
 
-/// A duration in nanoseconds, or the largest number if it is too long.
+/// Converts a duration to nanoseconds; a duration that does not fit into 64 bits becomes `u64::MAX`.
 pub fn nanoseconds(duration: Duration) -> u64 {
     u64::try_from(duration.as_nanos()).unwrap_or(u64::MAX)
 }
@@ -64,7 +64,7 @@ pub fn duration_with_unit(text: &str) -> Result<Duration, String> {
     }
 }
 
-/// Parses a number of rows: `10`, `all`.
+/// Parses the number of rows that a table of a report shows: `10`, or `all` for no limit.
 pub fn rows(text: &str) -> Result<usize, String> {
     match text {
         "all" => Ok(usize::MAX),
@@ -74,7 +74,7 @@ pub fn rows(text: &str) -> Result<usize, String> {
     }
 }
 
-/// Parses a number that is not negative.
+/// Parses a whole number of any type that is not negative. The error is text for the user.
 pub fn number<N: std::str::FromStr>(text: &str) -> Result<N, String> {
     text.parse()
         .map_err(|_| "not a number such as 4, or too large".to_owned())

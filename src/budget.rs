@@ -1,6 +1,7 @@
-//! Limits the memory and the time that a command may take: `--max-memory`, `--max-time`. Reading stops at
-//! half of either, and the facts that are known by then are reported, if the model and the reports need no
-//! more than the rest. A forged file may make them need more: at the whole the command ends without a report.
+//! Limits the memory and the time that a command may take: `--max-memory`, `--max-time`. At half of either limit,
+//! `tr` stops reading the recording and reports what it knows by then; the other half is for the model of the build
+//! and for the reports. If a forged file makes these need more, the command ends at the whole limit without a
+//! report.
 
 use std::sync::OnceLock;
 use std::time::{Duration, Instant};
@@ -26,23 +27,25 @@ pub struct Budget {
 
 /// The longest time that a command may take, unless the user gives another.
 const TIME: Duration = Duration::from_secs(3600);
-/// The memory in bytes and the time that a report of the smallest part of a recording may take, whatever
-/// limits the user gives.
+/// The memory in bytes and the time that a command always gets, whatever limits the user gives: a report about the
+/// smallest part of a recording takes as much.
 const LEAST: (u64, Duration) = (128 << 20, Duration::from_secs(5));
-/// The time below which a limit means that as little as possible is read: the report gets [`LEAST`].
+/// The shortest sensible value of `--max-time`. With less, `tr` reads as little of the recording as possible, and
+/// raises the limit to the time that a report about this part takes.
 const SHORT: Duration = Duration::from_secs(1);
 
 /// The limits of one command while it reads a recording.
 pub struct Watch {
     memory: Option<u64>,
-    /// The time after which reading stops, and the time limit of the whole command.
+    /// The time after which the command stops reading the recording, and the time after which the whole command
+    /// ends.
     time: Option<(Duration, Duration)>,
     begun: Instant,
 }
 
 impl Budget {
-    /// Limits the whole command from now on. A command that streams a recording to its reader has no time
-    /// limit unless the user gives one.
+    /// Sets the limits of memory and time for the whole process. A command that streams a recording to its reader
+    /// has no time limit unless the user gives one.
     pub fn hold(self, streams: bool) {
         let memory = self.memory().map(|given| {
             let most = given.max(LEAST.0);
@@ -65,7 +68,8 @@ impl Budget {
         self.max_memory.or(half())
     }
 
-    /// Begins to measure for the analysis of one of `files` recordings.
+    /// Starts the clock for the reading of one recording. The command analyzes `files` recordings, each of which
+    /// gets an equal part of half of the time limit.
     pub fn begin(self, files: usize) -> Watch {
         let files = u32::try_from(files).unwrap_or(u32::MAX).max(1);
         Watch {
@@ -77,9 +81,9 @@ impl Budget {
 }
 
 impl Watch {
-    /// The reason to stop reading, if half of a limit is used up. The rest is for the model, which took a
-    /// third of the memory once more for real builds, and the reports. Neither looks at the budget again: a
-    /// file that makes a report take more than the rest ends the command.
+    /// The reason to stop reading the recording, if half of the memory or time limit is used up. The other half is
+    /// for the model of the build, which took a third of the memory once more for real builds, and for the reports.
+    /// Neither of these checks the limits again: a file that makes a report take more ends the command.
     pub fn exceeded(&self) -> Option<String> {
         let time = self.time.filter(|(part, _)| self.begun.elapsed() >= *part);
         if let Some((_, most)) = time {
@@ -94,7 +98,8 @@ impl Watch {
     }
 }
 
-/// The words for a limit that was raised above the one that the user gave; empty if `is` is false.
+/// A remark such as ` (128 MiB, the least that a report has)` for the message about a limit that was raised above
+/// the user's; empty if `is` is false.
 fn raised(is: bool, most: String) -> String {
     if is {
         format!(" ({most}, the least that a report has)")
@@ -103,8 +108,8 @@ fn raised(is: bool, most: String) -> String {
     }
 }
 
-/// Half of the memory that this process can have, in bytes. The first call determines it, which
-/// [`Budget::hold`] does before the process gives up access to most files.
+/// Half of the memory of this machine, or of the process's cgroup if its limit is lower, in bytes. The first call
+/// reads it and stores it: [`Budget::hold`] makes this call before the process gives up access to most files.
 pub fn half() -> Option<u64> {
     static HALF: OnceLock<Option<u64>> = OnceLock::new();
     let machine = || Some(nix::sys::sysinfo::sysinfo().ok()?.ram_total());

@@ -10,7 +10,8 @@ use crate::subcommand::{Row, Task};
 /// The identifier of the option `--no-pager` for clap.
 pub const NO_PAGER: &str = "no_pager";
 
-/// The part of the help that is true only if the program is called by its first name.
+/// The sentence of the help that is only true for a program that is called `tr`, and not by its second name
+/// `tr-trace`: other uses of `tr` go to the system's program of this name.
 const PASSES_ON: &str = "\
 Any other use of tr goes to the system's tr (translate characters), unless it is called
 tr-trace, its second name.";
@@ -29,7 +30,7 @@ const END: &str = "Long text on a terminal goes through $PAGER; --no-pager print
 const END: &str = "This tr records alone. Recordings are read by a whole one, on any machine.\n\
     tr help COMMAND says more.";
 
-/// The width in columns of a command line among the examples.
+/// The width in terminal columns of the column of command lines in the examples of the general help.
 const COLUMNS: usize = 34;
 
 /// The template of the general help. The subcommands, listed by task, are the text before the options.
@@ -43,8 +44,8 @@ const TEMPLATE: &str = "\
 /// The width in columns of a subcommand's name in the help.
 const NAME: usize = 12;
 
-/// The definition of the command line with these subcommands. Its texts call the program `tr`, or by its
-/// second name if the user did.
+/// The clap definition of the command line, with a subcommand for each row of the table of subcommands. The help
+/// calls the program `tr`, or `tr-trace` if the user started it by this second name.
 pub fn command(rows: &[Row]) -> clap::Command {
     let commands: Vec<clap::Command> = rows.iter().filter_map(|row| row.command(rows)).collect();
     let help = help(rows, &commands);
@@ -118,7 +119,7 @@ fn help(rows: &[Row], commands: &[clap::Command]) -> String {
     help + END
 }
 
-/// Whether the command reads the usual recording if no file is given.
+/// Whether the subcommand reads `trace.bin`, the default name of a recording, if the user gives no file.
 fn reads_default(command: &clap::Command) -> bool {
     let mut files = command.get_arguments().filter(|arg| arg.get_id() == "file");
     files.any(|file| {
@@ -148,7 +149,8 @@ fn renamed(command: clap::Command) -> clap::Command {
     command.mut_subcommands(renamed)
 }
 
-/// A text of this program in which `tr` is replaced by the second name, if the user called the program by it.
+/// Replaces the program name `tr` in a text of the help by the second name `tr-trace`, if the user started the
+/// program by that name.
 fn named(text: &str) -> String {
     let mut out = String::new();
     let mut before = ' ';
@@ -168,7 +170,8 @@ fn named(text: &str) -> String {
     out
 }
 
-/// The whole path of this program, quoted for a shell: for `tr`, sudo would run the system's program of this name.
+/// The absolute path of this program, quoted for a shell, for command lines that the user can copy. A bare `tr`
+/// would not do: sudo would run the system's `tr`.
 #[cfg(feature = "record")]
 pub fn program() -> String {
     let program = std::env::current_exe().unwrap_or_else(|_| TR.name().into());

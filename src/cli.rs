@@ -15,25 +15,29 @@ use crate::{called, cmd, config, errors, inherited, layout, open, output, pager}
 /// The error for a second recording where only one is read.
 pub const COMPARED: &str = "two recordings are compared by: tr diff BASE NEW";
 
-/// The first word of a command line, and the row of the subcommand with that name.
+/// The first word of the command line, and the row of the table of subcommands that has this name; `None` if
+/// there is no such subcommand.
 struct First<'a> {
     word: Option<&'a OsStr>,
     row: Option<&'a Row>,
 }
 
 impl First<'_> {
-    /// Whether files of defaults are read for this command line.
+    /// Whether this command line takes defaults from configuration files (`tr.toml`): the subcommand has such
+    /// defaults, or the command is `help`.
     fn has_defaults(&self) -> bool {
         self.word.is_some_and(|word| word == "help") || self.row.is_some_and(Row::has_defaults)
     }
 
-    /// Whether the subcommand has a key of this kind in files of defaults.
+    /// Whether configuration files (`tr.toml`) can have a key of the given kind, such as a mask or a threshold,
+    /// for this subcommand.
     fn has_key(&self, kind: KeyKind) -> bool {
         self.row
             .is_some_and(|row| row.keys.iter().any(|key| key.kind == kind))
     }
 
-    /// The exit status for a command line that is wrong. `status` is the usual one.
+    /// The exit status for a command line that is wrong: the one that the subcommand defines, or else the given
+    /// `status`.
     fn wrong(&self, status: u8) -> ExitCode {
         let built = self.row.and_then(|row| row.built.as_ref());
         ExitCode::from(built.and_then(|built| built.failed).unwrap_or(status))
@@ -95,10 +99,12 @@ pub fn run(program: &Program) -> ExitCode {
         .unwrap_or_else(|error| answer(error, program.rows, &first, &defaults))
 }
 
-/// The defaults that files give to a command line.
+/// The configuration files (`tr.toml`) that give defaults to a command line, and the one decision that is made
+/// from them: whether to use a pager.
 struct Defaults {
     files: Vec<config::Settings>,
-    /// Whether the text may go through a pager.
+    /// Whether the command's text may go through a pager: no `--no-pager` and no setting in a configuration
+    /// file forbids it.
     pages: bool,
 }
 
@@ -134,7 +140,8 @@ fn carry_out(
     })
 }
 
-/// A hint for a word that the parser refuses: an option of other tools, a removed value, or a second recording.
+/// A hint below clap's error for a word that it refuses: for an option of another tool, a value that was
+/// removed, or a second recording where one is read.
 fn hint(error: &clap::Error, row: &Row, rows: &[Row]) -> Option<String> {
     let built = row.built.as_ref()?;
     let text = |kind| match error.get(kind) {

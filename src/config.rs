@@ -17,21 +17,23 @@ use toml::de::{DeTable, DeValue};
 use tr_programs::own::OwnRule;
 
 const PROJECT: &str = "tr.toml";
-/// The name of the key with the threshold that decides an exit status.
+/// The name of the key, and option of `tr diff`, whose threshold decides the exit status.
 const GATE: &str = "fail-over";
 /// The size in bytes of the largest file of defaults, and the largest number of values of a key.
 const LARGEST: (u64, usize) = (64 << 10, 100);
-/// The key that belongs to no subcommand: whether a pager is used.
+/// The key `pager` of the configuration files (`tr.toml`): whether `tr` uses a pager. It is the only key that
+/// is no option of a subcommand.
 const PAGER: Key = Key::new("display", "pager", KeyKind::Pager);
 
-/// A key in a file of defaults with its values.
+/// A key of a configuration file (`tr.toml`) with the values that the file gives it.
 #[derive(Clone, Debug)]
 pub struct Setting {
     key: &'static Key,
-    /// The subcommands that have the option which the key sets.
+    /// The names of the subcommands whose option this setting sets.
     commands: Vec<&'static str>,
     values: Vec<String>,
-    /// The rules that name steps, if the key is for such rules.
+    /// The user's rules for naming steps, if the key of this setting is one of the table `steps`; otherwise
+    /// empty.
     rules: Vec<OwnRule>,
 }
 
@@ -42,12 +44,12 @@ impl Setting {
         format!("{}.{}", self.key.table, self.key.name)
     }
 
-    /// The values of the setting, separated by commas.
+    /// The values that the configuration file gives the key, joined by commas.
     pub fn value(&self) -> String {
         self.values.join(", ")
     }
 
-    /// The option that the setting stands for.
+    /// The name of the command line option to which this setting gives a default.
     fn option(&self) -> &'static str {
         self.key.option.unwrap_or(self.key.name)
     }
@@ -57,15 +59,15 @@ impl Setting {
 #[derive(Clone, Debug)]
 pub struct Settings {
     pub path: PathBuf,
-    /// The settings of the file, or the reason why the file is not used.
+    /// The settings in the configuration file, or the reason why the file is not used.
     pub content: Result<Vec<Setting>, Unused>,
 }
 
 /// The reason why a file of defaults is not used.
 #[derive(Clone, Debug)]
 pub enum Unused {
-    /// The file was written by somebody who is neither this user nor trusted by the user: the reason, and the
-    /// settings that the file would make, if they are known.
+    /// The file's owner is neither this user nor somebody whom the user trusts. The text is the reason, and
+    /// the settings are those that the file would make, if they could be read.
     Foreign(String, Option<Vec<Setting>>),
     /// The file has an error, which the text describes.
     Wrong(String),
@@ -87,7 +89,8 @@ pub fn files(rows: &'static [Row]) -> Vec<Settings> {
     user.into_iter().chain(project).collect()
 }
 
-/// The user who may have written a file, if nobody else has changed it.
+/// The users who can have written a configuration file: this user alone for the file in the user's directory
+/// of settings, strangers as well for a project's file.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Writer {
     User,
@@ -217,7 +220,8 @@ fn settings(text: &str, rows: &'static [Row]) -> Result<Vec<Setting>, String> {
     Ok(settings)
 }
 
-/// The key with this name in this table of a file, if it is known.
+/// The definition of the key with this name in the given table of a configuration file (`tr.toml`), if `tr`
+/// knows such a key.
 fn known(table: &str, name: &str, rows: &'static [Row]) -> Option<&'static Key> {
     let mut keys = rows
         .iter()
@@ -233,7 +237,8 @@ fn commands(key: &Key, rows: &'static [Row]) -> Vec<&'static str> {
     having.map(Row::name).collect()
 }
 
-/// The value of a key, or the values of its list, as texts for the command line.
+/// The values of a key in a configuration file as texts for the command line: one value, or the elements of a
+/// list. `None` if a value has a type that no option accepts.
 fn values(value: &DeValue<'_>) -> Option<Vec<String>> {
     // clap prints a value that it refuses as it is.
     let shown = |text: &str| !text.chars().any(char::is_control);
@@ -252,7 +257,8 @@ fn values(value: &DeValue<'_>) -> Option<Vec<String>> {
     }
 }
 
-/// The settings that are used, those of the later file last.
+/// The settings of all trusted configuration files (`tr.toml`). Those of a later file, which override earlier
+/// ones, come last.
 ///
 /// # Errors The first file with an error. The command must not go on then: without a mask that the file asks
 /// for, a secret would be kept.
@@ -271,7 +277,8 @@ pub fn used(files: &[Settings]) -> Result<Vec<Setting>, String> {
     Ok(all)
 }
 
-/// Warns about the files whose masks are not applied.
+/// Warns on standard error about configuration files that are not trusted, so that the masks for secrets in
+/// them are not applied.
 pub fn warn_of_unused(files: &[Settings]) {
     for file in files {
         if let Err(Unused::Foreign(why, _)) = &file.content {
@@ -281,9 +288,9 @@ pub fn warn_of_unused(files: &[Settings]) {
     }
 }
 
-/// Warns about the files that are not used and may have thresholds of `diff` that nothing else sets. Returns
-/// the reason why nothing is decided, if one of them has the threshold of the gate. `given` is whether an
-/// option is on the command line.
+/// Warns about configuration files that are not trusted, if they may set thresholds of `tr diff` that neither
+/// the command line (`given`) nor a later file sets. Returns the reason why the gate decides nothing, if its
+/// own threshold is among them.
 pub fn without_thresholds(files: &[Settings], given: impl Fn(&str) -> bool) -> Option<String> {
     let mut gate = None;
     for (at, file) in files.iter().enumerate() {
@@ -326,7 +333,7 @@ pub fn origin<'a>(files: &'a [Settings], option: &str) -> Option<&'a Path> {
     files.find(sets).map(|file| file.path.as_path())
 }
 
-/// Whether long text goes through a pager by these settings.
+/// Whether the settings of the configuration files allow a pager for long text, as is the default.
 pub fn pager(settings: &[Setting]) -> bool {
     let pager = settings
         .iter()
@@ -335,8 +342,9 @@ pub fn pager(settings: &[Setting]) -> bool {
     pager.is_none_or(|setting| setting.value() != "false")
 }
 
-/// The definition of the command line with these defaults. Without `display`, which is for output that
-/// machines read, the defaults of display are left out.
+/// Adds the settings of the configuration files to the definition of the command line, as default values of
+/// options. If `display` is false, because a machine reads the output, settings about the display are left
+/// out.
 pub fn defaults(mut command: clap::Command, settings: &[Setting], display: bool) -> clap::Command {
     let applies = |setting: &&Setting| match setting.key.kind {
         KeyKind::Display => display,
@@ -356,7 +364,7 @@ pub fn defaults(mut command: clap::Command, settings: &[Setting], display: bool)
     command
 }
 
-/// A subcommand whose option has the default of a setting.
+/// The definition of a subcommand in which the setting's values are the default of its option.
 fn with_default(subcommand: clap::Command, setting: &Setting) -> clap::Command {
     let id = |option: &str| option.replace('-', "_");
     let own = id(setting.option());
@@ -379,13 +387,15 @@ fn with_default(subcommand: clap::Command, setting: &Setting) -> clap::Command {
     })
 }
 
-/// The rules that name steps. Those of the later file come first.
+/// The user's rules for naming steps from all configuration files. Rules of a later file come first, because
+/// the first rule that matches counts.
 pub fn step_rules(settings: &[Setting]) -> Vec<OwnRule> {
     let rules = settings.iter().rev().flat_map(|setting| &setting.rules);
     rules.cloned().collect()
 }
 
-/// The options for masks that files of defaults add to those on the command line of a subcommand.
+/// The options with masks for secrets that the configuration files add to the command line of a subcommand,
+/// such as `--mask REGEX`.
 pub fn masks(settings: &[Setting], row: &Row) -> Vec<String> {
     let ours = |setting: &&Setting| {
         setting.key.kind == KeyKind::Mask && setting.commands.contains(&row.name())

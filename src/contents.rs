@@ -1,4 +1,5 @@
-//! Describes the contents of a trace, from an analysis or from its summary.
+//! Describes the contents of a trace for `tr info`, either from an analysis of all events or from the
+//! summary at the trace's end.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -104,14 +105,15 @@ impl Contents {
         sums
     }
 
-    /// The times that tracing cost, for a recording of `tr`.
+    /// The CPU time that the recorder and its BPF programs took, if `tr` itself traced the recording and the
+    /// trace has a summary.
     pub fn cost(&self) -> Option<Cost> {
         let traced = self.meta.not_traced.is_none() && self.meta.recorder.is_none();
         let summary = self.summary.as_ref().filter(|_| traced);
         summary.map(|summary| summary.cost)
     }
 
-    /// The resource usage of COMMAND, if it was not traced.
+    /// The CPU time and the other resource usage (rusage) of COMMAND, if it ran without tracing.
     pub fn usage(&self) -> Option<Usage> {
         self.summary.as_ref()?.usage
     }

@@ -14,11 +14,12 @@ use tr_redact::Redactor;
 
 use crate::output::{self, Force};
 
-/// The way in which texts are copied.
+/// The way in which a copy of a trace changes the texts in it, such as arguments and paths.
 pub enum Copying<'a> {
-    /// The texts stay as they are: the recorder has masked them.
+    /// The copy has the texts of the trace unchanged, because the recorder has already masked their secrets.
     AsTheyAre,
-    /// Texts with a secret are masked, and addresses as well if the user requests that.
+    /// The copy has masks in place of the secrets in texts, and in place of network addresses and DNS names if the
+    /// user requests that.
     Masked(&'a mut Redactor, Option<&'a mut Addresses>),
 }
 
@@ -54,11 +55,12 @@ pub fn whole(
 
 pub struct Copied {
     pub events: u64,
-    /// The number of gaps in the trace, which are written as losses.
+    /// The number of unreadable gaps in the original trace. The copy has a loss event for each.
     pub gaps: usize,
 }
 
-/// Copies the readable frames to `out`, and writes each gap as a loss. The events `more` come after the last event.
+/// Copies the readable frames of a trace to `out`, and writes a loss event for each unreadable gap. The events in
+/// `more` are added after the last event of the trace.
 fn copy<W: Write>(
     trace: &Trace,
     out: W,

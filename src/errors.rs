@@ -7,8 +7,8 @@ use std::process::ExitCode;
 /// The exit status for a file that cannot be read at all.
 pub const UNREADABLE: u8 = 2;
 
-/// The exit status of a command. An error, here or in place of another result, is an exit status after the
-/// reason has been printed.
+/// The result of a command: its exit status. The `Err` side, also where the `Ok` type is another one, is
+/// an exit status for an error that has already been printed.
 pub type Done = Result<ExitCode, ExitCode>;
 
 /// The path of a file as it is shown in a message, with special characters escaped.
@@ -33,7 +33,7 @@ pub fn not_executed(program: &[u8], errno: nix::errno::Errno) -> u8 {
 #[cfg(feature = "record")]
 pub const NOT_WAITED: &str = "cannot wait for the command: its exit status is not known";
 
-/// Prints why `tr record` or one of its helpers has failed. Returns the exit status.
+/// Prints an error of `tr record` or of one of its helper processes. Returns the exit status for that.
 #[cfg(feature = "record")]
 pub fn failed(why: impl Display) -> ExitCode {
     eprintln!("tr: {why}");

@@ -65,8 +65,9 @@ impl Filters {
         chosen
     }
 
-    /// The filter that the options describe, with the whole name of its step. If the figures include a
-    /// process that was in the step for only a part of its time, a line on standard error says so.
+    /// The filter of processes that the command line's options describe. A shortened name of a step is
+    /// completed. If processes count that were in the step for only a part of their time, a line on
+    /// standard error says so.
     ///
     /// # Errors
     /// The exit status if no step has the name, after similar names were printed.
@@ -119,7 +120,7 @@ impl Filters {
     }
 }
 
-/// The sentence about a name that no step has.
+/// The error text for `--step` with a name that no step of the recording has, with similar names.
 fn unknown_step(name: &str, similar: &[&str]) -> String {
     let name = escape::raw(name.as_bytes());
     let names: Vec<String> = similar

@@ -19,7 +19,7 @@ const LOOK: Duration = Duration::from_millis(20);
 /// The size in bytes of the stack that Rust gives a thread. RLIMIT_DATA counts all of it.
 const STACK: u64 = 2 << 20;
 
-/// The message for a command that exceeds its memory limit, once there is a limit.
+/// The message that is printed when the command exceeds its memory limit. It is set together with the limit.
 static MEMORY: OnceLock<String> = OnceLock::new();
 
 /// The system's allocator, which ends the process when the limit that [`hold`] has set is exceeded.
@@ -103,8 +103,8 @@ fn message(limit: &str) -> String {
     )
 }
 
-/// Limits the process from now on to this memory in bytes and this time, each with its message. `threads` is
-/// the number of threads with stacks, which are added to the memory.
+/// Limits the memory of this process in bytes and its running time from now on. Each limit comes with the text that its
+/// error message names. `threads` is the largest number of threads, whose stacks are added to the memory.
 pub fn hold(memory: Option<(u64, String)>, time: Option<(Duration, String)>, threads: u64) {
     if let Some((most, limit)) = &memory {
         let _ = MEMORY.set(message(limit));

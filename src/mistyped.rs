@@ -17,11 +17,11 @@ use tr_format::frame;
 
 use crate::inherited;
 
-/// The words that a mistyped command line may have meant.
+/// The words with which the first word of a mistyped command line is compared.
 pub struct Words {
-    /// The names of subcommands.
+    /// The names of `tr`'s subcommands.
     pub ours: Vec<&'static str>,
-    /// The names that other tools have for subcommands, each with the name of ours.
+    /// The names that other tools have for such subcommands, each with the name of the subcommand of `tr`.
     pub others: Vec<(&'static str, &'static str)>,
 }
 
@@ -65,11 +65,12 @@ pub fn meant(args: &[OsString], words: &Words) -> Option<&'static str> {
     mistyped.or_else(|| meant.filter(|_| names_file() || std::io::stdin().is_terminal()))
 }
 
-/// Whether the system's `tr` accepts a command line.
+/// Whether the system's `tr`, which translates characters, accepts a command line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Accepted {
     No,
-    /// The system's `tr` accepts it, because after the first operand a set may look like an option.
+    /// The system's `tr` accepts the command line only because an argument after the first operand, which looks like an
+    /// option, may be a set of characters.
     AsSet,
     Yes,
 }
@@ -157,8 +158,8 @@ fn is_program(name: &OsStr) -> bool {
             .any(|dir| executable(dir.join(name)))
 }
 
-/// Whether the arguments are a COMMAND for `record` and the word `record` was left out: the system's `tr`
-/// would wait for a terminal's input, or fail.
+/// Whether the arguments are a program with its arguments, so that the user has probably left out `record --`. This is
+/// only assumed if standard input is a terminal, where the system's `tr` would wait for input or fail.
 pub fn is_command(args: &[OsString]) -> bool {
     args.first()
         .is_some_and(|program| !is_option(program) && is_program(program))

@@ -18,10 +18,11 @@ use tr_text::called::TR;
 /// The name of the file that `tr record` writes and the other subcommands read, unless the user names another.
 pub const DEFAULT: &str = "trace.bin";
 
-/// The function that runs before the first output.
+/// The function that is called before the first byte is written to standard output: with a pager, it makes
+/// this process ignore Ctrl-C, which is the pager's from then on. It is set at most once.
 static BEGINS: OnceLock<fn()> = OnceLock::new();
 
-/// Sets the function that runs before the first output.
+/// Sets the function that is called before the first byte is written to standard output.
 pub fn on_begin(begins: fn()) {
     let _ = BEGINS.set(begins);
 }
@@ -62,7 +63,7 @@ pub fn to_copy(path: &Path) -> Result<Trace, ExitCode> {
     Ok(trace)
 }
 
-/// The bytes of FILE, opened by the rules of [`trace()`].
+/// The bytes of FILE (`-` is standard input), which [`trace()`] opens in the same way.
 pub fn source(path: &Path) -> Result<Source, Error> {
     if path.as_os_str() == "-" {
         Source::read(std::io::stdin().lock())
@@ -118,7 +119,8 @@ pub fn print(bytes: &[u8]) -> ExitCode {
     print_by(|out| out.write_all(bytes))
 }
 
-/// Writes to standard output while the bytes are made, by the rules of [`print()`].
+/// Calls a function that writes to standard output, and treats errors by the rules of [`print()`]. Returns the
+/// exit status.
 pub fn print_by(write: impl FnOnce(&mut dyn std::io::Write) -> std::io::Result<()>) -> ExitCode {
     use std::io::Write;
     let out = stdout().map(std::io::BufWriter::new);
@@ -163,7 +165,8 @@ pub fn stdout() -> std::io::Result<std::io::StdoutLock<'static>> {
     Ok(std::io::stdout().lock())
 }
 
-/// The exit status after writing to standard output, by the rules of [`print()`].
+/// Turns the result of writing to standard output into the exit status, by the rules of [`print()`]: a closed
+/// pipe is no error.
 pub fn printed(done: std::io::Result<()>) -> ExitCode {
     match done {
         Ok(()) => ExitCode::SUCCESS,

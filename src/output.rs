@@ -39,8 +39,8 @@ pub fn is_json(bytes: &[u8]) -> bool {
     matches!(bytes.trim_ascii_start().first(), Some(b'{' | b'['))
 }
 
-/// The endings of file names, each with the name of the format that `--format` gives it. The first one counts whose format
-/// the subcommand has.
+/// The endings of output file names, each with the word of `--format` that it stands for. An ending can be listed
+/// several times: the first word that is a format of the subcommand counts.
 const ENDINGS: [(&str, &str); 9] = [
     ("compile_commands.json", "compile-commands"),
     (".html", "html"),
@@ -60,7 +60,8 @@ pub fn formats_of(output: &Path) -> impl Iterator<Item = &'static str> + '_ {
     known.map(|(_, format)| *format)
 }
 
-/// The format to write: the given one, or else the subcommand's format of the file's ending, or else `default`.
+/// The format in which a subcommand writes its output: the `--format` that is given, or else the first of the
+/// subcommand's formats that fits the ending of the file name, or else `default`.
 #[cfg(feature = "texts")]
 pub fn format_for<F: clap::ValueEnum>(given: Option<F>, output: &Path, default: F) -> F {
     let by_ending = || formats_of(output).find_map(|format| F::from_str(format, false).ok());
@@ -75,8 +76,8 @@ pub struct Force {
     pub force: bool,
 }
 
-/// Writes a whole output. When it is complete, it replaces an existing file of its name, if that is of this
-/// kind or with `--force`. The mode of the new file is like the trace's.
+/// Writes an output file as a whole. Only when it is complete, it replaces an existing file, if that is a file of the
+/// given kind or the user gives `--force`. The new file gets the mode of the trace.
 pub fn whole<T, E: From<io::Error>>(
     output: &Path,
     trace: &Path,

@@ -43,14 +43,16 @@ pub fn columns() -> Option<usize> {
     COLUMNS.get().copied().unwrap_or_else(asked)
 }
 
-/// The pager that the user has chosen, or the default; `None` if text goes to the terminal directly.
+/// The pager that TR_PAGER or PAGER names, or else less; `None` if it is empty or `cat`, so that text goes to the
+/// terminal directly.
 fn named() -> Option<String> {
     let named = ["TR_PAGER", "PAGER"].into_iter().find_map(std::env::var_os);
     let named = named.map_or("less".into(), |name| name.to_string_lossy().into_owned());
     Some(named).filter(|command| !command.trim().is_empty() && command != "cat")
 }
 
-/// The environment variables that a pager gets, with their values. `is_set` is whether the user has set a variable.
+/// The environment variables, with values, that `tr` sets for the pager, for example LESS. `is_set` is a function that
+/// returns whether the user has set a variable.
 fn settings(is_set: impl Fn(&str) -> bool) -> Vec<(&'static str, &'static str)> {
     // Colours, and no pages where the text fits: git's settings.
     let mut settings = vec![("LESS", "FRX"), ("LV", "-c")];

@@ -10,7 +10,8 @@ use crate::cli::COMPARED;
 use crate::errors::{refused, shown};
 use crate::{open, pattern};
 
-/// The name of a recording as its user gives it: its file, or all parts, by a pattern if one matches them alone.
+/// The recording's name for messages: the path of its file, or for a rotated recording the paths of all its files,
+/// replaced by a shell pattern if one matches exactly these files.
 pub fn name(first: &Path, more: &[PathBuf]) -> String {
     let mut all: Vec<&Path> = std::iter::once(first)
         .chain(more.iter().map(PathBuf::as_path))

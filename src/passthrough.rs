@@ -15,8 +15,9 @@ use crate::mistyped::Words;
 use crate::{errors, inherited, mistyped};
 use tr_output::status;
 
-/// The first arguments that are for this program beside the names of subcommands. A test compares all with
-/// clap's list; building that here would take longer than the exec.
+/// The first arguments, other than names of subcommands, by which a command line is for this program and not for the
+/// system's `tr`. A test compares the list with clap's options: deriving it from them here would take longer than the
+/// exec of the system's `tr`.
 const OURS: [&str; 6] = ["help", "--help", "-h", "--version", "-V", "--no-pager"];
 
 /// The name of the environment variable that lists, separated by colons, the programs already tried. They are skipped:
@@ -31,13 +32,14 @@ pub fn is_ours(first: Option<&OsStr>) -> bool {
     first.is_some_and(|first| ours().any(|ours| first == ours))
 }
 
-/// All first arguments that are for this program.
+/// All words that, as the first argument, show that a command line is for this program and not for the system's `tr`.
 fn ours() -> impl Iterator<Item = &'static str> {
     let names = cmd::ROWS.iter().flat_map(|row| row.names);
     names.chain(&OURS).copied()
 }
 
-/// The words that a mistyped command line may have meant: the names of subcommands, and other tools' names for them.
+/// The words with which a mistyped first argument is compared: the names of the subcommands, and the names that other
+/// tools have for them.
 fn words() -> Words {
     let others = |row: &'static crate::subcommand::Row| {
         let words = row.other_words.iter();
@@ -49,9 +51,9 @@ fn words() -> Words {
     }
 }
 
-/// Notes what this process inherited. Then it passes on a foreign command line, and sets a mark, before Rust's
-/// runtime starts: reading the memory map, the stack guard and signals are a sixth of the cost of passing on. With
-/// a C library that passes no arguments to initialization functions, `main` does it.
+/// Stores the inherited signal actions and streams. Then it passes a command line for the system's `tr` on, or sets a
+/// mark, before Rust's runtime starts, whose setup (memory map, stack guard, signals) would be a sixth of the cost.
+/// With a C library that gives no arguments to initialization functions, `main` does this.
 extern "C" fn before_main() {
     inherited::look();
     // Test programs keep their arguments for the test harness.
@@ -69,7 +71,8 @@ extern "C" fn before_main() {
 #[unsafe(link_section = ".init_array")]
 static BEFORE_MAIN: extern "C" fn() = before_main;
 
-/// The exit status of a command line that needs no parser: one for the system's `tr`, or a mark. `None` for any other.
+/// Handles the command lines that must be fast and need no parser: those for the system's `tr`, and `tr mark`. Returns
+/// the exit status; `None` if clap has to parse the command line.
 pub fn before_clap() -> Option<u8> {
     let mut args = std::env::args_os();
     called::set(args.next().as_deref());

@@ -17,7 +17,8 @@ use tr_text::units;
 /// The time after which the progress bar appears.
 const SILENT: Duration = Duration::from_millis(500);
 
-/// The ways in which a timeline is used, by the memory that they take.
+/// The ways in which a command uses the timeline of the threads' states, from the one that takes the least memory to
+/// the one that takes the most.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Use {
     /// The timeline is used for the critical path, for waits or for exports.
@@ -28,16 +29,16 @@ pub enum Use {
     Schedule,
 }
 
-/// The largest number of bytes for each event that a timeline takes in memory, without a temporary file.
-/// Reading may use half of a budget.
+/// The largest number of bytes of memory for each event of the trace that the timeline takes if it is not in a
+/// temporary file. It is counted twice, because reading may use only half of the memory limit.
 const IN_MEMORY: u64 = 2 * 16;
-/// The number of bytes for each event that every analysis with a timeline takes: for tasks, the index of the
-/// timeline, and reports.
+/// The number of bytes of memory for each event of the trace that an analysis with a timeline takes for tasks, for
+/// the index of the timeline and for reports.
 const EACH: u64 = 10;
 
 impl Use {
-    /// The number of bytes for each wait that another task ended (measured: benches/memory.sh). In a
-    /// recording with few of them, tasks take most of the memory.
+    /// The number of bytes of memory that the analysis takes for each wait that another task ended (measured:
+    /// benches/memory.sh). In a recording with few such waits, tasks take most of the memory.
     fn dependency(self) -> u64 {
         match self {
             Use::Path => 20,
@@ -47,18 +48,18 @@ impl Use {
     }
 }
 
-/// The time and memory that an analysis may use.
+/// The limits of memory and time for an analysis, and the use of its timeline.
 #[derive(Clone, Copy)]
 pub struct Allowance {
     pub budget: Budget,
     /// The way in which the timeline is used, which decides how much memory the analysis takes.
     pub wanted: Use,
-    /// The number of recordings that share the time of the budget.
+    /// The number of recordings that the command analyzes, which share its time limit.
     pub files: usize,
 }
 
 impl Allowance {
-    /// An allowance for one recording.
+    /// The limits for the analysis of a single recording.
     pub fn new(budget: Budget, wanted: Use) -> Allowance {
         Allowance {
             budget,
@@ -68,7 +69,8 @@ impl Allowance {
     }
 }
 
-/// The number of events in the frames that overlap a span.
+/// The number of events in the frames of the trace that overlap the span from `from` to `to`, which are ns since the
+/// start of the recording.
 pub fn events_in(trace: &Trace, (from, to): (Option<u64>, Option<u64>)) -> u64 {
     let at = |offset: u64| trace.meta().start.0.saturating_add(offset);
     let (start, end) = (at(from.unwrap_or(0)), to.map_or(u64::MAX, at));
@@ -97,13 +99,13 @@ fn too_many(budget: Budget, events: u64, needed: u64) -> Option<String> {
     })
 }
 
-/// Whether a machine or a container with this many bytes has more than `gib` GiB: the kernel ends a process
-/// that takes all memory of its container without any message.
+/// Whether a timeline of `gib` GiB fits into a machine or container with `available` bytes of memory. One that is as
+/// large does not fit: the kernel kills a process that takes all memory of its container, without any message.
 fn fits(gib: u64, available: u64) -> bool {
     gib < available >> 30
 }
 
-/// The options for a whole recording with its timeline.
+/// The settings for an analysis of the whole recording that keeps the timeline of the threads' states.
 pub fn with_timeline() -> Options {
     Options {
         timeline: true,
@@ -111,7 +113,7 @@ pub fn with_timeline() -> Options {
     }
 }
 
-/// Like [`recording`], for a whole recording with its timeline.
+/// Like [`recording`], but analyzes the whole recording and keeps the timeline of the threads' states.
 pub fn whole(trace: &Trace, allowance: Allowance) -> Recording {
     recording(trace, &with_timeline(), allowance)
 }
@@ -148,15 +150,15 @@ impl Bar {
     }
 }
 
-/// The number of parts of the progress bar for each of several recordings. The next constant is how many of
-/// them are for reading. The others are for the analysis after that.
+/// The length of the progress bar's part for each of several recordings, in steps of the bar. The next constant is
+/// the number of these steps for reading; the remaining ones are for the analysis after it.
 #[cfg(feature = "compare")]
 const PARTS: u64 = 1000;
 #[cfg(feature = "compare")]
 const READING: u64 = 400;
 
-/// Analyzes several recordings, one after the other, with one bar for all. `analyze` gets the place of each recording
-/// among them.
+/// Analyzes several recordings, one after the other, with a single progress bar. `analyze` is called with the index
+/// and the analysis of each recording.
 #[cfg(feature = "compare")]
 pub fn several<T>(
     traces: &[Trace],
@@ -198,8 +200,8 @@ pub fn recording(trace: &Trace, options: &Options, allowance: Allowance) -> Reco
     recording
 }
 
-/// Like [`recording`], with the progress bar of the caller. `place` returns the place on the bar for the
-/// number of events that were read and the number of all events.
+/// Like [`recording`], but draws on the caller's progress bar. `place` converts the number of events read and the
+/// number of all events into a position on the bar and the bar's length.
 fn read(
     trace: &Trace,
     options: &Options,
@@ -279,7 +281,8 @@ fn style(part: bool) -> ProgressStyle {
 mod tests {
     use super::fits;
 
-    /// `--max-memory 1G` does not work in a container with 1 GiB, which reaches the container's limit before its own.
+    /// Tests that a memory limit of 1 GiB does not fit into a container with 1 GiB: the container's own limit would
+    /// be reached first.
     #[test]
     fn all_of_the_memory_does_not_fit() {
         let gib = 1 << 30;

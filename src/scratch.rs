@@ -1,4 +1,5 @@
-//! Keeps the temporary file for facts about a large recording that an analysis does not keep in memory.
+//! Keeps the temporary file in which an analysis stores the timeline of a large recording instead of keeping it in
+//! memory.
 
 use std::fs::File;
 use std::path::{Path, PathBuf};
@@ -8,13 +9,15 @@ use nix::sys::resource::{getrlimit, Resource, RLIM_INFINITY};
 use nix::sys::statfs::{fstatfs, FsType, TMPFS_MAGIC};
 use tr_analyze::scratch::Scratch;
 
-/// The smallest recording in bytes that gets a temporary file, and the smallest number of events.
+/// The smallest recording that gets a temporary file for its timeline, by its size in bytes. The next constant is the
+/// smallest number of its events.
 const BYTES: u64 = 1 << 20;
 const EVENTS: u64 = 2_000_000;
 
 static SCRATCH: OnceLock<Option<Scratch>> = OnceLock::new();
 
-/// Opens the file, if one of these recordings may need it. Call it before the process gives up other files.
+/// Opens the temporary file for timelines if one of these recordings is large enough to need it. It must be called
+/// before the process gives up access to other files.
 pub fn open_for(recordings: &[&Path]) {
     let is_large = |path: &&Path| {
         let meta = std::fs::metadata(path);
@@ -25,7 +28,8 @@ pub fn open_for(recordings: &[&Path]) {
     }
 }
 
-/// The temporary file for a recording of this many events; `None` if memory is enough for it, or if there is no file.
+/// The temporary file for the timeline of a recording with this many events; `None` if the recording is small enough
+/// for memory, or if no file could be opened.
 pub fn of(events: u64) -> Option<&'static Scratch> {
     if events < EVENTS {
         return None;

@@ -30,14 +30,16 @@ fn variable(signal: Signal, name: &str) -> Option<String> {
     set(&of_signal(signal, name)).or_else(|| set(&format!("OTEL_EXPORTER_OTLP_{name}")))
 }
 
-/// The name of the variable that is for one signal alone.
+/// The name of the OpenTelemetry variable that counts for one signal only, such as
+/// OTEL_EXPORTER_OTLP_TRACES_ENDPOINT.
 fn of_signal(signal: Signal, name: &str) -> String {
     let signal = signal.name().to_uppercase();
     format!("OTEL_EXPORTER_OTLP_{signal}_{name}")
 }
 
-/// The URL of the receiver that the environment names. The path of a signal is below
-/// OTEL_EXPORTER_OTLP_ENDPOINT, as the specification has it.
+/// The URL of the OTLP receiver for a signal (traces or metrics), as OpenTelemetry's environment variables
+/// give it. To the general OTEL_EXPORTER_OTLP_ENDPOINT, the signal's path is added, as the specification
+/// requires.
 pub fn endpoint(signal: Signal) -> Option<String> {
     set(&of_signal(signal, "ENDPOINT")).or_else(|| {
         let base = set("OTEL_EXPORTER_OTLP_ENDPOINT")?;
@@ -66,7 +68,8 @@ pub fn protocol() -> Result<Format, String> {
     }
 }
 
-/// The attributes of the resource that the environment has, as names and values.
+/// The attributes, as names and values, that OTEL_RESOURCE_ATTRIBUTES and OTEL_SERVICE_NAME give to the
+/// resource of the exported spans and metrics.
 pub fn resource() -> Vec<(String, String)> {
     let all = std::env::var("OTEL_RESOURCE_ATTRIBUTES").unwrap_or_default();
     let mut given: Vec<(String, String)> = headers(&all)
@@ -140,7 +143,7 @@ pub fn otlp(
 /// The answer of a receiver, as curl prints it.
 struct Reply {
     status: u16,
-    /// The address to which the receiver redirects; empty if there is none.
+    /// The URL to which the receiver's answer redirects; empty if it is no redirect.
     location: String,
     body: Vec<u8>,
 }
@@ -204,7 +207,8 @@ fn reply(mut output: Vec<u8>) -> Option<Reply> {
     })
 }
 
-/// The URL of the receiver, with the path of OTLP's signal added if it has no path.
+/// The URL to which an OTLP export is sent: the user's URL, to which the path of the signal (`/v1/traces` or
+/// `/v1/metrics`) is added if it has no path.
 fn target(url: &str, signal: Signal) -> io::Result<String> {
     let bad = || {
         let text = "the URL does not begin with http:// or https://";

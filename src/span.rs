@@ -7,7 +7,7 @@ use tr_analyze::Analysis;
 
 use crate::{args, errors};
 
-/// The options.
+/// The options `--from` and `--to` of a subcommand, which choose a span of the recording's time.
 #[derive(clap::Args, Clone, Copy, Debug)]
 pub struct Span {
     /// Take the recording from this time on, e.g. 1.5s
@@ -19,7 +19,8 @@ pub struct Span {
 }
 
 impl Span {
-    /// The two times in ns since the start of the recording.
+    /// The times of `--from` and `--to` in ns since the start of the recording; `None` where the
+    /// option is not given.
     pub fn ns(self) -> (Option<u64>, Option<u64>) {
         let ns = |duration: Option<Duration>| duration.map(args::nanoseconds);
         (ns(self.from), ns(self.to))

@@ -50,7 +50,7 @@ fn allocated() -> Option<*mut libc::c_void> {
     }
 }
 
-/// Calls [`begin`] on this stack of [`SIZE`] bytes, and returns when it has returned.
+/// Switches the main thread to this stack of [`SIZE`] bytes, calls [`begin`] there, and returns after it has returned.
 #[cfg(target_env = "gnu")]
 fn run_on(stack: *mut libc::c_void) {
     // SAFETY: all zeros are valid contexts, which the calls fill in. `stack` is memory of `SIZE` bytes that nothing else

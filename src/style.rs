@@ -6,7 +6,8 @@ use tr_text::style::Style;
 use crate::layout::{color, variable};
 use crate::pager;
 
-/// The options of text.
+/// The options for the layout of text on standard output: its width, its colours, and whether it is
+/// limited to ASCII.
 #[derive(clap::Args, Clone, Copy, Debug)]
 pub struct Layout {
     /// Columns of the text [default: COLUMNS, the terminal's, or 80]

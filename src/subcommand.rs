@@ -18,11 +18,13 @@ use crate::errors::UNREADABLE;
 use crate::scratch;
 use crate::{confine, inherited, pager};
 
-/// The arguments of a subcommand, which clap parses, and what else the program has to know of the subcommand.
+/// A subcommand of `tr`: the type of its arguments, which clap parses, and the other facts that the program needs about
+/// the subcommand.
 pub trait Subcommand: clap::Args {
-    /// The command lines of `tr help` that show the subcommand, each with its purpose.
+    /// Example command lines of the subcommand, each with its purpose, for the output of `tr help`.
     const EXAMPLES: &'static [(&'static str, &'static str)] = &[];
-    /// Advice on options and values that the subcommand does not have.
+    /// Hints for options and values that users try although the subcommand does not have them, for example those of
+    /// other tools.
     const HINTS: &'static [Hint] = &[];
     /// The tools of `tr mcp` that run the subcommand.
     const TOOLS: &'static [Tool] = &[];
@@ -31,23 +33,24 @@ pub trait Subcommand: clap::Args {
     const IS_LONG: bool = false;
     /// Whether a recording passes through the subcommand as a stream, which has no limit of time by default.
     const IS_STREAM: bool = false;
-    /// Whether the subcommand sets the action of SIGPIPE itself. A closed pipe ends every other one.
+    /// Whether the subcommand sets the action of SIGPIPE itself. For any other subcommand, writing to a closed pipe
+    /// ends the process.
     const KEEPS_SIGPIPE: bool = false;
-    /// The exit status of a wrong command line or file of defaults, if it is not the usual one.
+    /// The exit status of this subcommand for a wrong command line or configuration file; `None` for the usual status.
     const FAILED: Option<u8> = None;
 
-    /// Adds the parts to the subcommand's definition that depend on the whole table.
+    /// Adds to the subcommand's clap definition whatever depends on the other subcommands in the table.
     fn complete(command: clap::Command, _rows: &[Row]) -> clap::Command {
         command
     }
 
-    /// Carries out the words of a command line although a file of defaults has an error; `None` if the error ends
-    /// the program.
+    /// Runs the subcommand on the words of the command line although a configuration file has an error. `None`, the
+    /// default, means that the error ends the program.
     fn run_without_defaults(_words: &[OsString]) -> Option<ExitCode> {
         None
     }
 
-    /// Stores the reason why a threshold from a file of defaults does not apply.
+    /// Stores in the arguments why a threshold from an untrusted configuration file does not apply.
     fn set_undecided(&mut self, _why: Option<String>) {}
 
     /// The limits of memory and time of a subcommand that reads a recording.
@@ -55,7 +58,8 @@ pub trait Subcommand: clap::Args {
         None
     }
 
-    /// The files that the subcommand reads; `None` if it writes a file or needs others.
+    /// The files that the subcommand reads, if it reads nothing else and writes no file, so that the process can give
+    /// up all other access; otherwise `None`.
     fn only_reads(&self) -> Option<Vec<&Path>> {
         None
     }
@@ -113,16 +117,16 @@ pub struct Row {
     /// The name of the subcommand, and other spellings of it.
     pub names: &'static [&'static str],
     pub task: Task,
-    /// The names that other tools have for such a subcommand.
+    /// The names that other tools have for a subcommand of this kind, for hints about mistyped command lines.
     pub other_words: &'static [&'static str],
-    /// The keys of files of defaults that set options of the subcommand.
+    /// The keys of the configuration files (`tr.toml`) that set options of this subcommand.
     pub keys: &'static [Key],
     /// The subcommand itself; `None` in a program that was built without it.
     pub built: Option<Built>,
 }
 
 impl Row {
-    /// The name of the subcommand.
+    /// The canonical name of the subcommand, which is the first of its spellings.
     pub fn name(&self) -> &'static str {
         self.names.first().copied().unwrap_or_default()
     }
@@ -141,7 +145,7 @@ impl Row {
     }
 }
 
-/// The row of the subcommand of this name.
+/// The row of the subcommand with this name in the table of subcommands; `None` if there is no such subcommand.
 pub fn find<'a>(rows: &'a [Row], name: &OsStr) -> Option<&'a Row> {
     let has = |row: &&Row| row.names.iter().any(|known| name == *known);
     rows.iter().find(has)
@@ -191,13 +195,15 @@ pub struct Program {
     pub started: Instant,
 }
 
-/// The call of a subcommand.
+/// The arguments of the function that runs a subcommand: its parsed command line, and facts from the configuration
+/// files.
 pub struct Call<'a> {
     pub program: &'a Program,
     pub matches: &'a ArgMatches,
-    /// Whether a pager may be used.
+    /// Whether the subcommand may send its output through a pager.
     pub pages: bool,
-    /// The reason why a threshold from a file of defaults does not apply.
+    /// The reason why the gate's threshold, from an untrusted configuration file, does not apply; `None` if there is no
+    /// such problem.
     pub undecided: Option<String>,
 }
 
@@ -237,15 +243,16 @@ pub struct Hint {
     pub advice: &'static str,
 }
 
-/// A key of files of defaults, which sets an option of a subcommand.
+/// A key of the configuration files (`tr.toml`), which sets the default of a subcommand's option.
 #[derive(Debug)]
 pub struct Key {
     pub table: &'static str,
     pub name: &'static str,
     pub kind: KeyKind,
-    /// The name of the option, if it is not that of the key.
+    /// The name of the option that the key sets, if it differs from the name of the key.
     pub option: Option<&'static str>,
-    /// The options that require this one. A default of this option has to be enough for them.
+    /// The names of options that may only be given together with this key's option. A default from a configuration file
+    /// has to be enough for them.
     pub required_by: &'static [&'static str],
 }
 
@@ -275,18 +282,20 @@ impl Key {
     }
 }
 
-/// The way in which the values of a key are used.
+/// The way in which `tr` uses the values that a configuration file gives to a key.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum KeyKind {
-    /// The key is for text for people. Formats for machines have the option from the command line alone.
+    /// The key sets an option about the display of text for people. If the output is for machines, the key is ignored.
     Display,
-    /// The key is about the use of a pager. It is no option of a subcommand.
+    /// The key decides whether `tr` uses a pager. It sets no option of a subcommand.
     Pager,
     Threshold,
-    /// The value of the key is added to the values on the command line.
+    /// The key is a list of masks for secrets. Its values are added to those on the command line.
     Mask,
-    /// The key is a mask without a value: one file is enough to turn it on, and none turns it off.
+    /// The key turns on the masking of one kind of text, such as addresses. One configuration file is enough to turn it
+    /// on, and no other file can turn it off.
     MaskAll,
-    /// The key has rules that name steps of this kind. It is no option, and formats for machines follow it as well.
+    /// The key has the user's rules for naming steps of one kind. It sets no option, and the output for machines
+    /// follows the rules, too.
     Steps(StepKind),
 }

@@ -17,7 +17,7 @@ use crate::{errors, progress};
 /// The largest number of damaged files in directories whose names are printed.
 const NAMED: u64 = 10;
 
-/// The option.
+/// The option `--with`, which names files of other tools whose spans become steps of the recording.
 #[derive(clap::Args, Debug)]
 pub struct With {
     /// Add the spans of another tool's file as steps of the recorded processes: JUnit XML, .ninja_log,
@@ -32,20 +32,22 @@ impl With {
         self.with.iter().map(PathBuf::as_path)
     }
 
-    /// A whole recording with its timeline and the files' spans.
+    /// Analyzes a whole recording with its timeline, and adds the spans of the files that `--with` names.
     pub fn recording(&self, trace: &Trace, budget: Budget) -> Result<Recording, ExitCode> {
         let mut recording = progress::whole(trace, progress::Allowance::new(budget, Use::Schedule));
         self.add(&mut recording)?;
         Ok(recording)
     }
 
-    /// Reads the files as [`With::files`] does, and adds their spans to a recording.
+    /// Reads the files that `--with` names, like [`With::files`], and adds their spans to a recording as
+    /// steps.
     pub fn add(&self, recording: &mut Recording) -> Result<(), ExitCode> {
         place(&self.files()?, recording);
         Ok(())
     }
 
-    /// Reads the files, and prints on standard error which files of a directory are damaged.
+    /// Reads the files that `--with` names, and prints on standard error which files of a named directory
+    /// are damaged.
     pub fn files(&self) -> Result<Vec<ToolFile>, ExitCode> {
         let mut files = Vec::new();
         let mut seen = HashSet::new();
@@ -87,7 +89,8 @@ impl With {
     }
 }
 
-/// Adds the spans of the files to a recording, and prints on standard error how many have no place in it.
+/// Adds the spans in other tools' files to a recording as steps, and prints on standard error how many of
+/// them fit nowhere in it.
 pub fn place(files: &[ToolFile], recording: &mut Recording) {
     recording.imports = Imports::place(files, &recording.analysis);
     for import in &recording.imports.files {

@@ -9,7 +9,8 @@ use tr_insight::Recording;
 use crate::budget::Budget;
 use crate::progress::{self, Use};
 
-/// No option.
+/// The place of the option `--with` in a program that cannot read other tools' files: it has no
+/// option.
 #[derive(clap::Args, Debug)]
 pub struct With {}
 
@@ -18,7 +19,7 @@ impl With {
         std::iter::empty()
     }
 
-    /// A whole recording with its timeline.
+    /// Analyzes a whole recording with its timeline. A program without imports adds nothing to it.
     pub fn recording(&self, trace: &Trace, budget: Budget) -> Result<Recording, ExitCode> {
         let allowance = progress::Allowance::new(budget, Use::Schedule);
         Ok(progress::whole(trace, allowance))

@@ -288,7 +288,8 @@ fn run(args: &Args) -> Done {
     write(args, &kinds, &recording, &name)
 }
 
-/// The use that a report makes of the timeline.
+/// The way in which a report uses the timeline of the threads' states, which decides how much memory the
+/// analysis takes.
 fn wanted(kind: ReportKind) -> Use {
     match kind {
         ReportKind::Top | ReportKind::Advice => Use::Schedule,
@@ -297,7 +298,8 @@ fn wanted(kind: ReportKind) -> Use {
     }
 }
 
-/// The options of the analysis for these reports, which decide how much memory it takes.
+/// The settings of the analysis that these reports of `tr analyze` need. They decide how much memory the
+/// analysis takes.
 fn options(
     args: &Args,
     kinds: &[ReportKind],
@@ -320,7 +322,7 @@ fn options(
     }
 }
 
-/// Writes the requested reports about the chosen processes.
+/// Writes the requested reports of `tr analyze` about the processes that the filters choose.
 fn write(args: &Args, kinds: &[ReportKind], recording: &Recording, name: &str) -> Done {
     let filter = args.filters.filter_in(recording)?;
     let for_people = matches!(args.format, FormatArg::Text | FormatArg::Markdown);
@@ -413,7 +415,8 @@ fn interval(text: &str) -> Result<Duration, String> {
     Ok(interval)
 }
 
-/// Whether the first screen is printed, which has the critical path and the changes that would save time.
+/// Whether `tr analyze` prints its first screen (the report `top` as text), which has the critical path and
+/// the changes that would save time.
 fn has_first_screen(args: &Args, kinds: &[ReportKind]) -> bool {
     matches!(args.format, FormatArg::Text | FormatArg::Markdown) && kinds.contains(&ReportKind::Top)
 }
@@ -443,7 +446,8 @@ fn groupings() -> impl TypedValueParser<Value = Grouping> {
     args::words(all.into_iter().chain([(Grouping::Function, "function")]))
 }
 
-/// A value of the option `--report`; `None` for all reports.
+/// A value of the option `--report`: one report, or `None` for the word `all`, which stands for every
+/// report.
 #[derive(Clone, Copy, Debug)]
 struct Asked(Option<ReportKind>);
 
@@ -457,7 +461,8 @@ fn reports() -> impl TypedValueParser<Value = Asked> {
     args::words(one.chain([(Asked(None), all)]))
 }
 
-/// The reports that the user requests, each once.
+/// The reports that the user requests by `--report`, in the order of the first request. A report that is
+/// requested twice is printed once.
 fn kinds(asked: &[Asked]) -> Vec<ReportKind> {
     let mut kinds: Vec<ReportKind> = Vec::new();
     for Asked(one) in asked {
@@ -470,7 +475,8 @@ fn kinds(asked: &[Asked]) -> Vec<ReportKind> {
     kinds
 }
 
-/// The reason why the options make no sense for this trace, if they do not.
+/// The reason why the options of `tr analyze` make no sense for this trace, for example a CPU that the trace
+/// does not have; `None` if they make sense.
 fn senseless(args: &Args, meta: &tr_format::meta::Metadata) -> Option<String> {
     if let Some(cpu) = args.cpu.filter(|cpu| !meta.cpus.contains(&CpuId(*cpu))) {
         let last = meta.cpus.iter().max().map_or(0, |cpu| cpu.0);

@@ -1,5 +1,6 @@
-//! Implements `tr completions`, which prints the scripts of clap_complete, which complete neither COMMAND nor
-//! the second value of a list, with additions for bash, zsh and fish that do.
+//! Implements `tr completions`, which prints the completion scripts for shells. The scripts come from
+//! clap_complete. Additions for bash, zsh and fish complete what its scripts do not: COMMAND of `tr record`,
+//! and the second word of a list such as `--report top,tree`.
 
 use clap_complete::Shell;
 
@@ -50,13 +51,14 @@ impl Subcommand for CompletionsArgs {
 struct List {
     /// The name of the option, without the dashes.
     option: String,
-    /// The name of its value, as the help shows it.
+    /// The placeholder for the option's value in the help, such as `REPORTS`.
     value: String,
-    /// The words, each with its help.
+    /// The words that the option accepts, each with its line of help.
     words: Vec<(String, String)>,
 }
 
-/// The options of all subcommands that take a list of known words, each once.
+/// The options of all subcommands whose value is a comma-separated list of known words. An option that
+/// several subcommands have is listed once.
 fn lists(command: &clap::Command) -> Vec<List> {
     let options = command.get_subcommands().flat_map(clap::Command::get_opts);
     let mut lists: Vec<List> = Vec::new();
@@ -84,7 +86,7 @@ fn lists(command: &clap::Command) -> Vec<List> {
     lists
 }
 
-/// A name of an option in a form that can be part of the name of a shell's function.
+/// A name with `_` in place of `-`, so that it can be part of the name of a shell function.
 fn function(name: &str) -> String {
     name.replace('-', "_")
 }
@@ -133,7 +135,8 @@ fn zsh(script: &str, name: &str, lists: &[List]) -> String {
     format!("{before}\n{functions}if [ \"$funcstack[1]\"{registers}")
 }
 
-/// The script for zsh with a function added that completes the words of a list.
+/// The completion script for zsh, in which a shell function with the given name completes each word of the
+/// option's comma-separated list.
 fn replaced(script: &str, list: &List, function: &str) -> String {
     let begin = format!("--{}=", list.option);
     let words = format!(":{}:((", list.value);

@@ -120,7 +120,8 @@ pub struct Args {
     pub budget: Budget,
     #[command(flatten)]
     layout: Layout,
-    /// The reason why nothing is decided, from the files of defaults; `None` if a decision is possible.
+    /// The reason why the gate of `tr diff` decides nothing: a configuration file (`tr.toml`) with its
+    /// threshold is not trusted; `None` if it can decide.
     #[arg(skip)]
     pub undecided: Option<String>,
 }
@@ -141,7 +142,7 @@ enum FormatArg {
 }
 
 impl Args {
-    /// Whether the command writes to standard output alone.
+    /// Whether `tr diff` writes to standard output alone, and so creates no file.
     fn prints(&self) -> bool {
         self.page().is_none() && self.pages.is_none()
     }
@@ -150,14 +151,14 @@ impl Args {
         output::format_for(self.format, &self.output, FormatArg::Text)
     }
 
-    /// The file to write, if it is not standard output.
+    /// The file that `tr diff` writes; `None` for standard output.
     fn page(&self) -> Option<&Path> {
         let output = self.output.as_path();
         (output.as_os_str() != "-").then_some(output)
     }
 
-    /// The place to which the page links for a run: its own page, which is written now, or the file that is
-    /// beside its recording.
+    /// The target of the link to a run on the page of `tr diff`: the run's own page, which this call writes,
+    /// or else the page or recording that already exists.
     fn place(
         &self,
         file: &Path,
@@ -290,7 +291,8 @@ fn run(args: &Args) -> Done {
     }
 }
 
-/// The recordings from before and the recordings from after.
+/// The recordings of the base (before the change) and of the new side (after it), as the command line of `tr
+/// diff` gives them. The error is text for the user.
 fn sides(args: &Args) -> Result<[&[PathBuf]; 2], String> {
     match args.files.as_slice() {
         [] => Ok([&args.base, &args.new]),
@@ -307,8 +309,9 @@ fn sides(args: &Args) -> Result<[&[PathBuf]; 2], String> {
     }
 }
 
-/// A command line that compares several recordings per side, as a proposal. Files whose names share the
-/// beginning of the first are the base, as in `main-1.bin main-2.bin pr-1.bin`; if all do, the first half is.
+/// A command line of `tr diff` with several recordings per side, to be suggested in an error. Files whose
+/// names begin like the first one's are the base, as in `main-1.bin main-2.bin pr-1.bin`; if all begin so,
+/// the first half is.
 fn proposal(files: &[PathBuf]) -> String {
     fn names(files: &[PathBuf]) -> impl Iterator<Item = &[u8]> {
         files.iter().map(|file| file.as_os_str().as_encoded_bytes())
@@ -335,8 +338,8 @@ fn passed(why: &str) -> ExitCode {
     ExitCode::SUCCESS
 }
 
-/// Opens all recordings, none of which may be given twice. Also returns the reason why one of them was not
-/// traced, which is an error unless `--allow-undecided` is given.
+/// Opens all recordings that `tr diff` compares. A recording that is given twice is an error. Also returns
+/// the reason why a run was not traced; without `--allow-undecided`, such a run is an error.
 fn opened(
     files: &[&PathBuf],
     allow_undecided: bool,
@@ -359,7 +362,8 @@ fn opened(
     Ok((traces, not_traced))
 }
 
-/// The reason why a recording has no events to compare; `None` if it has some.
+/// The message that a run was not traced, with the recorded reason, so that it has no events to compare;
+/// `None` for a traced run.
 fn why_not_traced(file: &Path, trace: &Trace) -> Option<String> {
     let reason = trace.meta().not_traced.as_ref()?;
     let reason = escape::text(reason.as_bytes());

@@ -41,18 +41,20 @@ enum FormatArg {
     Json,
 }
 
-/// The options that only BPF programs can follow, as text. No file states them: a recording by another method
-/// refuses them.
+/// The recordings that need BPF programs: those of processes other than COMMAND's. They are a line of the
+/// output of `tr doctor`, because another method of recording refuses these options and no trace can list
+/// them as missing.
 const OTHERS: &str = "other processes than COMMAND's (--all, --pid, --cgroup)";
 
-/// The results of the examination of the machine, and the conclusions from them.
+/// The findings of `tr doctor` about this machine, and the conclusions from them.
 struct Diagnosis {
     machine: Machine,
     /// The method that `tr record` would use; `None` if no method works.
     method: Option<Method>,
-    /// The facts that the recording lacks, and other remarks about it.
+    /// The facts that a recording by this method would lack, and other remarks about its BPF programs.
     programs: Programs,
-    /// The purpose and the command line of a change that would allow more, if there is one.
+    /// A change to the machine that would allow a better recording: its purpose, and the command line that
+    /// makes it; `None` if there is none.
     improve: Option<(String, String)>,
     files: Vec<Settings>,
 }
@@ -255,7 +257,8 @@ fn without_programs(method: Method) -> Programs {
     }
 }
 
-/// The facts that an untraced run lacks, and another way to record, which the user has to choose.
+/// The facts that a run without tracing lacks, and the hint to `--method ptrace`, which has side effects, so
+/// that the user has to choose it.
 fn untraced(machine: &Machine) -> Programs {
     let way = "--method ptrace records forks, execs and ends; setuid, setgid and file capabilities have no effect then";
     let works = machine.ptrace.is_ok() && machine.schedstat;
@@ -267,7 +270,8 @@ fn untraced(machine: &Machine) -> Programs {
     }
 }
 
-/// The JSON for a file of defaults.
+/// The JSON of `tr doctor` for one configuration file (`tr.toml`): its path, its settings, and the reason if
+/// it is not used.
 fn settings(file: &Settings) -> Value {
     let all = file.content.iter().flatten();
     json!({
@@ -277,12 +281,13 @@ fn settings(file: &Settings) -> Value {
     })
 }
 
-/// Whether sudo is on PATH, or only an exec can show that.
+/// Whether there is a program `sudo` on PATH. A `sudo` that only an exec could prove counts as well.
 fn has_sudo() -> bool {
     tr_record::find("sudo".as_ref()).is_ok()
 }
 
-/// The first remedy for a refusal: its purpose and its command line.
+/// The first of the remedies for a refusal of BPF by the kernel: its purpose, and the command line to run;
+/// `None` for other errors.
 fn improvement(refused: &Error) -> Option<(String, String)> {
     let Error::Tracing(tr_bpf::Error::Refused(refusal)) = refused else {
         return None;

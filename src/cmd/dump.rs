@@ -97,7 +97,8 @@ struct Printer {
 }
 
 impl Printer {
-    /// A printer for a recording that began at `zero`.
+    /// A printer for the events of a recording. `zero` is the start of the recording, from which the
+    /// printed times count.
     fn new(args: &Args, zero: Ktime) -> std::io::Result<Printer> {
         Ok(Printer {
             out: std::io::BufWriter::new(open::stdout()?),
@@ -108,7 +109,8 @@ impl Printer {
         })
     }
 
-    /// Prints an event. Returns false if a limit of the command is reached, after it has printed that.
+    /// Prints one event of the trace. Returns false if a limit of the command's memory or time is
+    /// reached; a message on standard error says so.
     fn print(&mut self, event: &Event) -> std::io::Result<bool> {
         self.count += 1;
         if self.count.is_multiple_of(LOOK_EVERY) {
@@ -160,7 +162,8 @@ fn text(
     writeln!(out)
 }
 
-/// The fields of an event of this kind in JSON; empty for a kind without fields.
+/// The fields of an event in JSON, from the serialized value of its kind; empty if the kind of event
+/// has no fields.
 fn fields(kind: serde_json::Result<Value>) -> Map<String, Value> {
     match kind {
         Ok(Value::Object(fields)) => fields,

@@ -129,24 +129,25 @@ pub struct Args {
     pub budget: Budget,
 }
 
-/// The format and so the kind of tool that an export is for.
+/// A value of `tr export --format`: the format of the export, and with it the kind of tool that reads it.
 #[derive(Clone, Copy, Debug)]
 enum To {
     File(Format),
-    /// A run in a dataset of many runs.
+    /// The export adds the recording to a dataset in Parquet that has many runs.
     Dataset,
-    /// The JUnit report that `--with` names, with properties added.
+    /// The export is a copy of the JUnit report that `--with` names, with facts of the recording added as properties of
+    /// its tests.
     Junit,
-    /// A file `compile_commands.json`.
+    /// The export is a file `compile_commands.json` with the recorded compilations.
     CompileCommands,
-    /// Figures for a service that follows them over time.
+    /// The export has the build's figures for a service that follows them from run to run, such as Bencher.
     Benchmarks(Service),
 }
 
-/// The name of the format of [`To::CompileCommands`].
+/// The word for the format [`To::CompileCommands`] on the command line.
 const COMPILE_COMMANDS: &str = "compile-commands";
 
-/// A parser for the names of all formats, which have a line of help each.
+/// A clap parser for the option `--format` of `tr export`. Each format has a line of help.
 fn formats() -> impl TypedValueParser<Value = To> {
     let files = Format::ALL.map(|format| (To::File(format), titled(format.name(), format.title())));
     let dataset = titled("parquet", "a run of a dataset, for DuckDB and Spark");
@@ -169,12 +170,13 @@ fn formats() -> impl TypedValueParser<Value = To> {
     args::words(files.into_iter().chain(other).chain(services))
 }
 
-/// A value of an option with a line of help.
+/// A possible value of a command line option, with a line of help for it.
 fn titled(name: &'static str, title: &'static str) -> PossibleValue {
     PossibleValue::new(name).help(title)
 }
 
-/// Returns an error for a recording that lacks the time of the day, without which the format makes no sense.
+/// Returns an error if the recording does not have the time of day at which it began, which the requested export format
+/// needs.
 fn has_date(trace: &Trace, args: &Args) -> Result<(), ExitCode> {
     match trace.meta().start_unix() {
         Some(_) => Ok(()),
@@ -185,7 +187,8 @@ fn has_date(trace: &Trace, args: &Args) -> Result<(), ExitCode> {
     }
 }
 
-/// The name of an option that is given and has no effect with this format, if there is one.
+/// The name of an option on the command line that has no effect with the chosen export format; `None` if all options
+/// have one.
 fn misplaced(args: &Args, to: To, sent: bool) -> Option<&'static str> {
     let format = match to {
         To::File(format) => Some(format),
@@ -215,7 +218,8 @@ fn misplaced(args: &Args, to: To, sent: bool) -> Option<&'static str> {
     }
 }
 
-/// The reason why a trace has no stacks for this weight; `None` if it has some.
+/// The error text if a trace has no stacks of the kind that the weight counts (samples on a CPU, or waits); `None` if
+/// the trace has them.
 fn no_stacks(trace: &Trace, weight: Weight) -> Option<String> {
     match weight {
         Weight::Stacks if !trace.meta().has(Extra::Stacks) => Some(format!(
@@ -294,7 +298,7 @@ fn run(args: &Args) -> Done {
     convert(args, format, endpoint.as_deref())
 }
 
-/// Writes the recording in another format.
+/// Exports the recording in a format such as Perfetto or OTLP, to a file or to an endpoint of OpenTelemetry.
 fn convert(args: &Args, format: Format, endpoint: Option<&str>) -> Done {
     let trace = parts::opened(&args.file, &args.more)?;
     let weight = args.weight.unwrap_or(Weight::Cpu);
@@ -370,8 +374,8 @@ fn convert(args: &Args, format: Format, endpoint: Option<&str>) -> Done {
     }
 }
 
-/// The length in ns below which slices are merged for Perfetto. If the user has not asked for that, a line on standard error
-/// says so.
+/// The length in ns below which the Perfetto export merges neighbouring slices. If this is the default for a large
+/// recording, a line on standard error says so.
 fn detail(args: &Args, format: Format, trace: &Trace, analysis: &Analysis) -> u64 {
     if format != Format::Perfetto {
         return 0;
@@ -393,7 +397,7 @@ fn detail(args: &Args, format: Format, trace: &Trace, analysis: &Analysis) -> u6
     detail
 }
 
-/// The format that the ending of a file's name stands for.
+/// The export format that the ending of the output file's name stands for, if any.
 fn by_ending(output: &Path) -> Option<To> {
     let name = output::formats_of(output).next()?;
     if name == COMPILE_COMMANDS {
@@ -403,12 +407,12 @@ fn by_ending(output: &Path) -> Option<To> {
     formats.find(|format| format.name() == name).map(To::File)
 }
 
-/// The value of `--min` in ns, or `default` without it.
+/// The user's `--min`, the least wall time of an exported process, in ns; `default` if the option is not given.
 fn min_or(args: &Args, default: Duration) -> u64 {
     args::nanoseconds(args.filters.min.unwrap_or(default))
 }
 
-/// Returns an error if only a part of the recording is requested, for this reason.
+/// Returns an error with the text `why` if `--from` or `--to` requests only a part of the recording.
 fn refuse_part(args: &Args, why: &str) -> Result<(), ExitCode> {
     match args.span.from.or(args.span.to) {
         None => Ok(()),
@@ -416,7 +420,8 @@ fn refuse_part(args: &Args, why: &str) -> Result<(), ExitCode> {
     }
 }
 
-/// Writes an export to a file or to standard output.
+/// Writes an export to a file, or to standard output for `-`. `kind` recognizes the files that it may replace, and says
+/// whether the bytes are binary.
 fn to_file(
     (output, force): (&Path, Force),
     trace: &Path,
@@ -448,8 +453,8 @@ pub fn names() -> Vec<&'static str> {
         .collect()
 }
 
-/// The kind of files that an export of this format replaces, and whether the format is binary. Sources and
-/// configurations are of none of these kinds.
+/// The test that recognizes existing exports of a format, which a new export may replace, and whether the format is
+/// binary. Source and configuration files never pass the test.
 fn kind(format: Format) -> (tr_output::Kind, bool) {
     let binary = matches!(
         format,
@@ -471,7 +476,8 @@ fn kind(format: Format) -> (tr_output::Kind, bool) {
     (tr_output::Kind { name, is }, binary)
 }
 
-/// Whether the bytes are lines of a stack and a number each. The last line may lack its end.
+/// Whether a file's bytes look like folded stacks: every line has a stack, a blank and a number. The last line may be
+/// incomplete.
 fn is_folded(bytes: &[u8]) -> bool {
     let whole = bytes.iter().rposition(|b| *b == b'\n');
     let Some(lines) = whole.and_then(|end| bytes.get(..end)) else {

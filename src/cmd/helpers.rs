@@ -12,10 +12,12 @@ use tr_record::Child;
 
 use crate::{confine, errors};
 
-/// The largest memory of the search for functions in bytes, mapped files included.
+/// The limit in bytes for the memory of the helper process that finds the functions of stacks. It includes
+/// the files that the helper maps.
 const MEMORY: u64 = 16 << 30;
 
-/// The function of the helper that this command line starts, if it starts one.
+/// The function to run if this process is one of the helpers that `tr` starts for itself; `None` for an
+/// ordinary command line.
 pub fn helper() -> Option<fn() -> ExitCode> {
     let only = only()?;
     match () {
@@ -50,7 +52,8 @@ fn search() -> ExitCode {
     done(tr_symbols::serve(requests, answers))
 }
 
-/// The COMMAND of a `tr record` that has panicked, for which this process only waits.
+/// The child process for which this helper waits: after `tr record` has panicked, the helper takes its
+/// place until COMMAND ends. `None` if the command line is another one.
 fn child() -> Option<Child> {
     Child::parse(only()?.to_str()?)
 }

@@ -91,7 +91,7 @@ fn bytes_per_event(contents: &Contents) -> f64 {
     }
 }
 
-/// A JSON object with these numbers by their names.
+/// A JSON object made of pairs of a name and a number.
 fn object<'a>(numbers: impl IntoIterator<Item = &'a (&'static str, u64)>) -> Value {
     let numbers = numbers.into_iter();
     Value::Object(
@@ -101,7 +101,8 @@ fn object<'a>(numbers: impl IntoIterator<Item = &'a (&'static str, u64)>) -> Val
     )
 }
 
-/// The facts that the recording lacks from a time on, in JSON; null if only `--full` can show them.
+/// The kinds of facts that the recorder stopped to record at some time, in JSON; null if only a pass over all
+/// events (`tr info --full`) can find them.
 fn degraded(contents: &Contents) -> Value {
     let meta = &contents.meta;
     if meta.not_traced.is_some() {
@@ -191,7 +192,7 @@ fn document(contents: &Contents) -> Value {
     })
 }
 
-/// Lines of text that have a name and a value.
+/// The text of `tr info`: lines with a name, such as `command`, and a value.
 #[derive(Default)]
 struct Lines(String);
 
@@ -300,7 +301,8 @@ fn full(contents: &Contents) -> Option<String> {
     exit::full(&contents.meta, summary, summary.end)
 }
 
-/// The limit of size that ended the recording, and the end of COMMAND after it, in JSON.
+/// The size limit of the file at which the recording ended, and the later end of COMMAND (exit status, times),
+/// in JSON; null if no limit was reached.
 fn full_json(contents: &Contents) -> Value {
     let summary = contents.summary.as_ref();
     let Some((summary, full)) = summary.and_then(|summary| Some((summary, summary.full?))) else {

@@ -4,7 +4,8 @@ use std::process::ExitCode;
 
 use crate::errors;
 
-/// Prints that the subcommand of this name is missing. Returns the exit status.
+/// Prints that this build of `tr` lacks the subcommand, and how to get a program that has it.
+/// Returns the exit status.
 pub fn run(name: &str) -> ExitCode {
     let (why, how) = if !cfg!(feature = "report") {
         (

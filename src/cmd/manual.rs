@@ -46,7 +46,8 @@ fn write(args: &ManArgs, pages: Vec<(String, Vec<u8>)>) -> std::io::Result<()> {
     Ok(())
 }
 
-/// The manual pages, one for each subcommand and one for all, each with the name of its file.
+/// The manual pages of `tr`, as file names with their contents: one page for the program and one for
+/// each subcommand.
 fn pages(cli: clap::Command) -> std::io::Result<Vec<(String, Vec<u8>)>> {
     let mut cli = cli.disable_help_subcommand(true);
     cli.build();

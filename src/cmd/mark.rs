@@ -46,8 +46,8 @@ pub struct Args {
     command: Vec<OsString>,
 }
 
-/// Runs `tr mark` with these arguments, if they have one of the forms that the analysis reads. Returns the
-/// exit status; `None` for any other form.
+/// Runs `tr mark` with these arguments before clap is set up, if they have a form that the analysis of a
+/// recording understands. Returns the exit status; `None` for any other form.
 pub fn quickly(args: &[OsString]) -> Option<u8> {
     let is_name = |name: &OsString| !name.is_empty() && !name.as_bytes().starts_with(b"-");
     match args {
@@ -69,7 +69,8 @@ impl Subcommand for Args {
     }
 }
 
-/// Reports that the command line has none of the forms that [`quickly`] accepts.
+/// Prints that the arguments of `tr mark` have no valid form ([`quickly`] accepts the valid ones), and the
+/// usage. Returns the exit status.
 fn refuse(program: &Program) -> ExitCode {
     let mut cli = called::command(program.rows);
     cli.build();

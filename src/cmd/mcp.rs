@@ -21,7 +21,7 @@ pub struct Args {
     allow_record: bool,
 }
 
-/// The end of the help of `tr mcp`.
+/// The last paragraphs of `tr mcp --help`: the exit status and an example of an agent's configuration.
 const HELP: &str = "\
 docs/SKILL.md tells an agent how to use them.
 
@@ -30,7 +30,7 @@ Exit status: 0 at the end of standard input; 1 when standard output cannot be wr
 Example, for an agent's list of servers:
   {\"mcpServers\": {\"tr\": {\"command\": \"tr\", \"args\": [\"mcp\"]}}}";
 
-/// The tools that the subcommands declare.
+/// The tools that `tr mcp` offers to agents: all tools that the definitions of the subcommands declare.
 fn tools(rows: &[Row]) -> impl Iterator<Item = &'static Tool> + '_ {
     let built = rows.iter().filter_map(|row| row.built.as_ref());
     built.flat_map(|built| built.tools)

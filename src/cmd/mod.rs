@@ -49,7 +49,8 @@ use crate::subcommand::KeyKind::{Display, Mask, MaskAll, Steps, Threshold};
 use crate::subcommand::{Built, Key, Row, Task};
 use tr_programs::steps::StepKind;
 
-/// Gives a subcommand by the type of its arguments; `None` in a program without the feature for it.
+/// Expands to `Some` of the subcommand whose clap arguments have the given type, or to `None` if
+/// the program was built without the subcommand's Cargo feature.
 macro_rules! built {
     ($feature:literal, $args:ty) => {{
         #[cfg(feature = $feature)]
@@ -65,7 +66,8 @@ const WIDTH: Key = Key::new("display", "width", Display);
 const REDACT: Key = Key::new("mask", "redact", Mask);
 const ADDRESSES: Key = Key::new("mask", "addresses", MaskAll).option("mask-addresses");
 
-/// The keys of files of defaults with the rules that name steps, one for each kind of step.
+/// The keys in the table `steps` of a configuration file (`tr.toml`), whose values are the user's
+/// rules for naming steps. There is one key for each kind of step.
 pub const STEPS: [Key; 4] = [
     Key::new("steps", "job", Steps(StepKind::Job)),
     Key::new("steps", "target", Steps(StepKind::Target)),
@@ -73,7 +75,7 @@ pub const STEPS: [Key; 4] = [
     Key::new("steps", "test", Steps(StepKind::Test)),
 ];
 
-/// A row of a subcommand without keys and other words.
+/// A row of the table of subcommands in which all lists are empty. The other rows are made from it.
 const PLAIN: Row = Row {
     names: &[],
     task: Task::Manage,

@@ -91,7 +91,8 @@ fn run(args: &Args) -> Done {
     Ok(ExitCode::FAILURE)
 }
 
-/// The commands that can open a page on this machine, the user's own first; none without a display.
+/// The command lines that can open a page in a browser: those of the user's variable BROWSER first, then xdg-open and
+/// others if there is a display.
 fn browsers() -> Vec<String> {
     let is_set = |name: &str| std::env::var_os(name).is_some_and(|value| !value.is_empty());
     let own = std::env::var("BROWSER").unwrap_or_default();
@@ -106,8 +107,8 @@ fn browsers() -> Vec<String> {
     all
 }
 
-/// Whether a command has opened an address: it ended with 0, or it is a browser that still runs. `%s` in it stands for
-/// the address.
+/// Runs a browser's command line with an address, in place of `%s` if the command line has it. Returns whether it
+/// worked: the command ended with exit status 0, or it is a browser that still runs.
 fn starts(browser: &str, address: &str) -> bool {
     let mut words = browser.split_whitespace();
     let mut command = Command::new(words.next().unwrap_or(browser));
@@ -179,7 +180,8 @@ fn serve(port: u16, page: &Page) -> io::Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
-/// Whether a request is for one of the names of this server, and for no other name that leads here.
+/// Whether the `Host` header of an HTTP request is one of the names of this server. Other names that resolve to this
+/// machine are refused, so that no foreign web page can read the analysis.
 fn is_for(request: &Request, hosts: &[String]) -> bool {
     let mut headers = request.headers().iter();
     let host = headers.find(|header| header.field.equiv("Host"));

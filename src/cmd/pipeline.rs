@@ -76,7 +76,7 @@ enum FormatArg {
 }
 
 impl Args {
-    /// Whether the command writes to standard output alone.
+    /// Whether `tr pipeline` writes to standard output alone, and so creates no file.
     fn prints(&self) -> bool {
         self.output.as_os_str() == "-"
     }
@@ -99,7 +99,8 @@ impl Args {
 /// The size in bytes of the largest job graph that is read.
 const LARGEST: u64 = 16 << 20;
 
-/// Reads a small file and returns the result of `parse`. A pipe or a device has no size before it is read.
+/// Reads a small text file, such as the job graph, and returns the result of `parse`. The size is checked
+/// while reading, because a pipe or a device has no size before.
 pub(super) fn read<T>(
     file: &Path,
     what: &str,
@@ -157,7 +158,7 @@ fn run(args: &Args) -> Done {
     Ok(output::text(to, &args.files(), PIPELINE, &text))
 }
 
-/// Reads all files and makes the pipeline of them.
+/// Reads the recordings, the job graph and the CI system's list of jobs, and joins them into one pipeline.
 fn pipeline(args: &Args) -> Result<Pipeline, ExitCode> {
     if args.files.len() > MOST {
         let why = format!("a pipeline has at most {MOST} recordings");

@@ -128,7 +128,7 @@ enum FormatArg {
 }
 
 impl Args {
-    /// Whether the command writes to standard output alone.
+    /// Whether `tr predict` writes to standard output alone, and so creates no file.
     fn prints(&self) -> bool {
         self.output.as_os_str() == "-"
     }
@@ -156,7 +156,8 @@ impl Args {
     }
 }
 
-/// A parser for the formats of a plan, in which names of runners also stand for the list of files.
+/// A clap parser for the formats of a plan that divides tests among machines. The names of the runners jest,
+/// playwright and vitest stand for the format that lists files.
 fn plans() -> impl TypedValueParser<Value = shards::Format> {
     let formats = shards::Format::ALL.map(|format| {
         let value = PossibleValue::new(format.name()).help(format.title());
@@ -332,7 +333,7 @@ fn run(args: &Args) -> Done {
     Ok(output::text(to, &[&args.file], FORECAST, bytes))
 }
 
-/// The note below a plan without a forecast.
+/// The remark after a plan of tests when `tr predict` gives no forecast of the time.
 const NO_FORECAST: &str = "no forecast of the time: a test without a process of its own cannot be left out of the simulation";
 
 /// Makes the plan of tests if `--plan` or `--shards` requests one, writes it, and returns it.

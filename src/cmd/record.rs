@@ -83,8 +83,9 @@ impl Subcommand for Args {
     const KEEPS_SIGPIPE: bool = true;
     const FAILED: Option<u8> = Some(status::FAILED);
 
-    /// Executes COMMAND without a recording if the command line has `--best-effort`, because a file of
-    /// defaults has an error. Without its masks a recording would keep secrets.
+    /// Runs COMMAND without a recording after an error in a configuration file (`tr.toml`), if the
+    /// command line has `--best-effort`. There must be no recording then: without the masks of the
+    /// file it would keep secrets.
     fn run_without_defaults(words: &[OsString]) -> Option<ExitCode> {
         let mut parts = words.splitn(2, |word| word == "--");
         let (options, command) = (parts.next()?, parts.next()?);
@@ -100,7 +101,7 @@ impl Subcommand for Args {
     }
 }
 
-/// The settings of the recorder for these arguments.
+/// Makes the configuration of the recorder from the arguments of `tr record`.
 fn config(args: &Args, follow: Follow, redactor: Redactor, started: Instant) -> Config {
     let on_begin = notes::on_begin(args, &redactor);
     let on_hang = hang::notice(&redactor);
@@ -223,7 +224,8 @@ fn run(args: Args, started: Instant) -> ExitCode {
     }
 }
 
-/// Runs COMMAND without a recording, after this error.
+/// Runs COMMAND without tracing after an error that keeps the recording from starting. Returns
+/// COMMAND's exit status.
 fn untraced(args: &Args, config: &Config, reason: &Error) -> ExitCode {
     let done = match tr_record::run_untraced(config, reason) {
         Ok(done) => done,

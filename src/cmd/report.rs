@@ -62,14 +62,14 @@ impl Subcommand for Args {
     }
 }
 
-/// A recording as an HTML page.
+/// The HTML page that `tr report` makes of a recording.
 pub struct Page {
     pub html: String,
-    /// A short description of the contents, for the user.
+    /// The page's contents in a few words, which `tr` prints for the user after the page is written.
     pub contents: String,
 }
 
-/// Makes the page of a recording. Warnings go to standard error.
+/// Makes the HTML page of a recording. Warnings about the recording go to standard error.
 ///
 /// # Errors
 /// The exit status after the reason was printed.
@@ -133,12 +133,13 @@ fn run(args: &Args) -> Done {
     Ok(ExitCode::SUCCESS)
 }
 
-/// The address of a file, for a browser.
+/// The `file://` URL of a file.
 pub fn link(file: &Path) -> String {
     format!("file://{}", address(file))
 }
 
-/// A path as a part of an address. The beginning of a relative path is never taken for the scheme of an address.
+/// A path with %-escapes, as a part of a URL. The beginning of a relative path is escaped so that it is never
+/// taken for a URL's scheme, such as `http:`.
 pub fn address(path: &Path) -> String {
     let mut out = String::new();
     for byte in path.as_os_str().as_encoded_bytes() {

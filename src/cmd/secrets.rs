@@ -17,26 +17,29 @@ use crate::open;
 
 /// A command line that contains secrets.
 struct CommandLine {
-    /// The process of the command line; `None` for COMMAND in the trace's metadata.
+    /// The pid of the process with this command line; `None` for COMMAND as the trace's metadata has it.
     pid: Option<u32>,
-    /// The time of the process's exec in ns since the start of the recording; `None` if it ran before.
+    /// The time of the exec with this command line, in ns since the start of the recording; `None` if the exec was
+    /// before the recording.
     time: Option<u64>,
     comm: String,
-    /// The places of the secrets: the number of the argument, and the range of bytes in it.
+    /// The places of the secrets in the command line, each as the index of the argument and the range of bytes in it.
     places: Vec<(usize, Range<usize>)>,
 }
 
 /// A text other than a command line that contains secrets.
 struct Text {
-    /// The kind of the event that has the text, or `metadata`, or `end`.
+    /// The origin of the text: the name of the kind of event that contains it, or `metadata`, or `end` for the end of
+    /// the trace.
     of: &'static str,
-    /// The time of the event in ns since the start of the recording.
+    /// The time of the event that contains the text, in ns since the start of the recording; `None` for texts outside
+    /// of events.
     time: Option<u64>,
-    /// The field of the metadata, or the variable of the CI system, that has the text.
+    /// The name of the metadata's field, or of the CI system's variable, that contains the text.
     field: Option<String>,
-    /// The number of the text among those of the event or of the field, from 1.
+    /// The position of the text, from 1, among the texts of its event or of its field of the metadata.
     number: usize,
-    /// The ranges of bytes in the text that are secrets.
+    /// The ranges of bytes of the text that are secrets.
     places: Vec<Range<usize>>,
 }
 
@@ -44,7 +47,8 @@ struct Text {
 struct Finder {
     redactor: Redactor,
     start: Ktime,
-    /// The part of the trace that the next texts come from.
+    /// The origin of the text under examination: the name of a kind of event, or a part of the trace such as
+    /// `metadata`.
     of: &'static str,
     time: Option<u64>,
     pid: Option<u32>,
@@ -126,7 +130,8 @@ impl Finder {
         }
     }
 
-    /// Notes that the next texts come from this event.
+    /// Notes that the texts examined from now on come from this event, so that the secrets in them are attributed to
+    /// it.
     fn begin(&mut self, event: &LifeEvent) {
         (self.field, self.number) = (None, 0);
         self.of = event.kind.name();

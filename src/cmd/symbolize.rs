@@ -26,8 +26,8 @@ use tr_text::called::TR;
 /// The largest number of frames without functions that are searched, and the largest number of paths.
 const FRAMES: usize = 1 << 22;
 const PATHS: usize = 1 << 16;
-/// The largest number of directories between a directory that the user names and a file in it. The next
-/// constant is the largest number of entries that are examined.
+/// The limits of the search for programs in a directory that the user names: how many levels of directories
+/// below it are entered. The next constant limits the number of directory entries that are examined.
 const DEPTH: usize = 16;
 const ENTRIES: usize = 1_000_000;
 /// The largest number of missing files whose names are printed.
@@ -160,18 +160,20 @@ fn write(
     copy::whole(trace, files, Copying::AsTheyAre, events).map(drop)
 }
 
-/// The frames of a trace that have no functions yet.
+/// The frames of a trace's stacks whose functions have no names yet, and the facts by which `tr symbolize`
+/// searches for the names.
 #[derive(Debug, Default)]
 struct Unnamed {
     modules: BTreeMap<u32, Module>,
     frames: BTreeMap<u32, Place>,
-    /// The paths of files that were executed, and of files in the directories that the user names.
+    /// The paths of files in which to search for the names of functions: files that the recording executed,
+    /// and files in the directories that the user names.
     paths: BTreeSet<PathBuf>,
-    /// The working directory of COMMAND.
+    /// The working directory of COMMAND, from which relative paths in the trace start.
     cwd: PathBuf,
-    /// The number of frames beyond the limit.
+    /// The number of frames that are not searched, because the trace has more unnamed frames than the limit.
     left_out: u64,
-    /// The time at which the recording ended.
+    /// The time in the trace at which the recording ended.
     end: Ktime,
 }
 
@@ -261,8 +263,8 @@ impl Unnamed {
         Ok(())
     }
 
-    /// The request to search for the functions of these frames. Addresses in the kernel and in processes are
-    /// only searched before the machine's next boot.
+    /// Makes the request to the search for the functions of all unnamed frames. Frames of the kernel and of
+    /// code without a file are included only if this machine has not been booted since the recording.
     fn request(&self, trace: &Trace) -> Request {
         let meta = trace.meta();
         let same = tr_record::is_same_boot(meta);
@@ -295,7 +297,8 @@ impl Unnamed {
         }
     }
 
-    /// Prints why frames have no names. `found` has the numbers of the files that were found.
+    /// Prints on standard error why frames still have no names of functions. `found` has the numbers of the
+    /// modules (programs and libraries) whose files were found.
     fn tell(&self, request: &Request, found: &HashSet<u32>) {
         let absent = request.modules.iter();
         let absent = absent.filter(|module| match &module.file {

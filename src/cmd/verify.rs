@@ -82,7 +82,8 @@ fn run(args: &Args) -> Done {
     })
 }
 
-/// All problems of the trace with the offsets of their bytes, as text, in the order of the file.
+/// The problems that `tr verify` finds in the trace, each as a line of text with its byte offset, in the
+/// order of the file.
 fn problems(trace: &Trace, watch: &Watch) -> Vec<String> {
     let mut problems: Vec<(u64, String)> = Vec::new();
     for damage in trace.damage() {
@@ -142,7 +143,8 @@ fn count(trace: &Trace, watch: &Watch) -> (Option<Tally>, Vec<(u64, String)>) {
     (tally, problems)
 }
 
-/// A sentence about a count in the summary that differs from that of the frames, if there is one.
+/// A sentence about the first count (of frames or events) that differs between the trace's summary and its
+/// frames; `None` if all agree.
 fn miscounted(trace: &Trace, found: &Tally) -> Option<String> {
     let tally = trace.summary()?.tally.as_ref()?;
     if tally.frames != found.frames {

@@ -11,7 +11,8 @@ use tr_insight::Recording;
 use crate::cmd::report::address;
 use crate::{errors, output};
 
-/// The directory with the pages of the runs (`--pages`), and the names that are taken in it.
+/// The directory into which `tr diff --pages` writes one page for each run, and the file names that are
+/// already used in it.
 pub struct Pages<'a> {
     directory: &'a Path,
     force: output::Force,
@@ -44,8 +45,8 @@ impl<'a> Pages<'a> {
         Ok(path)
     }
 
-    /// A name for the page of a run that no other run has: `main.html`, then `main-2.html` for a recording of
-    /// the same name in another directory.
+    /// A file name for the page of a run that no page of another run has: `main.html`, then `main-2.html` for
+    /// a recording of the same name in another directory.
     fn name(&mut self, file: &Path) -> OsString {
         let stem = file.file_stem().unwrap_or_else(|| OsStr::new("run"));
         let numbers = std::iter::once(String::new()).chain((2..).map(|n| format!("-{n}")));
@@ -59,7 +60,8 @@ impl<'a> Pages<'a> {
     }
 }
 
-/// The page that is beside a recording and has its name, or else the recording.
+/// The HTML page next to a recording whose name differs from the recording's only in the ending, if there is
+/// one; otherwise the recording itself.
 pub fn beside(file: &Path) -> PathBuf {
     let page = file.with_extension("html");
     if is_page(&page) {
@@ -80,8 +82,8 @@ fn is_page(path: &Path) -> bool {
     path.is_file() && read().is_ok_and(|begin| (output::PAGE.is)(&begin))
 }
 
-/// The address of a file in a page, which is `None` for standard output. A relative address survives when the
-/// page and the file are moved together.
+/// The address by which the HTML file `page` links to a file; `page` is `None` if the HTML goes to standard
+/// output. A relative address survives when both files are moved together.
 pub fn to(file: &Path, page: Option<&Path>) -> Option<String> {
     let Some(page) = page else {
         // Where the page will be is not known: most likely here.

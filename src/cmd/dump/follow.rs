@@ -45,15 +45,15 @@ pub fn run(args: &Args) -> ExitCode {
     ExitCode::SUCCESS
 }
 
-/// A recording that is under way, of which a part has been printed.
+/// A recording that is still being written, and how far `tr dump --follow` has printed its events.
 struct Followed {
     file: File,
     trace: Trace,
-    /// The frames with events that are not printed yet.
+    /// The frames of the trace that have events which are not printed yet.
     pending: Vec<FrameInfo>,
-    /// The frames among `pending` that were read last.
+    /// The frames of the trace that were read since the last output.
     new: Vec<FrameInfo>,
-    /// The time before which all events are printed.
+    /// The time of the recording up to which all events are printed.
     until: Ktime,
 }
 
@@ -76,7 +76,7 @@ impl Followed {
         file.is_ok_and(tr_output::is_written)
     }
 
-    /// Reads the frames that were written since the last call.
+    /// Reads the frames that the recorder has added to the file since the last call.
     fn grow(&mut self) -> Result<(), Error> {
         let source = Source::file(self.file.try_clone()?)?;
         if source.len() <= self.trace.bytes() {
@@ -90,8 +90,8 @@ impl Followed {
         Ok(())
     }
 
-    /// Prints the events up to the last time of which the recorder says that all events before it are
-    /// written; all events if the recording has ended. Returns false if a limit of the command is reached.
+    /// Prints the events up to the time before which the recorder has written everything; if the recording
+    /// has ended, prints all of them. Returns false if a limit of the command's memory or time is reached.
     fn print(&mut self, printer: &mut Printer, ended: bool) -> std::io::Result<bool> {
         let limit = if ended {
             Ktime(u64::MAX)
@@ -113,7 +113,8 @@ impl Followed {
         Ok(true)
     }
 
-    /// Prints the events of these frames from a time up to before another.
+    /// Prints the events in the given frames of the trace whose times are at least `from` and less than
+    /// `to`. Returns false if a limit of the command is reached.
     fn print_span(
         &self,
         printer: &mut Printer,
@@ -135,7 +136,7 @@ impl Followed {
         Ok(true)
     }
 
-    /// The last time in the new frames before which all events are written.
+    /// The latest time for which the new frames prove that every earlier event is already in the file.
     fn watermark(&self) -> Ktime {
         let mut events = Vec::new();
         let mut last = Ktime(0);

@@ -12,7 +12,8 @@ use crate::errors::{self, Done};
 use crate::{output, parts};
 use tr_output::Kind;
 
-/// The files with figures for services that follow them over time, which such an export may replace.
+/// The test that recognizes an existing file of figures for Bencher or github-action-benchmark, which a new
+/// export may replace.
 const BENCHMARKS: Kind = Kind {
     name: "figures of benchmarks",
     is: |bytes| {

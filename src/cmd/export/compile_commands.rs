@@ -24,7 +24,7 @@ const COMPILE_COMMANDS: Kind = Kind {
     },
 };
 
-/// The largest number of files with masked arguments whose names are printed.
+/// The largest number of sources whose names are printed in the warning about compilations with masked arguments.
 const NAMED: usize = 5;
 
 pub fn run(args: &Args) -> Done {
@@ -56,7 +56,8 @@ pub fn run(args: &Args) -> Done {
     Ok(code)
 }
 
-/// Prints on standard error how many entries there are, which ones are missing, and which ones have masked arguments.
+/// Prints on standard error how many compilations were written, how many sources were left out and why, and which
+/// compilations have masked secrets in their arguments.
 fn say(found: &CompileCommands) {
     let entries = units::plural(found.entries.len() as u64, "entry", "entries");
     let left_out: u64 = found.left_out.values().sum();

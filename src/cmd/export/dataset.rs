@@ -21,7 +21,7 @@ use crate::parts;
 use crate::progress::{self, Use};
 use tr_output::Kind;
 
-/// The files of a dataset's tables, which such an export may replace.
+/// The test that recognizes a Parquet file, which a new export to Parquet may replace.
 const PARQUET: Kind = Kind {
     name: "a Parquet file",
     is: |bytes| bytes.starts_with(b"PAR1"),
@@ -70,8 +70,8 @@ pub fn run(args: &Args) -> Done {
     Ok(ExitCode::SUCCESS)
 }
 
-/// Writes the facts of the recording as tables, a file for each table (`--tables`). Each file gets its name
-/// when it is complete.
+/// Writes the processes, waits, steps and other facts of a single recording as tables, each in a Parquet
+/// file (`--tables`). A file gets its name only when it is complete.
 pub fn write_tables(args: &Args, directory: &Path) -> Done {
     let others = [args.repo.is_some(), args.job.is_some(), args.jobs.is_some()];
     if others.contains(&true) {
@@ -114,7 +114,8 @@ pub fn write_tables(args: &Args, directory: &Path) -> Done {
     Ok(ExitCode::SUCCESS)
 }
 
-/// Adds the time that the job waited for a runner to the run's place, from a file with the CI system's jobs.
+/// Adds to a run's place in the dataset how long its CI job waited for a runner. The wait comes from a file
+/// with the answer of GitHub's or GitLab's API.
 fn waited(file: &Path, analysis: &Analysis, place: &mut Place) -> Result<(), ExitCode> {
     let jobs = pipeline::read(file, "jobs of a CI run", tr_import::jobs::started)?;
     match ci_jobs::of(&jobs, analysis) {
@@ -127,7 +128,8 @@ fn waited(file: &Path, analysis: &Analysis, place: &mut Place) -> Result<(), Exi
     Ok(())
 }
 
-/// The file of a run that the dataset already has, whatever its repository is called there.
+/// The path of a run's file if the dataset already has the run, under any name of its repository; `None` if
+/// the run is new.
 fn present(directory: &Path, place: &Place) -> io::Result<Option<PathBuf>> {
     let repositories = match std::fs::read_dir(directory.join(dataset::MARKER)) {
         Ok(repositories) => repositories,
@@ -147,8 +149,8 @@ fn name(place: &Place) -> String {
     format!("{}.parquet", place.run)
 }
 
-/// Writes the files of a run. Returns their size in bytes. Each gets its name when it is complete, and the
-/// one that makes the run part of the dataset is the last.
+/// Writes the Parquet files of one run of a dataset, and returns their size in bytes. A file gets its name
+/// only when it is complete, and the file that makes the run part of the dataset comes last.
 fn add(
     (output, trace): (&Path, &Path),
     force: Force,

@@ -63,7 +63,7 @@ pub fn run(args: &Args) -> Done {
     Ok(code)
 }
 
-/// The path that `--with` names, if there is exactly one.
+/// The only path that the options `--with` name; `None` if they name no path or several.
 fn only(args: &Args) -> Option<&Path> {
     let mut paths = args.with.paths();
     let first = paths.next();

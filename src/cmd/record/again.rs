@@ -7,8 +7,8 @@ use tr_redact::Redactor;
 use super::options::Args;
 use crate::open;
 
-/// The arguments of the same recording, quoted for a shell, with a space before each. COMMAND's secrets are
-/// masked, because others may read the log in which the line is printed.
+/// The arguments with which the user can start the same recording again, quoted for a shell, with a space
+/// before each. Secrets of COMMAND are masked, because others may read the log in which the line is printed.
 pub fn arguments(args: &Args, redactor: &Redactor) -> String {
     let mut words: Vec<Vec<u8>> = Vec::new();
     let mut option = |name: &str, value: &[u8]| words.extend([name.into(), value.to_vec()]);
@@ -47,7 +47,8 @@ pub fn arguments(args: &Args, redactor: &Redactor) -> String {
     format!(" {words}")
 }
 
-/// The arguments of `tr` for the same recording, if another user runs it. `again` has those of this recording.
+/// The arguments of `tr` for starting the same recording again under sudo, with `--user` so that COMMAND still
+/// runs as this user. `again` has the arguments without that option.
 pub fn record_again(args: &Args, again: &str) -> String {
     let user = if args.command.is_empty() {
         String::new()
@@ -57,7 +58,8 @@ pub fn record_again(args: &Args, again: &str) -> String {
     format!("record{user}{again}")
 }
 
-/// The option with which COMMAND does not run as root although `tr` runs under sudo.
+/// The option ` --user NAME`, by which COMMAND does not run as root although `tr` runs under sudo; empty if
+/// this user is root already.
 fn as_user(args: &Args) -> String {
     let named = args.user.clone();
     let own = || {

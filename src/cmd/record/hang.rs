@@ -18,7 +18,8 @@ use crate::open;
 
 /// The largest number of lines about processes in the report. With the other lines they are at most 30.
 const LINES: usize = 24;
-/// The largest number of ends of chains of waits that the conclusion names.
+/// The largest number of processes that the report on a hanging COMMAND names as those on which all others wait in the
+/// end.
 const ENDS: usize = 3;
 /// The longest wait for standard error: COMMAND may hang because nobody reads it.
 const PATIENCE: Duration = Duration::from_secs(2);
@@ -26,17 +27,19 @@ const PATIENCE: Duration = Duration::from_secs(2);
 /// The largest number of functions of a stack that are printed.
 const FUNCTIONS: usize = 12;
 
-/// The ids of the processes at the ends of the chains of waits.
+/// The pids of the processes on which, directly or through others, the rest of the hanging COMMAND waits. Their stacks
+/// are printed after COMMAND has ended.
 static AT_THE_END: Mutex<Vec<u32>> = Mutex::new(Vec::new());
 
-/// Whether standard error accepts no text, so that another line for it would wait forever.
+/// Whether standard error accepts no more text because nobody reads it, so that printing another line would block
+/// forever.
 static IS_STUCK: AtomicBool = AtomicBool::new(false);
 
 pub fn is_stuck() -> bool {
     IS_STUCK.load(Ordering::Relaxed)
 }
 
-/// The function that prints the report, with secrets masked.
+/// The function that the recorder calls when COMMAND hangs. It prints the report on standard error with secrets masked.
 pub fn notice(redactor: &Redactor) -> Arc<dyn Fn(&Hang) + Send + Sync> {
     let redactor = redactor.clone();
     Arc::new(move |hang| {
@@ -153,7 +156,8 @@ fn report(hang: &Hang, redactor: &Redactor) -> Vec<String> {
     lines
 }
 
-/// The wait of a process as the end of a sentence that begins with the process's name.
+/// The words for the state of a hanging process, which follow its name in a sentence: `waits for a child`, `reads from
+/// the terminal`.
 fn words(hang: &Hang, process: &HungProcess, redactor: &Redactor) -> String {
     let of = |pids: &[u32]| {
         let names = pids.iter().take(ENDS);

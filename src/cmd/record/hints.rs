@@ -9,7 +9,8 @@ use tr_text::called::TR;
 use super::options::Args;
 use crate::{args, errors};
 
-/// Prints why COMMAND was not executed, and the command line that was probably meant.
+/// Prints why COMMAND of `tr record` could not be executed. If no program of this name exists, also suggests
+/// the command line that the user probably meant.
 pub fn say_not_executed(args: &Args, errno: Option<Errno>) {
     if let (Some(errno), Some(command)) = (errno, args.command.first()) {
         errors::not_executed(command.as_bytes(), errno);
@@ -24,8 +25,9 @@ const BUILTINS: [&str; 8] = [
     "cd", "source", ".", "export", "ulimit", "umask", "set", "eval",
 ];
 
-/// The command line that was probably meant by a COMMAND that is not found, because it is a line for a shell,
-/// an assignment or builtin of a shell, or the value of an option that needs `=` before it.
+/// The command line that the user probably meant when COMMAND of `tr record` is not a program: it is a line
+/// for a shell, an assignment or builtin of a shell, or the value of an option that needs `=` before it.
+/// `None` if there is no guess.
 fn meant(args: &Args) -> Option<String> {
     let [first, rest @ ..] = args.command.as_slice() else {
         return None;
@@ -48,14 +50,15 @@ fn meant(args: &Args) -> Option<String> {
     }
 }
 
-/// The command line `tr record` with these options and this COMMAND, quoted for a shell.
+/// The command line of `tr record` with the given options and COMMAND, quoted for a shell.
 fn record<'a>(options: &[&'a [u8]], command: impl Iterator<Item = &'a [u8]>) -> String {
     let begin: [&[u8]; 2] = [TR.name().as_bytes(), b"record"];
     let words = begin.into_iter().chain(options.iter().copied());
     tr_text::escape::command(words.chain(command))
 }
 
-/// The command line in which the option has the value that follows it, and COMMAND begins after the value.
+/// The command line of `tr record` in which an option has its value after `=`, as in `--stacks=99 -- make`.
+/// Without the `=`, the value was taken for COMMAND.
 fn with_value(option: &str, value: &str, command: &[OsString]) -> String {
     let option = format!("{option}={value}");
     let command = command.iter().skip_while(|arg| *arg == "--");
@@ -63,7 +66,7 @@ fn with_value(option: &str, value: &str, command: &[OsString]) -> String {
     record(&options, command.map(|arg| arg.as_bytes()))
 }
 
-/// The command line that runs a line for a shell as COMMAND.
+/// The command line of `tr record` that runs a line of shell code, by `sh -c`.
 fn by_shell(line: &[u8]) -> String {
     record(&[b"--", b"sh", b"-c"], std::iter::once(line))
 }

@@ -34,7 +34,8 @@ fn screen() -> MutexGuard<'static, Option<Screen>> {
     SCREEN.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// The watcher that draws the line, if it is `wanted` and the terminal supports it.
+/// Opens the terminal for the status line of `tr record`, and returns the observer of events that draws it;
+/// `None` if the line is not `wanted` or the terminal does not support it.
 pub fn watching(wanted: bool) -> Option<Watching> {
     let plain = layout::is_dumb() || layout::variable("CI").is_some();
     if !wanted || plain || !std::io::stderr().is_terminal() {
@@ -82,8 +83,9 @@ struct Screen {
 }
 
 impl Screen {
-    /// Opens the terminal a second time, so that a write to it never waits, and COMMAND's descriptors stay as
-    /// they are. `None` if that is impossible.
+    /// Opens the terminal of standard error once more in non-blocking mode, so that drawing the status line
+    /// never waits, and the file descriptors that COMMAND inherits keep their modes. `None` if it cannot be
+    /// opened.
     fn open() -> Option<Screen> {
         let mut options = OpenOptions::new();
         options.read(true).write(true);
@@ -147,10 +149,12 @@ impl Screen {
     }
 }
 
-/// The name of a process: the arguments of its last exec, or of its parent's, and the task's name.
+/// The names of a process in the status line: the arguments of its last exec (before the first one, those of
+/// its parent), and its comm.
 type Name = Arc<(Argv, Comm)>;
 
-/// Follows the living processes of COMMAND, and draws the line.
+/// The state of the status line: the living processes of COMMAND, which it follows by their events, and the
+/// time at which the recording began.
 struct Line {
     start: Ktime,
     living: HashMap<u32, Living<(Name, bool)>>,

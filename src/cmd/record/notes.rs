@@ -21,7 +21,7 @@ use super::refusal::shown;
 use crate::called::program;
 use crate::{errors, pattern};
 
-/// The function that prints the notes when the recording has begun.
+/// The function that the recorder calls when the recording has begun, and which prints the notes about that.
 pub fn on_begin(args: &Args, redactor: &Redactor) -> Notice {
     if args.quiet {
         return Notice(Arc::new(|_, _, _| {}));
@@ -33,7 +33,8 @@ pub fn on_begin(args: &Args, redactor: &Redactor) -> Notice {
     }))
 }
 
-/// Prints how ptrace changes what COMMAND does, before COMMAND runs, if `auto` has chosen ptrace.
+/// Warns before COMMAND runs that ptrace changes what setuid programs can do, if `--method auto` has fallen back to
+/// ptrace.
 fn warn_of_ptrace(of: (&Args, &Redactor), method: RecordedBy, refusals: &[Error]) {
     let Some(Error::Tracing(cause)) = refusals.first() else {
         return;
@@ -52,7 +53,8 @@ fn warn_of_ptrace(of: (&Args, &Redactor), method: RecordedBy, refusals: &[Error]
     );
 }
 
-/// A sentence about how everything can be recorded after BPF was refused for this reason, with a command line.
+/// A sentence with the command line that would record everything. It is printed after the kernel refused BPF for the
+/// given cause, and another method was taken.
 fn more(cause: &tr_bpf::Error, record: &str) -> String {
     let remedy = match cause {
         tr_bpf::Error::Refused(refusal) => {
@@ -109,7 +111,8 @@ pub fn warn_of_root(args: &Args, redactor: &Redactor) {
     );
 }
 
-/// Prints that the output does not accept the end of the trace.
+/// Prints that COMMAND has ended but the reader of the output, such as a full pipe, does not accept the end of the
+/// trace, and how long `tr` waits.
 pub fn say_waiting() {
     eprintln!(
         "tr: the command has ended, but the output blocks before the end of the trace; \
@@ -208,7 +211,7 @@ fn tell_full(report: &Report) {
     );
 }
 
-/// The file of the recording, or of its last part; `None` for standard output.
+/// The path of the recording's file, or of its last file if `--rotate` divided it; `None` for standard output.
 fn last_file<'a>(args: &'a Args, report: &'a Report) -> Option<&'a Path> {
     match report.parts.as_ref().map(|parts| &parts.last) {
         Some(Target::File(file)) => Some(file),
@@ -233,7 +236,8 @@ fn tell_method(report: &Report) {
     eprintln!("tr: recorded by {method}: {what}; not known: {absent}");
 }
 
-/// Prints that programs lacked the rights of their setuid bits, and how they can keep them.
+/// Prints that ptrace took the rights of setuid and setgid programs in the recording, and the command line by which
+/// they keep them.
 fn tell_rights(args: &Args, redactor: &Redactor, report: &Report) {
     if report.took_rights {
         eprintln!(

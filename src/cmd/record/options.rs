@@ -159,7 +159,8 @@ impl Args {
         self.output.as_deref().unwrap_or(Path::new(open::DEFAULT))
     }
 
-    /// The tasks that the options choose; `None` if they choose none and there is no COMMAND.
+    /// The tasks that `tr record` follows by its options: all, some processes, a cgroup, or COMMAND. `None`
+    /// if there is neither such an option nor COMMAND.
     pub fn follow(&self) -> Option<Follow> {
         if self.all {
             Some(Follow::All)
@@ -172,7 +173,8 @@ impl Args {
         }
     }
 
-    /// Returns an error for options beside `--light` that clap cannot refuse.
+    /// Returns an error for combinations of `--light` and `--rotate` with other options that clap's own
+    /// rules cannot express.
     pub fn check_light(&self) -> Result<(), &'static str> {
         if self.light && self.method == Choice::Ptrace {
             return Err("--light needs --method bpf or sudo");
@@ -183,7 +185,7 @@ impl Args {
         Ok(())
     }
 
-    /// The way to record that the options request.
+    /// The method of recording that the user requests, by `--method` or its short form `--sudo`.
     pub fn choice(&self) -> Choice {
         if self.sudo {
             Choice::Sudo
@@ -192,8 +194,8 @@ impl Args {
         }
     }
 
-    /// Whether an error keeps COMMAND from running untraced: the user has named a method that is refused, or
-    /// the command line has a mistake.
+    /// Whether COMMAND must not run at all after this error: the user has named a method of recording that
+    /// is refused, or the command line has a mistake. Otherwise it runs untraced.
     pub fn holds_command(&self, error: &Error) -> bool {
         if self.command.is_empty() {
             return true;

@@ -14,8 +14,9 @@ pub fn shown(error: &Error) -> String {
     tr_text::escape::text(error.to_string().as_bytes())
 }
 
-/// Prints the error that keeps tracing from starting, its remedy, and whether COMMAND `runs` untraced. With
-/// `--quiet`, for a COMMAND that runs, it only prints that a file is missing.
+/// Prints the error that keeps the recording from starting, its remedy, and whether COMMAND still runs,
+/// untraced (`runs`). With `--quiet` and a COMMAND that runs, only an output file that cannot be written is
+/// reported.
 pub fn explain(args: &Args, redactor: &Redactor, error: &Error, runs: bool) {
     if args.quiet && runs && !matches!(error, Error::Output(_) | Error::Format(_)) {
         return;
@@ -66,8 +67,8 @@ pub fn explain(args: &Args, redactor: &Redactor, error: &Error, runs: bool) {
     }
 }
 
-/// Prints command lines that make tracing possible. `again` has the arguments of the recording, as
-/// [`arguments`] returns them.
+/// Prints the command lines by which the user can make tracing by BPF possible. `again` has the arguments
+/// that repeat the recording, as [`arguments`] returns them.
 fn remedy(args: &Args, cause: &tr_bpf::Error, again: &str) {
     match cause {
         tr_bpf::Error::Refused(refusal) => {
@@ -86,7 +87,8 @@ fn remedy(args: &Args, cause: &tr_bpf::Error, again: &str) {
     }
 }
 
-/// A command line that makes a refused `--method sudo` possible, or avoids it, with its purpose.
+/// The remedy for a refused `--method sudo`: a phrase with its purpose, and a command line that makes sudo
+/// possible or avoids it.
 fn sudo_remedy(refusal: &SudoRefusal, again: &str) -> (&'static str, String) {
     let program = program();
     match refusal {

@@ -8,15 +8,16 @@ use tr_record::Rotation;
 
 use crate::args;
 
-/// A limit at which a part of a recording ends.
+/// A value of `--rotate`: the length in time or the size in bytes at which one file of the recording ends and
+/// the next one begins.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Limit {
     Length(Duration),
     Size(u64),
 }
 
-/// The smallest size in bytes at which a part may end. The metadata and the living tasks of a machine at work
-/// take some 20 KB.
+/// The smallest size in bytes for `--rotate`: every file repeats the metadata and the living tasks, which
+/// take some 20 KB on a busy machine.
 const SMALLEST: u64 = 100 << 10;
 /// The smallest limit of a file's size in bytes. The events of a storm between two drains can take 1 MB.
 const LEAST_FILE: u64 = 1 << 20;
@@ -46,7 +47,8 @@ pub fn file_size(text: &str) -> Result<u64, String> {
     }
 }
 
-/// The rules for rotation by these limits; `None` if there are none. The last limit of a kind counts.
+/// The rules by which `--rotate` divides a recording into files, from its values; `None` without values. If
+/// several values are times, or several are sizes, the last one counts.
 pub fn rotation(limits: &[Limit]) -> Option<Rotation> {
     let length = |limit: &Limit| match limit {
         Limit::Length(length) => Some(*length),
@@ -63,8 +65,8 @@ pub fn rotation(limits: &[Limit]) -> Option<Rotation> {
     })
 }
 
-/// The name of a part's file: `trace.bin` → `trace.20261125T163437Z.bin`, with the time in UTC at which the
-/// part begins. A name with a number, `…Z_2.bin`, sorts after it.
+/// The name of one file of a rotated recording: `trace.bin` → `trace.20261125T163437Z.bin`, with the UTC time
+/// at which the file begins. A second file of the same second has a number, `…Z_2.bin`, and sorts after it.
 fn name(output: &Path, real: u64, number: Option<u32>) -> PathBuf {
     let moment = tr_text::units::rfc3339(real);
     let moment: String = moment
