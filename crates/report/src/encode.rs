@@ -21,20 +21,21 @@ object! {
     }
 }
 
-/// How the times of tasks are shown in a table for people.
+/// The choice of the columns with tasks' times (on a CPU, waits, unknown time) that a table shows to
+/// people.
 #[derive(Clone, Copy)]
 pub(crate) struct ShownTimes {
     pub basis: Basis,
     pub on_cpu: bool,
-    /// Whether each kind of wait has a column of its own.
+    /// Whether the table has a column for each kind of wait of the tasks: run queue, sleep, blocked.
     pub waits: bool,
     pub unknown: bool,
-    /// Whether some columns are left out, because the table is narrow.
+    /// Whether the less important columns of tasks' times may be hidden if the terminal is narrow.
     pub spare: bool,
 }
 
-/// A column of times. The variants are in the order in which people see the columns. Place 1 is left to the
-/// column with the sum of these times.
+/// A column of a table with one kind of a task's time. The values of the variants are the places of the
+/// columns from left to right; place 1 is left to the column with the sum of these times.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum TimeColumn {
     OnCpu = 0,
@@ -45,10 +46,11 @@ pub(crate) enum TimeColumn {
     Unknown,
 }
 
-/// The first place for a column after the columns of times.
+/// The first place in a table for a column to the right of the columns with tasks' times.
 pub(crate) const AFTER_TIMES: usize = TimeColumn::Unknown as usize + 1;
 
-/// Adds the columns of times to a table. CSV and JSON have them in the given order.
+/// Adds the columns with the kinds of a task's time to a table. `columns` has them in the order of CSV and
+/// JSON; people see the order of [`TimeColumn`].
 pub(crate) fn times<'a, R: 'a>(
     table: Table<'a, R>,
     of: fn(&R) -> Option<&model::Times>,

@@ -14,15 +14,16 @@ use tr_text::units;
 /// The number of rows in text without `--top`.
 const ROWS: usize = 20;
 
-/// The groups into which the rows of functions are divided.
+/// The groups, such as programs or processes, by which a table of functions divides its rows.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct FunctionGroups<'a> {
-    /// The kind of the groups; `None` means that all samples are one group.
+    /// The kind of the groups, such as programs; `None` if the table of functions covers all samples
+    /// together.
     pub by: Option<By>,
     pub members: &'a [Members],
 }
 
-/// The table of functions with its columns.
+/// The table of functions with their sampled times, for functions on a CPU or for functions that waited.
 fn table<'a>(
     functions: &Functions,
     groups: FunctionGroups<'a>,
@@ -80,7 +81,8 @@ fn table<'a>(
         .place(3)
 }
 
-/// The functions as JSON: the sums of the samples, the sums of waits by reason, and the first `most` rows.
+/// The table of functions as JSON: the sums of the stack samples on a CPU and of the sampled waits, the
+/// waits by reason, and the first `most` functions.
 pub fn json(functions: &Functions, groups: FunctionGroups<'_>, most: usize) -> Value {
     let (on, off) = (functions.sum(Doing::OnCpu), functions.sum(Doing::OffCpu));
     let reasons = functions.by_reason().into_iter();
@@ -97,7 +99,7 @@ pub fn json(functions: &Functions, groups: FunctionGroups<'_>, most: usize) -> V
     })
 }
 
-/// The first `most` functions as CSV.
+/// The table of functions with their sampled times as CSV, with the first `most` functions.
 pub fn csv(
     functions: &Functions,
     groups: FunctionGroups<'_>,

@@ -14,7 +14,8 @@ const STARS: usize = 40;
 /// The width in columns of a row of a histogram without its bar.
 const ROW: usize = 38;
 
-/// The number of the durations, which `what` names, with their sum and quantiles, as lines of text.
+/// Lines of text that sum up a histogram of durations: their number, their sum and their quantiles. `what` is the noun
+/// for one kind of durations, such as `waits`.
 pub fn summary(hist: &Hist, what: &str) -> Vec<String> {
     let mut parts = vec![format!("{} {what}", units::count(hist.count()))];
     let quantile = |permille| units::time(hist.quantile(permille).unwrap_or(0));
@@ -35,7 +36,8 @@ pub fn summary(hist: &Hist, what: &str) -> Vec<String> {
     parts
 }
 
-/// Draws a histogram in the way of `cpudist`, with the time of each slot if there is room.
+/// Draws a histogram of durations as bcc's `cpudist` does: a row of stars for each slot. A wide terminal also shows the
+/// sum of the durations in each slot.
 pub fn draw(hist: &Hist, out: &mut Page, style: &Style) {
     let slots = hist.slots();
     let most = slots.iter().map(|slot| slot.count).max().unwrap_or(0);
@@ -64,11 +66,12 @@ pub fn draw(hist: &Hist, out: &mut Page, style: &Style) {
     }
 }
 
-/// A slot of a histogram: its bounds in whole µs, the number of durations, and the sum of the durations in nanoseconds.
-/// The durations without known ends have no bounds.
+/// A slot of a histogram of durations: its bounds in whole µs, the number of durations, and their sum in ns. The bounds
+/// are `None` for the slot of the durations whose whole length is not known.
 type Bin = (Option<(u64, u64)>, u64, u64);
 
-/// The slots of a histogram, and then the durations without known ends, if there are any.
+/// The slots of a histogram of durations. A last slot has the durations whose whole length is not known, if there are
+/// any.
 fn slots_and_cut(hist: &Hist) -> Vec<Bin> {
     let slots = hist.slots().into_iter();
     let slots = slots.map(|slot| (Some((slot.from_us, slot.to_us)), slot.count, slot.ns));
@@ -77,10 +80,10 @@ fn slots_and_cut(hist: &Hist) -> Vec<Bin> {
     slots.chain(cut).collect()
 }
 
-/// A row of a table of histograms, for a group of threads or for a CPU.
+/// A row of a table of histograms: the histogram of the durations of one group of threads, or of one CPU.
 #[derive(Clone, Debug)]
 pub struct HistRow<'r> {
-    /// The name of the group, or the number of the CPU.
+    /// The name of the group of threads that the histogram is about; for the histogram of a CPU, it is not used.
     pub name: String,
     pub pid: Option<u32>,
     pub cpu: Option<CpuId>,
@@ -107,7 +110,8 @@ impl<'r> HistRow<'r> {
     }
 }
 
-/// A table with a row for each histogram: the number of its durations, which `what` names, their sum and quantiles.
+/// A table in which each row sums up a histogram of durations: their number, which has the title `what`, their sum and
+/// their quantiles.
 pub fn table<'a>(what: &str) -> Table<'a, HistRow<'a>> {
     let quantile =
         |permille| move |row: &HistRow<'_>| Cell::known(row.hist.quantile(permille), Cell::Time);
@@ -127,8 +131,8 @@ pub fn table<'a>(what: &str) -> Table<'a, HistRow<'a>> {
         .data("slots", |row| json!(row.hist.slots()))
 }
 
-/// The slots of histograms as CSV, for groups of threads or for CPUs. `with_cpus` is whether some of the
-/// histograms belong to CPUs.
+/// CSV with a row for each slot of each histogram of durations. `with_cpus` adds the column for the CPU, because some
+/// histograms are those of CPUs.
 pub fn csv<'a>(
     rows: impl IntoIterator<Item = HistRow<'a>>,
     with_cpus: bool,

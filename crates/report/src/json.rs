@@ -43,7 +43,8 @@ struct Document<'a> {
     reports: BTreeMap<String, Value>,
 }
 
-/// The part of the document that belongs to the report `top`, beside the other reports.
+/// The members of the JSON document of `tr analyze` that the report `top` adds: totals, rows of groups, and the
+/// processes.
 #[derive(Serialize)]
 struct All<'a> {
     totals: AllTotals,
@@ -55,7 +56,8 @@ struct All<'a> {
     processes: Processes<'a>,
 }
 
-/// Some processes as a JSON list. Each process is computed when it is written.
+/// The chosen processes as a list in the JSON document. Each process is converted when it is written, so that not
+/// all are in memory at once.
 struct Processes<'a> {
     analysis: &'a Analysis,
     chosen: Vec<ProcessIx>,
@@ -74,7 +76,7 @@ impl Serialize for Processes<'_> {
     }
 }
 
-/// The sums over all processes.
+/// The sums over all recorded processes in the JSON document of `tr analyze`; all null if no process is known.
 #[derive(Serialize)]
 #[serde(untagged)]
 enum AllTotals {
@@ -82,7 +84,7 @@ enum AllTotals {
     Unknown(Value),
 }
 
-/// The sums over all processes of a recording in which none is known.
+/// The object `totals` of the JSON document for a recording without any known process: every member is null.
 fn no_totals() -> Value {
     json!({
         "processes": null,
@@ -98,7 +100,7 @@ fn no_totals() -> Value {
     })
 }
 
-/// Returns the value if the recording was traced; otherwise `None`.
+/// Returns the given value for a recording that was traced, and `None` for a run without tracing.
 fn traced<T>(analysis: &Analysis, value: T) -> Option<T> {
     analysis.meta.not_traced.is_none().then_some(value)
 }
@@ -275,14 +277,15 @@ pub fn clocks(quality: &model::Quality) -> Option<impl Serialize> {
     quality.clocks.as_ref().map(Clocks::new)
 }
 
-/// The rows of the groups that `--by` requests, with the kind of the groups; `None` if these are processes.
+/// The rows of the groups that `--by` requests, as JSON, with the kind of the groups; `None` if `--by` is not given
+/// or requests processes, which the document has in any case.
 fn rows(view: &View<'_>) -> Option<(By, Value)> {
     let by = view.ask.by.filter(|by| *by != By::Process)?;
     Some((by, Top::new(view).json_rows()))
 }
 
-/// The chosen processes in the order of their start or of `--sort`. `--top` limits their number, unless there
-/// are rows of groups, whose number it limits then.
+/// The processes that the JSON document lists, in the order of their start or of `--sort`. `--top` limits their
+/// number. If the document has rows of groups (`has_rows`), it limits these instead.
 fn processes(view: &View<'_>, has_rows: bool) -> Vec<ProcessIx> {
     let ask = view.ask;
     let most = if has_rows { usize::MAX } else { ask.most() };

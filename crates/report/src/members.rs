@@ -1,11 +1,11 @@
-//! Makes the first columns of a table whose rows are groups of threads.
+//! Makes the first columns, with name and id, of the report tables whose rows are groups of threads.
 
 use tr_insight::members::Members;
 use tr_insight::query::By;
 use tr_text::table::{Cell, Table};
 
-/// The first columns of a table whose rows cover threads: the name of a row, and the pid or the tid if the row is one
-/// process or one thread.
+/// A report table with its first columns, for rows that are groups of threads: the group's name, and the pid or tid
+/// if the group is one process or one thread.
 pub fn table<'a, R: 'a>(by: By, of: fn(&R) -> &Members) -> Table<'a, R> {
     let id = if by == By::Thread { "tid" } else { "pid" };
     Table::new(by.title(), move |row| of(row).name.clone())

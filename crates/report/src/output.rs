@@ -6,7 +6,7 @@ use tr_text::style::Style;
 
 /// A report that can be printed in every output format.
 pub trait Report {
-    /// The report for people. A narrow terminal may get fewer columns.
+    /// The report's content for people, as text or Markdown. On a narrow terminal, tables have fewer columns.
     fn page(&self, style: &Style) -> Page;
 
     /// The report for a terminal or a log.
@@ -21,8 +21,8 @@ pub trait Report {
     /// The report as one CSV table.
     fn csv(&self) -> Result<Vec<u8>, csv::Error>;
 
-    /// The warning that a limit changed what the user requested. With `text`, there is no warning if the text of the
-    /// report already says it.
+    /// A warning that a limit, such as the number of values, changed what the user requested. `text` is true for
+    /// output as text: a report whose text already mentions it returns `None` then.
     fn warning(&self, _text: bool) -> Option<String> {
         None
     }

@@ -1,6 +1,7 @@
 //! Unpacks texts that the build has packed (`build.rs`).
 
-/// Gives the text of a packed file, by the file's name. It is unpacked at the first use.
+/// Expands to the text of a file that the build compressed into the program. The argument is the
+/// file's name. The text is decompressed once, when it is first used.
 macro_rules! text {
     ($name:literal) => {{
         static TEXT: std::sync::LazyLock<String> = std::sync::LazyLock::new(|| {

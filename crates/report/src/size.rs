@@ -1,4 +1,5 @@
-//! Words the size of a runner that would suffice, and writes it in JSON.
+//! Writes, as sentences and in JSON, which size of CI runner (CPUs, memory, disk) would suffice for the recorded
+//! job.
 
 use std::cmp::Reverse;
 
@@ -33,7 +34,8 @@ pub(crate) fn words(view: &View<'_>, size: &RunnerSize) -> Vec<String> {
     used.into_iter().flatten().collect()
 }
 
-/// The title of the line that the sentences about a size are in. It is the title of their first fact.
+/// The title of the line with the sentences on the size of runner that a job needs. It fits the first sentence:
+/// `Memory` or `Size`.
 pub(crate) fn lead(size: Option<&RunnerSize>) -> &'static str {
     match size.and_then(|size| size.memory) {
         Some(_) => "Memory",

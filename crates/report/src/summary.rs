@@ -33,7 +33,7 @@ use tr_text::{escape, units};
 use crate::size;
 use chart::Chart;
 
-/// The largest number of changes, of steps, of shares of the path and of warnings in a summary.
+/// The largest number of entries in each list of a summary: changes, steps, parts of the critical path, warnings.
 const MOST: usize = 3;
 /// The width in columns of the longest name in a summary. Command lines are long.
 const NAME: usize = 60;
@@ -45,7 +45,7 @@ pub struct Links<'a> {
     pub artifact: Option<&'a str>,
 }
 
-/// The facts of a summary. Their texts are escaped for a terminal, and not yet for Markdown.
+/// The facts about a job that `tr summary` prints. Their texts are escaped for a terminal, but not yet for Markdown.
 #[derive(Default)]
 pub struct Summary {
     command: String,
@@ -53,21 +53,24 @@ pub struct Summary {
     facts: Vec<String>,
     warnings: Vec<String>,
     verdict: Option<String>,
-    /// The first word of the verdict: whether the time belongs to the side of the code or of the machine.
+    /// The one word for who is responsible for the job's time, such as the code or the machine; `None` without a
+    /// verdict.
     blame: Option<&'static str>,
     advice: Vec<Advice>,
-    /// The forecast for all advised changes together.
+    /// The text of the forecast for the case that all advised changes are made together.
     combined: Option<String>,
-    /// The advice about time that other tasks took from the build.
+    /// The advice that concerns the machine: about time that other tasks took from the build.
     machine: Vec<Advice>,
     failures: Failures,
-    /// The tests that passed and were held back more than their neighbours, each with its name and verdict.
+    /// The names and verdicts of tests that passed but were delayed more than their neighbours, for example by waits
+    /// for a CPU.
     slow: Vec<(String, String)>,
     path: Option<Path>,
     steps: Vec<TimedPart>,
-    /// The tests, with those of runners' files that have no place in the recording.
+    /// The numbers of the job's tests and of the failed ones, including tests in runners' files that have no place in
+    /// the recording.
     tests: TestCount,
-    /// The size of runner that the job needs, and the words for it.
+    /// The size of runner (CPUs, memory, disk) that the job needs, if it is known. The next field has it in words.
     size: Option<RunnerSize>,
     size_words: Vec<String>,
     chart: Option<Chart>,
@@ -77,7 +80,7 @@ pub struct Summary {
 
 struct Path {
     title: &'static str,
-    /// The length of the critical path in nanoseconds.
+    /// The length in nanoseconds of the critical path, of which the shares in percent are computed.
     whole: u64,
     parts: Vec<TimedPart>,
 }
@@ -92,7 +95,7 @@ impl Path {
     }
 }
 
-/// A part of the critical path, or a step, with its time.
+/// The name and the time of a part of the critical path or of a step, as a summary lists it.
 struct TimedPart {
     name: String,
     ns: u64,
@@ -180,7 +183,7 @@ impl Summary {
         self
     }
 
-    /// The summary for a terminal or a log.
+    /// The text of the summary for a terminal or a log.
     pub fn page(&self, style: &Style, links: Links<'_>) -> Page {
         let mut out = Page::new();
         for warning in &self.warnings {
@@ -287,7 +290,8 @@ impl Summary {
 }
 
 impl Summary {
-    /// Lines of text about the failures that matter. `name` and `text` escape them.
+    /// Lines of text in the summary about the failures that matter. `name` and `text` are functions that escape names
+    /// and other texts for the output.
     fn failed(&self, name: fn(&str) -> String, text: fn(&str) -> String) -> Vec<String> {
         let label = |failed: &Failure| name(&units::shorten(&failed.name(), NAME));
         let told = &self.failures.told;
@@ -373,7 +377,7 @@ fn facts(analysis: &Analysis) -> Vec<String> {
     facts
 }
 
-/// The critical path with its longest parts.
+/// The part of the summary about the critical path: its length, and its longest shares by program.
 fn parts(analysis: &Analysis, path: &CriticalPath) -> Path {
     let groups = path::groups(analysis);
     let shares = path::shares(analysis, &groups, path);
@@ -417,8 +421,9 @@ fn slow(judged: &StepVerdicts<'_>) -> Vec<(String, String)> {
     named.collect()
 }
 
-/// The longest steps, and the failed ones of the remaining steps. A step that takes nearly all of the time is replaced
-/// by the steps inside it, if these explain half of it and its failure. `fails` is whether a step failed and that counts.
+/// The steps that the summary lists: the longest ones, and failed ones among the others. A step that takes nearly all
+/// of the time is replaced by the steps inside it if these explain half of its time, and its failure. `fails` returns
+/// whether a step failed in a way that matters.
 fn longest(wall: u64, list: &[Step], fails: impl Fn(&Step) -> bool) -> Vec<TimedPart> {
     let mut inside: HashMap<Option<usize>, Vec<(usize, &Step)>> = HashMap::new();
     for (at, step) in list

@@ -13,7 +13,7 @@ use flate2::Compression;
 pub struct Columns(Vec<u8>);
 
 impl Columns {
-    /// Adds a column of numbers in LEB128.
+    /// Appends a column of numbers to the page's data, each number in LEB128.
     pub fn varints(&mut self, numbers: impl IntoIterator<Item = u64>) {
         for mut number in numbers {
             while number >= 0x80 {
@@ -24,20 +24,20 @@ impl Columns {
         }
     }
 
-    /// Adds a column of bytes.
+    /// Appends a column to the page's data, one byte for each row.
     pub fn bytes(&mut self, bytes: &[u8]) {
         self.0.extend_from_slice(bytes);
     }
 }
 
-/// Packs a page's data: the length of the document (4 bytes, little-endian), the document and the columns are
-/// compressed with zlib and encoded in Base64.
+/// Packs the data of an HTML page into a string: the length of the JSON document (4 bytes, little-endian), the
+/// document and the columns are compressed with zlib and encoded in Base64.
 pub fn pack(document: &[u8], columns: &Columns) -> std::io::Result<String> {
     let length = u32::try_from(document.len()).map_err(std::io::Error::other)?;
     zip(&[&length.to_le_bytes(), document, &columns.0])
 }
 
-/// Joins the parts, compresses them with zlib and encodes them in Base64.
+/// Joins byte strings, compresses them with zlib and encodes the result in Base64, as text for an HTML page.
 pub fn zip(parts: &[&[u8]]) -> std::io::Result<String> {
     let mut zip = ZlibEncoder::new(Vec::new(), Compression::best());
     for part in parts {

@@ -1,6 +1,8 @@
-//! Defines tables of the page's document, in which each property has a column.
+//! Defines tables of the JSON document in an HTML report. Each property of a table is stored as one
+//! list (a column), not as a field of each row.
 
-/// Defines a struct whose fields are the columns of a table, and the function that adds a row.
+/// Defines a struct that is a table: each of its fields is a list with the column's values, and its
+/// function `push` adds a row.
 macro_rules! columns {
     ($name:ident($($arg:ident: $type:ty),*) { $($column:ident: $of:ty = $value:expr,)* }) => {
         #[derive(Default, serde::Serialize)]
@@ -16,7 +18,8 @@ macro_rules! columns {
     };
 }
 
-/// Replaces each number by its difference from the number before it.
+/// Replaces each number of a column by its difference from the number of the row before, because
+/// small numbers compress better.
 pub fn differences<'c>(column: impl IntoIterator<Item = &'c mut i64>) {
     let mut before = 0;
     for number in column {

@@ -25,7 +25,7 @@ columns!(Connections(analysis: &Analysis, bar: &Bar, strings: &mut Strings) {
     received: Option<u64> = bar.bytes.map(|(_, received)| received),
 });
 
-/// A connection or a DNS query, drawn as a bar over time.
+/// A TCP connection or a DNS query, which the HTML report draws as a bar over time.
 struct Bar {
     thread: Option<ThreadIx>,
     name: String,

@@ -18,7 +18,8 @@ columns!(Counters(zero: Ktime, time: Ktime, values: &counters::Counters) {
     available: Option<u64> = values.get(Counter::AvailableMemory),
 });
 
-/// The samples of the machine's counters. If there are too many, every second one, or fewer.
+/// The samples of the machine's counters (pressure, memory, frequency) for the HTML report. If
+/// there are too many, every second one, third one and so on is taken.
 pub fn counters(analysis: &Analysis) -> Counters {
     let mut columns = Counters::default();
     let step = analysis.machine.counters.len() / SAMPLES + 1;

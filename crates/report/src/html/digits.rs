@@ -2,22 +2,22 @@
 
 use tr_analyze::model::Analysis;
 
-/// The largest number of processes for which a page has all digits of their times. If there are more, each time has
-/// only the digits that the page prints, which halves the page of 10^8 events. Sums over the whole recording are always
-/// exact.
+/// The largest number of processes for which the HTML report stores their times exactly. With more processes, a time is
+/// stored with the three digits that the page prints, which halves the page of 10^8 events. Sums over the whole
+/// recording are always exact.
 const EXACT: usize = 20_000;
 
 /// The number of digits with which a page prints a time.
 const PRINTED: u32 = 3;
 
-/// The least number of units into which the recording's time is divided when times are rounded: some fifty in each
-/// pixel of the whole.
+/// The least number of units into which the recording's time is divided when the HTML report rounds points in time:
+/// some fifty units for each pixel of the page's width.
 const PLACES: u64 = 100_000;
 
-/// The precision of the times of single processes.
+/// The precision with which the HTML report stores the times of single processes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Digits {
-    /// The unit in nanoseconds to which points in time are rounded; `None` if every time is exact.
+    /// The unit in nanoseconds to which the HTML report rounds points in time; `None` if all times are exact.
     unit: Option<u64>,
 }
 
@@ -30,12 +30,13 @@ impl Digits {
         }
     }
 
-    /// Whether times are rounded.
+    /// Whether the HTML report rounds the times of single processes.
     pub fn rounds(self) -> bool {
         self.unit.is_some()
     }
 
-    /// Rounds a sum of times in ns, or of bytes, to the precision of the page.
+    /// Rounds a process's sum of times in ns, or of bytes, to the digits that the HTML report prints, unless all values
+    /// are exact.
     pub fn amount(self, amount: u64) -> u64 {
         match self.unit {
             Some(_) => rounded(amount, last_digit(amount)),
@@ -43,19 +44,21 @@ impl Digits {
         }
     }
 
-    /// Rounds a point in time, in ns, to the unit of points in time.
+    /// Rounds a point in time, in ns since the start of the recording, to the unit in which the HTML report stores such
+    /// points.
     pub fn place(self, ns: u64) -> u64 {
         self.unit.map_or(ns, |unit| rounded(ns, unit))
     }
 
-    /// Rounds a length of time that is drawn, in ns, to the unit of points in time, or to a smaller unit.
+    /// Rounds a duration in ns that the HTML report draws: to the unit of points in time, or to the last printed digit
+    /// if that is smaller.
     pub fn length(self, ns: u64) -> u64 {
         self.unit
             .map_or(ns, |unit| rounded(ns, unit.min(last_digit(ns))))
     }
 }
 
-/// The value of the last digit of a number that is printed: 1, 10, 100 and so on.
+/// The value of a number's last digit when it is printed with three digits: 1, 10, 100 and so on.
 fn last_digit(number: u64) -> u64 {
     power_of_ten(number / 10_u64.pow(PRINTED - 1))
 }

@@ -30,7 +30,7 @@ use tr_insight::Recording;
 use tr_insight::{untraced, who};
 use tr_text::escape;
 
-/// The beginning of every page.
+/// The template of the `<head>` of every HTML page that `tr` writes.
 const HEAD: &str = include_str!("../../web/src/head.html");
 /// The HTML page into which the data of a recording is put.
 const PAGE: &str = include_str!("../../web/src/page.html");
@@ -87,7 +87,8 @@ pub fn render(recording: &Recording, file: &str) -> std::io::Result<String> {
     Ok(page(&policy, &escape::html(&title), PAGE, &parts))
 }
 
-/// A page with a verdict and cards, without a script. All arguments are markup.
+/// An HTML page with a verdict at the top and sections (cards) below it, without a script. All arguments are HTML, and
+/// their texts are escaped already.
 pub fn verdict_page(title: &str, verdict: &str, cards: &str) -> String {
     page("", title, VERDICT, &[("verdict", verdict), ("body", cards)])
 }
@@ -100,7 +101,8 @@ pub fn forecast_page(title: &str, parts: &[(&str, &str)]) -> String {
     page(&scripts, title, FORECAST, &parts)
 }
 
-/// An HTML page: the head with the security policy and the style, and then the body with its parts in order.
+/// Makes an HTML page: the head with the Content-Security-Policy and the style, and the template `body`, whose places
+/// are filled with the `parts`. `scripts` is the policy for scripts.
 fn page(scripts: &str, title: &str, body: &str, parts: &[(&str, &str)]) -> String {
     let csp = format!(
         "default-src 'none'; {scripts}style-src {}; base-uri 'none'; form-action 'none'",
@@ -139,7 +141,7 @@ fn hash(text: &str) -> String {
     format!("'sha256-{hash}'")
 }
 
-/// Puts the parts into the `{{places}}` of a page, which are in the same order.
+/// Fills the places `{{name}}` of an HTML template with texts, which have the same names and the same order.
 fn fill(page: &str, parts: &[(&str, &str)]) -> String {
     let length = parts.iter().map(|(_, part)| part.len()).sum::<usize>();
     let mut out = String::with_capacity(page.len() + length);

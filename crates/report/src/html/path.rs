@@ -17,7 +17,8 @@ use tr_text::object;
 /// The largest number of pieces of the critical path on a page.
 const PIECES: usize = 20_000;
 
-/// The times of a step or a program on the critical path, by the state of the thread.
+/// The time in ns that a step or a program has on the critical path, by the state of its thread: on a CPU, in the run
+/// queue, blocked, asleep, unknown.
 pub type StateTimes = [u64; 5];
 
 object! {
@@ -56,7 +57,8 @@ columns!(Pieces(step: &PathPiece) {
     inferred: u8 = step.inferred.into(),
 });
 
-/// The critical path as consecutive pieces.
+/// The critical path in the document of the HTML report, as consecutive pieces, each with its thread and the use of its
+/// time.
 #[derive(Serialize)]
 pub struct Path {
     from: u64,
@@ -112,7 +114,8 @@ impl Path {
     }
 }
 
-/// Sums up times by kind to times by state.
+/// Adds up the critical path's times, which are given by kind (such as network or page fault), to times by the state of
+/// the thread. Times are in ns.
 fn states(spent: &ByKind) -> StateTimes {
     let mut times = [0u64; 5];
     for kind in Kind::ALL {
@@ -123,7 +126,8 @@ fn states(spent: &ByKind) -> StateTimes {
     times
 }
 
-/// The time off CPU on the critical path by kind. The kind with the longest time is first.
+/// The kinds of waits on the critical path with their times, the longest first, each with the step or program that has
+/// most of it.
 fn waits(owners: &[StepShare]) -> Vec<Wait> {
     let wait = |kind: Kind| {
         let times = owners.iter().map(|owner| owner.spent.of(kind));
@@ -139,7 +143,7 @@ fn waits(owners: &[StepShare]) -> Vec<Wait> {
     waits
 }
 
-/// A segment of the path in the page.
+/// A segment of the critical path, or several merged segments, as the HTML report stores it.
 #[derive(Clone, Copy, Debug, Default)]
 struct PathPiece {
     thread: u32,
@@ -150,8 +154,8 @@ struct PathPiece {
     inferred: bool,
 }
 
-/// The pieces of the critical path for the page. If there are too many, consecutive ones are merged until they are long
-/// enough; a merged piece has the thread, the share and the owner of its longest part. The shares' times stay exact.
+/// The segments of the critical path for the HTML report. If there are too many, consecutive short ones are merged. A
+/// merged piece has the thread and the attribution of its longest segment; the sums by step and by program stay exact.
 fn merged(all: impl Iterator<Item = PathPiece>, count: usize, whole: u64) -> Vec<PathPiece> {
     if count <= PIECES {
         return all.collect();

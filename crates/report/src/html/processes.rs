@@ -58,17 +58,18 @@ impl Tables {
     }
 }
 
-/// The facts about a process that its own row on the page needs from elsewhere.
+/// The facts that the HTML report's row about a process needs and that the process itself does not have: its step,
+/// its container, and the precision of times.
 #[derive(Clone, Copy)]
 struct Around<'a> {
-    /// The row of the innermost step at the end of the process.
+    /// The row, in the page's table of steps, of the innermost step that the process was in when it ended.
     step: Option<u32>,
     container: Option<&'a str>,
     digits: Digits,
 }
 
 impl Around<'_> {
-    /// Rounds a sum of times or of bytes to the precision of the page.
+    /// Rounds a process's sum of times in ns, or of bytes, to the precision of the HTML report.
     fn amount(&self, amount: Option<u64>) -> Option<u64> {
         amount.map(|amount| self.digits.amount(amount))
     }
@@ -145,7 +146,8 @@ fn difference(time: u64, before: u64) -> i64 {
     time.cast_signed().wrapping_sub(before.cast_signed())
 }
 
-/// Whether a process has only one thread, so that the thread's figures are the process's.
+/// Whether a process has only one thread and the thread has the same times and names, so that the HTML report
+/// needs no row for the thread.
 fn alone(analysis: &Analysis, process: &Process) -> bool {
     let [only] = process.threads.as_slice() else {
         return false;
@@ -192,7 +194,8 @@ fn parent_pid(analysis: &Analysis, process: &Process) -> Option<Tgid> {
     process.parent.map(|ix| analysis.process(ix).pid)
 }
 
-/// Replaces the numbers of programs' texts by their distances from the numbers of their processes' texts.
+/// Stores small numbers for the texts of executed programs: replaces the index of each label and command line in
+/// the page's list of texts by its distance from that of the process.
 fn since_process(execs: &mut Execs, processes: &Processes) {
     let mut rows = execs.label.iter_mut().zip(&mut execs.argv);
     let texts = processes.label.iter().zip(&processes.argv);

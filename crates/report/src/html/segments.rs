@@ -19,31 +19,35 @@ use tr_text::words::{ON_CPU, UNKNOWN};
 /// The largest number of pieces of all threads' lives on a page. A piece has 2 to 6 bytes in the file.
 pub const ROOM: u64 = 500_000;
 
-/// The pieces of the lives of all threads, as columns of numbers.
+/// The timelines of all threads for the HTML report, in columns. A piece is a time in which a thread stays in one state
+/// (a stretch), or several short ones that were merged.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Segments {
-    /// The length in nanoseconds below which stretches are merged; 0 if none are.
+    /// The length in nanoseconds below which stretches of a thread's timeline are merged into one piece; 0 if none are
+    /// merged.
     pub grain: u64,
-    /// The unit of the pieces' lengths, in nanoseconds.
+    /// The unit in nanoseconds in which the lengths of the timelines' pieces are stored.
     pub unit: u64,
-    /// The number of pieces of each thread.
+    /// For each thread, the number of pieces in its timeline.
     pub counts: Vec<u64>,
-    /// The [`kind`] of each piece; [`MIXED`] for a merged piece.
+    /// For each piece of a timeline, the number of its [`kind`], such as a wait for the disk; [`MIXED`] for merged
+    /// stretches.
     pub kinds: Vec<u8>,
-    /// The length of each piece in units. The ends of a piece are its true ends, rounded to units since the start of
-    /// the thread.
+    /// The length of each piece of a thread's timeline in units. The ends of the pieces, and not their lengths, are
+    /// rounded, so that errors do not add up.
     pub lengths: Vec<u64>,
-    /// For each merged piece, the shares of its time on CPU, waiting for a CPU, blocked and asleep, in 255ths. The rest
-    /// is unknown.
+    /// For each piece of merged stretches, how much of its time the thread was on a CPU, waiting for a CPU, blocked and
+    /// asleep, in 255ths. The rest is unknown.
     pub shares: Vec<[u8; 4]>,
-    /// The cause of each piece that is not merged. On a CPU it is the number of the CPU plus 1, or 0 if the number is
-    /// unknown. For a wait it is the waker: 0 if unknown, 1 for an interrupt, 2 for a task that is not recorded,
-    /// otherwise the index of a thread plus 3.
+    /// For each piece of one stretch, its cause as a number. For a time on a CPU: the CPU's number plus 1, or 0 if
+    /// unknown. For a wait, the waker: 0 if unknown, 1 for an interrupt, 2 for a task that is not recorded, otherwise a
+    /// thread's index plus 3.
     pub by: Vec<u64>,
 }
 
 impl Segments {
-    /// The lengths of the pieces. The last piece of each thread is left out, because it ends with its thread.
+    /// The lengths of the timelines' pieces without the last piece of each thread, which the page computes from the
+    /// thread's end.
     pub fn inner_lengths(&self) -> impl Iterator<Item = u64> + '_ {
         let mut left = self.lengths.iter().copied();
         self.counts.iter().flat_map(move |count| {
@@ -64,25 +68,27 @@ object! {
     }
 }
 
-/// The number of stretches in the sample by which the length for merging is chosen.
+/// The number of stretches that are sampled from the threads' timelines to choose the length below which stretches are
+/// merged.
 const SAMPLE: u64 = 1_000_000;
 
-/// A kind of pieces: its words; the state of the thread as an index into [`tr_text::words::STATES`]; and for
-/// waits for storage, which waits they are: 0 for fsync, 1 for page faults, 2 for all others.
+/// A kind of pieces of a thread's timeline for the HTML report: its name; the thread's state as an index into
+/// [`tr_text::words::STATES`]; and for waits for storage a number: 0 for fsync, 1 for page faults, 2 for all others.
 pub type KindRow = (&'static str, usize, Option<u8>);
 
-/// A kind of pieces of a thread's life.
+/// The kind of a piece of a thread's timeline, which the HTML report shows by name and colour.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum PieceKind {
     Unknown,
     OnCpu,
-    /// Several stretches that were merged.
+    /// The piece consists of several stretches of the thread's timeline that were merged.
     Mixed,
-    /// A time off CPU: its reason, its state, and the part if it is a wait for storage.
+    /// The thread was off CPU: the reason of the wait, the index of the thread's state, and for waits for storage which
+    /// ones they are.
     Off(WaitReason, usize, Option<Storage>),
 }
 
-/// The kinds of waits for storage that are distinguished.
+/// The kinds of a thread's waits for storage that the HTML report distinguishes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Storage {
     Sync,
@@ -92,7 +98,7 @@ enum Storage {
 
 const STORAGE: [Storage; 3] = [Storage::Other, Storage::Sync, Storage::PageFault];
 
-/// All kinds of pieces. The number of a kind is its index.
+/// All kinds of pieces of threads' timelines. The HTML report stores a kind as its index in this list.
 static KINDS: LazyLock<Vec<PieceKind>> = LazyLock::new(|| {
     let off = |reason, state| PieceKind::Off(reason, state, None);
     let mut kinds = vec![
@@ -132,7 +138,8 @@ static KINDS: LazyLock<Vec<PieceKind>> = LazyLock::new(|| {
     kinds
 });
 
-/// The index of the state in [`tr_text::words::STATES`]. The next constant is such an index, too.
+/// The index of the state "blocked" in [`tr_text::words::STATES`]. The next constant is the index of the state
+/// "asleep".
 const BLOCKED: usize = 2;
 const ASLEEP: usize = 3;
 
@@ -152,20 +159,22 @@ impl PieceKind {
     }
 }
 
-/// The words for all kinds of pieces. The number of a kind is its index.
+/// The names and states of all kinds of pieces of threads' timelines, for the HTML report. Their order is that of the
+/// kinds' numbers.
 pub fn kinds() -> Vec<KindRow> {
     KINDS.iter().map(PieceKind::row).collect()
 }
 
-/// The number of the kind of a merged piece.
+/// The number of the kind of timeline pieces that consist of merged stretches.
 pub const MIXED: u8 = 6;
 
-/// The number of the kind of a time on a CPU. The next constant is the number of the kind of a wait without a known
-/// reason.
+/// The number of the kind of timeline pieces in which the thread is on a CPU. The next constant is the kind of waits
+/// without a known reason.
 pub(super) const RUNNING: u8 = 1;
 pub(super) const UNKNOWN_WAIT: u8 = 9;
 
-/// The number of the kind of a stretch of a thread.
+/// The number of the kind that a stretch of a thread's timeline has in the HTML report, such as "on a CPU" or a reason
+/// of a wait.
 pub(super) fn kind(analysis: &Analysis, thread: ThreadIx, stretch: &Stretch) -> u8 {
     let kind = match (stretch.doing, WaitReason::of(analysis, thread, stretch)) {
         (Bucket::Unknown, _) => PieceKind::Unknown,
@@ -186,7 +195,8 @@ pub(super) fn kind(analysis: &Analysis, thread: ThreadIx, stretch: &Stretch) -> 
         .unwrap_or(UNKNOWN_WAIT)
 }
 
-/// The index of a state's share in a merged piece. Index 4 is the unknown rest.
+/// The index, among the five times of a merged piece, of the time to which a stretch's state adds: 0 on a CPU, 1 run
+/// queue, 2 blocked, 3 asleep, 4 unknown.
 fn share(doing: Bucket) -> usize {
     match doing {
         Bucket::OnCpu(_) => 0,
@@ -200,7 +210,8 @@ fn share(doing: Bucket) -> usize {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Piece {
     One(Stretch),
-    /// Several stretches that were merged, with the time in ns of each state's share.
+    /// Several merged stretches of a thread's timeline: the time in ns on a CPU, in the run queue, blocked, asleep and
+    /// unknown.
     Mixed([u64; 5]),
 }
 
@@ -212,7 +223,8 @@ impl Piece {
         }
     }
 
-    /// The time of each state's share in the piece, in nanoseconds.
+    /// The time in ns that the thread spends in each state during this piece of its timeline: on a CPU, in the run
+    /// queue, blocked, asleep, unknown.
     fn times(&self) -> [u64; 5] {
         match self {
             Piece::One(stretch) => {
@@ -224,7 +236,8 @@ impl Piece {
     }
 }
 
-/// The number of parts of a thread's time in the recording, which are samples if it has them, and stretches otherwise.
+/// The number of parts that a thread's timeline has before merging: stretches between scheduling events, or samples in
+/// a recording without such events.
 fn count(analysis: &Analysis, thread: ThreadIx) -> usize {
     match analysis.samples_of(thread) {
         [] => {
@@ -235,7 +248,8 @@ fn count(analysis: &Analysis, thread: ThreadIx) -> usize {
     }
 }
 
-/// Calls `take` with each sample or stretch of a thread's time, in order and without gaps.
+/// Calls `take` with each part of a thread's timeline (a stretch, or a sample in a recording without scheduling
+/// events), in order and without gaps.
 fn parts(analysis: &Analysis, thread: ThreadIx, mut take: impl FnMut(Piece)) {
     let samples = analysis.samples_of(thread);
     if samples.is_empty() {
@@ -260,7 +274,8 @@ fn sampled(sample: &Sample) -> Piece {
     Piece::Mixed([on_cpu, run_queue, blocked, off_cpu, unknown])
 }
 
-/// Calls `take` with the pieces of a thread, in order and without gaps.
+/// Calls `take` with the pieces of a thread's timeline for the HTML report, in order and without gaps. Parts shorter
+/// than `grain` ns are merged.
 fn pieces(analysis: &Analysis, thread: ThreadIx, grain: u64, mut take: impl FnMut(Piece)) {
     let mut held: Option<Piece> = None;
     parts(analysis, thread, |part| {
@@ -293,7 +308,8 @@ fn pieces(analysis: &Analysis, thread: ThreadIx, grain: u64, mut take: impl FnMu
     held.into_iter().for_each(take);
 }
 
-/// Shares in 255ths that add up to 255 together with the rest.
+/// Converts the times in five states to shares in 255ths of their sum. The shares of four states are returned; the
+/// share of the unknown state is the rest.
 fn shares(times: &[u64; 5]) -> [u8; 4] {
     let whole = u128::from(times.iter().sum::<u64>().max(1));
     // Rounded sums, so that the shares add up.
@@ -308,7 +324,8 @@ fn shares(times: &[u64; 5]) -> [u8; 4] {
     out
 }
 
-/// The pieces of all threads, at most about `room` of them.
+/// The timelines of all threads for the HTML report, with at most about `room` pieces: as many short stretches are
+/// merged as necessary.
 pub fn segments(analysis: &Analysis, room: u64) -> Segments {
     if analysis.timeline.is_none() {
         return Segments::default();

@@ -20,16 +20,16 @@ use tr_insight::functions::{wait_of, SampleSum};
 use tr_text::object;
 use tr_text::strings::Strings;
 
-/// The largest amounts of stack data on a page. A sample has 2 to 6 bytes in the file.
+/// The limits for the data about sampled stacks in an HTML report. A sample takes 2 to 6 bytes in the file.
 #[derive(Clone, Copy, Debug)]
 pub struct Room {
-    /// The largest number of samples on a CPU. If there are more, several consecutive samples of a thread are
-    /// merged into one.
+    /// The largest number of stack samples on a CPU in the HTML report. If a recording has more, several consecutive
+    /// samples of a thread are merged into one.
     pub samples: usize,
-    /// The largest number of waits. If there are more, the shortest are left out.
+    /// The largest number of sampled waits in the HTML report. If a recording has more, the shortest are left out.
     pub waits: usize,
-    /// The largest number of stacks. If there are more, the stacks with the least time are left out, and
-    /// their samples have no stack.
+    /// The largest number of different stacks in the HTML report. If a recording has more, those with the least
+    /// sampled time are left out, and their samples have no stack.
     pub stacks: usize,
 }
 
@@ -45,47 +45,50 @@ impl Default for Room {
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Function {
-    /// The names of the function and of its file.
+    /// The name of the function in a stack, and of the program or library that contains it.
     pub name: Name,
     /// Whether the function is the kernel's.
     pub kernel: bool,
 }
 
-/// A sample of a stack, or several consecutive samples of one thread.
+/// A stack sample in the HTML report, or several merged consecutive samples of one thread.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Sample {
     pub thread: ThreadIx,
-    /// The activity of the task as the [`kind`] of a piece: on a CPU, or the reason of its wait.
+    /// The thread's activity when the sample was taken, as the number of a [`kind`] of timeline pieces: on a CPU, or
+    /// the reason of the wait.
     pub kind: u8,
-    /// The time of the sample. For a sample of a wait, it is the end of the wait.
+    /// The time at which the stack was sampled. For a wait, it is the end of the wait.
     pub at: Ktime,
-    /// The number of the stack; 0 if there is none.
+    /// The number of the sampled stack, from 1; 0 if the stack is not known or left out.
     pub stack: u32,
-    /// The number of samples that were merged, and the time that they stand for.
+    /// The number of samples that this one stands for because they were merged, and the sum of their times.
     pub sum: SampleSum,
 }
 
-/// The samples of all threads, with the stacks and functions that their numbers mean.
+/// The sampled stacks in an HTML report: the samples of all threads, and the numbered stacks and functions that they
+/// refer to.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Stacks {
-    /// The unit of the samples' times, in ns.
+    /// The unit in ns in which the times of stack samples are stored.
     pub unit: u64,
-    /// The number of consecutive samples on a CPU that are merged into one.
+    /// The number of consecutive stack samples on a CPU that are merged into one in this HTML report.
     pub together: usize,
-    /// The functions of the stacks.
+    /// The functions that occur in the sampled stacks. Their indices are used as numbers.
     pub functions: Vec<Function>,
-    /// The caller and the function of each stack, from stack number 1 on. The caller is the number of another stack,
-    /// which is lower; 0 if there is none.
+    /// For each sampled stack, from number 1 on: the number of the stack without its innermost function (lower than
+    /// its own; 0 if nothing remains), and the number of that function.
     pub callers: Vec<(u32, u32)>,
-    /// The samples in the order of the threads, then of time.
+    /// The stack samples, ordered by thread and then by time.
     pub samples: Vec<Sample>,
-    /// The sum of the samples whose stack is left out.
+    /// The number and time of the samples whose stack is left out of the HTML report, because there are too many
+    /// stacks.
     pub cut: SampleSum,
-    /// The sum of the waits that are left out because they are short.
+    /// The number and time of the sampled waits that are left out of the HTML report, because they are short.
     pub short: SampleSum,
-    /// The number of samples of each thread.
+    /// For each thread, the number of its stack samples.
     counts: Vec<u64>,
-    /// For each sample, the time in units since the previous sample of its thread.
+    /// For each stack sample, the time since the previous sample of the same thread, in units.
     since: Vec<u64>,
 }
 
@@ -106,7 +109,8 @@ object! {
     }
 }
 
-/// The numbers of the texts of all functions. `of` returns one of a function's names.
+/// For each function of the sampled stacks, the number of a text about it in the page's list of texts. `of` chooses
+/// the text: the function's name or its file.
 fn names(stacks: &Stacks, strings: &mut Strings, of: impl Fn(&Function) -> &String) -> Vec<u32> {
     let texts = stacks.functions.iter().map(of);
     texts.map(|text| strings.add(text.clone())).collect()
@@ -136,7 +140,8 @@ impl Stacks {
         columns.varints(samples.map(|sample| sample.sum.ns));
     }
 
-    /// Fills the columns with the times of the samples. Times are rounded down to units.
+    /// Computes the columns with the times of the stack samples, in units since the previous sample. Times are rounded
+    /// down.
     fn place(&mut self, analysis: &Analysis) {
         self.unit = (analysis.wall() >> 16).clamp(1, 100_000);
         self.counts = vec![0; analysis.threads.len()];
@@ -200,7 +205,7 @@ fn one(sample: &Timed) -> SampleSum {
     }
 }
 
-/// The longest waits, and the sum of the others.
+/// The `room` longest of the sampled waits, and the number and time of the others.
 fn longest(mut waits: Vec<Timed>, room: usize) -> (Vec<Timed>, SampleSum) {
     let mut short = SampleSum::default();
     if waits.len() > room {
@@ -225,7 +230,8 @@ fn together(samples: &[Timed], count: usize) -> Vec<(Timed, SampleSum)> {
     groups.collect()
 }
 
-/// The number of the kind of a sample's activity: on a CPU, or the reason of the wait.
+/// The thread's activity in a stack sample as the number of a kind of timeline pieces: on a CPU, or the reason of the
+/// wait.
 fn doing(analysis: &Analysis, sample: &Timed) -> u8 {
     if sample.doing == Doing::OnCpu {
         return RUNNING;
@@ -234,24 +240,25 @@ fn doing(analysis: &Analysis, sample: &Timed) -> u8 {
     wait.map_or(UNKNOWN_WAIT, |wait| kind(analysis, sample.thread, &wait))
 }
 
-/// The numbers that stacks and functions have on the page.
+/// Assigns numbers to the functions and stacks of a recording, by which the HTML report refers to them.
 struct Numbers<'a> {
     analysis: &'a Analysis,
     names: Names<'a>,
     room: usize,
     functions: Vec<Function>,
     callers: Vec<(u32, u32)>,
-    /// The number of each function. The key is the number of its name, and whether it belongs to the kernel.
+    /// The number of each function. The key is the index of its name, and whether the function belongs to the kernel.
     of_function: HashMap<(usize, bool), u32>,
-    /// The number of each stack. The key is the number of its caller and the number of its function.
+    /// The number that a stack has on the page. The key is the number of the stack without its innermost function, and
+    /// the number of that function.
     of_callers: HashMap<(u32, u32), u32>,
-    /// The number of each stack of the trace on the page. Stacks that are left out are missing.
+    /// For each stack's number in the trace, its number on the page. Stacks that are left out are missing.
     known: HashMap<u32, u32>,
 }
 
 impl<'a> Numbers<'a> {
-    /// The numbers of the samples' stacks. The stacks with the longest time come first, and are kept if there
-    /// are too many.
+    /// Numbers the stacks of the samples. Those with the most sampled time come first; if there are more than `room`,
+    /// the others get no number.
     fn new(analysis: &'a Analysis, samples: &[(Timed, SampleSum)], room: usize) -> Numbers<'a> {
         let mut sums: HashMap<u32, u64> = HashMap::new();
         for (sample, sum) in samples {
@@ -276,8 +283,8 @@ impl<'a> Numbers<'a> {
         numbers
     }
 
-    /// Gives a number to a stack of the trace. It goes outwards up to a caller that has a number, and then
-    /// back. Each frame of the trace is visited once, however deep and many its stacks are.
+    /// Gives a page's number to a stack of the trace. It follows the frames outwards to a caller that already has a
+    /// number, and then numbers the stacks on the way back, so that each frame of the trace is visited once.
     fn add(&mut self, stack: u32) -> Option<()> {
         let mut frames = Vec::new();
         let mut at = stack;
@@ -311,8 +318,8 @@ impl<'a> Numbers<'a> {
         Some(())
     }
 
-    /// The number of the stack in which a stack's function calls another function; `None` if there is no room for
-    /// another stack.
+    /// The number of the stack in which the innermost function of the stack `caller` calls `function`. It is added if
+    /// it is new; `None` if there are too many stacks.
     fn inside(&mut self, caller: u32, function: u32) -> Option<u32> {
         if let Some(number) = self.of_callers.get(&(caller, function)) {
             return Some(*number);

@@ -20,29 +20,32 @@ use tr_text::units;
 
 /// The largest number of steps on a page.
 const STEPS: usize = 20_000;
-/// The detail with which a page shows how the time of a step was used.
+/// The largest number of parts into which the HTML report divides the uses of a step's wall time: for one step, and
+/// for all steps together.
 const FINENESS: Fineness = Fineness {
     of_step: 64,
     of_all: 4_000,
 };
-/// The number of units into which a step's wall time is divided in its course.
+/// The number of units into which the HTML report divides a step's wall time, to show how it was used in the course
+/// of time.
 const WHOLE: u64 = 1000;
 
-/// A step with the facts about it that a page shows.
+/// A row about a build's step in the HTML report: the step and the facts about it that other analyses have found.
 struct StepRow<'a> {
     step: &'a Step,
-    /// The title of the step, if it differs from the step's name.
+    /// The title of the step in the HTML report, if it differs from the step's name.
     title: Option<&'a String>,
-    /// The row of the step around it.
+    /// The row, in the table of steps, of the step that contains this one.
     parent: Option<u32>,
     times: &'a StepTimes,
-    /// The parts of the step's wall time, in the order of time.
+    /// The uses of the step's wall time, such as on a CPU or waiting for the disk, in the order of time.
     course: &'a [CoursePart],
-    /// The time in ns of the step's wall time in which no step inside it was running, if the step contains others.
+    /// The part of the step's wall time in ns in which none of the steps inside it was running; `None` if it
+    /// contains no steps.
     unexplained: Option<u64>,
-    /// The verdict on the step, if something stands out.
+    /// The verdict on the step: why it was slow or failed; `None` if nothing stands out.
     verdict: Option<&'a Verdict>,
-    /// The rows of the steps that make a file which this step names.
+    /// The rows of the steps that make a file which occurs in this step's command line.
     after: Vec<u32>,
 }
 
@@ -100,8 +103,8 @@ fn uses(analysis: &Analysis, row: &StepRow<'_>) -> Vec<Option<u64>> {
     spent.map_or_else(Vec::new, |spent| told(spent).collect())
 }
 
-/// The parts of a step's wall time in the order of time: their columns and their shares of the whole,
-/// alternating. A share too small for a unit is added to the next part.
+/// The uses of a step's wall time in the order of time, as alternating numbers: the column of the use, and its
+/// share of the whole in thousandths. A share that rounds to 0 is added to the next one.
 fn course(parts: &[CoursePart]) -> Vec<u32> {
     let whole = parts.iter().map(|part| u128::from(part.ns)).sum::<u128>();
     let (mut out, mut end, mut drawn) = (Vec::new(), 0u128, 0u32);
@@ -149,7 +152,8 @@ fn spent(row: &StepRow<'_>) -> String {
 pub struct Chosen<'a> {
     pub judged: StepVerdicts<'a>,
     rows: Vec<usize>,
-    /// For each step, its row, or the row of the innermost chosen step around it.
+    /// For each step of the recording, its row on the page. A step that the page does not show has the row of the
+    /// innermost shown step around it.
     row_of: Vec<Option<u32>>,
 }
 
@@ -185,7 +189,8 @@ impl<'a> Chosen<'a> {
         }
     }
 
-    /// The first step that runs tests without showing them, although its program could do so.
+    /// The name of the first step that runs tests without showing each of them as a step, although its test runner
+    /// could report them; `None` if there is none.
     pub fn untold(&self) -> Option<String> {
         let list = self.judged.steps.list();
         // The tests of a report in JUnit's format have no exact place.
@@ -272,7 +277,8 @@ impl<'a> Chosen<'a> {
         columns
     }
 
-    /// Marks the steps as not failed whose failures do not count.
+    /// Removes the mark of failure from steps in the page's table whose failures do not matter, for example because
+    /// a configure script expects them.
     pub fn keep_failures_that_count(&self, columns: &mut Steps, failures: &Failures) {
         for (at, failed) in self.rows.iter().zip(&mut columns.failed) {
             let step = self.judged.steps.list().get(*at);

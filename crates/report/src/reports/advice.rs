@@ -54,7 +54,8 @@ impl<'a> AdviceReport<'a> {
             .data("action", |advice| advice.action.clone())
     }
 
-    /// The evidence for an advice: the time, and as many of the processes as fit into `room` columns.
+    /// The evidence for a piece of advice as text: the time that it is about, and as many of the
+    /// responsible processes as fit into `room` columns.
     fn evidence(&self, advice: &Advice, room: usize) -> String {
         let analysis = self.view.analysis;
         let processes = advice.processes.iter().take(NAMED);
@@ -83,7 +84,8 @@ impl<'a> AdviceReport<'a> {
     }
 }
 
-/// Writes the verdict and the first changes, with one line each, and what all these changes have in common.
+/// Writes the verdict on the build, a line for each of the first `most` changes that would save time, and
+/// the forecast for all these changes together.
 pub(super) fn lines(out: &mut Page, advised: &BuildAdvice, most: usize) {
     verdict(out, advised);
     let changes: Vec<&Advice> = advised.to_change().take(most).collect();

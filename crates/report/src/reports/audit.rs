@@ -10,8 +10,8 @@ use tr_text::table::{Cell, Table};
 use tr_text::units;
 use tr_text::words::{RUN_QUEUE, UNKNOWN};
 
-/// The text that compares a sum over events with the kernel's sum. `unknown` is the part of the time in ns
-/// that is unknown.
+/// The text that compares a CPU time summed up over events with the kernel's own figure. `unknown` is the
+/// part of the time in ns that the events do not show.
 fn beside(events: u64, unknown: u64, kernel: u64) -> String {
     let unknown = match unknown {
         0 => String::new(),
@@ -29,7 +29,7 @@ fn beside(events: u64, unknown: u64, kernel: u64) -> String {
     )
 }
 
-/// The difference of a figure from its expected value in percent, with its sign, as text.
+/// The difference of a measured figure from the expected one in percent, with its sign, as text.
 fn off(is: u64, should: u64) -> String {
     if should == 0 {
         return "–".into();

@@ -45,7 +45,8 @@ fn string(value: &impl Serialize) -> io::Result<String> {
     json::safe(value, CompactFormatter)
 }
 
-/// Writes the stream of the chosen processes.
+/// Writes the chosen processes and their CPU times as the stream of JSON objects that the viewers of ci-tracer
+/// read.
 pub fn render(view: &View, series: &Series) -> io::Result<Vec<u8>> {
     let analysis = view.analysis;
     let length = analysis.end.since(analysis.meta.start);
@@ -92,12 +93,14 @@ pub fn render(view: &View, series: &Series) -> io::Result<Vec<u8>> {
     Ok(out)
 }
 
-/// The processes and cgroups that the stream has named.
+/// The state of the output for the viewers of ci-tracer: the processes and cgroups that it has already
+/// introduced.
 struct Stream<'v, 'a> {
     view: &'v View<'a>,
-    /// The number of chosen processes that have been handled so far.
+    /// The number of chosen processes, in order of their start, that the output has introduced or skipped so
+    /// far.
     next: usize,
-    /// The chosen processes that have no name yet.
+    /// For each process, whether it is chosen and the output has not introduced it yet.
     unnamed: Arena<ProcessIx, bool>,
     cgroups: BTreeSet<CgroupId>,
 }
@@ -112,7 +115,8 @@ impl<'v, 'a> Stream<'v, 'a> {
         }
     }
 
-    /// Names the processes that started before `end`, in ns of the recording.
+    /// Writes the objects that introduce the processes which started before `end`, in ns since the start of the
+    /// recording.
     fn until(&mut self, out: &mut Vec<u8>, end: u64) -> io::Result<()> {
         let analysis = self.view.analysis;
         while let Some(ix) = self.view.chosen.get(self.next) {

@@ -19,7 +19,8 @@ use tr_text::units;
 pub struct Cpus {
     span: u64,
     times: CpuTimes,
-    /// The run-queue wait divided by who had the CPU, and the other tasks by name with their times in nanoseconds.
+    /// The run-queue wait of recorded tasks divided by who had the CPU meanwhile, and the names of the tasks outside
+    /// of the recording that had it, with their times in nanoseconds. `None` if this is not known.
     waits: Option<(Division, Vec<(Occupant, u64)>)>,
     shown: usize,
 }
@@ -34,7 +35,8 @@ impl Cpus {
         }
     }
 
-    /// Prints the tasks that had the CPU while recorded tasks waited for it.
+    /// Prints whose CPU it was while recorded tasks waited in the run queue: recorded tasks', other tasks' by name,
+    /// or unknown.
     fn who_had_the_cpu(&self, out: &mut Page) {
         let Some((sum, names)) = &self.waits else {
             return;
@@ -117,7 +119,8 @@ impl Report for Cpus {
     }
 }
 
-/// The JSON object for tasks that had a CPU, with their time in nanoseconds.
+/// The JSON object for a task, outside of the recording, that had a CPU while recorded tasks waited: its name and
+/// its time in nanoseconds.
 fn occupant((occupant, ns): &(Occupant, u64)) -> Value {
     match occupant {
         Occupant::Named(_) => json!({"comm": who::occupant(*occupant), "ns": ns}),
@@ -125,7 +128,8 @@ fn occupant((occupant, ns): &(Occupant, u64)) -> Value {
     }
 }
 
-/// A row of the table of CPUs: the name, the whole time in nanoseconds, and the figures.
+/// A row of the table of CPUs: the name (empty, or that of a sum), the length of the analyzed time in nanoseconds,
+/// and the CPU's times.
 type CpuRow = (String, u64, Cpu);
 
 impl Cpus {

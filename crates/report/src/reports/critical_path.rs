@@ -33,19 +33,20 @@ use tr_text::style::{Paint, Style};
 use tr_text::table::{Cell, Table};
 use tr_text::units;
 
-/// The largest number of programs for which a lower bound is printed.
+/// The largest number of programs for which the report prints how much faster the build would be without their
+/// work.
 const FREE: usize = 6;
 
 /// The longest time in nanoseconds around the path that needs no mention, because a recording takes that long
 /// to begin and to end.
 const AROUND: u64 = 20_000_000;
 
-/// The note for a path of a recording without scheduling events.
+/// The note on a critical path that was found without scheduling events, from the lives of processes alone.
 pub(crate) const BY_LIVES: &str =
     "at least this chain, without wake-ups: it follows forks and ends of processes only";
 
-/// A sentence about the part of the recording's time that is outside of the path: the time until COMMAND's
-/// exec, before which COMMAND may have waited in a run queue, and the time after its exit.
+/// A sentence about the parts of the recording that lie before and after the critical path: the time until
+/// COMMAND's exec, including waits in the run queue, and the time after its exit. `None` if they are short.
 pub(crate) fn around(analysis: &Analysis, path: &CriticalPath) -> Option<String> {
     let process = analysis.process(path.process);
     let timeline = analysis.timeline.as_ref();
@@ -64,15 +65,16 @@ pub(crate) fn around(analysis: &Analysis, path: &CriticalPath) -> Option<String>
     outside(whole, before, analysis.end.since(path.to))
 }
 
-/// The time before COMMAND's exec, in nanoseconds.
+/// The time in nanoseconds from the start of the recording to COMMAND's exec, where the critical path begins.
 #[derive(Clone, Copy)]
 struct BeforeExec {
     length: u64,
-    /// The part of the time before the exec that was in a run queue, in nanoseconds.
+    /// The part of the time before COMMAND's exec, in nanoseconds, in which its process waited in the run queue.
     waited: u64,
 }
 
-/// A sentence about the times around the path that are 2 % of the whole or more. All times are in nanoseconds.
+/// A sentence about the times before and after the critical path, in nanoseconds; a time of less than 2 % of the
+/// recording is left out. `None` if both are.
 fn outside(whole: u64, before: BeforeExec, after: u64) -> Option<String> {
     let much = |ns: u64| ns >= AROUND && ns.saturating_mul(50) >= whole;
     let of_it = if much(before.waited) {
@@ -95,7 +97,8 @@ pub struct PathReport<'a> {
     groups: Groups,
     programs: Programs,
     found: Result<FoundPath, NoPath>,
-    /// The path by function, if that was requested and stacks were recorded.
+    /// The functions on the critical path, from sampled stacks; `None` unless `--by function` requests them and
+    /// stacks were recorded.
     functions: Option<PathFunctions>,
 }
 
@@ -104,21 +107,22 @@ struct FoundPath {
     legs: Vec<Leg>,
     by_step: PathBySteps,
     shares: Vec<Share>,
-    /// The lower bounds of the wall time, which only scheduling events give.
+    /// The lower bounds of the wall time, for example with more CPUs; `None` in a recording without scheduling
+    /// events, from which they cannot be computed.
     limits: Option<Limits>,
 }
 
-/// A leg of the path with its names in text.
+/// A leg of the critical path, which is a consecutive part in one step or program, with its names in text.
 struct NamedLeg {
     leg: Leg,
     is_step: bool,
-    /// The full name of the step or the task that the leg belongs to.
+    /// The full name of the step or the task to which this leg of the critical path belongs.
     name: String,
-    /// The short name of the step or the program that the leg belongs to.
+    /// The short name of the step or the program to which this leg of the critical path belongs.
     short: String,
 }
 
-/// A row of the table of the path's legs.
+/// A row of the table of the critical path's legs: one leg, or several short ones in a row.
 struct LegRow {
     from: Cell,
     to: Cell,
@@ -207,7 +211,7 @@ impl<'a> PathReport<'a> {
         self.groups.at(process, at)
     }
 
-    /// The legs of the path with their names in text: the names of steps, or those of programs.
+    /// The legs of the critical path with names, either those of steps or those of programs.
     fn named(&self, found: &FoundPath) -> Vec<NamedLeg> {
         if is_by_step(&self.view, &found.by_step) {
             let legs = found.by_step.legs();
@@ -231,7 +235,8 @@ impl<'a> PathReport<'a> {
         found.legs.iter().map(named).collect()
     }
 
-    /// The text for how the path goes from a leg to the step or program of the next leg.
+    /// The text that says how the critical path goes on after a leg, for example that its program started the next
+    /// one; empty after the last leg.
     fn then(&self, row: &NamedLeg, next: Option<&NamedLeg>) -> String {
         let Some(next) = next else {
             return String::new();
@@ -255,8 +260,8 @@ impl<'a> PathReport<'a> {
         }
     }
 
-    /// The rows of the longest legs. The legs between two of them are joined into one row. `room` is the number of
-    /// columns for a name.
+    /// The rows for the longest legs of the critical path. All legs between two of them share one row. `room` is
+    /// the width in columns for a name.
     fn rows(&self, legs: &[NamedLeg], room: usize) -> Vec<LegRow> {
         let mut order: Vec<usize> = (0..legs.len()).collect();
         let length = |at: &usize| legs.get(*at).map(|row| row.leg.length());
@@ -334,7 +339,8 @@ impl<'a> PathReport<'a> {
         out.grid(table.grid(rows(room)), 2);
     }
 
-    /// The text for the task of a leg, and for the effect of the leg's end if there is room.
+    /// The text for a row of the table of legs: the task's name, and if there is room the way in which the
+    /// critical path goes on.
     fn task(&self, row: &NamedLeg, next: Option<&NamedLeg>, room: usize) -> String {
         let (who, then) = (row.name.clone(), self.then(row, next));
         match room.saturating_sub(units::width(&then)) {
@@ -343,7 +349,8 @@ impl<'a> PathReport<'a> {
         }
     }
 
-    /// The text for the hidden legs between two rows: up to four names of steps or programs, as many as fit.
+    /// The text for the short legs of the critical path that share one row: their number, and up to four names of
+    /// steps or programs, as many as fit into `room` columns.
     fn between(&self, legs: &[NamedLeg], room: usize) -> String {
         if let [row] = legs {
             return row.name.clone();
@@ -375,7 +382,8 @@ impl<'a> PathReport<'a> {
             .unwrap_or_else(|| format!("{} shorter steps", units::count(legs.len() as u64)))
     }
 
-    /// Prints the gain if the work of each program took no time, and the lower bounds of the wall time.
+    /// Prints how much faster the build would be if each of some programs took no time, and the lower bounds of
+    /// the wall time with more job slots or other numbers of CPUs.
     fn limits(&self, out: &mut Page, limits: &Limits, style: &Style) {
         let widest = |free: &Free| units::width(self.groups.name(free.group));
         let room = limits.free.iter().map(widest).max().unwrap_or(0).min(24);
@@ -420,7 +428,7 @@ impl<'a> PathReport<'a> {
         out.items("  ", &machines);
     }
 
-    /// The columns of legs in JSON and CSV.
+    /// The table of the critical path's legs with the columns of JSON and CSV.
     fn legs(&self) -> Table<'_, &Leg> {
         let basis = self.view.analysis.basis();
         let found = |leg: &&Leg| who::thread(self.view.analysis, leg.thread);
@@ -450,7 +458,7 @@ impl<'a> PathReport<'a> {
             .csv_key("name")
     }
 
-    /// The columns of the path by step in JSON.
+    /// The table of the critical path's time by step with the columns of JSON.
     fn steps(&self) -> Table<'_, &StepShare> {
         let basis = self.view.analysis.basis();
         let mut table = Table::new("", |share: &&StepShare| share.name.clone())
@@ -513,12 +521,14 @@ impl<'a> PathReport<'a> {
     }
 }
 
-/// The part of the path's time in nanoseconds for which no event shows how the path came to its thread.
+/// The part of the critical path in nanoseconds for which no event proves why the path goes through this thread,
+/// so that it is only likely.
 fn inferred(legs: &[Leg]) -> u64 {
     legs.iter().map(|leg| leg.inferred).sum()
 }
 
-/// A lower bound or a gain as text. Unlike other times it may be 0.
+/// A saved time, or a lower bound of the wall time, as text. A 0 is printed as such, while the text of other times
+/// never is "0".
 fn least_time(ns: u64) -> String {
     match ns {
         0 => "0".into(),
@@ -526,7 +536,7 @@ fn least_time(ns: u64) -> String {
     }
 }
 
-/// The reason why there is no path by function.
+/// The sentence that the critical path by function is not known because no stacks were recorded.
 fn no_stacks() -> String {
     format!("The path by function is not known: {TR} record --stacks records stacks")
 }

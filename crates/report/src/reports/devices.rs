@@ -1,4 +1,5 @@
-//! The part of the report on disks that has the requests of the whole machine.
+//! The part of the report on disks that shows the I/O requests of each disk, by all tasks of the
+//! machine.
 
 use serde_json::{json, Map, Value};
 use tr_format::device::{Block, Device, Requests, GROUPS};
@@ -12,10 +13,10 @@ use tr_text::page::Page;
 use tr_text::style::Paint;
 use tr_text::table::{Cell, Table};
 
-/// The disks that had requests, those with the longest busy time first.
+/// The disks that had I/O requests during the recording, with the longest busy time first.
 pub struct Devices<'a> {
     view: View<'a>,
-    /// The requests of each disk; `None` if the recording does not have them.
+    /// The disks with their I/O requests; `None` if requests were not recorded.
     disks: Option<Vec<DiskRequests<'a>>>,
 }
 
@@ -45,7 +46,7 @@ impl<'a> Devices<'a> {
         out.more(disks.len(), self.view.ask.top, " disks");
     }
 
-    /// The requests as JSON; null if the recording lacks them.
+    /// The I/O requests of each disk as JSON; null if requests were not recorded.
     pub fn json(&self) -> Value {
         let (table, most) = (self.table(), self.view.ask.most());
         let disks = self
@@ -55,7 +56,7 @@ impl<'a> Devices<'a> {
         json!(self.disks.as_ref().map(|_| disks))
     }
 
-    /// The requests of the disks that CSV and JSON show.
+    /// The disks that CSV and JSON show: all, or as many as `--top` says.
     pub fn asked(&self) -> impl Iterator<Item = &DiskRequests<'a>> {
         self.disks.iter().flatten().take(self.view.ask.most())
     }
@@ -82,7 +83,7 @@ impl<'a> Devices<'a> {
     }
 }
 
-/// The label of a disk: its name, escaped, with its number.
+/// The text for a disk: its name, which must be escaped already, and its device number.
 pub fn label(name: &str, device: Device) -> String {
     match name {
         "" => device.to_string(),

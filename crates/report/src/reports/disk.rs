@@ -26,23 +26,26 @@ pub struct Disk<'a> {
     view: View<'a>,
     by: By,
     all: DiskSum,
-    /// The rows, those with the longest waits first.
+    /// The rows of the report on disks, one for each process or group that used a disk. Those with
+    /// the longest waits come first.
     rows: Vec<DiskRow<'a>>,
     devices: Devices<'a>,
-    /// The waits of all tasks for block I/O by disk; `None` if they were not recorded.
+    /// The waits of all threads of the chosen processes for block I/O, summed up by disk; `None` if
+    /// waits for block I/O were not recorded.
     waited: Option<Vec<WaitSum<&'a disks::Disk>>>,
 }
 
 struct DiskRow<'a> {
     group: Members,
     sum: DiskSum,
-    /// The waits of the row's threads for block I/O, by disk.
+    /// The waits of this process or group for block I/O, summed up by disk.
     waited: Vec<WaitSum<&'a disks::Disk>>,
-    /// The waits of the row's threads in fsync, by file.
+    /// The waits of this process or group in fsync, summed up by file.
     synced: Vec<WaitSum<&'a [u8]>>,
 }
 
-/// Adds the columns of figures to a table. A column in which no row has a value is hidden.
+/// Adds the columns with bytes and waits to the table of the report on disks. A column in which
+/// every row is 0 is hidden from people.
 fn figures<'a, R: 'a>(
     table: Table<'a, R>,
     of: fn(&R) -> &DiskSum,
@@ -177,7 +180,8 @@ impl Report for Disk<'_> {
         Some(with(all.json(&&self.all), parts))
     }
 
-    /// The rows, each with its waits by disk, and then the devices, as CSV.
+    /// The report on disks as CSV: for each process or group its row and its waits by disk, and at
+    /// the end the requests of each disk.
     fn csv(&self) -> Result<Vec<u8>, csv::Error> {
         let (table, disks, devices) = (self.table(), waited::disks(), self.devices.table());
         let mut sheet = Sheet::new([table.keys(), disks.keys(), devices.keys()])?;
@@ -201,7 +205,8 @@ impl<'a> Disk<'a> {
         figures(table, |row| &row.sum, any)
     }
 
-    /// Prints the waits of each row, the longest ones first.
+    /// Prints a table of waits of all processes or groups, by disk or by file, with the longest
+    /// waits first.
     fn waits<'r, T>(
         &'r self,
         out: &mut Page,

@@ -35,7 +35,8 @@ impl<'a> Execs<'a> {
         Execs { view: *view, rows }
     }
 
-    /// The table of executions. A `wide` table has more columns and whole command lines.
+    /// The table with a row for each execution of a program. A `wide` table has more columns and whole
+    /// command lines.
     fn table(&self, wide: bool) -> Table<'_, &Execution<'a>> {
         let seen = ShownTimes {
             basis: self.view.analysis.basis(),

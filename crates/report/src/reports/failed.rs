@@ -8,15 +8,17 @@ use tr_text::page::{Page, Span};
 use tr_text::style::{Paint, Style};
 use tr_text::units;
 
-/// The largest number of failures that get a line of their own. The failure that explains COMMAND's always has one.
+/// The largest number of failed processes and steps that get a line of their own. The failure that explains COMMAND's
+/// failure always gets one.
 const FEW: usize = 4;
-/// The largest number of parents of the first failure that are named.
+/// The largest number of parents of the first failed process that the report names.
 const PARENTS: usize = 4;
-/// The longest name in columns of a failure that has no line of its own.
+/// The greatest width in columns of a failed process's name, where several failures share a line.
 const NAME: usize = 30;
 const LEAD: &str = "Failed   ";
 
-/// Writes a line for each failure that matters, and the number of the others if COMMAND failed.
+/// Writes a line for each failure (of a process, a step or a test) that matters, and how many others there were if
+/// COMMAND failed.
 pub(super) fn failed(out: &mut Page, view: &View<'_>, judged: &StepVerdicts<'_>, style: &Style) {
     let failures = Failures::new(view.recording, view.chosen, Some(judged));
     let shown = failures.told.iter().enumerate();
@@ -105,8 +107,8 @@ fn line(out: &mut Page, failure: &Failure, style: &Style) {
     }
 }
 
-/// The line of the parents of the first failure, from the nearest one up to COMMAND. If the line has no room, the names
-/// are shorter, or fewer parents are named.
+/// The line that names the failed parents of the first failure, from the nearest one up to COMMAND. If they do not fit,
+/// the names are shortened, or fewer parents are named.
 fn to_the_root(above: &[Failure], style: &Style) -> String {
     const ROOMS: [(usize, usize); 4] = [(30, PARENTS), (20, PARENTS), (12, PARENTS), (20, 2)];
     let room = style.width.saturating_sub(LEAD.len());

@@ -15,13 +15,15 @@ use tr_text::page::Page;
 use tr_text::style::Style;
 use tr_text::units;
 
-/// The least number of samples of a program that the text names because of its stacks.
+/// The least number of a program's stack samples for which the report warns that its stacks are incomplete.
 const SOME: u64 = 20;
-/// The least share of samples with a single frame, in percent, for which the text names a program.
+/// The least share in percent of a program's stack samples that have only one frame, for which the report warns that
+/// its stacks are incomplete.
 const FLAT: u64 = 10;
-/// The least share of samples without their outermost frames, in percent, for which the text names a program.
+/// The least share in percent of a program's stack samples that lack their outermost frames, for which the report
+/// warns that its stacks are incomplete.
 const CUT: u64 = 1;
-/// The largest number of programs that the text names because of their stacks.
+/// The largest number of programs with incomplete stacks that the report names.
 const PROGRAMS: usize = 3;
 
 pub struct Flame<'a> {
@@ -37,12 +39,12 @@ pub struct Flame<'a> {
 #[derive(Clone, Debug, Default)]
 struct SampledProgram {
     name: String,
-    /// The number of the program's samples that have frames in user mode.
+    /// The number of this program's stack samples that have frames in user mode.
     samples: u64,
-    /// The number of the program's samples with a single frame.
+    /// The number of this program's stack samples with only one frame in user mode, so that the callers are unknown.
     flat: u64,
-    /// The number of the program's samples without their outermost frames. Their stacks were deeper than the
-    /// recorder copies.
+    /// The number of this program's stack samples that lack their outermost frames, because the stacks were deeper
+    /// than the recorder copies.
     cut: u64,
 }
 
@@ -73,8 +75,8 @@ impl<'a> Flame<'a> {
         }
     }
 
-    /// The CPU time in nanoseconds for which samples are missing, if it is more than chance explains. The kernel does
-    /// not count the samples that it leaves out.
+    /// The CPU time in nanoseconds for which there are no stack samples, if it is more than chance explains; otherwise
+    /// `None`. The kernel does not report how many samples it dropped.
     fn unsampled(&self) -> Option<u64> {
         let (on, cpu) = (self.functions.sum(Doing::OnCpu), self.cpu?);
         let period = on.ns.checked_div(on.samples)?;
@@ -92,7 +94,8 @@ impl<'a> Flame<'a> {
     }
 }
 
-/// The samples by thread. If the times of samples are kept, samples of waits come one by one with their reasons.
+/// The stack samples of the recording, each with its thread. Sampled waits come one by one, with their reasons, if the
+/// recording has their times; other samples are sums of equal stacks.
 fn samples(analysis: &Analysis) -> impl Iterator<Item = (ThreadIx, StackSamples)> + '_ {
     let stacks = &analysis.stacks;
     let sums = stacks.samples.iter();
@@ -117,8 +120,8 @@ fn samples(analysis: &Analysis) -> impl Iterator<Item = (ThreadIx, StackSamples)
     sums.chain(waits.map(move |wait| (wait.thread, StackSamples::of(analysis, wait, wait.ns))))
 }
 
-/// The depths of the stacks by program. The programs with the most samples of a single frame, or without the outermost
-/// frames, come first.
+/// For each program, how many of its stack samples are incomplete. The programs with the most incomplete samples come
+/// first.
 fn programs(view: &View<'_>, groups: &[Members]) -> Vec<SampledProgram> {
     let stacks = &view.analysis.stacks;
     let place = places(groups);

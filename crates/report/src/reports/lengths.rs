@@ -23,25 +23,26 @@ use tr_text::page::{Page, Span};
 use tr_text::style::{Paint, Style};
 use tr_text::table::Title;
 
-/// A report about lengths. With `--by` it draws each group; otherwise it draws all pieces together and lists the
-/// programs.
+/// The report `histogram` on the lengths of slices on a CPU, or `run-queue` on the lengths of waits for a CPU.
+/// With `--by` it draws a histogram for each group; otherwise it draws one for all and lists the programs.
 pub struct Lengths<'a> {
     view: View<'a>,
     by: By,
     lengths: Grouped<Hist>,
-    /// The parts that the report about waits has in addition.
+    /// The additional parts of the report on waits for a CPU; `None` in the report on slices.
     waits: Option<OfWaits>,
 }
 
-/// The facts that a report about waits for a CPU has in addition to the lengths.
+/// The facts about waits for a CPU, other than their lengths by group, that the report `run-queue` shows.
 struct OfWaits {
     cpus: BTreeMap<CpuId, Hist>,
-    /// The demand of all recorded tasks, even of tasks that are not chosen; `None` with `--cpu`.
+    /// The demand for CPUs by all recorded tasks, even by those that the filters leave out; `None` with `--cpu`.
     wanted: Option<CpuDemand>,
 }
 
 impl<'a> Lengths<'a> {
-    /// The report about slices on a CPU.
+    /// Makes the report on the lengths of slices, which are the times from switch-in to switch-out that a thread
+    /// is on a CPU.
     pub fn slices(view: &View<'a>) -> Lengths<'a> {
         let by = view.ask.by.unwrap_or(By::Program);
         let slices = |thread| {
@@ -63,7 +64,8 @@ impl<'a> Lengths<'a> {
         }
     }
 
-    /// The report about waits for a CPU.
+    /// Makes the report on the lengths of waits for a CPU, from the moment at which a thread becomes runnable to
+    /// its switch-in.
     pub fn waits(view: &View<'a>) -> Lengths<'a> {
         let by = view.ask.by.unwrap_or(By::Program);
         let only = view.ask.cpu;
@@ -96,7 +98,7 @@ impl<'a> Lengths<'a> {
         }
     }
 
-    /// The beginning of the report's text, before the sums.
+    /// The title at the beginning of the report on lengths: `Slices on a CPU` or `Run-queue waits`.
     fn title(&self) -> String {
         match (&self.waits, self.view.ask.cpu) {
             (None, _) => "Slices on a CPU   ".to_owned(),
@@ -105,7 +107,7 @@ impl<'a> Lengths<'a> {
         }
     }
 
-    /// The noun for the pieces of time that the report is about.
+    /// The plural noun in the report's texts: `slices` or `waits`.
     fn what(&self) -> &'static str {
         match self.waits {
             None => "slices",
@@ -113,7 +115,7 @@ impl<'a> Lengths<'a> {
         }
     }
 
-    /// The histograms of the first groups.
+    /// Draws the histograms of lengths of the first groups of threads, as many as `--top` says.
     fn draw(&self, out: &mut Page, style: &Style) {
         for (group, hist) in self.lengths.groups.iter().take(self.view.ask.top) {
             let pid = group.pid.map(|pid| format!(" ({pid})")).unwrap_or_default();
@@ -125,14 +127,15 @@ impl<'a> Lengths<'a> {
         }
     }
 
-    /// The rows of the groups that CSV and JSON print.
+    /// The histograms of groups of threads that CSV and JSON print, as many as `--top` says.
     fn asked(&self) -> impl Iterator<Item = HistRow<'_>> {
         self.view.asked(&self.lengths.groups).map(HistRow::group)
     }
 }
 
 impl OfWaits {
-    /// The demand for CPUs, and the waits by CPU if there are any.
+    /// Adds the demand for CPUs to the report on waits for a CPU, and a table of the waits by the CPU on which
+    /// they ended if there are any.
     fn add(&self, out: &mut Page, has_waits: bool) {
         if let Some(wanted) = &self.wanted {
             out.blank();
@@ -194,7 +197,7 @@ impl Report for Lengths<'_> {
         Some(with(document, json!({"cpus": cpus, "wanted": wanted})))
     }
 
-    /// The histograms of the CPUs, then the ones of the groups.
+    /// The report's histograms of lengths as CSV: those of the CPUs first, then those of the groups of threads.
     fn csv(&self) -> Result<Vec<u8>, csv::Error> {
         let cpus = self.waits.iter().flat_map(|waits| &waits.cpus);
         let cpus = cpus.map(HistRow::cpu);

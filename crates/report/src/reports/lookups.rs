@@ -18,7 +18,7 @@ use tr_text::units;
 
 pub struct Lookups<'a> {
     view: View<'a>,
-    /// The lookups of the chosen processes; `None` if the recording does not have lookups.
+    /// The DNS queries (lookups) of the chosen processes; `None` if DNS queries were not recorded.
     chosen: Option<Vec<&'a Lookup>>,
 }
 
@@ -36,7 +36,8 @@ struct Name {
 }
 
 impl<'a> Lookups<'a> {
-    /// The DNS queries of the processes for which `is_chosen` is true. With `all`, those of unknown processes as well.
+    /// The report on the DNS queries of those processes for which `is_chosen` returns true. With `all`, queries of
+    /// unknown processes are included.
     pub fn new(view: &View<'a>, all: bool, is_chosen: impl Fn(ProcessIx) -> bool) -> Lookups<'a> {
         let analysis = view.analysis;
         let mine = |lookup: &&Lookup| process(view, lookup).map_or(all, &is_chosen);
@@ -47,7 +48,7 @@ impl<'a> Lookups<'a> {
         }
     }
 
-    /// The names, those with the longest sum of times first.
+    /// The queried DNS names, each with the sums of its queries, in the order of the sums of times, the longest first.
     fn by_name(&self) -> Vec<Name> {
         let end = self.view.analysis.end;
         let mut names: BTreeMap<&[u8], Name> = BTreeMap::new();
@@ -110,7 +111,7 @@ impl<'a> Lookups<'a> {
         out.more(rows.len(), self.view.ask.top, " names");
     }
 
-    /// The lookups as JSON; null if the recording lacks them.
+    /// The DNS queries as a JSON list; null if DNS queries were not recorded.
     pub fn json(&self) -> Value {
         let rows = self
             .chosen
@@ -119,7 +120,7 @@ impl<'a> Lookups<'a> {
         json!(rows)
     }
 
-    /// The lookups that CSV and JSON show.
+    /// The DNS queries that CSV and JSON list, as many as `--top` says.
     pub fn asked(&self) -> impl Iterator<Item = &Lookup> {
         self.chosen
             .iter()
@@ -128,7 +129,8 @@ impl<'a> Lookups<'a> {
             .take(self.view.ask.most())
     }
 
-    /// The columns of lookups, in CSV among those of connections.
+    /// The table of DNS queries with the columns of JSON and CSV. In CSV, these columns stand beside those of TCP
+    /// connections.
     pub fn table(&self) -> Table<'_, &Lookup> {
         let analysis = self.view.analysis;
         let process = |lookup: &&Lookup| process(&self.view, lookup).map(|ix| analysis.process(ix));

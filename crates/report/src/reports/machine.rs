@@ -33,7 +33,8 @@ fn key(counter: Counter) -> String {
     format!("{}{unit}", counter.name())
 }
 
-/// The counters that CSV has, between the columns `idle_ns` and the last ones.
+/// The machine's counters that the CSV of the report has in all versions, between the column `idle_ns` and
+/// the columns of newer counters.
 const IN_CSV: [Counter; 18] = {
     use Counter::*;
     [
@@ -58,7 +59,8 @@ const IN_CSV: [Counter; 18] = {
     ]
 };
 
-/// The table of intervals. With `whole`, it is about the whole span and has no current values.
+/// The table of the machine's CPU times and counters with a row for each interval. With `whole`, it is for
+/// a single row about the whole recording, and has no columns of momentary values.
 fn table<'t>(view: &'t View<'t>, whole: bool) -> Table<'t, &'t Interval<'t>> {
     let mut table: Table<'t, &'t Interval<'t>> = Table::unnamed();
     if !whole {
@@ -131,7 +133,9 @@ impl MachineReport<'_> {
         })
     }
 
-    /// The row for a counter whose values are current amounts. It shows one figure of the counter's range.
+    /// The line of the report on the machine for a counter with momentary values, such as available memory.
+    /// `told` chooses the figure of the counter's range (such as the maximum) that is shown. `None` if the
+    /// counter was not recorded.
     fn current(
         &self,
         name: &str,
@@ -149,7 +153,8 @@ impl MachineReport<'_> {
         })
     }
 
-    /// The rows of the report. CPU time is shown as shares of all CPUs, and pressure as shares of the time.
+    /// The lines of the report on the machine: CPU time as shares of all CPUs, pressure (PSI) as shares of
+    /// the time, memory, frequency.
     fn facts(&self) -> Vec<Fact> {
         use Counter::*;
         let cpus = self.figures.cpus;
@@ -202,7 +207,8 @@ impl MachineReport<'_> {
         facts.into_iter().flatten().collect()
     }
 
-    /// A strip of at most `room` characters that shows how a figure changed over time.
+    /// A strip of at most `room` characters, whose shades show how a figure of the machine changed over
+    /// time. `parts` has the figure and its maximum in each interval.
     fn strip(&self, parts: &[(u64, u64)], room: u64, ascii: bool) -> String {
         let (columns, each) = fit(parts.len() as u64, room);
         let each = usize::try_from(each).unwrap_or(usize::MAX).max(1);

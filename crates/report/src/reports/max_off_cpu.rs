@@ -24,9 +24,10 @@ const SECOND: u64 = 1_000_000_000;
 
 pub struct MaxOffCpu<'a> {
     view: View<'a>,
-    /// The length of an interval in nanoseconds.
+    /// The length in nanoseconds of the intervals for which the longest time off CPU is reported.
     interval: u64,
-    /// The rows by interval, then in the order of the processes.
+    /// The rows of the report: the longest time off CPU of each process in each interval, ordered by interval and then
+    /// by process.
     rows: Vec<Longest<'a>>,
 }
 
@@ -36,7 +37,7 @@ struct Longest<'a> {
     number: u64,
     process: &'a Process,
     piece: Piece,
-    /// The number of times that the process was off CPU in the interval.
+    /// The number of times off CPU of the process that ended in this interval.
     count: u64,
 }
 
@@ -71,7 +72,7 @@ impl<'a> MaxOffCpu<'a> {
         }
     }
 
-    /// The rows that CSV and JSON show: all, or the longest ones by `--top`.
+    /// The rows of the report that CSV and JSON show: all, or with `--top` those with the longest times off CPU.
     fn asked(&self) -> Vec<&Longest<'a>> {
         match self.view.ask.limit {
             None => self.rows.iter().collect(),

@@ -24,13 +24,15 @@ pub struct Memory<'a> {
     view: View<'a>,
     by: By,
     all: MemorySum,
-    /// The rows, those with the largest resident sets first.
+    /// The rows of the report on memory, one for each process or group. Those with the largest
+    /// resident sets come first.
     rows: Vec<(Members, MemorySum)>,
     killed: Vec<Killed>,
     samples: Vec<(u64, &'a Counters)>,
 }
 
-/// Adds the columns of figures to a table. A column in which no row has a value is hidden.
+/// Adds the columns with resident sets and waits for memory to the table of the report on memory. A
+/// column without any value is hidden from people.
 fn figures<'a, R: 'a>(
     table: Table<'a, R>,
     of: fn(&R) -> &MemorySum,
@@ -127,7 +129,8 @@ impl<'a> Memory<'a> {
         }
     }
 
-    /// The sentences about all recorded processes and their cgroup.
+    /// Sentences about the memory of all recorded processes together, and about the limit and use
+    /// of their cgroup.
     fn sums(&self) -> Vec<String> {
         let mut lines = Vec::new();
         let resident = Resident::of(self.view.analysis);

@@ -39,7 +39,7 @@ pub use tr_insight::view::{Ask, View};
 use tr_text::named;
 
 named! {
-    /// A report. The variants are in the order of `--report all`.
+    /// A report of `tr analyze --report`. The order of the variants is that of `--report all`.
     #[derive(Hash)]
     pub enum ReportKind {
         Top = "top", "Where the time went";
@@ -89,7 +89,8 @@ enum Source {
     Events,
 }
 
-/// The subject of a report, and the function that makes it.
+/// The definition of a report: its subject in the help, the facts that it needs, and the function that makes
+/// it.
 struct About {
     topic: Topic,
     source: Source,
@@ -184,12 +185,12 @@ impl ReportKind {
         }
     }
 
-    /// The option of `tr record` that requests the facts of this report.
+    /// The option of `tr record` that makes a recording have the facts of this report, if they need one.
     pub fn option(self) -> Option<&'static str> {
         self.extra(false).and_then(|(_, option)| option)
     }
 
-    /// The reason why the recording does not have what the report shows.
+    /// The text for the reader why the recording lacks the facts of this report; `None` if it has them.
     fn unknown(self, view: &View<'_>) -> Option<String> {
         let analysis = view.analysis;
         let meta = &analysis.meta;

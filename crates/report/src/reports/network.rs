@@ -28,18 +28,18 @@ pub struct Network<'a> {
     chosen: Vec<&'a Connection>,
     hosts: Vec<(Host, NetworkSum)>,
     processes: Vec<(Option<ProcessIx>, NetworkSum)>,
-    /// The time in nanoseconds that chosen processes waited for the network on the critical path; `None` without a
-    /// path.
+    /// The time in nanoseconds on the critical path in which the chosen processes waited for the network; `None` if
+    /// there is no critical path.
     path_wait: Option<u64>,
     remotes: Remotes,
     lookups: Lookups<'a>,
 }
 
-/// A row of sums over connections: the host or process, and the sums.
+/// A row of a table in the report on the network: a remote host or a process, and the sums over its connections.
 type NetworkRow<'r, K> = &'r (K, NetworkSum);
 
-/// Adds the columns of sums to a table. A column in which no row has a value is hidden. `path` is whether there is a
-/// critical path.
+/// Adds the columns with sums over connections to a table of the report on the network. A column without any value
+/// is hidden from people. `path` is whether the recording has a critical path.
 fn sums<'a, K: 'a>(
     table: Table<'a, NetworkRow<'a, K>>,
     any: impl Fn(fn(&NetworkSum) -> u64) -> bool,
@@ -314,7 +314,8 @@ impl<'a> Network<'a> {
     }
 }
 
-/// Sorts sums by the waits on the path, and then by the bytes.
+/// Sorts remote hosts or processes by their network waits on the critical path, then by transferred bytes and by the
+/// number of connections, the largest first.
 fn by_weight<K: Ord>(sums: BTreeMap<K, NetworkSum>) -> Vec<(K, NetworkSum)> {
     let mut all: Vec<(K, NetworkSum)> = sums.into_iter().collect();
     all.sort_by_key(|(_, sum)| {

@@ -1,4 +1,4 @@
-//! Prints the reason in place of a report whose facts the recording lacks.
+//! Prints, in place of a report, why the recording lacks the facts that the report shows.
 
 use serde_json::Value;
 use tr_format::meta::{Extra, Metadata};
@@ -15,7 +15,7 @@ pub struct NotKnown {
     pub why: String,
 }
 
-/// The reason why a recording without scheduling events does not have the report's facts.
+/// The text in place of a report that needs scheduling events, for a recording without any.
 pub(super) fn without_events(meta: &Metadata) -> String {
     if meta.is_light() {
         format!("not known with --light: {TR} record without it records the switches")
@@ -28,8 +28,8 @@ pub(super) fn without_events(meta: &Metadata) -> String {
     }
 }
 
-/// The reason why a recording lacks a fact: it was requested but could not be recorded, or it was not requested by this
-/// option of `tr record`.
+/// The text that explains why a recording lacks a kind of facts: they were requested but could not be recorded, or
+/// `option` of `tr record` was not given.
 pub(super) fn without(meta: &Metadata, fact: Extra, option: Option<&str>) -> String {
     why(meta, fact).unwrap_or_else(|| match option {
         Some(option) => format!("not recorded: {TR} record {option} does"),

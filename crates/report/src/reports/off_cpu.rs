@@ -27,17 +27,19 @@ fn column(reason: WaitReason) -> &'static str {
     }
 }
 
-/// A row of waits for one reason: its group, if it has one, the reason and the sum.
+/// A row of the report on waits: the group of threads (`None` for all together), the reason of the waits, and their
+/// sums.
 type ReasonRow<'r> = (Option<&'r Members>, WaitReason, &'r ReasonSum);
 
-/// The width of a column of times, in columns of the terminal.
+/// The width, in columns of the terminal, of a table column with times in the report on waits.
 const TIME: usize = 7;
 /// The width of a row of [`OffCpu::by`] without the columns of reasons.
 const ROW: usize = 42;
-/// The number of longest waits in JSON, unless `--top` is larger.
+/// The number of single waits, the longest ones, that the JSON lists; a larger `--top` replaces it.
 const LONGEST: usize = 100;
 
-/// The report on time off CPU. Its sums equal the times of the chosen processes.
+/// The report on the waits of the chosen processes (time off CPU). Their sums equal the times that other reports
+/// show.
 pub struct OffCpu<'a> {
     view: View<'a>,
     waits: OffCpuWaits,
@@ -51,7 +53,7 @@ impl<'a> OffCpu<'a> {
         }
     }
 
-    /// The table of waits. A name in text takes `room` columns.
+    /// The table of the longest single waits. In text, a name has `room` columns.
     fn table(&self, room: usize) -> Table<'_, &ThreadWait> {
         let analysis = self.view.analysis;
         let found = move |waited: &&ThreadWait| who::thread(analysis, waited.thread);
@@ -84,8 +86,8 @@ impl<'a> OffCpu<'a> {
             .data("taken_by", move |waited| actor(waited, true))
     }
 
-    /// The table of the sums by reason. `whole` is the time off CPU, and `by_kernel` is the part of the unknown time
-    /// that was running or runnable by the kernel's totals.
+    /// The table of waits summed up by reason. `whole` is the sum of all time off CPU in ns, and `by_kernel` the
+    /// part of the unknown time in ns in which, by the kernel's totals, tasks ran or were runnable.
     fn sums(&self, whole: u64, by_kernel: u64) -> Table<'_, ReasonRow<'_>> {
         let waits = self.table(0);
         let name = move |(_, reason, _): &ReasonRow| match reason {
@@ -129,7 +131,7 @@ impl<'a> OffCpu<'a> {
             })
     }
 
-    /// The sums of all reasons in JSON.
+    /// The waits of all chosen processes summed up by reason, as JSON, including reasons without any wait.
     fn all_sums(&self, sums: &ReasonSums) -> Value {
         self.sums(0, 0)
             .rows(sums.all().map(|(reason, sum)| (None, reason, sum)))
@@ -164,8 +166,8 @@ impl<'a> OffCpu<'a> {
         out.table(&self.table(room), shown);
     }
 
-    /// The reasons that have a column of their own, and the remaining reasons. A narrow table has columns for the
-    /// reasons with the longest waits.
+    /// The reasons of waits that get a column of their own in the table of groups, and the reasons that share the
+    /// last column. On a narrow terminal, only reasons with the longest sums get one.
     fn columns(&self, style: &Style) -> (Vec<WaitReason>, Vec<WaitReason>) {
         let used = self.waits.sums.all.used().filter(|(_, sum)| sum.total > 0);
         let mut used: Vec<(WaitReason, u64)> =

@@ -38,7 +38,7 @@ impl<'a> ParallelismReport<'a> {
         }
     }
 
-    /// Prints the times by the number of tasks that ran, and by the number of tasks that wanted to run.
+    /// Prints for how long each number of tasks ran at once, and for how long each number of tasks wanted to run.
     fn at_once(&self, out: &mut Page, found: &Parallelism, style: &Style) {
         let rows = levels(found, self.view.analysis.cpus_of_build());
         let known: u64 = found.running.iter().sum();
@@ -105,7 +105,8 @@ impl<'a> ParallelismReport<'a> {
         out.items("  ", machines);
     }
 
-    /// The label of the program that a process was running while it was alone.
+    /// The label of the program that the process was running in a time in which it ran alone, while all other
+    /// recorded tasks waited.
     fn who(&self, alone: &Alone) -> String {
         let execs = self.view.analysis.process(alone.process).execs.iter();
         let exec = execs.rev().find(|exec| exec.start <= alone.from);
@@ -181,7 +182,8 @@ impl<'a> ParallelismReport<'a> {
         out.items("  ", parts);
     }
 
-    /// The groups that ran alone, the group with the longest serial time first.
+    /// The groups (programs) that ran alone, with the sums of these times; the group with the longest serial time is
+    /// first.
     fn sums(&self, found: &Parallelism) -> Vec<(&str, AloneSum)> {
         let groups = found.alone_by_group.iter();
         let named = groups.map(|(group, sum)| (self.groups.name(*group), *sum));
@@ -227,8 +229,9 @@ fn idle_names(idle: Idle) -> (&'static str, &'static str) {
     (kind.name(), title)
 }
 
-/// The rows of the distribution. There is a row for each number of tasks up to the number of CPUs, but for at least 8
-/// and at most 16 numbers, and then for powers of two.
+/// The rows of the table of how many tasks ran at once: a name such as `3` or `9-16`, the time in ns in which as many
+/// tasks ran, and the time in ns in which as many wanted to run. Up to the number of CPUs (at least 8, at most 16)
+/// each number has its own row.
 fn levels(found: &Parallelism, cpus: u64) -> Vec<(String, u64, u64)> {
     let count = found.running.len().max(found.demand.len());
     let single = cpus.clamp(8, 16) as usize;

@@ -22,7 +22,8 @@ pub struct PathFunctions {
 }
 
 impl PathFunctions {
-    /// The functions of a path; `None` if the recording has no stacks.
+    /// Finds the functions in the stacks that were sampled on the critical path; `None` if no stacks were
+    /// recorded.
     pub fn new(analysis: &Analysis, path: &CriticalPath) -> Option<PathFunctions> {
         if !analysis.meta.has_stacks() {
             return None;
@@ -37,7 +38,8 @@ impl PathFunctions {
         })
     }
 
-    /// The page with the time that the samples stand for, compared with the path's time, and then the tables.
+    /// The report's text on functions of the critical path: how much of the path's time has stack samples,
+    /// and the tables of functions.
     pub fn page(&self, style: &Style, limit: Option<usize>) -> Page {
         let mut out = Page::new();
         let OnPath {
@@ -85,7 +87,8 @@ impl PathFunctions {
         out
     }
 
-    /// The first `most` rows of functions as JSON.
+    /// The functions on the critical path as JSON, with the sampled times of the path and the first `most`
+    /// functions.
     pub fn json(&self, most: usize) -> Value {
         let own = json!({
             "sampled_on_cpu_ns": self.found.sampled,
@@ -98,7 +101,7 @@ impl PathFunctions {
         )
     }
 
-    /// The first `most` rows of functions as CSV.
+    /// The functions on the critical path as CSV, with the first `most` functions.
     pub fn csv(&self, most: usize) -> Result<Vec<u8>, csv::Error> {
         functions::csv(&self.functions, FunctionGroups::default(), most)
     }

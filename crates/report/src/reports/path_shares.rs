@@ -12,14 +12,15 @@ use tr_text::page::{BarRow, Bars, Page};
 use tr_text::style::Paint;
 use tr_text::units;
 
-/// The path's time divided by step, or by program.
+/// The time of the critical path divided by step, or by program.
 pub enum PathShares {
     Step(PathBySteps),
     Program(Vec<Share>),
 }
 
 impl PathShares {
-    /// The path's time by step if that says more than by program, unless `--by` requests one of them.
+    /// Divides the critical path's time by step if that says more than by program. The option `--by` can force either
+    /// one.
     pub fn new(view: &View<'_>, steps: &Steps, path: &CriticalPath) -> PathShares {
         let groups = path::groups(view.analysis);
         let by_program = || PathShares::Program(shares(view.analysis, &groups, path));
@@ -34,7 +35,8 @@ impl PathShares {
         }
     }
 
-    /// The text for the length of the path. By step, the longest wait is added if both fit into `room` columns.
+    /// The text for the length of the critical path. If it is divided by step, the longest wait on it is added,
+    /// provided that both fit into `room` columns.
     pub fn length(&self, whole: u64, room: usize) -> String {
         let waited = match self {
             PathShares::Step(found) => found.waited(),
@@ -46,7 +48,7 @@ impl PathShares {
         both.unwrap_or(length)
     }
 
-    /// Draws the first `most` shares as bars.
+    /// Draws how much of the critical path's time each step or program has, as bars, for the first `most` of them.
     pub fn bars(&self, out: &mut Page, whole: u64, most: usize) {
         let (rows, beside): (Vec<BarRow>, usize) = match self {
             PathShares::Step(found) => {
@@ -81,7 +83,8 @@ impl PathShares {
         }
     }
 
-    /// The path's unknown time in nanoseconds by program, if it is not among the first `shown` shares.
+    /// The critical path's unknown time in nanoseconds, if the path is divided by program and the unknown time is not
+    /// among the first `shown` bars.
     fn unknown(&self, shown: usize) -> Option<u64> {
         let PathShares::Program(shares) = self else {
             return None;
@@ -92,7 +95,7 @@ impl PathShares {
     }
 }
 
-/// The text for the number of steps that have one name, if there are several.
+/// The text `3 ×` for the number of steps with the same name, if there are several; otherwise empty.
 fn times(share: &StepShare) -> String {
     if share.is_step && share.count > 1 {
         format!("{} ×", units::count(share.count))
@@ -101,7 +104,7 @@ fn times(share: &StepShare) -> String {
     }
 }
 
-/// Whether the path is shown by step, because that says more than the path by program. `--by` can request one of them.
+/// Whether the critical path is shown by step and not by program: if that says more, or if `--by` requests it.
 pub fn is_by_step(view: &View<'_>, found: &PathBySteps) -> bool {
     match view.ask.by {
         Some(By::Program) => false,

@@ -16,27 +16,28 @@ use tr_text::units;
 
 /// The default length of an interval in nanoseconds: 1 s.
 const INTERVAL: u64 = 1_000_000_000;
-/// The largest number of values, which take some 200 MB of JSON. A recording has at most the first number of `FEW`, and
-/// the second number more for each of its events, so that a small file that claims a long time has few values. The
-/// interval is doubled until the values fit.
+/// The largest number of values in the report of CPU time per process and interval: they take some 200 MB of JSON. A
+/// recording has at most the first number of `FEW`, plus the second for each of its events, so that a small forged file
+/// has few values. The interval is doubled until they fit.
 const VALUES: u64 = 1 << 20;
 const FEW: (u64, u64) = (1 << 14, 64);
 
 pub struct Series<'a> {
     view: View<'a>,
-    /// The length of an interval in nanoseconds.
+    /// The length in nanoseconds of the intervals for which the report has each process's CPU time.
     pub interval: u64,
     asked: u64,
-    /// The largest number of values of this recording.
+    /// The largest number of values (processes times intervals with CPU time) that the report may have for this
+    /// recording.
     most: u64,
-    /// The series of the chosen processes, in the order of their starts.
+    /// For each chosen process, its CPU time in the intervals. The processes are in the order of their starts.
     pub lines: Vec<ProcessSeries<'a>>,
 }
 
 pub struct ProcessSeries<'a> {
     pub process: &'a Process,
-    /// The number of an interval, and the nanoseconds on a CPU in it, in order. Intervals without such time are left
-    /// out. Interval 0 begins at the start of the recording.
+    /// The process's CPU time: pairs of an interval's number and the nanoseconds on a CPU in it. Intervals without CPU
+    /// time are left out. Interval 0 begins at the start of the recording.
     pub values: Vec<(u64, u64)>,
 }
 
@@ -84,8 +85,8 @@ impl<'a> Series<'a> {
 }
 
 impl Series<'_> {
-    /// The axis below the strips, as text that is `wide` columns wide. It shows where they begin and end, in
-    /// seconds since the start of the recording.
+    /// The line below the strips of the processes' CPU time that shows where they begin and end, in seconds since the
+    /// start of the recording. It is `wide` columns wide.
     fn axis(&self, wide: usize) -> String {
         let from = units::at(self.first().saturating_mul(self.interval));
         let to = format!("{} s", units::at(self.view.since(self.view.analysis.end)));
@@ -107,7 +108,7 @@ impl Series<'_> {
         lines
     }
 
-    /// The processes that CSV and JSON show: all, or the first ones by `--top`.
+    /// The processes whose CPU time per interval CSV and JSON have: all, or with `--top` those with the most CPU time.
     fn asked(&self) -> Vec<&ProcessSeries<'_>> {
         match self.view.ask.limit {
             None => self.lines.iter().collect(),

@@ -56,9 +56,10 @@ pub struct StepsReport<'a> {
     judged: StepVerdicts<'a>,
     times: AllTimes,
     failures: Failures,
-    /// For each step, whether the filters keep it or a step inside it.
+    /// For each step of the recording, whether the user's filters choose it or a step inside it.
     kept: Vec<bool>,
-    /// For each step, the kept steps inside it, in order. `None` has the outermost steps.
+    /// For each step, the chosen steps directly inside it, in the order of the report. The key `None` has the
+    /// outermost steps.
     inside: HashMap<Option<StepIx>, Vec<StepIx>>,
 }
 
@@ -100,7 +101,7 @@ impl<'a> StepsReport<'a> {
         &self.judged.steps
     }
 
-    /// Whether a step failed and that counts.
+    /// Whether the step failed in a way that matters for the build, and not, for example, as an expected probe.
     fn failed(&self, step: &Step) -> bool {
         self.failures.counts(step)
     }
@@ -137,7 +138,8 @@ impl<'a> StepsReport<'a> {
         self.kept = kept;
     }
 
-    /// The figure of a step by which `--sort` sorts. The default is the wall time.
+    /// The figure of a step, such as its wall time in ns, by which `--sort` orders the report on steps. The default
+    /// is the wall time.
     fn key(&self, at: StepIx) -> u64 {
         let Some((step, times)) = self.steps().list().get(at).zip(self.times.steps.get(at)) else {
             return 0;
@@ -155,7 +157,7 @@ impl<'a> StepsReport<'a> {
         }
     }
 
-    /// Puts the kept steps into the lists of the steps around them, sorted by start or by `--sort`.
+    /// Puts the chosen steps into the lists of the steps that contain them, ordered by start or by `--sort`.
     fn arrange(&mut self) {
         let by_start = matches!(self.view.ask.sort, None | Some(Sort::Start | Sort::Pid));
         let kept = self.all().filter(|(at, ..)| self.is_kept(*at));
@@ -175,7 +177,7 @@ impl<'a> StepsReport<'a> {
         self.inside.get(&at).map_or(&[], Vec::as_slice)
     }
 
-    /// All kept steps in depth-first order.
+    /// All chosen steps with their times, each followed by the steps inside it (depth first).
     fn ordered(&self) -> Vec<(StepIx, &Step, &StepTimes)> {
         let mut out = Vec::new();
         let mut open: Vec<StepIx> = self.inside(None).iter().rev().copied().collect();
@@ -192,7 +194,8 @@ impl<'a> StepsReport<'a> {
         rows.map(|row| StepLine::of(row, String::new()))
     }
 
-    /// For each step, whether it has a line. The first `most` steps by `--sort` and the steps around them have one.
+    /// For each step, whether it has a line in the report's text. The first `most` steps by `--sort` have one, and
+    /// the steps that contain them.
     fn shown(&self, most: usize) -> Vec<bool> {
         let mut order: Vec<StepIx> = (0..self.kept.len())
             .filter(|at| self.is_kept(*at))
@@ -218,7 +221,8 @@ impl<'a> StepsReport<'a> {
         shown
     }
 
-    /// The lines of the text in depth-first order.
+    /// The lines of the report's text on steps, each step followed by the steps inside it. At most `most` steps have
+    /// a line, and a name has `room` columns.
     fn lines(&self, most: usize, room: usize, style: &Style) -> Vec<StepLine<'_>> {
         let shown = self.shown(most);
         let is_shown = |at: &&StepIx| shown.get(**at) == Some(&true);
@@ -254,7 +258,8 @@ impl<'a> StepsReport<'a> {
         out
     }
 
-    /// The line that stands for the steps without a line of their own.
+    /// The line of the report on steps that stands for several steps without a line of their own, with the sums of
+    /// their times.
     fn rest(&self, hidden: &[StepIx], joints: String) -> StepLine<'_> {
         let times = hidden.iter().filter_map(|at| self.times.steps.get(*at));
         let on_cpu = times.clone().filter_map(|times| Some(times.times?.on_cpu));
@@ -334,7 +339,8 @@ impl<'a> StepsReport<'a> {
         }
     }
 
-    /// Prints the files whose tests have no place in time, or no proven one.
+    /// Prints a note on each file of another tool (`--with`) some of whose tests have no place in time, or only an
+    /// approximate one.
     fn without_figures(&self, out: &mut Page) {
         let imports = &self.view.recording.imports.files;
         for words in imports.iter().filter_map(imports::incomplete) {
@@ -356,7 +362,7 @@ impl<'a> StepsReport<'a> {
         }
     }
 
-    /// The table of steps. A `wide` table has more columns.
+    /// The table of the report on steps. A `wide` table has more columns.
     fn table(&self, wide: bool) -> Table<'_, StepLine<'_>> {
         let known =
             |(.., times): (_, _, &StepTimes)| times.spent.map(|spent| spent.of(Kind::Unknown));
@@ -425,7 +431,7 @@ impl<'a> StepsReport<'a> {
             })
     }
 
-    /// Adds the columns of steps in JSON and CSV.
+    /// Adds the columns of JSON and CSV to the table of the report on steps.
     fn data<'t>(&'t self, table: Table<'t, StepLine<'t>>) -> Table<'t, StepLine<'t>> {
         let basis = self.view.analysis.basis();
         let table = table
@@ -489,7 +495,8 @@ impl<'a> StepsReport<'a> {
         })
     }
 
-    /// Adds the verdicts in JSON and CSV.
+    /// Adds the columns of JSON and CSV with the verdicts on steps (why they were slow or failed) to the table of
+    /// steps.
     fn judged<'t>(&'t self, table: Table<'t, StepLine<'t>>) -> Table<'t, StepLine<'t>> {
         let of = |line: &StepLine<'_>| line.step.and_then(|(at, ..)| self.judged.verdicts().of(at));
         table
@@ -523,12 +530,14 @@ impl<'a> StepsReport<'a> {
     }
 }
 
-/// A function that returns a value of the step of a line.
+/// Turns a function that returns a value of a step into one for the lines of the report on steps. Lines that stand
+/// for several steps have no value.
 fn step(of: fn(&Step) -> Value) -> impl Fn(&StepLine<'_>) -> Option<Value> {
     move |line| line.step.map(|(_, step, _)| of(step))
 }
 
-/// A function that returns one of the sums of a line's step, if the step has work of its own.
+/// Turns a function that returns a sum of a step's times, in ns, into one for the lines of the report on steps.
+/// Lines of steps without processes of their own have no value.
 fn work(of: fn(&StepTimes) -> u64) -> impl Fn(&StepLine<'_>) -> Option<u64> {
     move |line| {
         let own = line.step.filter(|(_, step, _)| step.has_work);
@@ -536,7 +545,8 @@ fn work(of: fn(&StepTimes) -> u64) -> impl Fn(&StepLine<'_>) -> Option<u64> {
     }
 }
 
-/// Adds the columns of sums over threads. They are `null` if they are not known.
+/// Adds the columns with times of all threads, such as CPU time, to a table in the report on steps. Unknown times
+/// are `null`.
 fn summed<'a, R: 'a>(
     table: Table<'a, R>,
     of: fn(&R) -> Option<&Times>,
@@ -570,20 +580,22 @@ fn summed<'a, R: 'a>(
 type StepRow<'t> = (StepIx, &'t Step, &'t StepTimes);
 
 enum StepItem<'t> {
-    /// The lines of a step and the steps inside it; `None` stands for the outermost steps.
+    /// The position in the tree of steps from which lines are still to be made: the steps inside the given one, or
+    /// the outermost steps for `None`.
     Inside(Option<StepIx>, Levels),
     Rest(StepLine<'t>),
 }
 
-/// A line for a step, or for the steps without a line of their own.
+/// A line of the report on steps, which is about one step, or about several steps that have no line of their own.
 struct StepLine<'t> {
     step: Option<StepRow<'t>>,
-    /// The number of hidden steps that the line stands for.
+    /// The number of steps that this line stands for because they have no line of their own; 0 for the line of a
+    /// single step.
     hidden: usize,
     joints: String,
-    /// The CPU time of the line's steps in nanoseconds.
+    /// The CPU time in nanoseconds of the step or steps that this line is about; `None` if it is not known.
     on_cpu: Option<u64>,
-    /// The time of the line's steps on the critical path in nanoseconds.
+    /// The time in nanoseconds that the step or steps of this line have on the critical path.
     on_path: u64,
 }
 

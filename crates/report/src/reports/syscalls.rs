@@ -17,7 +17,7 @@ use tr_text::style::{Paint, Style};
 use tr_text::table::{Cell, Table};
 use tr_text::units;
 
-/// The number of rows in text without `--top`.
+/// The number of rows of the report on system calls in text, unless `--top` is given.
 const ROWS: usize = 20;
 
 pub struct SystemCalls<'a> {
@@ -25,11 +25,13 @@ pub struct SystemCalls<'a> {
     by: Option<By>,
     groups: Vec<Members>,
     all: CallSum,
-    /// The rows, those with the longest time first.
+    /// The rows of the report on system calls, one for each call (and group, with `--by`). The longest
+    /// times come first.
     rows: Vec<CallRow>,
 }
 
-/// The sums of a system call over all chosen processes, or over a group of them.
+/// A row of the report on system calls: the number and times of one call, over all chosen processes or over
+/// a group of them.
 struct CallRow {
     group: Option<usize>,
     name: String,

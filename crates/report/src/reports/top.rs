@@ -66,7 +66,7 @@ impl<'a> Top<'a> {
         has_all.then(|| path::path_of(&self.view).ok())?
     }
 
-    /// The first `most` rows of the table, and the number of all rows.
+    /// The first `most` rows of the first screen's table of processes or groups, and the number of all rows.
     fn rows(&self, most: usize) -> (Vec<GroupRow>, usize) {
         let View {
             recording,
@@ -213,7 +213,8 @@ fn header(out: &mut Page, view: &View) {
     }
 }
 
-/// The name of a line, with the course of its value if there is one.
+/// The beginning of a line on the first screen: its name, such as `CPU`, and a strip that shows how the value
+/// changed over time, if there is one.
 fn with_course(name: &str, course: String) -> String {
     if course.is_empty() {
         format!("{name}   ")
@@ -222,7 +223,8 @@ fn with_course(name: &str, course: String) -> String {
     }
 }
 
-/// Prints the file, date, kernel and size of the trace, and how it was recorded.
+/// Prints the facts about the trace on the first screen: its file, date, kernel and size, and how it was
+/// recorded.
 fn trace(out: &mut Page, view: &View) {
     let analysis = view.analysis;
     let meta = &analysis.meta;
@@ -293,7 +295,8 @@ fn all_processes(out: &mut Page, analysis: &Analysis) {
 }
 
 impl Top<'_> {
-    /// Prints the table. Without `--top`, it has as many rows as fit into `room` lines, but at least some.
+    /// Prints the first screen's table of processes or groups. Without `--top`, it has as many rows as fit
+    /// into `room` lines, but not fewer than a minimum.
     fn table(&self, out: &mut Page, room: usize, steps: &Steps) {
         let most = match self.view.ask.limit {
             Some(most) => most,
@@ -332,7 +335,7 @@ impl Top<'_> {
         }
     }
 
-    /// The rows of `--by` in JSON.
+    /// The rows of the groups that `--by` requests, with their times, as JSON.
     pub(crate) fn json_rows(&self) -> Value {
         let (rows, _) = self.rows(self.view.ask.most());
         let table = self.columns(&rows);

@@ -27,8 +27,8 @@ use tr_text::words::UNKNOWN;
 
 /// The default number of lines of the tree.
 const LINES: usize = 40;
-/// The divisor of the whole weight for a sibling that gets a line of its own: it has at least a twentieth of
-/// the weight.
+/// The divisor that decides which of several small siblings in the tree of processes get a line of their own: those
+/// with at least a twentieth of the whole tree's weight.
 const ALONE: u64 = 20;
 
 pub struct Tree<'a> {
@@ -48,7 +48,7 @@ impl<'a> Tree<'a> {
 
 #[derive(Clone, Debug)]
 enum TreeItem {
-    /// A line for a single process, and whether its children have lines of their own.
+    /// A line of the tree for a single process, and whether its children have lines of their own below it.
     One {
         ix: ProcessIx,
         open: bool,
@@ -60,8 +60,8 @@ enum TreeItem {
 }
 
 impl Tree<'_> {
-    /// The lines below a node, or the lines of the roots, at most `room`. Single processes come first, by wall time,
-    /// then kinds of small processes, then the rest.
+    /// The lines for the children of a process (or for the roots of the tree), at most `room` of them. Single
+    /// processes come first, by wall time, then groups of small processes of one kind, then the rest.
     fn items(
         &self,
         children: impl IntoIterator<Item = ProcessIx>,
@@ -131,7 +131,8 @@ impl Tree<'_> {
         items
     }
 
-    /// The lines of the tree with their depths. The heaviest nodes are opened first, until there is no room.
+    /// The lines of the tree of processes, each with its depth. Starting from the roots, the children of the
+    /// heaviest process with a line are added again and again, until `room` lines are used.
     fn lines(&self, room: usize) -> Vec<(TreeItem, Levels)> {
         let room = room.max(1);
         let all = self.nodes.over(&self.nodes.roots);
@@ -187,8 +188,8 @@ impl Tree<'_> {
     }
 }
 
-/// The wall time of a process. It is a lower bound if the process was alive before or after the recording. COMMAND's
-/// process waits for the recording to start.
+/// The wall time of a process for the tree. It is a lower bound if the process lived before or after the recording.
+/// The process of COMMAND is no such case at the start, although it was forked before and waited for the recording.
 fn wall(analysis: &Analysis, process: &Process) -> Cell {
     let wall = process.wall();
     let before = process.started_before && analysis.meta.root != Some(process.pid);
@@ -244,7 +245,7 @@ impl Tree<'_> {
         })
     }
 
-    /// The columns of nodes in JSON and CSV.
+    /// The table of the tree's processes with the columns of JSON and CSV.
     fn rows(&self) -> Table<'_, TreeRow<'_>> {
         // Their places in the document.
         let mut places: Arena<ProcessIx, usize> =

@@ -1,4 +1,5 @@
-//! The part of the report on disks that has waits for block I/O by disk, and waits in fsync by file.
+//! The part of the report on disks that sums up the waits of tasks: for block I/O by disk, and in
+//! fsync by file.
 
 use tr_analyze::disks::Disk;
 
@@ -10,7 +11,8 @@ use tr_text::table::{Cell, Table};
 use tr_text::units;
 use tr_text::words::IO_WAIT;
 
-/// The waits of a group of threads, with the group's name and pid.
+/// A row of a table of waits for disks: a group of threads with its name and pid, and the sum of its
+/// waits for one disk or file.
 pub type WaitedRow<'r, T> = (&'r Members, &'r WaitSum<T>);
 
 pub fn disks<'a, 'd: 'a>() -> Table<'a, WaitedRow<'a, &'d Disk>> {

@@ -1,4 +1,5 @@
-//! The part of the report on waits for a CPU that has the number of tasks that wanted one, and the use of more CPUs.
+//! The part of the report on waits for a CPU that shows how many tasks wanted one, and how much machines with more
+//! CPUs would help.
 
 use serde_json::{json, Value};
 
@@ -7,7 +8,8 @@ use tr_text::page::Page;
 use tr_text::table::{Cell, Table};
 use tr_text::units;
 
-/// The demand for CPUs as a page of sentences, with a table of machines.
+/// Sentences on how long more tasks wanted to run than there are CPUs, and a table of how busy machines with other
+/// numbers of CPUs would be.
 pub fn page(demand: &CpuDemand) -> Page {
     let mut out = Page::new();
     let whole = demand.known_ns.saturating_add(demand.unknown_ns);

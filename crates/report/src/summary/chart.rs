@@ -16,13 +16,14 @@ use tr_text::{escape, units};
 /// The largest number of steps in a picture. A page has no room for more.
 const STEPS: usize = 20;
 
-/// The number of points of a line in a picture.
+/// The number of points of each line (CPUs, memory) in the summary's pictures.
 const POINTS: u32 = 60;
 
 /// The longest name in a picture, in columns.
 const NAME: usize = 40;
 
-/// A step in the picture. Times are in milliseconds since the beginning of the recording.
+/// A step of the build as a bar in the picture of steps over time. Times are in milliseconds since the start of the
+/// recording.
 struct Bar {
     name: String,
     from: u64,
@@ -38,16 +39,17 @@ pub struct Chart {
     /// The length of the recording in milliseconds.
     ms: u64,
     cpus: u64,
-    /// The CPUs that the build used in each part of the time, in hundredths.
+    /// The CPUs that the build used, in hundredths of a CPU, in each of the equal parts of the recording's time.
     in_use: Vec<u64>,
-    /// The memory of the machine that was in use in each part of the time, in MiB; empty if a part is not known.
+    /// The used memory of the machine in MiB at each part of the recording's time; empty if it is not known everywhere.
     memory: Vec<u64>,
     /// The memory of the machine in MiB.
     whole_memory: u64,
 }
 
 impl Chart {
-    /// The pictures of an analysis with a timeline. `fails` is whether a step failed and that counts.
+    /// The pictures for the summary of an analysis with a timeline. `fails` returns whether a step failed in a way that
+    /// matters.
     pub fn new(
         analysis: &Analysis,
         title: String,
@@ -168,9 +170,9 @@ fn bars(
     bars.collect()
 }
 
-/// A text of a picture. mermaid has commands and ends of tasks in its signs and does not decode its own codes in this kind of
-/// picture, so all signs but some have their full-width form (U+FF01 to U+FF5E), which looks the same and means nothing. For
-/// the colon and the hyphen, which are frequent, there are some that more fonts have: `GH-1` is a link in GitHub.
+/// A text for one of mermaid's pictures. There, mermaid takes some signs for commands and does not decode its own
+/// codes, so all signs but a few are replaced by look-alikes: the full-width form (U+FF01 to U+FF5E), and for the
+/// frequent colon and hyphen signs that more fonts have. `GH-1` would be a link in GitHub.
 fn text(value: &str) -> String {
     const WIDE: u32 = 0xfee0;
     let shown = value.chars().map(|c| {

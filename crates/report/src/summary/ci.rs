@@ -10,13 +10,13 @@ use tr_text::escape;
 
 /// The largest number of warnings. GitHub shows ten warnings for each step of a job.
 const ANNOTATIONS: usize = 10;
-/// The largest number of metrics about single tests.
+/// The largest number of a summary's metrics about single tests.
 const TESTS: usize = 50;
-/// The longest name of a file, in bytes.
+/// The greatest length in bytes of a test's file name in an annotation.
 const FILE: usize = 200;
 
 impl Summary {
-    /// The steps that something delayed, failed steps first: their names, and the reasons.
+    /// The steps and tests that something delayed, as names with their reasons. Those that failed come first.
     fn held(&self) -> impl Iterator<Item = (String, String)> + '_ {
         let failed = self.failures.told.iter();
         let failed = failed.filter_map(|failed| {

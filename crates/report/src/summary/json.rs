@@ -15,7 +15,8 @@ use tr_text::units;
 
 /// The largest size of the JSON document in bytes.
 const BYTES: usize = 8 << 10;
-/// The largest number of members of a list in the document, if the members are short.
+/// The largest number of members in each list of the summary's JSON. It is reduced if the document gets too
+/// large.
 const MEMBERS: usize = 10;
 /// The longest text in the document, in columns.
 const TEXT: usize = 200;
