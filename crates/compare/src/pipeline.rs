@@ -21,35 +21,35 @@ use tr_insight::Recording;
 use tr_text::page::Page;
 use tr_text::{escape, units};
 
-/// The difference of clocks that network time leaves between two machines, in ns. No recording proves that
-/// network time kept its machine's clock. A guess, above the tens of milliseconds of NTP on the internet:
-/// with less, jobs would seem to start before jobs that they need.
+/// The difference in ns that is assumed between the clocks of two machines that are set by network time, because no
+/// recording proves more. A guess, above the tens of milliseconds of NTP on the internet: with less, jobs would seem
+/// to start before jobs that they need.
 const CLOCKS: u64 = 100_000_000;
-/// The number of steps of a job that are shown.
+/// The largest number of steps that are shown for each job of the pipeline.
 const SHOWN: usize = 3;
 
-/// The number of changes to jobs that are shown.
+/// The largest number of changes to jobs of the pipeline that are suggested.
 const GAINS: usize = 5;
 
-/// A change to a job that would shorten the pipeline.
+/// A change to one job of a CI run by which the whole pipeline would end earlier.
 struct Gain {
-    /// The time that the pipeline would be shorter, in ns.
+    /// The time in ns by which the pipeline would be shorter with this change to a job.
     saved: u64,
-    /// The change as a clause that follows "if".
+    /// The change to a job as a clause that follows "if", for example "test waits for no other job".
     change: String,
 }
 
-/// All steps of one kind and name in a job, with their time on the job's critical path.
+/// The sum of all steps with one kind and name in a CI job, as far as they are on the job's critical path.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct StepOnPath {
     kind: &'static str,
-    /// The name of the steps, without the parts that differ between runs.
+    /// The name that these steps have in common, without the parts that differ between runs.
     name: String,
-    /// The time of these steps on the critical path, in ns.
+    /// The time in ns that these steps have on the critical path of their job.
     ns: u64,
 }
 
-/// The steps on the critical path of an analysis with a timeline, the longest first.
+/// The steps on the critical path of a recorded job, each kind and name summed up, the longest first.
 fn steps_on_path(recording: &Recording) -> Vec<StepOnPath> {
     let path = critical_path::of(&recording.analysis).ok();
     let path = path.as_ref().map_or(&[][..], |path| &path.segments);
@@ -65,37 +65,42 @@ fn steps_on_path(recording: &Recording) -> Vec<StepOnPath> {
 
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Job {
-    /// The name of the job: the one in the CI system, or that of the file.
+    /// The name of the CI job: the one that the CI system uses, or else the name of the recording's file.
     pub name: String,
-    /// The start of the recording, in ns since 1970.
+    /// The start of the CI job in ns since 1970: that of its recording, or the time by the CI system's clock if it is
+    /// known.
     pub start: u64,
-    /// The end of the recording, in ns since 1970.
+    /// The end of the CI job in ns since 1970: that of its recording, or the time by the CI system's clock if it is
+    /// known.
     pub end: u64,
-    /// Whether the job failed.
+    /// Whether the CI job failed: its COMMAND did, or the CI system says so.
     pub failed: bool,
-    /// The steps on the job's own critical path, longest first.
+    /// The steps on the critical path of this CI job, the longest first; empty if the job was not recorded.
     pub steps: Vec<StepOnPath>,
-    /// The amount in ns by which the machine's clock was set during the recording.
+    /// The largest amount in ns by which the clock of the job's machine was set while the job was recorded.
     pub set: u64,
-    /// The start and the end of the job's recording, in ns since 1970; `None` if only the CI system knows the job.
+    /// The start and the end of the recording of this CI job, in ns since 1970; `None` if the job was not recorded and
+    /// only the CI system knows it.
     pub recorded: Option<(u64, u64)>,
-    /// The job's wait for a runner in ns; 0 if the CI system does not report it.
+    /// The time in ns for which this CI job waited for a runner; 0 if the CI system does not report it.
     pub queued: u64,
-    /// The largest possible difference in ns between the CI system's times and the recording's; 0 without
-    /// times of the CI system.
+    /// The largest possible difference in ns between the CI system's times of this job and the times of its recording;
+    /// 0 if the CI system's times are not known.
     pub apart: u64,
-    /// The indices of the jobs that the job waited for; they precede it.
+    /// The indices, in the list of all jobs, of the jobs for which this one waited. They are smaller than its own
+    /// index.
     needs: Vec<usize>,
-    /// The time that a change to the job would save, if the job is on the path that set the pipeline's time.
+    /// The time that a change to this job would save for the whole pipeline; `None` unless the job is on the chain of
+    /// jobs that set the pipeline's time.
     saved: Option<Saving>,
 }
 
 /// The time that a change to one job would save of the pipeline's time, in ns.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Saving {
-    /// The time that would be saved if the job did not wait for others, in ns.
+    /// The time in ns by which the pipeline would be shorter if the job waited for no other job.
     alone: u64,
-    /// The time that would be saved if the job took no time, in ns.
+    /// The time in ns by which the pipeline would be shorter if the job itself took no time.
     gone: u64,
 }
 
@@ -136,7 +141,8 @@ impl Job {
         self.end.saturating_sub(self.start)
     }
 
-    /// Further facts about the job, as text that is printed after its name.
+    /// Remarks on the job for the text output, in parentheses: that it failed, was not recorded, or waited for a
+    /// runner. Empty if there are none.
     fn notes(&self) -> String {
         let mut notes = Vec::new();
         if self.failed {
@@ -186,22 +192,25 @@ pub fn graph(text: &str) -> Result<Graph, String> {
     Ok(graph)
 }
 
-/// The jobs of a CI run, and which job waited for which.
+/// A CI run as a pipeline: its jobs, and which of them waited for which.
 #[derive(Debug)]
 pub struct Pipeline {
     jobs: Vec<Job>,
-    /// Whether a graph of the jobs' needs is known. Otherwise only the times show which job may have waited for which.
+    /// Whether it is known from a graph which job needs which. Otherwise, this is only guessed from the times of the
+    /// jobs.
     given: bool,
-    /// Whether the times of all jobs are by the CI system's clock.
+    /// Whether the times of all jobs of the pipeline come from the CI system, and so from a single clock.
     by_ci_clock: bool,
-    /// The amount in ns by which a time may be wrong. By the CI system's clock it is an upper limit; by the
-    /// clocks of the machines no more than an assumption, or what the graph or a clock that was set proves.
+    /// The amount in ns by which a time of a job may be wrong. For times of the CI system it is an upper limit; for
+    /// times of the machines' own clocks it is an assumption, unless the graph of jobs or a clock that was set proves
+    /// more.
     uncertain: u64,
-    /// The least amount by which the clocks of the machines differ, in ns, as the graph proves it.
+    /// The least amount in ns by which the clocks of the jobs' machines differ, because a job began before the end of
+    /// one that it needs.
     apart_at_least: u64,
-    /// The start of the first job, in ns since 1970.
+    /// The start of the pipeline's first job, in ns since 1970.
     start: u64,
-    /// The time from the start of the first job to the end of the last job, in ns.
+    /// The length of the pipeline in ns, from the start of its first job to the end of its last one.
     length: u64,
     /// The warnings about a graph and recordings that do not fit together.
     warnings: Vec<String>,
@@ -262,20 +271,22 @@ impl Pipeline {
         needs.max_by_key(|need| (self.jobs.get(*need).map(|job| job.end), *need))
     }
 
-    /// The time in ns that a job waited after the end of the last job that it needs, or after the pipeline's start.
+    /// The time in ns between the end of the last job that the given job waited for (or the pipeline's start) and the
+    /// beginning of the given job.
     fn wait(&self, job: &Job) -> u64 {
         let last = self.before(job).and_then(|at| self.jobs.get(at));
         job.start
             .saturating_sub(last.map_or(self.start, |job| job.end))
     }
 
-    /// The names of the jobs that a job waited for.
+    /// The names of the jobs of the pipeline that the given job waited for.
     fn needs<'a>(&'a self, job: &'a Job) -> impl Iterator<Item = &'a str> {
         let needs = job.needs.iter();
         needs.filter_map(|need| Some(self.jobs.get(*need)?.name.as_str()))
     }
 
-    /// The length of the pipeline, in ns, if the job `alone` needed no other job and the job `gone` took no time.
+    /// The length that the pipeline would have, in ns, if the job with the index `alone` needed no other job, and the
+    /// job with the index `gone` took no time.
     fn without(&self, alone: Option<usize>, gone: Option<usize>) -> u64 {
         let mut ends: Vec<u64> = Vec::with_capacity(self.jobs.len());
         for (at, job) in self.jobs.iter().enumerate() {
@@ -306,7 +317,7 @@ impl Pipeline {
         }
     }
 
-    /// The jobs that set the pipeline's time, in the order of time.
+    /// The chain of jobs that set the pipeline's time, in the order of time.
     fn path(&self) -> impl Iterator<Item = &Job> {
         self.jobs.iter().filter(|job| job.saved.is_some())
     }
@@ -401,7 +412,8 @@ impl Pipeline {
         out
     }
 
-    /// The changes to jobs that save most.
+    /// The changes to single jobs by which the pipeline would be shortened most. Savings below the uncertainty of the
+    /// clocks are left out.
     fn gains(&self) -> Vec<Gain> {
         let mut gains: Vec<Gain> = Vec::new();
         for job in &self.jobs {
@@ -473,7 +485,7 @@ fn number(jobs: &mut [Job]) {
     }
 }
 
-/// The indices of the jobs that one job can have waited for, by their times: all that had ended when it began.
+/// The indices of the jobs for which a job may have waited, guessed from the times: all that had ended when it began.
 fn guessed(jobs: &[Job], at: usize) -> Vec<usize> {
     let Some(job) = jobs.get(at) else {
         return Vec::new();

@@ -8,35 +8,36 @@ use std::collections::{HashMap, VecDeque};
 
 use super::run::{Figures, Proc, Run, WAYS};
 
-/// One process, matched across several runs.
+/// A slot: one process of the build, to which the corresponding processes of several runs are matched.
 #[derive(Clone, Debug)]
 pub struct Slot {
-    /// The place of the parent among the slots.
+    /// The index of the slot to which the parent of this slot's process belongs; `None` for a root.
     pub parent: Option<usize>,
-    /// The program of the process in the last run that has the process.
+    /// The name of the program of this slot's process, from the last run that has the process.
     pub program: String,
-    /// The label of the process in the last run that has the process.
+    /// The label of this slot's process, from the last run that has the process.
     pub label: String,
-    /// The figures of the process in each run; `None` if the run does not have the process.
+    /// The figures (times and memory) of this slot's process in each run; `None` for a run that does not have the
+    /// process.
     pub runs: Vec<Option<Figures>>,
-    /// The number of runs in which the process is COMMAND.
+    /// The number of runs in which this slot's process is COMMAND itself.
     commands: usize,
     keys: [u64; WAYS],
 }
 
 impl Slot {
-    /// The figures of the process on both sides. The first `base` runs are those of the base.
+    /// The figures of this slot's process in the runs of the base (the first `base` runs), and in the new runs.
     pub fn sides(&self, base: usize) -> (&[Option<Figures>], &[Option<Figures>]) {
         self.runs.split_at(base.min(self.runs.len()))
     }
 
-    /// Whether runs of both sides have the process.
+    /// Whether the process of this slot exists in at least one run of the base and in one new run.
     pub fn is_on_both(&self, base: usize) -> bool {
         let (base, new) = self.sides(base);
         base.iter().any(Option::is_some) && new.iter().any(Option::is_some)
     }
 
-    /// Whether the process is COMMAND in each run that has it.
+    /// Whether the process of this slot is COMMAND in every run that has the process.
     pub fn is_command(&self) -> bool {
         self.commands == self.runs.iter().flatten().count()
     }
@@ -80,20 +81,21 @@ pub fn align(runs: &[&Run]) -> Vec<Slot> {
     slots
 }
 
-/// For each key, the slots of processes that have this key, in order.
+/// For each key of a process, such as its arguments, the indices of the slots whose processes have this key, in order.
 type Queues<K> = HashMap<K, VecDeque<usize>>;
 
-/// The matches of the processes of one run so far.
+/// The state of the search that matches the processes of one run with slots, which stand for the processes of earlier
+/// runs.
 struct Search<'a> {
     processes: &'a [Proc],
-    /// The slot of each process, if it is matched.
+    /// For each process of the run, the index of the slot with which it is matched, if it is.
     found: Vec<Option<usize>>,
-    /// For each slot, whether a process of the run is matched with it.
+    /// For each slot, whether a process of the run is matched with it already.
     taken: Vec<bool>,
 }
 
 impl Search<'_> {
-    /// Matches a process with the first free slot that has its key.
+    /// Matches the process with index `at` with the first slot that has its key and is not matched yet.
     fn take<K: std::hash::Hash + Eq>(&mut self, queues: &mut Queues<K>, key: &K, at: usize) {
         let Some(queue) = queues.get_mut(key) else {
             return;
@@ -105,7 +107,8 @@ impl Search<'_> {
         }
     }
 
-    /// The slot of a process's parent: `Some(None)` if the process has no parent, `None` if the parent has no match.
+    /// The slot with which the parent of a process is matched: `Some(None)` if the process has no parent, `None` if the
+    /// parent has no match.
     #[allow(clippy::option_option)] // a root differs from a child of a new process
     fn place_of_parent(&self, process: &Proc) -> Option<Option<usize>> {
         match process.parent {
@@ -114,7 +117,7 @@ impl Search<'_> {
         }
     }
 
-    /// Matches a process and a slot that are both free.
+    /// Matches the process with index `at` with the slot with index `place`, unless one of them already has a match.
     fn pair(&mut self, at: usize, place: usize) {
         let (Some(taken), Some(found)) = (self.taken.get_mut(place), self.found.get_mut(at)) else {
             return;
@@ -129,7 +132,8 @@ impl Search<'_> {
     }
 }
 
-/// The slot of each process of a run, if there is one.
+/// For each process of a run, the index of the slot with which it is matched; `None` for a process that no earlier run
+/// has.
 fn find(slots: &[Slot], run: &Run) -> Vec<Option<usize>> {
     let mut search = Search {
         processes: &run.processes,
@@ -233,7 +237,8 @@ fn all_of_program(
     }
 }
 
-/// The indices of the processes, grouped by their distance from the root.
+/// The indices of a run's processes, grouped by their depth in the tree of processes: the roots, their children, and so
+/// on.
 fn generations(processes: &[Proc]) -> Vec<Vec<usize>> {
     let mut depths: Vec<usize> = Vec::with_capacity(processes.len());
     let mut generations: Vec<Vec<usize>> = Vec::new();

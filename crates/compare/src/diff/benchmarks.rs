@@ -31,7 +31,7 @@ const LEAST: u64 = 100_000_000;
 /// The longest name that Bencher takes, in characters.
 const NAME: usize = 1024;
 
-/// The unit of a measure's values.
+/// The unit in which a figure of a build is written for a service such as Bencher.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Unit {
     /// The values are in ns; github-action-benchmark shows them in ms.
@@ -40,14 +40,14 @@ enum Unit {
     Cpus,
 }
 
-/// A measure of a service: its name, and the unit of its values.
+/// The kind of a figure for a service such as Bencher: the name of the measure there, and the unit of its values.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Measure {
     name: &'static str,
     unit: Unit,
 }
 
-/// The measure of a name's length in time, which Bencher knows already.
+/// The measure of wall time, under the name that Bencher has built in.
 const LATENCY: Measure = Measure {
     name: "latency",
     unit: Unit::Time,
@@ -58,10 +58,11 @@ const fn time(name: &'static str) -> Measure {
     Measure { name, unit }
 }
 
-/// The figure of one name, in the unit of its measure: the median of all runs, and their interval.
+/// A figure of a build for a service, in the unit of its measure: the median over all runs, and their range.
 struct Measured {
     median: u64,
-    /// The smallest and the largest value; `None` for a single run, which says nothing about its error.
+    /// The smallest and the largest value of the figure over all runs; `None` for a single run, whose spread is
+    /// unknown.
     interval: Option<RangeInclusive<u64>>,
 }
 
@@ -75,15 +76,15 @@ impl Measured {
     }
 }
 
-/// A figure of the whole build, or of a step, with the name of its chart.
+/// A figure of the whole build or of one of its steps, with the name of the chart that the service shows it in.
 struct Row {
     name: String,
     measure: Measure,
     figure: Measured,
 }
 
-/// The figures of whole builds. A figure that some of the runs do not know is left out: the median of the others would be
-/// another figure.
+/// The figures of the whole build (such as wall time and memory) as medians over its runs. A figure that some runs lack
+/// is left out: the median of the other runs would not be comparable.
 fn whole(runs: &[Run]) -> Vec<Row> {
     type Of = fn(&Run) -> Option<u64>;
     let bytes = |name| Measure {
@@ -117,7 +118,7 @@ fn whole(runs: &[Run]) -> Vec<Row> {
     rows.collect()
 }
 
-/// The longest steps that all runs have.
+/// The wall times of the longest steps, as medians over the runs. Only steps that all runs have are included.
 fn steps(runs: &[Run]) -> Vec<Row> {
     let mut walls: BTreeMap<&(StepKind, String), Vec<u64>> = BTreeMap::new();
     for (key, sum) in runs.iter().flat_map(|run| &run.steps) {
@@ -161,7 +162,8 @@ pub fn render(diff: &Diff, service: Service) -> String {
     json(runs, service)
 }
 
-/// A row of the format customSmallerIsBetter.
+/// A row of the JSON that github-action-benchmark reads (`customSmallerIsBetter`): a figure with its name, unit and
+/// value.
 #[derive(Serialize)]
 struct ActionRow {
     name: String,

@@ -21,11 +21,11 @@ use tr_text::named;
 use tr_text::units;
 
 named! {
-    /// The cause of a part of a difference.
+    /// The cause to which a part of the difference between two builds is attributed.
     pub enum Cause {
-        /// The build's tasks need more or less CPU time.
+        /// The build's own tasks need more CPU time than before, or less.
         Work = "work", "CPU time of its own";
-        /// The build's tasks need as much CPU time as before, but less or more of the work runs at once.
+        /// The build's own tasks need as much CPU time as before, but less of the work runs at the same time, or more.
         Order = "order", "work that runs one after the other";
         Others = "others", "other tasks";
         Quota = "quota", "the CPU quota";
@@ -34,29 +34,29 @@ named! {
         Memory = "memory", Part::Memory.title();
         Network = "network", Part::Network.title();
         Sleep = "sleep", Part::Sleep.title();
-        /// The build waits for tasks that are not recorded.
+        /// The build waits for tasks that are not recorded, such as servers.
         Outside = "outside", Part::Outside.title();
         Other = "other", Part::Other.title();
     }
 }
 
-/// The party that a difference is attributed to.
+/// The party to which a difference between two builds is attributed: the build, the machine, both, or unclear.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Whose {
     Build,
-    /// The runner is the cause: its CPUs, its disk or its network.
+    /// The difference is due to the runner: other tasks on its CPUs, its disk or its network.
     Machine,
     Both,
-    /// The party is not known: the build needs more CPU time, but something else may be the reason
-    /// ([`Doubt`]), or it waits longer for tasks that may be the build's own servers.
+    /// The party is not known: the build needs more CPU time, but not certainly because of its own work ([`Doubt`]),
+    /// or it waits longer for tasks that may be the build's own servers.
     Unclear,
 }
 
-/// A reason other than the build's work why its CPU time can differ.
+/// A circumstance, other than the build's own work, by which its CPU time can differ between two builds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Doubt {
-    /// Other tasks share cores and caches with the build.
+    /// Other tasks on the machine share cores and caches with the build, which makes its CPU time longer.
     Beside,
     /// The two sides ran on different CPU models.
     Model,
@@ -65,7 +65,7 @@ pub enum Doubt {
 }
 
 impl Doubt {
-    /// The reason as a clause that follows the difference in a sentence.
+    /// The circumstance as a clause for the end of a sentence about a difference of CPU time.
     pub fn words(self) -> String {
         match self {
             Doubt::Beside => ", as tasks beside it can make it".into(),
@@ -75,40 +75,40 @@ impl Doubt {
     }
 }
 
-/// A cause and its part of the difference.
+/// A cause of the difference between two builds, with the part of the difference that is attributed to it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Share {
     pub cause: Cause,
-    /// The part of the difference that has this cause, in ns.
+    /// The part of the wall time's difference that has this cause, in ns; positive if the new build is slower.
     pub ns: i128,
-    /// Whether, for waits, the build waits as often as before, but each wait is longer or shorter. For waits
-    /// for memory: the build's processes use no more memory than before.
+    /// Whether the build waits as often as before, so that each wait became longer or shorter; for waits for memory:
+    /// whether its processes use no more memory than before. False for causes other than waits.
     pub as_many: bool,
-    /// The party that the share is attributed to: `Build`, `Machine` or `Unclear`.
+    /// The party to which this part of the difference is attributed: `Build`, `Machine` or `Unclear`.
     pub whose: Whose,
 }
 
-/// The difference between two sides, and the parts that it consists of.
+/// The difference of the wall times of two builds, divided into parts, and the causes that are found for it.
 #[derive(Clone, Debug, Default)]
 pub struct Causes {
-    /// Each part of the wall time, from the runs that know it; empty if these runs are too few.
+    /// For each part of the wall time, its difference between the sides; empty if too few runs know their parts.
     pub parts: Vec<(Part, Difference)>,
-    /// The difference of the time that the build would take on CPUs that it has for itself.
+    /// The difference of the simulated time that each build would take if it had its CPUs for itself.
     pub alone: Option<Difference>,
-    /// The difference of the CPU time of all tasks of the build, without the time that the hypervisor took,
-    /// from the runs that know it; `None` if these runs are too few.
+    /// The difference of the CPU time of all tasks of the builds, without time that a hypervisor took; `None` if too
+    /// few runs know it.
     pub work: Option<Difference>,
-    /// The causes of the difference, the largest first.
+    /// The causes of the difference of the wall time, the cause with the largest part first.
     pub shares: Vec<Share>,
-    /// The parts of the build's own time that differ in the other direction than the wall time: the build
-    /// became slower, for example, while other tasks left it more of the CPUs. The largest is first.
+    /// Parts of the build's own time whose difference is opposite to that of the wall time, the largest first. The
+    /// build became slower, for example, while other tasks left it more of the CPUs.
     pub against: Vec<Share>,
-    /// The names of the other tasks, with the differences of their times in ns.
+    /// The names of the tasks outside of the build that took its CPUs, with the differences of these times in ns.
     pub names: Vec<(String, i128)>,
-    /// A reason other than the build's work that can explain the difference of its CPU time.
+    /// A circumstance other than the build's work that can explain the difference of its CPU time, if there is one.
     pub doubt: Option<Doubt>,
-    /// The numbers of CPUs of both sides, if they differ: another number of CPUs alone changes how much of
-    /// the work runs at once.
+    /// The numbers of CPUs of both sides if they differ, because that alone changes how much of the work runs at the
+    /// same time.
     pub cpus: Option<Doubt>,
 }
 
@@ -135,20 +135,21 @@ const MODELS: Ratio = Ratio {
 /// judges the rule that uses it on planted differences.
 const MORE: i128 = 100;
 
-/// A fraction as two integers.
+/// A fraction of two integers, for limits on how much larger one side of a comparison may be.
 #[derive(Clone, Copy, Debug)]
 struct Ratio {
     factor: u128,
     divisor: u128,
 }
 
-/// Whether the larger side is at most `most` times the smaller one.
+/// Whether the larger of two compared values is at most `most` times the smaller one.
 fn within(judged: &Difference, most: Ratio) -> bool {
     let (few, many) = (judged.base.min(judged.new), judged.most());
     u128::from(many) * most.divisor <= u128::from(few) * most.factor
 }
 
-/// The CPU time of the run in ns, if hardly any of its time is unknown.
+/// The CPU time of a run's tasks in ns, without time that a hypervisor took; `None` if it is not known or if too much
+/// of the tasks' time is unknown.
 pub fn work(run: &Run) -> Option<u64> {
     let on_cpu = run.figures.sure_on_cpu()?;
     Some(run.machine.work.unwrap_or(on_cpu))
@@ -183,7 +184,7 @@ pub fn set_aside(base: &mut [Run], new: &mut [Run]) -> Vec<String> {
     said
 }
 
-/// The share of other tasks in the machine's CPU time, in thousandths.
+/// The time that tasks outside of the build had on the machine's CPUs, in thousandths of the time of all CPUs.
 fn others(run: &Run) -> Option<u64> {
     let others = run.machine.load(Load::Others)?;
     let all = run
@@ -194,7 +195,8 @@ fn others(run: &Run) -> Option<u64> {
 }
 
 impl Causes {
-    /// Compares the parts of both sides. `changed` is the CPU time in ns of the processes that only one side has.
+    /// Finds the causes of the difference between the builds of two sides. `changed` is the CPU time in ns by which
+    /// processes that exist on one side only change the sum.
     pub fn new(sides: Sides<'_>, changed: i128) -> Causes {
         let wall = sides.judge(|run| run.figures.get(Figure::Wall));
         let all = || sides.runs();
@@ -231,15 +233,15 @@ impl Causes {
         causes
     }
 
-    /// The difference of a part of the wall time.
+    /// The difference between the sides in one part of the wall time; `None` if it is not known.
     pub fn part(&self, part: Part) -> Option<&Difference> {
         let mut parts = self.parts.iter();
         parts.find(|(it, _)| *it == part).map(|(_, judged)| judged)
     }
 
-    /// The causes: parts that differ beyond their spread, are large enough, and have the same direction as the
-    /// difference of the wall time, if there is one. The second list has the parts of the build's own time that have
-    /// the other direction.
+    /// Finds the causes: those parts of the wall time that differ beyond the spread of the runs, are large enough, and
+    /// have the same direction as the difference of the wall time, if it differs. The second list has parts of the
+    /// build's own time with the opposite direction.
     fn shares(&self, sides: Sides<'_>, wall: &Difference) -> (Vec<Share>, Vec<Share>) {
         let differs = wall.verdict != Verdict::Inside;
         let known = wall.verdict != Verdict::Unknown;
@@ -276,8 +278,8 @@ impl Causes {
         all.into_iter().partition(is_with)
     }
 
-    /// The share of the difference that is caused by the build's own need of CPUs. `waited` is the difference
-    /// of the build's waits and of everything that is not the build, in ns.
+    /// The part of the wall time's difference that is due to the build's own work, either its CPU time or how much of
+    /// it runs at once. `waited` is the part in ns that is due to waits and to other tasks.
     fn run(&self, sides: Sides<'_>, waited: i128) -> Option<Share> {
         let run = sides.judge(|run| Some(run.parts.as_ref()?.times.sum(Part::is_run)))?;
         let differs = |judged: &&Difference| judged.is_noticeable();
@@ -309,9 +311,9 @@ impl Causes {
             .map(|ns| share(Cause::Order, ns))
     }
 
-    /// Whether the difference `alone`, of the times that the builds take on CPUs that they have for themselves, is not
-    /// one of CPU time: the build's CPU time is known, and it differs by less than `alone`, by less than a twentieth,
-    /// or in the other direction.
+    /// Whether a difference of `alone` ns, between the times that the builds would take with CPUs for themselves, is
+    /// not due to their CPU time. This is so if the CPU time is known and its difference is smaller than `alone`, less
+    /// than a twentieth, or opposite.
     fn is_equal_work(&self, alone: i128) -> bool {
         self.work.as_ref().is_some_and(|work| {
             let more = work.difference();
@@ -382,7 +384,8 @@ impl Causes {
             .is_some_and(|work| within(work, most) && changed.abs() * 2 < work.difference().abs())
     }
 
-    /// A reason other than the build's work that can explain a difference in its need of CPUs.
+    /// A circumstance other than the build's own work that can explain a difference of `ns` with this cause, if there
+    /// is one.
     pub fn doubt_of(&self, cause: Cause, ns: i128) -> Option<Doubt> {
         match (cause, self.cpus) {
             (Cause::Work, _) => self.doubt,
@@ -392,7 +395,7 @@ impl Causes {
         }
     }
 
-    /// Whether each side has CPU models that the other one lacks, and another model can cause such a difference.
+    /// Whether the two sides ran on different CPU models, and such a difference of CPU time can come from that.
     fn model(&self, sides: Sides<'_>, changed: i128) -> bool {
         let known = sides.runs().all(|run| !run.cpu.is_empty());
         let one = |run: &Run| sides.new.iter().any(|other| other.cpu == run.cpu);
@@ -400,12 +403,12 @@ impl Causes {
         apart && self.is_alike(MODELS, changed)
     }
 
-    /// The party that the difference is attributed to; `None` if no part of the difference stands out.
+    /// The party to which the whole difference between the builds is attributed; `None` if no cause stands out.
     pub fn whose(&self) -> Option<Whose> {
         self.whose_of(&self.shares.iter().collect::<Vec<_>>())
     }
 
-    /// The party that some of the causes are attributed to.
+    /// The party to which these parts of a difference are attributed together; `None` if there are none.
     pub fn whose_of(&self, shares: &[&Share]) -> Option<Whose> {
         let any = |whose| shares.iter().any(|share| share.whose == whose);
         match (any(Whose::Build), any(Whose::Machine), any(Whose::Unclear)) {
@@ -419,26 +422,27 @@ impl Causes {
         }
     }
 
-    /// The causes of a growth of the wall time or of the build's own time. Parts that became shorter do not
-    /// excuse a growth.
+    /// The causes that made the wall time or the build's own time longer. Causes that made it shorter are left out,
+    /// because they do not excuse a growth.
     pub fn of_growth(&self) -> Vec<&Share> {
         let all = self.shares.iter().chain(&self.against);
         all.filter(|share| share.ns > 0).collect()
     }
 
-    /// The causes that are attributed to one party, the largest first.
+    /// The causes of the difference that are attributed to the given party, the largest first.
     pub fn of(&self, whose: Whose) -> impl Iterator<Item = &Share> {
         self.shares.iter().filter(move |share| share.whose == whose)
     }
 }
 
-/// The numbers of CPUs of the two sides, if their medians differ.
+/// The median numbers of CPUs of the base and of the new runs, if they differ.
 fn cpus(sides: Sides<'_>) -> Option<Doubt> {
     let cpus = sides.judge(|run| Some(run.cpus as u64))?;
     (cpus.base != cpus.new).then_some(Doubt::Cpus(cpus.base, cpus.new))
 }
 
-/// Whether at most a fifth of the difference of waits for the network may be waits for servers on this machine.
+/// Whether the difference of the waits for the network is hardly one of waits for servers on this machine: at most a
+/// fifth of it can be.
 fn is_elsewhere(sides: Sides<'_>, network: &Difference) -> bool {
     let near = sides.judge(|run| Some(run.parts.as_ref()?.near));
     near.is_some_and(|near| {
@@ -448,8 +452,8 @@ fn is_elsewhere(sides: Sides<'_>, network: &Difference) -> bool {
     })
 }
 
-/// The parts of the wall time in which the build waits for something else than a CPU, with the cause that
-/// each stands for.
+/// The parts of the wall time in which the build waits for something other than a CPU, each with the cause to which
+/// its difference is attributed.
 const WAITS: [(Part, Cause); 6] = [
     (Part::Disk, Cause::Disk),
     (Part::Memory, Cause::Memory),
@@ -459,7 +463,8 @@ const WAITS: [(Part, Cause); 6] = [
     (Part::Other, Cause::Other),
 ];
 
-/// The causes that are time which the machine took from the build, beyond the amount expected from the base.
+/// The causes by which the machine took CPU time from the build (other tasks, a quota, a hypervisor), as far as they
+/// exceed what is expected from the base.
 fn withheld(sides: Sides<'_>) -> impl Iterator<Item = Share> + '_ {
     let all = [
         (Part::Others, Cause::Others),
@@ -470,8 +475,8 @@ fn withheld(sides: Sides<'_>) -> impl Iterator<Item = Share> + '_ {
     all.filter_map(move |(part, cause)| withheld_by(sides, part, cause))
 }
 
-/// The time that one part of the machine took from the build, beyond what it took in the base for each
-/// second of the build's work.
+/// The time that the machine took from the build in one part, beyond what it took for each second of the build's work
+/// in the base; `None` if it is within the spread or unknown.
 fn withheld_by(sides: Sides<'_>, part: Part, cause: Cause) -> Option<Share> {
     const SCALE: u64 = 1_000_000;
     let get = |run: &Run| Some(run.parts.as_ref()?.times.get(part));
@@ -498,7 +503,8 @@ fn withheld_by(sides: Sides<'_>, part: Part, cause: Cause) -> Option<Share> {
     })
 }
 
-/// The names of the other tasks, with the differences of the medians of their times in ns, the largest first.
+/// The names of the tasks outside of the build that took its CPUs, each with the difference in ns between the medians
+/// of these times on both sides. The largest difference is first.
 fn names(sides: Sides<'_>) -> Vec<(String, i128)> {
     fn all(runs: &[Run]) -> impl Iterator<Item = &BTreeMap<String, u64>> {
         runs.iter()

@@ -7,7 +7,7 @@ use tr_text::units;
 /// The width of each command in a warning, in columns.
 const SHOWN: usize = 60;
 
-/// The different commands of some runs, as text.
+/// The command lines of the runs of one side as text; several if the runs are of different commands.
 pub(super) fn command(runs: &[Run]) -> String {
     let mut all: Vec<&str> = runs.iter().map(|run| run.command.as_str()).collect();
     all.dedup();
@@ -19,7 +19,8 @@ pub(super) fn command(runs: &[Run]) -> String {
 }
 
 impl Run {
-    /// Whether both runs have the same command, by the keys that match processes.
+    /// Whether another run has the same COMMAND, apart from the parts that differ between runs, by the keys
+    /// with which processes are matched.
     fn has_command_of(&self, other: &Run) -> bool {
         let keys = |run: &Run| Some(run.processes.get(run.root?)?.keys);
         // Of a recording without a command, or without its process, nothing is known.
@@ -30,8 +31,8 @@ impl Run {
     }
 }
 
-/// The commands of both sides within the given width. Equal commands are written once; two commands get half of
-/// the width each if they are long.
+/// The heading of a comparison: the command line of both sides if it is the same, or else both. It is shortened
+/// to `columns`; each of two long command lines gets half of that.
 pub(super) fn title(diff: &Diff, columns: usize) -> String {
     const ARROW: &str = " → ";
     let (base, new) = (command(&diff.base), command(&diff.new));

@@ -9,7 +9,8 @@ use super::{ChangeKind, Diff};
 use tr_insight::demands::Demand;
 use tr_text::units;
 
-/// The cause of a share, in words that fit the direction of the difference.
+/// The cause of a part of the difference between two builds, in words that say whether it made the build slower
+/// or faster.
 fn words(share: &Share) -> &'static str {
     match (share.cause, share.ns > 0) {
         (Cause::Work, true) => "more CPU time of its own",
@@ -37,7 +38,8 @@ fn words(share: &Share) -> &'static str {
     }
 }
 
-/// The part of the machine that a share is attributed to, in words.
+/// The words by which a part of the difference is attributed to the runner's disk, memory, network, or to the
+/// runner in general.
 fn not_yours(share: &Share) -> &'static str {
     match share.cause {
         Cause::Disk => "the runner's disk, not your change",
@@ -47,7 +49,7 @@ fn not_yours(share: &Share) -> &'static str {
     }
 }
 
-/// A difference in percent of the base, with its p value: `+69 %, p = 0.029`.
+/// A difference between two sides in percent of the base, with its p value if there is one: `+69 %, p = 0.029`.
 fn relative(judged: &Difference) -> String {
     match judged.p {
         Some(p) => format!("{}, p = {p:.3}", percent(judged)),
@@ -97,8 +99,8 @@ pub(super) fn sentence(diff: &Diff) -> String {
     format!("{word}: {figures}{cause}{most}{against}")
 }
 
-/// The parts of the build's own time that differ in the other direction than the wall time, as text. The wall
-/// time alone would hide a slower build behind a quieter machine.
+/// A clause which says that the build's own time changed in the opposite direction of the wall time, with the
+/// causes; `None` if it did not. The wall time alone would hide a slower build on a quieter machine.
 fn against(diff: &Diff) -> Option<String> {
     let (alone, first) = (diff.causes.alone.as_ref()?, diff.causes.against.first()?);
     let is_with = alone.difference().signum() == first.ns.signum();
@@ -111,7 +113,8 @@ fn against(diff: &Diff) -> Option<String> {
     })
 }
 
-/// The conclusion for a comparison whose wall times do not differ, although parts of them may.
+/// The conclusion for two builds whose wall times do not differ. It mentions other figures that differ all the
+/// same.
 fn same_wall(diff: &Diff, wall: &Difference, inside: Option<String>) -> String {
     let but = besides(diff);
     let but = if but.is_empty() {
@@ -128,7 +131,8 @@ fn same_wall(diff: &Diff, wall: &Difference, inside: Option<String>) -> String {
     }
 }
 
-/// The figures that differ beyond the normal variation although the wall time does not, as text.
+/// Clauses about the figures, such as the CPU time, that differ beyond the spread of the runs although the wall
+/// time does not.
 fn besides(diff: &Diff) -> Vec<String> {
     let differs =
         |judged: &&Difference| judged.is_noticeable() && judged.verdict == Verdict::Outside;
@@ -155,14 +159,16 @@ fn besides(diff: &Diff) -> Vec<String> {
     but
 }
 
-/// The party that the difference of whole builds is attributed to.
+/// The party to which the difference between two builds is attributed; `None` if there is none, or if a failed
+/// or partial build makes the times incomparable.
 pub(super) fn whose(diff: &Diff) -> Option<Whose> {
     diff.causes
         .whose()
         .filter(|_| ends::no_build(diff).is_none())
 }
 
-/// The party that the difference is attributed to, and its cause, as text.
+/// A clause with the cause of the difference between two builds, and the party to which it is attributed; `None`
+/// if no cause is known.
 fn cause(diff: &Diff) -> Option<String> {
     let first = |whose| diff.causes.of(whose).next();
     let (build, machine) = (first(Whose::Build), first(Whose::Machine));
@@ -189,12 +195,13 @@ fn cause(diff: &Diff) -> Option<String> {
     })
 }
 
-/// Whether too few runs know their CPU time, so that the build's own work may be an unnamed cause.
+/// Whether too few runs know their CPU time, so that more work of the build itself may be a cause that is not
+/// found.
 fn is_work_unknown(diff: &Diff) -> bool {
     diff.causes.work.is_none() && !diff.causes.parts.is_empty()
 }
 
-/// The runs in which too much time is unknown, as text.
+/// Sentences about the runs in which too much of the tasks' time is unknown.
 pub(super) fn unknown_work(diff: &Diff) -> Vec<String> {
     let runs = diff.runs();
     let unsure = runs.filter(|run| run.parts.is_some() && work(run).is_none());
@@ -213,7 +220,7 @@ pub(super) fn unknown_work(diff: &Diff) -> Vec<String> {
     said.collect()
 }
 
-/// A cause that cannot be attributed to one party, as text.
+/// A clause about a cause that can be the build's own or somebody else's.
 pub(super) fn unclear(diff: &Diff, share: &Share) -> String {
     match (share.cause, &diff.causes.work) {
         (Cause::Work, Some(work)) => format!("CPU time {}{}", relative(work), doubt(diff)),
@@ -223,18 +230,21 @@ pub(super) fn unclear(diff: &Diff, share: &Share) -> String {
     }
 }
 
-/// A reason other than the build's work why the CPU time can differ, as text.
+/// A clause about the circumstance, other than the build's work, that can explain the difference of its CPU
+/// time; empty if there is none.
 fn doubt(diff: &Diff) -> String {
     diff.causes.doubt.map_or(String::new(), Doubt::words)
 }
 
-/// A reason other than the build's work why the given share can differ, as text.
+/// A clause about the circumstance, other than the build's work, that can explain this part of the difference;
+/// empty if there is none.
 fn doubt_of(diff: &Diff, share: &Share) -> String {
     let doubt = diff.causes.doubt_of(share.cause, share.ns);
     doubt.map_or(String::new(), Doubt::words)
 }
 
-/// The largest change of a process's wall time, as text. The command's own time is the time of the whole run.
+/// A clause about the process whose wall time changed most. COMMAND itself is left out, because its time is that
+/// of the whole run.
 fn most(diff: &Diff, kind: ChangeKind) -> String {
     let several = diff.matched > 1;
     let only = match kind {
@@ -257,7 +267,8 @@ fn most(diff: &Diff, kind: ChangeKind) -> String {
     })
 }
 
-/// The causes with their parts of the difference, and the build's CPU time, as text.
+/// The sentence that explains the difference between two builds: its causes with their parts of it, and the
+/// builds' CPU time. `None` if the wall times do not differ or no cause is known.
 pub(super) fn explanation(diff: &Diff) -> Option<String> {
     let wall = diff.whole(Figure::Wall)?;
     if ends::no_build(diff).is_some() || wall.verdict == Verdict::Inside {
@@ -291,7 +302,7 @@ pub(super) fn explanation(diff: &Diff) -> Option<String> {
     Some(units::sentence(&format!("{}; {work}", shares.join(", "))))
 }
 
-/// A cause and its part of the difference, as text.
+/// A cause of the difference between two builds, its part of the difference, and details such as the bytes read.
 fn words_of(diff: &Diff, share: &Share) -> String {
     let by = signed(share.ns, units::time);
     let mut details = match share.cause {
@@ -313,7 +324,8 @@ fn words_of(diff: &Diff, share: &Share) -> String {
     format!("{} {by}{details}", share.cause.title())
 }
 
-/// The names and times of the other tasks that explain most of the time that other tasks took.
+/// The names and times of the tasks outside of the build that explain most of the time for which such tasks had
+/// the CPUs.
 fn others(diff: &Diff, ns: i128) -> Vec<String> {
     const SHOWN: usize = 3;
     let names = diff.causes.names.iter();

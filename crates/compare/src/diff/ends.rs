@@ -5,8 +5,8 @@ use tr_insight::exit;
 use tr_text::units;
 
 impl Run {
-    /// The name of the run's file, and the reason why it has only a part of the build; `None` if it has the
-    /// whole build.
+    /// For a recording that has only a part of the build, its file name and a phrase with the reason, such as `is
+    /// truncated`; otherwise `None`.
     pub(super) fn partial(&self) -> Option<(&str, &'static str)> {
         let why = match (self.cut, self.unfinished) {
             (true, _) => "is truncated",
@@ -16,12 +16,14 @@ impl Run {
         Some((&self.file, why))
     }
 
-    /// Whether COMMAND ended with a status other than 0. An unknown end is not a failure.
+    /// Whether the build of this run failed: COMMAND ended with a status other than 0. A run whose end is unknown
+    /// has not failed.
     pub fn failed(&self) -> bool {
         exit::failed(self.status)
     }
 
-    /// The reason why the times of a run do not measure a whole build, as text.
+    /// The text why the times of this run are not those of a whole build: it failed, or its recording is partial.
+    /// `None` if they are.
     pub fn no_build(&self) -> Option<String> {
         let (file, end) = (&self.file, self.status.filter(|_| self.failed()));
         let failed = end.map(|end| format!("{file}: its build failed ({})", exit::words(end)));
@@ -29,7 +31,8 @@ impl Run {
     }
 }
 
-/// The runs of the base that are compared, and the runs that are left out: the failed ones, if others ended well.
+/// Divides the runs of the base into those to compare and those to leave out. The failed runs are left out if any
+/// other run did not fail.
 pub(super) fn sorted_out(base: Vec<Run>) -> (Vec<Run>, Vec<Run>) {
     if base.iter().all(Run::failed) {
         return (base, Vec::new());
@@ -37,7 +40,7 @@ pub(super) fn sorted_out(base: Vec<Run>) -> (Vec<Run>, Vec<Run>) {
     base.into_iter().partition(|run| !run.failed())
 }
 
-/// The different ends of some runs, as text.
+/// The different ways in which the builds of some runs ended, such as `exit 2`, as texts.
 pub(super) fn ends<'a>(runs: impl IntoIterator<Item = &'a Run>) -> Vec<String> {
     let known = runs.into_iter().filter_map(|run| run.status);
     let mut all: Vec<String> = known.map(exit::words).collect();
@@ -71,7 +74,8 @@ fn partial_of(side: &str, runs: &[Run]) -> Option<String> {
     Some(format!("the {side} recording {file} {why}"))
 }
 
-/// The recordings that have only a part of a build, as text, because their times measure no whole build.
+/// A text about recordings of either side that have only a part of the build, so that their times are lower
+/// bounds; `None` if all are whole.
 fn partial(diff: &Diff) -> Option<String> {
     partial_of("new", &diff.new).or_else(|| partial_of("base", &diff.base))
 }
@@ -91,12 +95,14 @@ pub fn comparable(diff: &Diff) -> Result<(), String> {
     }
 }
 
-/// The reason why the times of a comparison do not measure whole builds, as text.
+/// The text why the times of this comparison are not those of whole builds: a build failed, or a recording is
+/// partial. `None` if they are.
 pub(super) fn no_build(diff: &Diff) -> Option<String> {
     failure(diff).or_else(|| partial(diff))
 }
 
-/// The sides whose builds failed, as text. A failure is reported before any difference of times.
+/// A text about the sides whose builds failed; `None` if none failed. It is reported before any difference of
+/// times.
 pub fn failure(diff: &Diff) -> Option<String> {
     let (base, new) = (failure_of("base", &diff.base), failure_of("new", &diff.new));
     match (new, base) {

@@ -6,7 +6,8 @@ use super::{Diff, ProgramChange};
 use tr_text::called::TR;
 use tr_text::{escape, units};
 
-/// Warnings about runs without stacks beside runs with stacks, and about samples that are left out, as text.
+/// Warnings about stacks in a comparison: some runs have none while others do, so that functions are not
+/// compared, or some samples are left out.
 pub(super) fn stack_warnings(diff: &Diff) -> Vec<String> {
     let runs = || diff.runs();
     let mut said = Vec::new();
@@ -29,7 +30,8 @@ pub(super) fn stack_warnings(diff: &Diff) -> Vec<String> {
     said
 }
 
-/// The function of a slower program whose time grew most.
+/// The function with the largest growth of CPU time in a program that became slower, to name it as an
+/// explanation.
 pub(super) fn grown<'a>(diff: &'a Diff, program: &ProgramChange) -> Option<&'a FunctionChange> {
     let mut all = diff.functions.iter().flatten();
     all.find(|function| {

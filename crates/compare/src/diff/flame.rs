@@ -10,22 +10,25 @@ use tr_text::escape::html;
 use tr_text::pictures;
 use tr_text::units;
 
-/// The largest number of levels of frames that are drawn.
+/// The largest depth, in frames, to which the differential flame graph is drawn.
 const LEVELS: usize = 60;
 /// The divisor of the graph's width: a frame narrower than this share, one thousandth, is not drawn.
 const SHORT: u64 = 1000;
 /// The divisor of the graph's width: a frame narrower than this share, one fortieth, has no name.
 const NAMED: u64 = 40;
-/// The height of a level and of its frames, in CSS pixels.
+/// The height of a level of the flame graph in CSS pixels. The next constant is the height of a frame, with
+/// a gap to the next level.
 const LEVEL: usize = 17;
 const FRAME: usize = 16;
 
-/// The data that all frames of a flame graph share.
+/// The data from which each frame of the differential flame graph is drawn.
 struct Graph<'a> {
     both: &'a ProfilePair,
-    /// The time of each node with its callees in ns, in base and new.
+    /// For each node of the tree of functions, its time including its callees in ns: in the base, and in
+    /// the new runs.
     totals: [Vec<u64>; 2],
-    /// The width of each node, in ns.
+    /// For each node of the tree of functions, the width of its frame in the flame graph, in ns of sampled
+    /// time.
     widths: Vec<u64>,
     whole: u64,
     periods: [u64; 2],

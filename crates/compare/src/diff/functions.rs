@@ -19,17 +19,19 @@ use tr_insight::functions::SampleSum;
 /// of one build on a busy machine (1,250 samples, 950 functions), no function differs by so many.
 const DEVIATIONS: f64 = 3.0;
 
-/// The sampled times of both sides, and how much of their difference may be chance.
+/// The times that stack samples show for a function on both sides of a comparison, and how much of their difference
+/// may be chance.
 #[derive(Clone, Copy, Debug)]
 pub struct SampledDifference {
-    /// The sampled times of both sides in ns.
+    /// The function's time on the two sides in ns, as the number of its samples times the sampling interval.
     pub time: Difference,
-    /// The largest difference in ns that chance can explain.
+    /// The largest difference in ns between the sides that can be explained by the randomness of sampling.
     pub noise: u64,
 }
 
 impl SampledDifference {
-    /// Estimates the noise of a time from the time between two samples of each side in ns (`periods`).
+    /// Makes a comparison of two sampled times. How much of their difference may be chance follows from the sampling
+    /// intervals of both sides in ns (`periods`).
     pub fn new(time: Difference, periods: [u64; 2]) -> SampledDifference {
         // n samples of a period p vary by √n × p; n × p is the time.
         let [base, new] = periods.map(|period| period as f64);
@@ -40,7 +42,8 @@ impl SampledDifference {
         }
     }
 
-    /// Whether the difference exceeds the spread and the noise, and is at least `least` ns.
+    /// Whether a function's time differs by at least `least` ns, by more than sampling can explain, and by more than
+    /// the runs of one side differ.
     pub fn differs(&self, least: u64) -> bool {
         let size = self.time.difference().unsigned_abs();
         self.time.verdict != Verdict::Inside
@@ -57,18 +60,18 @@ impl SampledDifference {
     }
 }
 
-/// A function of a program whose time differs.
+/// A function of a program whose sampled CPU time differs between the two sides.
 #[derive(Clone, Debug)]
 pub struct FunctionChange {
     pub program: String,
     pub name: Name,
-    /// The time in which the function was the innermost one of the stack.
+    /// The function's own CPU time on both sides: it was the innermost function of the stack.
     pub own: SampledDifference,
-    /// The time in which the function was anywhere in the stack.
+    /// The CPU time of the function including its callees on both sides: it was anywhere in the stack.
     pub total: SampledDifference,
 }
 
-/// The time between two samples in ns, as the profiles of these runs have it.
+/// The mean time between two stack samples of these runs, in ns.
 pub fn period<'a>(runs: impl Iterator<Item = &'a Profile>) -> u64 {
     let mut all = SampleSum::default();
     runs.for_each(|run| all.add(run.all));
@@ -123,10 +126,10 @@ pub fn changes(sides: Sides<'_>, ask: &Ask) -> Option<Vec<FunctionChange>> {
     Some(changes)
 }
 
-/// The sentence below the table of functions.
+/// The note below the table of functions that differ.
 pub const RULE: &str =
     "Differences within the noise of their samples (three standard deviations) are left out.";
-/// The sentence for a comparison in which no function differs.
+/// The sentence in place of the table of functions if no function differs.
 pub const NONE: &str =
     "No function's time differs by more than the noise of its samples (three standard deviations).";
 

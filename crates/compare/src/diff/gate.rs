@@ -9,36 +9,38 @@ use super::Diff;
 use super::{commands, conclusion, ends, methods};
 use tr_text::units;
 
-/// The growth of the judged figure, and the limit for it.
+/// The decision of the gate (`--fail-over`) about the growth of one figure of the build.
 #[derive(Clone, Copy, Debug)]
 pub struct Gate {
     pub(super) figure: Figure,
-    /// The limit in percent.
+    /// The largest growth in percent that the gate allows.
     most: f64,
-    /// The growth of the figure in percent.
+    /// The growth in percent, from the base to the new runs, of the figure that the gate judges.
     pub(super) percent: f64,
-    /// Whether the growth is inside the spread.
+    /// Whether the growth of the judged figure is no larger than differences between runs of the same build.
     inside: bool,
-    /// The growth of the figure in percent without the part that is attributed to the runner, if there is such a part.
+    /// The growth in percent of the judged figure without the part that is attributed to the runner; `None` if there
+    /// is no such part.
     pub(super) own: Option<f64>,
-    /// Whether the whole growth of the figure is attributed to the runner.
+    /// Whether the whole growth of the judged figure is attributed to the runner, so that the build passes.
     runner: bool,
-    /// The growth of the wall time, where the gate judges the build's own time in its place.
+    /// The growth of the wall time, which is only reported, if the gate judges the build's own time instead.
     pub(super) wall: Option<WallGrowth>,
 }
 
-/// The growth of the wall time.
+/// The growth of the builds' wall time, which is printed beside the growth of the build's own time.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct WallGrowth {
     pub percent: f64,
     inside: bool,
 }
 
-/// The title of the figure that the gate judges instead of the wall time.
+/// The words for the figure that the gate judges instead of the wall time: the time that the build takes with CPUs for
+/// itself.
 const OWN: &str = "the build's own time";
 
 impl Gate {
-    /// Whether the figure grew too much, so that the exit status is 1.
+    /// Whether the build has become too slow by the gate's rules, so that `tr diff` ends with exit status 1.
     pub fn failed(&self) -> bool {
         self.exceeded() && !self.inside && !self.excused()
     }
@@ -47,23 +49,23 @@ impl Gate {
         self.percent > self.most
     }
 
-    /// Whether the growth beyond the limit is attributed to the runner.
+    /// Whether the growth stays within the gate's limit without the part that is attributed to the runner.
     pub(super) fn excused(&self) -> bool {
         self.runner || self.own.is_some_and(|own| own <= self.most)
     }
 
-    /// Whether a cause is a part of the figure that is judged. Time that others took is no part of the
-    /// build's own time.
+    /// Whether a cause can contribute to the figure that the gate judges. Time that other tasks, a quota or a
+    /// hypervisor took is not part of the build's own time.
     fn has(&self, cause: Cause) -> bool {
         self.wall.is_none() || !matches!(cause, Cause::Others | Cause::Quota | Cause::Hypervisor)
     }
 
-    /// The name of the figure that is judged.
+    /// The words for the figure that the gate judges, such as `wall time`.
     fn title(&self) -> &'static str {
         self.wall.map_or(self.figure.title(), |_| OWN)
     }
 
-    /// The result of the gate, as text.
+    /// The decision of the gate in a sentence, such as `passed: wall time +3.0 %, …`.
     pub(super) fn text(&self) -> String {
         let (name, percent, most) = (self.title(), self.percent, self.most);
         let more = format!("{name} {percent:+.1} %");
@@ -104,7 +106,8 @@ pub fn judge(diff: &Diff) -> Option<Result<Gate, String>> {
     Some(judged.map_err(|why| format!("{why}: --fail-over cannot judge it")))
 }
 
-/// The verdict of the gate as text, and whether the gate fails.
+/// The gate's decision in a sentence, and whether the build fails; `None` if the user set no limit. A figure that
+/// cannot be judged fails.
 pub(super) fn gate_words(diff: &Diff) -> Option<(String, bool)> {
     Some(match judge(diff)? {
         Ok(gate) => (gate.text(), gate.failed()),
@@ -112,7 +115,7 @@ pub(super) fn gate_words(diff: &Diff) -> Option<(String, bool)> {
     })
 }
 
-/// The difference of a figure of the whole recordings, if it can be judged.
+/// The difference between the sides of a figure of the whole build, if the gate can judge it.
 ///
 /// # Errors
 /// The reason why it cannot be judged, as text.
@@ -205,12 +208,12 @@ fn judge_gate(diff: &Diff, figure: Figure, most: f64) -> Result<Gate, String> {
     Ok(gate)
 }
 
-/// A part of a difference in percent of the base.
+/// A part of a difference between the sides, given in ns, in percent of the base.
 fn share_of(judged: &Difference, ns: i128) -> f64 {
     ns as f64 * 100.0 / judged.base as f64
 }
 
-/// The reason why a growth may be caused by the runner or by other tasks, as text.
+/// The sentence why the gate cannot tell whether a growth is due to the build or, for example, to other tasks.
 fn doubtful(diff: &Diff, figure: Figure) -> String {
     let waits = |share: &&Share| {
         share.whose == Whose::Unclear && matches!(share.cause, Cause::Network | Cause::Outside)
@@ -231,7 +234,7 @@ fn doubtful(diff: &Diff, figure: Figure) -> String {
 }
 
 impl Figure {
-    /// Whether other tasks on the CPUs make the figure larger.
+    /// Whether other tasks on the machine's CPUs make this figure of a build larger, as they do with waits.
     fn is_wait(self) -> bool {
         matches!(self, Figure::Wall | Figure::RunQueue)
     }

@@ -85,7 +85,8 @@ fn page_head(diff: &Diff, out: &mut String) {
     );
 }
 
-/// The runs of a side with their wall times, in HTML. The run that stands for its side in pictures is bold.
+/// HTML that lists the runs of one side with their wall times. The run that represents its side in the
+/// pictures is bold.
 fn runs(runs: &[Run]) -> String {
     let middle = run::middle(runs).filter(|_| runs.len() > 1);
     let shown = runs.iter().map(|run| {
@@ -101,7 +102,7 @@ fn runs(runs: &[Run]) -> String {
     shown.collect::<Vec<_>>().join(" · ")
 }
 
-/// The name of a run's file, in HTML. If the address of the run is known, the name is a link to it.
+/// The name of a run's recording in HTML, as a link to the run's page if its address is known.
 fn linked(run: &Run) -> String {
     let name = html(&run.file);
     match &run.link {
@@ -110,7 +111,8 @@ fn linked(run: &Run) -> String {
     }
 }
 
-/// The timelines of the run of each side that is nearest to its median, over the same time axis.
+/// Adds the timelines of two runs to the page, over one time axis: for each side the run whose wall time is
+/// nearest to the median.
 fn page_timelines(diff: &Diff, out: &mut String) {
     let (Some(base), Some(new)) = (run::middle(&diff.base), run::middle(&diff.new)) else {
         return;

@@ -9,7 +9,8 @@ use tr_text::escape::html;
 use tr_text::pictures;
 use tr_text::units;
 
-/// The number of colours of programs; the last colour is for all other programs.
+/// The number of colours by which programs are distinguished in the timelines of `tr diff`. The last one is
+/// for all other programs.
 const COLORS: usize = 8;
 /// The divisor of the axis: a bar shorter than one five-hundredth of it is merged with its short neighbours
 /// in the lane. So narrow a bar is two pixels of a page.
@@ -17,9 +18,9 @@ const SHORT: u64 = 500;
 /// The divisor of the axis: a bar shorter than one fortieth of the axis of the page has no name, because the
 /// part of a name that fits says nothing.
 const NAMED: u64 = 40;
-/// The largest number of lanes of a run.
+/// The largest number of lanes, which are rows of bars, in the timeline of one run.
 const LANES: usize = 40;
-/// The height of a lane and of its bar, in CSS pixels.
+/// The height in CSS pixels of a lane in a timeline. The next constant is the height of the bars in it.
 const LANE: usize = 18;
 const BAR: usize = 16;
 /// The height of the strip of states at the bottom of a bar, in CSS pixels.
@@ -30,11 +31,13 @@ struct Drawn<'a> {
     from: u64,
     to: u64,
     first: &'a Bar,
-    /// The number of processes that the bar stands for.
+    /// The number of processes that this bar of the timeline stands for; more than 1 if short bars were
+    /// merged.
     count: usize,
-    /// Whether all processes of the bar run the program of the first one.
+    /// Whether all processes that were merged into this bar run the same program.
     alike: bool,
-    /// The times of the bar's processes in each state, as in [`Bar::states`].
+    /// The time in ns that the bar's processes together spent in each state, in the order of
+    /// [`Bar::states`].
     states: [u64; 5],
 }
 
@@ -48,15 +51,17 @@ impl Drawn<'_> {
     }
 }
 
-/// The time axis that both runs share, and the colours of programs.
+/// The time axis that the timelines of both runs share on the page of `tr diff`, and the colours of programs
+/// in them.
 pub(super) struct Axis<'a> {
-    /// The length of the axis in ns; nothing is drawn on an axis without length.
+    /// The length of the timelines' axis in ns. If it is 0, nothing is drawn.
     pub whole: u64,
     ranks: BTreeMap<&'a str, usize>,
 }
 
 impl<'a> Axis<'a> {
-    /// An axis with the length of the longer run. The programs with the longest bars get colours.
+    /// Makes the axis of both runs' timelines, as long as the longer run. The programs with the longest bars
+    /// together get colours.
     pub fn new(runs: [&'a Run; 2]) -> Axis<'a> {
         let bars = || {
             let runs = runs.into_iter();
@@ -84,7 +89,7 @@ impl<'a> Axis<'a> {
         ns.saturating_mul(SHORT) < self.whole
     }
 
-    /// Draws a bar with its name. The name is cut if it is longer than the bar.
+    /// Draws a bar of a timeline with its process's name, which is cut at the end of the bar.
     fn bar(&self, out: &mut String, bar: &Drawn<'_>, top: usize, height: usize) {
         let length = bar.to.saturating_sub(bar.from);
         let rank = self.ranks.get(bar.first.program.as_str());
@@ -111,7 +116,7 @@ impl<'a> Axis<'a> {
         );
     }
 
-    /// Draws the critical path of a run as one lane.
+    /// Draws a run's critical path as a single row of bars.
     pub fn path(&self, out: &mut String, name: &str, run: &Run) {
         let _ = write!(
             out,
@@ -126,7 +131,8 @@ impl<'a> Axis<'a> {
         out.push_str("</svg>\n");
     }
 
-    /// Draws all processes of a run that did more than wait for others. Returns how many got no lane.
+    /// Draws the processes of a run, except those that mostly waited for their children, as bars in lanes.
+    /// Returns the number of processes for which there was no lane.
     pub fn timeline(&self, out: &mut String, name: &str, run: &Run) -> usize {
         let (lanes, left_out) = self.pack(&run.timeline);
         let _ = write!(
@@ -143,7 +149,8 @@ impl<'a> Axis<'a> {
         left_out
     }
 
-    /// Puts the bars, in order of their beginning, into the first lane with room.
+    /// Distributes bars, which are in the order of their beginning, among lanes in which they do not
+    /// overlap. Returns the lanes, and the number of bars for which there was none.
     fn pack<'b>(&self, bars: &'b [Bar]) -> (Vec<Vec<Drawn<'b>>>, usize) {
         let mut lanes: Vec<Vec<Drawn<'b>>> = Vec::new();
         let mut left_out = 0;
@@ -184,7 +191,7 @@ impl<'a> Axis<'a> {
     }
 }
 
-/// Draws the shares of the states along the lower edge of a bar.
+/// The SVG of the strip at the lower edge of a timeline's bar that shows how its time divides into states.
 fn strip(states: &[u64; 5], height: usize) -> String {
     let whole = states.iter().fold(0u64, |sum, ns| sum.saturating_add(*ns));
     let mut out = String::new();

@@ -8,16 +8,17 @@ use super::sides::Sides;
 use super::spread::Difference;
 use tr_insight::loads::Load;
 
-/// A system call whose number or time differs.
+/// A system call whose number or time differs between the two sides of a comparison.
 #[derive(Clone, Debug)]
 pub struct CallChange {
     pub name: String,
     pub count: Difference,
-    /// The sum of the calls' times in ns.
+    /// The time in ns that all these calls of a run took together, on both sides.
     pub time: Difference,
 }
 
-/// The loads of the machine that differ between the sides by a twentieth of the wall time or more.
+/// The figures of the machine's load (such as CPU time of other tasks) that differ between the sides by at least a
+/// twentieth of the wall time.
 pub fn loads_of(sides: Sides<'_>) -> Vec<(Load, Difference)> {
     let wall = sides.judge(|run| run.figures.get(Figure::Wall));
     let wall = wall.map_or(u64::MAX, |wall| wall.most());
@@ -28,11 +29,12 @@ pub fn loads_of(sides: Sides<'_>) -> Vec<(Load, Difference)> {
         .collect()
 }
 
-/// The least difference of a number of calls that is noticeable. A guess: start-up alone makes that many calls more
-/// or fewer.
+/// The least difference in the number of a system call's invocations that is shown. A guess: start-up alone can make
+/// that many more or fewer.
 const CALLS: u128 = 100;
 
-/// The system calls that differ between the sides, with the largest difference of time first. The difference of a time has to be `least` ns or more.
+/// The system calls whose number or time differs between the sides, by time and the largest difference first. A
+/// difference of time counts from `least` ns on. Empty if a run did not record system calls.
 pub fn calls_of(sides: Sides<'_>, least: u64) -> Vec<CallChange> {
     let runs = sides.runs();
     if runs.clone().any(|run| run.machine.calls.is_none()) {

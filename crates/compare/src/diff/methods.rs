@@ -6,8 +6,9 @@ use super::run::{Figure, Figures, Run};
 use super::Diff;
 use tr_insight::demands::Demand;
 
-/// The source of a run's times. BPF programs record the same facts, whoever attaches them, but with
-/// `--light` only totals of each task; an import also has only totals where its file has no more.
+/// The name of the method by which a run was recorded, as far as it decides which times are known. BPF programs
+/// record the same facts whoever attaches them, but with `--light` only totals of each task; an import may also
+/// have only totals.
 fn source(run: &Run) -> String {
     match (run.method.as_str(), run.basis) {
         ("bpf" | "sudo", Basis::Events) => "bpf".into(),
@@ -24,8 +25,8 @@ fn sources<'a>(runs: impl Iterator<Item = &'a Run>) -> Vec<String> {
     names
 }
 
-/// Removes the facts that not all runs have. Where the methods of recording differ, these are the facts that one of
-/// them does not record; where a run has no critical path, they are those that are derived from the path.
+/// Removes from all runs the facts that not all of them have, so that they are not compared: those that need
+/// scheduling events if the methods of recording differ, and those that need a critical path if a run has none.
 pub(super) fn keep_common(base: &mut [Run], new: &mut [Run]) {
     let methods = sources(base.iter().chain(&*new)).len();
     let pathless = base.iter().chain(&*new).any(|run| run.no_path.is_some());
@@ -81,13 +82,13 @@ impl Run {
     }
 }
 
-/// The methods of the recordings if they differ, as text.
+/// A warning that the compared recordings were made by different methods; `None` if they were not.
 pub(super) fn mixed(diff: &Diff) -> Option<String> {
     let names = sources(diff.runs());
     (names.len() > 1).then(|| format!("not the same method: {}", names.join(" and ")))
 }
 
-/// The runs without a critical path, if others have one, as text.
+/// Warnings about the runs that have no critical path although other runs have one.
 pub(super) fn pathless(diff: &Diff) -> Vec<String> {
     let runs = || diff.runs();
     if mixed(diff).is_some() || runs().all(|run| run.no_path.is_some()) {

@@ -45,37 +45,42 @@ use tr_insight::demands::Demand;
 use tr_insight::loads::Load;
 use tr_text::units;
 
-/// A comparison: the runs of both sides, and what differs between them.
+/// A comparison of builds: the runs of the base and the new runs, and all differences between the two sides.
 #[derive(Clone, Debug)]
 pub struct Diff {
     pub base: Vec<Run>,
     pub new: Vec<Run>,
-    /// Failed runs of the base, which are not compared.
+    /// The failed runs of the base. They are left out of the comparison, because other runs of the base did not
+    /// fail.
     pub left_out: Vec<Run>,
-    /// Warnings about runs that are left out of the parts of the wall time.
+    /// Warnings about runs that are left out when the wall time is divided into parts, because too much of their
+    /// time is unknown.
     set_aside: Vec<String>,
     ask: Ask,
-    /// The figures of the whole recordings that both sides know.
+    /// The differences of the figures of whole builds, such as the wall time, that both sides know.
     whole: Vec<(Figure, Difference)>,
-    /// The processes that differ, with the largest difference first.
+    /// The differences of single processes between the sides, with the largest difference of wall time first.
     changes: Vec<Change>,
-    /// The programs that differ, with the largest difference first.
+    /// The differences of programs (all their processes together) between the sides, with the largest difference
+    /// first.
     programs: Vec<ProgramChange>,
-    /// The steps that differ, with the largest difference first.
+    /// The differences of the builds' steps, with the largest difference first.
     steps: Vec<StepChange>,
-    /// The machine's figures that differ noticeably.
+    /// The figures of the machine's load that differ noticeably between the sides.
     loads: Vec<(Load, Difference)>,
-    /// The build's use of disks, the network and memory, where it differs noticeably.
+    /// The demands of the builds on disks, the network and memory that differ noticeably between the sides.
     demands: Vec<(Demand, Difference)>,
-    /// The system calls that differ noticeably, with the largest difference of time first.
+    /// The system calls whose number or time differs noticeably between the sides, with the largest difference of
+    /// time first.
     calls: Vec<CallChange>,
-    /// The functions whose time on a CPU differs, with the largest difference first; `None` if a run has no stacks.
+    /// The functions whose sampled CPU time differs between the sides, with the largest difference first; `None` if
+    /// a run has no stacks.
     functions: Option<Vec<FunctionChange>>,
-    /// The parts that the difference of the wall time consists of.
+    /// The difference of the wall time divided into parts, and the causes that it is attributed to.
     causes: Causes,
-    /// The number of processes that both sides have.
+    /// The number of processes that exist on both sides of the comparison.
     matched: usize,
-    /// The number of processes that both sides have, without the commands themselves.
+    /// The number of processes, other than COMMAND itself, that exist on both sides of the comparison.
     shared: usize,
 }
 
@@ -126,25 +131,27 @@ impl Diff {
         }
     }
 
-    /// The compared runs of both sides, those of the base first.
+    /// All runs that are compared: those of the base, then the new ones.
     fn runs(&self) -> impl Iterator<Item = &Run> + Clone {
         self.sides().runs()
     }
 
-    /// The difference of a figure of the whole recordings.
+    /// The difference between the sides of one figure of whole builds, such as the wall time; `None` if a side does
+    /// not know it.
     fn whole(&self, figure: Figure) -> Option<&Difference> {
         let mut all = self.whole.iter();
         all.find(|(known, _)| *known == figure)
             .map(|(_, judged)| judged)
     }
 
-    /// The changes of one kind, without those of processes that only wait for their children.
+    /// The differences of processes that are of one kind (slower, faster, new or gone). Processes that only wait
+    /// for their children are left out.
     fn of_kind(&self, kind: ChangeKind) -> impl Iterator<Item = &Change> {
         let all = self.changes.iter();
         all.filter(move |change| change.kind == kind && !change.through)
     }
 
-    /// A sentence which says that nothing differs, if so.
+    /// The sentence that no process and no figure differs between the builds; `None` if something differs.
     fn unchanged(&self) -> Option<String> {
         let differs = |(_, judged): &(Figure, Difference)| judged.difference() != 0;
         let same = self.changes.is_empty() && !self.whole.iter().any(differs);

@@ -18,25 +18,28 @@ pub use tr_insight::parts::{Part, PartTimes};
 use tr_insight::size;
 use tr_insight::verdicts::others;
 
-/// The parts of one run's wall time, in ns. They add up to the wall time.
+/// The wall time of one run, divided into parts along the critical path. The parts are in ns and add up to
+/// the wall time.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Parts {
     pub times: PartTimes,
-    /// The number of waits in each part.
+    /// For each part of the wall time, the number of waits on the critical path that belong to it.
     pub waits: BTreeMap<Part, u64>,
-    /// The number of waits in `Network` that may be for servers on this machine.
+    /// The number of waits for the network on the critical path that may be for servers on this machine.
     pub near: u64,
-    /// The names of the tasks whose time is the part `Others`, each with its time in ns.
+    /// The names of the tasks outside of the build that had CPUs for which the critical path waited, each
+    /// with this time in ns.
     pub names: BTreeMap<String, u64>,
-    /// The time in ns that the run takes on CPUs that it has for itself.
+    /// The simulated time in ns that the run would take if it had its CPUs for itself.
     pub alone: u64,
-    /// The number of CPUs that suffice for the run during 90 % of the time `alone`; `None` unless it is a run
-    /// of a command.
+    /// The number of CPUs that would suffice for 90 % of the simulated time in which the run has the CPUs for
+    /// itself; `None` for a recording without COMMAND.
     pub cpus: Option<u64>,
 }
 
 impl Parts {
-    /// The parts of a whole recording; `None` without scheduling events or without a path.
+    /// Divides the wall time of a whole recording into parts; `None` if there are no scheduling events or no
+    /// critical path.
     pub fn of(analysis: &Analysis, path: Option<&CriticalPath>) -> Option<Parts> {
         let path = path.filter(|_| analysis.basis() == Basis::Events)?;
         let mut parts = Parts::default();
@@ -91,7 +94,7 @@ impl Parts {
         Some(parts)
     }
 
-    /// The number of waits in a part.
+    /// The number of waits on the critical path that belong to one part of the wall time.
     pub fn waits(&self, part: Part) -> u64 {
         self.waits.get(&part).copied().unwrap_or(0)
     }

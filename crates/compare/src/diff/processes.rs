@@ -10,7 +10,8 @@ use super::spread::{self, Difference, PerSide, Verdict};
 use tr_text::named;
 
 named! {
-    /// The kind of a process's difference, in the order of the tables.
+    /// The kind of the difference of a process between two builds: slower, faster, new or gone. The tables are in this
+    /// order.
     pub enum ChangeKind {
         Slower = "slower", "slower";
         Faster = "faster", "faster";
@@ -19,31 +20,32 @@ named! {
     }
 }
 
-/// A process that differs.
+/// The difference of one process between the base and the new runs.
 #[derive(Clone, Debug)]
 pub(super) struct Change {
     pub kind: ChangeKind,
     pub program: String,
     pub label: String,
-    /// The programs of the process's ancestors in the tree, from the root on.
+    /// The names of the programs of the process's nearest ancestors, the outermost first.
     pub above: Vec<String>,
-    /// The number of runs of each side that have the process.
+    /// For each side, the number of its runs in which the process exists.
     pub runs: PerSide<usize>,
-    /// The medians of each figure of the process in the base.
+    /// The median of each figure of the process over the runs of the base; empty if the base does not have the process.
     pub base: BTreeMap<Figure, u64>,
-    /// The medians of each figure of the process in the new runs.
+    /// The median of each figure of the process over the new runs; empty if they do not have the process.
     pub new: BTreeMap<Figure, u64>,
-    /// The differences of the figures that are known on both sides.
+    /// For each figure of the process that both sides know, the comparison of its values on both sides.
     pub judged: BTreeMap<Figure, Difference>,
-    /// Whether the process only waits for its children, so that the difference is theirs.
+    /// Whether the process only waits for its children, so that the difference of its wall time comes from them.
     pub through: bool,
 }
 
-/// The figures of which the one with the larger difference decides the kind of a change.
+/// The figures that decide whether a process is called slower or faster: the one with the larger difference counts.
 const TIMES: [Figure; 2] = [Figure::Wall, Figure::OnCpu];
 
 impl Change {
-    /// The difference of a figure that both sides know; a side without the process counts as 0.
+    /// The difference in one of the process's figures between the sides, new minus base. A side without the process
+    /// counts as 0; `None` if a side that has the process does not know the figure.
     pub fn known(&self, figure: Figure) -> Option<i128> {
         let of = |side: &BTreeMap<Figure, u64>| {
             if side.is_empty() {
@@ -55,12 +57,13 @@ impl Change {
         Some(of(&self.new)? - of(&self.base)?)
     }
 
-    /// Like [`Change::known`], but 0 if the difference is not known.
+    /// Like [`Change::known`], but returns 0 if the difference of the figure is not known.
     pub fn value(&self, figure: Figure) -> i128 {
         self.known(figure).unwrap_or(0)
     }
 
-    /// Whether a difference of `least` ns or more is beyond the spread. A process that only one side has needs no spread.
+    /// Whether the comparison shows this process: its wall time or CPU time differs by at least `least` ns and by more
+    /// than the spread of the runs. For a process that only one side has, the spread does not matter.
     fn is_shown(&self, least: u64) -> bool {
         let large =
             |figure: &Figure| self.value(*figure).unsigned_abs() >= u128::from(least.max(1));
@@ -74,27 +77,27 @@ impl Change {
         }
     }
 
-    /// The size of the difference of the wall time, in ns.
+    /// The absolute difference in the process's wall time between the sides, in ns.
     pub fn size(&self) -> u128 {
         self.value(Figure::Wall).unsigned_abs()
     }
 }
 
-/// The values of a figure in the runs that know it.
+/// The values that a figure of a process has in those runs that know it.
 fn known(runs: &[Option<Figures>], figure: Figure) -> Vec<u64> {
     let runs = runs.iter().flatten();
     runs.filter_map(|figures| figures.get(figure)).collect()
 }
 
-/// The median of each figure that a run knows.
+/// For each figure of a process, its median over the runs that know it.
 fn medians(runs: &[Option<Figures>]) -> BTreeMap<Figure, u64> {
     let all = Figure::ALL.into_iter();
     all.filter_map(|figure| Some((figure, spread::median(&known(runs, figure))?)))
         .collect()
 }
 
-/// The processes that differ, with the largest difference of the wall time first. The first `base` runs of a slot are
-/// those of the base.
+/// The processes that differ between the sides, with the largest difference of wall time first. In each slot (a process
+/// matched across all runs), the first `base` runs are those of the base.
 pub(super) fn changes(slots: &[Slot], base: usize, ask: &Ask) -> Vec<Change> {
     let slot = |(at, slot): (usize, &Slot)| change(slot, above(slots, at), base);
     let mut all: Vec<Change> = slots.iter().enumerate().map(slot).collect();
@@ -104,7 +107,8 @@ pub(super) fn changes(slots: &[Slot], base: usize, ask: &Ask) -> Vec<Change> {
     all
 }
 
-/// The difference of the process in a slot, whatever its size. `above` are the programs of its ancestors.
+/// Compares the two sides of a slot, which is a process matched across all runs. `above` has the names of its
+/// ancestors' programs. The result does not depend on the size of the difference.
 fn change(slot: &Slot, above: Vec<String>, base: usize) -> Change {
     let (base, new) = slot.sides(base);
     let judged = Figure::ALL.into_iter().filter_map(|figure| {
@@ -137,8 +141,8 @@ fn change(slot: &Slot, above: Vec<String>, base: usize) -> Change {
     change
 }
 
-/// Marks the processes that only wait for their children, so that they take longer with them: at least four fifths of
-/// the difference of the wall time are that of the children, and less than a fifth is CPU time.
+/// Marks the differences of processes that only wait for their children: at least four fifths of the difference of such
+/// a process's wall time is that of its children, and less than a fifth is its own CPU time.
 fn mark_waiting(slots: &[Slot], all: &mut [Change]) {
     let mut below = vec![0i128; slots.len()];
     for (slot, change) in slots.iter().zip(&*all) {
@@ -155,8 +159,8 @@ fn mark_waiting(slots: &[Slot], all: &mut [Change]) {
     }
 }
 
-/// The change of the CPU time in ns by processes that only one side has: that of new processes minus that of
-/// vanished ones.
+/// The CPU time in ns that the new build has more because processes exist on one side only: that of new processes minus
+/// that of vanished ones.
 pub(super) fn unmatched(slots: &[Slot], base: usize) -> i128 {
     let of = |slot: &Slot| {
         let (base, new) = slot.sides(base);
@@ -170,7 +174,7 @@ pub(super) fn unmatched(slots: &[Slot], base: usize) -> i128 {
     slots.iter().map(of).sum()
 }
 
-/// The programs of the nearest ancestors of the process in a slot, from the root on.
+/// The names of the programs of the nearest ancestors of a process (given by its slot), the outermost first.
 fn above(slots: &[Slot], at: usize) -> Vec<String> {
     const NEAREST: usize = 4;
     let mut above = Vec::new();

@@ -13,25 +13,27 @@ use tr_insight::functions::SampleSum;
 use tr_insight::label;
 use tr_text::escape;
 
-/// The largest number of nodes of a run's tree; a node takes some 60 bytes. Samples of further stacks are left out.
+/// The largest number of nodes in the tree of functions of one run; a node takes some 60 bytes. When it is reached,
+/// samples with new stacks are left out.
 const NODES: usize = 1 << 20;
 
-/// A tree of callers and callees. The number of a caller is lower than the numbers of its callees.
+/// The tree of functions from the sampled stacks: the roots are programs, and below each function are those that it
+/// called. A caller has a lower number than its callees.
 #[derive(Clone, Debug, Default)]
 pub struct Tree {
     names: Vec<Name>,
     numbers: HashMap<Name, u32>,
     nodes: Vec<Node>,
-    /// The number of each node.
+    /// The number of each node of the tree, which is its index in `nodes`.
     places: HashMap<Node, u32>,
 }
 
-/// A function below its callers, or a program.
+/// A node in the tree of functions: a function, when called through a certain chain of callers, or a program.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 struct Node {
-    /// The number of the caller's node; `None` for a program.
+    /// The number of the node of the calling function; `None` for the node of a program.
     caller: Option<u32>,
-    /// The number of the name.
+    /// The index of the function's or program's name in the tree's list of names.
     name: u32,
 }
 
@@ -46,7 +48,8 @@ impl Tree {
         number
     }
 
-    /// Finds or adds a node; `None` if there are already `most` nodes.
+    /// The number of a node in the tree of functions, which is added if it is new; `None` if there are already
+    /// `most` nodes.
     fn node(&mut self, node: Node, most: usize) -> Option<u32> {
         if let Some(number) = self.places.get(&node) {
             return Some(*number);
@@ -58,13 +61,14 @@ impl Tree {
         Some(number)
     }
 
-    /// The name of a node; a program has no binary.
+    /// The name of a node of the tree: a function with the binary that contains it, or a program without one.
     pub fn name(&self, node: u32) -> Option<&Name> {
         let node = self.nodes.get(node as usize)?;
         self.names.get(node.name as usize)
     }
 
-    /// For each node its callees, and the nodes of programs, in the order of their names.
+    /// For each node of the tree of functions, the nodes of its callees ordered by name; and the nodes of the
+    /// programs ordered by name.
     pub fn children(&self) -> (Vec<Vec<u32>>, Vec<u32>) {
         let mut children = vec![Vec::new(); self.nodes.len()];
         let mut programs = Vec::new();
@@ -81,7 +85,7 @@ impl Tree {
         (children, programs)
     }
 
-    /// The sum of each node's own value and the values of its callees.
+    /// For each node of the tree of functions, its own value plus the values of all nodes below it.
     pub fn totals(&self, own: &[u64]) -> Vec<u64> {
         let mut totals = own.to_vec();
         for (at, node) in self.nodes.iter().enumerate().rev() {
@@ -97,12 +101,12 @@ impl Tree {
     }
 }
 
-/// The times of a function of a program, in ns.
+/// The sampled CPU times of one function in one program, in ns.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct FunctionTimes {
-    /// The time in which the function was the innermost one of the stack.
+    /// The time in which the function itself ran: it was the innermost function of the stack.
     pub own: u64,
-    /// The time in which the function was anywhere in the stack.
+    /// The time in which the function or its callees ran: it was anywhere in the stack.
     pub total: u64,
 }
 
@@ -110,11 +114,12 @@ pub struct FunctionTimes {
 #[derive(Clone, Debug, Default)]
 pub struct Profile {
     tree: Tree,
-    /// The time in ns in which each node was the innermost one of a stack.
+    /// For each node of the tree of functions, the time in ns in which its function was the innermost one of the
+    /// stack.
     own: Vec<u64>,
-    /// The sum of all samples.
+    /// The number and the time of all stack samples of the run, including those that are left out.
     pub all: SampleSum,
-    /// The part of the sampled time whose stacks are beyond the limit, in ns.
+    /// The part of the sampled time in ns whose stacks are left out because the tree of functions is full.
     pub left_out: u64,
 }
 
@@ -167,7 +172,8 @@ impl Profile {
         }
     }
 
-    /// The times of each function in each program. A function that calls itself is counted once.
+    /// The sampled CPU times of each function in each program of the run. A function that occurs several times in a
+    /// stack is counted once.
     pub fn functions(&self) -> BTreeMap<(String, Name), FunctionTimes> {
         let mut sums: BTreeMap<(String, Name), FunctionTimes> = BTreeMap::new();
         let nodes = &self.tree.nodes;
@@ -200,7 +206,8 @@ impl Profile {
 #[derive(Debug)]
 pub struct ProfilePair {
     pub tree: Tree,
-    /// The time in ns in which each node was the innermost one of a stack, for base and new.
+    /// For each node of the tree of functions, the mean time in ns in which its function was the innermost one of
+    /// the stack: in the base, and in the new runs.
     pub own: [Vec<u64>; 2],
 }
 
@@ -221,7 +228,8 @@ impl ProfilePair {
         Some(ProfilePair { tree, own })
     }
 
-    /// The times of a node in base and new.
+    /// The two values of a node of the tree of functions, for the base and for the new runs, out of lists with the
+    /// values of all nodes.
     pub fn at(all: &[Vec<u64>; 2], node: u32) -> [u64; 2] {
         let [base, new] = all;
         [base, new].map(|side| side.get(node as usize).copied().unwrap_or(0))
@@ -253,7 +261,7 @@ impl ProfilePair {
     }
 }
 
-/// Adds the nodes of a profile to a tree, and their times to `own`.
+/// Merges the tree of functions of one run into `tree`, and adds the run's times of the nodes to `own`.
 fn add(tree: &mut Tree, own: &mut Vec<u64>, profile: &Profile) {
     // The number of each node of the profile in the tree.
     let mut nodes: Vec<Option<u32>> = Vec::with_capacity(profile.tree.nodes.len());

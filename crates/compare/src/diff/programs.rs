@@ -9,27 +9,28 @@ use super::run::Figure;
 use super::spread::{Difference, PerSide, Verdict};
 use tr_insight::step_sums::add;
 
-/// The difference of all processes of a program together.
+/// The difference between the sides of one program, which is the sum over all processes that run it.
 #[derive(Clone, Debug)]
 pub(super) struct ProgramChange {
     pub name: String,
-    /// The median numbers of processes of the program.
+    /// For each side, the median of the number of processes that run this program.
     pub count: PerSide<u64>,
     pub on_cpu: Difference,
     pub path: Option<Difference>,
 }
 
-/// The sums of the processes of a program in one run.
+/// The sums over all processes of one program in one run.
 #[derive(Clone, Copy)]
 struct ProgramSum {
     processes: u64,
-    /// The CPU time in ns; `None` if that of a process is not known.
+    /// The CPU time in ns of all processes of the program; `None` if that of any of them is not known.
     on_cpu: Option<u64>,
-    /// The time on the critical path in ns; `None` if the run has no path.
+    /// The time in ns that the program's processes have on the critical path; `None` if the run has no critical path.
     path: Option<u64>,
 }
 
-/// The programs that differ, with the largest difference first. The first `base` runs of a slot are those of the base.
+/// The programs that differ between the sides, with the largest difference first. In each slot (a process matched
+/// across all runs), the first `base` runs are those of the base.
 pub(super) fn changes(slots: &[Slot], base: usize, ask: &Ask) -> Vec<ProgramChange> {
     let runs = slots.first().map_or(0, |slot| slot.runs.len());
     let none = (0..runs).map(|run| {

@@ -26,14 +26,15 @@ use tr_text::escape;
 use tr_text::named;
 
 named! {
-    /// A compared figure of a recording, or of one process in it.
+    /// A figure by which builds are compared, of a whole recording or of one process in it.
     pub enum Figure {
         Wall = "wall", "wall time";
         OnCpu = "on-cpu", "on a CPU";
         RunQueue = "run-queue", tr_text::words::RUN_QUEUE_WAIT;
         Blocked = "blocked", tr_text::words::BLOCKED;
         Sleep = "sleep", tr_text::words::SLEEP;
-        /// The memory of the process that needs most, as its largest resident set in bytes.
+        /// The largest resident set in bytes of the process; for a whole recording, that of the process that needs most
+        /// memory.
         Rss = "rss", "largest process's memory";
         CriticalPath = "critical-path", "critical path";
         Unknown = "unknown", tr_text::words::UNKNOWN;
@@ -41,22 +42,23 @@ named! {
 }
 
 impl Figure {
-    /// The figures of a whole recording that `--fail-on` can name, so that `--fail-over` limits their growth.
+    /// The figures of a whole build whose growth the gate can limit: the values of `--fail-on`.
     pub const GATES: [Figure; 4] = [Figure::Wall, Figure::OnCpu, Figure::RunQueue, Figure::Rss];
 }
 
-/// The figures of a recording, or of a process in it. A figure that is not known is `None`.
+/// The values of all figures (times and memory) of a recording or of one process in it; `None` for a value that is not
+/// known.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Figures([Option<u64>; Figure::ALL.len()]);
 
 impl Figures {
-    /// The value of a figure; `None` if it is not known.
+    /// The value of one figure of the recording or process, in ns or bytes; `None` if it is not known.
     pub fn get(&self, figure: Figure) -> Option<u64> {
         self.0.get(figure as usize).copied().flatten()
     }
 
-    /// The CPU time in ns, if the unknown time is at most a twentieth of it. With more unknown time it does
-    /// not measure the task.
+    /// The CPU time in ns of the recording or process, if at most a twentieth of it is unknown. With more unknown time,
+    /// the known CPU time says too little.
     pub(super) fn sure_on_cpu(&self) -> Option<u64> {
         let unknown = self.get(Figure::Unknown).unwrap_or(0);
         let on_cpu = self.get(Figure::OnCpu);
@@ -69,13 +71,13 @@ impl Figures {
         }
     }
 
-    /// Makes a figure unknown.
+    /// Makes the value of a figure unknown, because it must not be compared.
     pub(super) fn forget(&mut self, figure: Figure) {
         self.set(figure, None);
     }
 
-    /// The figures of a recording or of a process: the wall time in ns, the sums of the states' times, the largest
-    /// resident set in bytes, and the time on the critical path in ns.
+    /// Makes the figures of a recording or of a process from its wall time in ns, its times in the states of threads,
+    /// its largest resident set in bytes, and its time on the critical path in ns.
     pub(super) fn new(wall: u64, times: &Times, rss: Option<u64>, path: Option<u64>) -> Figures {
         let mut figures = Figures::default();
         figures.set(Figure::Wall, Some(wall));
@@ -90,23 +92,25 @@ impl Figures {
     }
 }
 
-/// The number of keys of a process, which is the layout of its list of keys. The first key is the most specific one:
-/// the arguments with whole paths, then with two parts of each path, then with the names only, then the label.
+/// The number of keys by which a process is matched with processes of other runs, which is the layout of its list of
+/// keys. The first key is the most specific: the arguments with whole paths; then the arguments with two parts of each
+/// path, then those with file names only, then the label.
 pub const WAYS: usize = 4;
 
-/// A process of a run.
+/// A process of one of the compared runs.
 #[derive(Clone, Debug)]
 pub struct Proc {
-    /// The index of the process's parent. Parents come before their children.
+    /// The index of this process's parent in the list of the run's processes. A parent comes before its children.
     pub parent: Option<usize>,
-    /// The keys of the process: processes of several runs that have an equal key are the same process.
+    /// The hashes by which this process is matched with processes of other runs: two processes with an equal hash, the
+    /// first ones preferred, are taken for the same process of the build.
     pub keys: [u64; WAYS],
     pub program: String,
     pub label: String,
     pub figures: Figures,
 }
 
-/// The figures of one recording, without its events.
+/// The figures of one recorded build that comparisons need. They take little memory, and the events are not kept.
 #[derive(Clone, Debug, Default)]
 pub struct Run {
     /// The name of the run's file, escaped for a terminal.
@@ -123,9 +127,9 @@ pub struct Run {
     /// The model of the CPUs, escaped for a terminal; empty if the recording does not have it.
     pub cpu: String,
     pub method: String,
-    /// The source of the run's times.
+    /// The kind of facts from which the run's times come: scheduling events, or totals.
     pub basis: Basis,
-    /// The reason why the run's critical path is not known, if it is not.
+    /// The reason why the run has no critical path; `None` if it has one.
     pub no_path: Option<String>,
     pub cut: bool,
     /// Whether the recording ended while COMMAND was still running.
@@ -133,32 +137,36 @@ pub struct Run {
     pub lost: bool,
     pub figures: Figures,
     pub processes: Vec<Proc>,
-    /// The index of COMMAND among the processes.
+    /// The index, in the list of the run's processes, of the process that ran COMMAND.
     pub root: Option<usize>,
     pub steps: StepSums,
     pub path: Vec<Bar>,
     /// How much the build used disks, the network and memory.
     pub demands: Demands,
-    /// The size of a runner that would suffice for the run.
+    /// The size of a CI runner (memory, CPUs, disk) that would suffice for the run.
     pub size: RunSize,
-    /// The parts that the wall time consists of; `None` without scheduling events.
+    /// The run's wall time divided into parts along the critical path; `None` without scheduling events or a critical
+    /// path.
     pub parts: Option<Parts>,
-    /// The loads of the machine during the run.
+    /// The load of the machine during the run, such as the CPU time of other tasks.
     pub machine: Loads,
     /// The sampled stacks on a CPU, if they were recorded.
     pub profile: Option<Profile>,
-    /// The processes that did more than wait for others, in order of their beginning.
+    /// The run's processes as bars over time, in the order of their beginning. Processes that mostly waited for their
+    /// children are left out.
     pub timeline: Vec<Bar>,
 }
 
-/// The size of a runner that would suffice for a run, as far as it is known.
+/// The size of a CI runner that would suffice for a run. What is not known is `None`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct RunSize {
-    /// An upper bound in bytes of the memory of all processes together.
+    /// An upper bound in bytes of the memory that all processes of the run used at once.
     pub memory: Option<u64>,
-    /// The number of CPUs that suffice for the run during 90 % of its time without other tasks.
+    /// The number of CPUs that would suffice for 90 % of the time that the run would take without other tasks on the
+    /// machine.
     pub cpus: Option<u64>,
-    /// The disk space that the run used, in bytes: the free space at the start less the least free space.
+    /// The disk space in bytes that the run used at most: the free space at its start minus the least free space during
+    /// it.
     pub disk: Option<u64>,
 }
 
@@ -172,7 +180,8 @@ impl RunSize {
     }
 }
 
-/// A process on the timeline, or the part of it on the critical path. Times are in ns since the start of the recording.
+/// A bar on the timeline of a run: a process, or a part of the critical path that lies in one process. Times are in ns
+/// since the start of the recording.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Bar {
     pub from: u64,
@@ -180,7 +189,8 @@ pub struct Bar {
     pub program: String,
     /// The label of the process, escaped for a terminal.
     pub label: String,
-    /// The time of the process's threads, or its time on the path, in each of [`tr_text::words::STATES`].
+    /// The time in ns in each of the states [`tr_text::words::STATES`]: of all threads of the process, or of the part
+    /// of the critical path.
     pub states: [u64; 5],
 }
 
@@ -197,7 +207,8 @@ impl Bar {
 }
 
 impl Run {
-    /// Reduces a recording to the compared figures. The critical path needs the analysis's timeline.
+    /// Reduces a recording to the figures by which builds are compared. The analysis must have its timeline if the
+    /// critical path is to be known.
     pub fn new(file: &str, recording: &Recording) -> Run {
         let analysis = &recording.analysis;
         let meta = &analysis.meta;
@@ -276,8 +287,8 @@ pub(super) fn middle(runs: &[Run]) -> Option<&Run> {
         .min_by_key(|run| wall(run).map_or(u64::MAX, |wall| wall.abs_diff(median)))
 }
 
-/// The bars of the processes, without processes that only waited: those with children that were on a CPU for
-/// less than a tenth of their time, for example make or a compiler's driver.
+/// A run's processes as bars over time. Left out are processes that have children and were on a CPU for less than a
+/// tenth of their time, because they mostly waited, for example make or a compiler's driver.
 fn timeline(analysis: &Analysis) -> Vec<Bar> {
     let since = |time: Ktime| time.since(analysis.start);
     let worked = analysis.processes.iter().filter(|process| {

@@ -1,9 +1,9 @@
-//! The two sides of a comparison: the runs of the base, and the new runs.
+//! The two sides of a comparison of builds: the runs of the base (before a change), and the new runs (after it).
 
 use super::run::Run;
 use super::spread::Difference;
 
-/// The runs of both sides.
+/// The recorded runs of both sides of a comparison.
 #[derive(Clone, Copy, Debug)]
 pub struct Sides<'a> {
     pub base: &'a [Run],
@@ -11,12 +11,13 @@ pub struct Sides<'a> {
 }
 
 impl<'a> Sides<'a> {
-    /// The runs of both sides, those of the base first.
+    /// All recorded runs of a comparison: those of the base first, then the new ones.
     pub fn runs(self) -> impl Iterator<Item = &'a Run> + Clone {
         self.base.iter().chain(self.new)
     }
 
-    /// Compares the values that `of` returns for the runs. A run may have no value; `None` if no run of a side has one.
+    /// Compares both sides by a value that `of` returns for each run. Runs for which it returns `None` are ignored; the
+    /// result is `None` if a side has no value at all.
     pub fn judge(self, of: impl Fn(&'a Run) -> Option<u64>) -> Option<Difference> {
         let side = |runs: &'a [Run]| runs.iter().filter_map(&of).collect::<Vec<_>>();
         Difference::new(&side(self.base), &side(self.new))

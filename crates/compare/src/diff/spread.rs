@@ -9,18 +9,20 @@
 
 use serde::Serialize;
 
-/// Whether the spread of the runs explains a difference.
+/// The verdict on a difference between two sides: whether it can be explained by how much runs of one and the same
+/// build differ (the spread).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Verdict {
-    /// There are too few runs, so that the spread is unknown.
+    /// There is no verdict, because there are too few runs to know how much runs of one build differ.
     Unknown,
-    /// The difference is one that runs of the same build have as well.
+    /// The difference is no larger than differences between runs of one and the same build.
     Inside,
     Outside,
 }
 
 impl Verdict {
-    /// The word of the verdict in tables and JSON; `None` if there is no verdict.
+    /// The word for the verdict on a difference in tables and JSON, `inside` or `outside` the spread; `None` if there
+    /// is no verdict.
     pub(super) fn word(self) -> Option<&'static str> {
         match self {
             Verdict::Unknown => None,
@@ -30,19 +32,20 @@ impl Verdict {
     }
 }
 
-/// The method that decides whether a difference is within the spread of the runs.
+/// The method that decides whether a difference between two sides is within the spread of their runs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Statistic {
-    /// There is no decision, because one run is compared with at most two.
+    /// There is no method, because one run is compared with one or two.
     None,
-    /// The difference is compared with a multiple of the larger of the sides' ranges.
+    /// The difference of the medians is compared with a multiple of the larger of the two sides' ranges (maximum minus
+    /// minimum).
     Range,
     MannWhitney,
 }
 
 impl Statistic {
-    /// The method for sides with the given numbers of runs.
+    /// The method for judging a difference between sides that have these numbers of runs.
     pub fn of(base: usize, new: usize) -> Statistic {
         match (base.min(new), base.max(new)) {
             (0, _) | (1, ..=2) => Statistic::None,
@@ -79,36 +82,41 @@ pub fn factor(base: usize, new: usize) -> f64 {
     }
 }
 
-/// A figure of both sides.
+/// A pair of values, one for the base and one for the new runs.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct PerSide<T> {
     pub base: T,
     pub new: T,
 }
 
-/// The values of base and new, and whether the runs' spread explains their difference.
+/// The comparison of a figure on two sides: the medians of their runs, and whether the spread of the runs explains
+/// their difference.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Difference {
-    /// The median of the base.
+    /// The median of the figure over the runs of the base.
     pub base: u64,
-    /// The median of the new runs.
+    /// The median of the figure over the new runs.
     pub new: u64,
-    /// The larger of the two sides' ranges, if there are enough runs.
+    /// The larger of the two sides' ranges of the figure (maximum minus minimum over the runs); `None` if there are too
+    /// few runs for a verdict.
     pub spread: Option<u64>,
-    /// The largest difference that counts as within the spread, if there are too few runs for the rank test.
+    /// The largest difference of the medians that is within the spread of the runs; `None` if the rank test decides
+    /// instead, or if there are too few runs.
     pub limit: Option<u64>,
-    /// The p value of the rank test, if there are enough runs for it.
+    /// The p value of the difference by the rank test of Mann and Whitney; `None` if there are too few runs for it.
     pub p: Option<f64>,
     pub verdict: Verdict,
 }
 
-/// The largest number of runs of both sides for the exact test; more runs use its normal approximation.
+/// The largest number of runs, of both sides together, for which the rank test's p value is computed exactly. With more
+/// runs a normal approximation is used.
 const EXACT: usize = 40;
-/// The largest p value of a difference that is outside the spread. A guess that is a convention: one in twenty equal pairs differs.
+/// The significance level of the rank test: a difference with a larger p value is within the spread of the runs. A
+/// guess that is a convention: one in twenty equal pairs differs.
 pub const ALPHA: f64 = 0.05;
 
 impl Difference {
-    /// Compares the values of two sides; `None` if one side has no value.
+    /// Compares the values of a figure in the runs of the base and in the new runs; `None` if a side has no value.
     pub fn new(base: &[u64], new: &[u64]) -> Option<Difference> {
         let statistic = Statistic::of(base.len(), new.len());
         let spread = (statistic != Statistic::None).then(|| range(base).max(range(new)));
@@ -138,7 +146,7 @@ impl Difference {
         Some(judged)
     }
 
-    /// The medians of both sides.
+    /// The median values of the compared figure on both sides.
     pub fn medians(&self) -> PerSide<u64> {
         PerSide {
             base: self.base,
@@ -146,29 +154,31 @@ impl Difference {
         }
     }
 
-    /// The median of the larger side.
+    /// The larger of the two sides' medians of the compared figure.
     pub fn most(&self) -> u64 {
         self.base.max(self.new)
     }
 
-    /// Whether the spread does not explain the difference, which is at least a twentieth of `whole`.
+    /// Whether the difference of the medians is at least a twentieth of `whole`, and not known to be within the spread
+    /// of the runs.
     pub fn is_noticeable_in(&self, whole: u64) -> bool {
         let size = self.difference().unsigned_abs();
         self.verdict != Verdict::Inside && size > 0 && size * 20 >= u128::from(whole)
     }
 
-    /// Whether the spread does not explain the difference, which is at least a twentieth of the larger side.
+    /// Whether the difference of the medians is at least a twentieth of the larger one, and not known to be within the
+    /// spread of the runs.
     pub fn is_noticeable(&self) -> bool {
         self.is_noticeable_in(self.most())
     }
 
-    /// The median of the new runs minus the median of the base.
+    /// The difference between the sides: the median of the new runs minus the median of the base.
     pub fn difference(&self) -> i128 {
         i128::from(self.new) - i128::from(self.base)
     }
 }
 
-/// The median of some values: the middle one, or the mean of the middle two.
+/// The median of a list of values: the middle one, or the mean of the two middle ones; `None` for an empty list.
 pub fn median(values: &[u64]) -> Option<u64> {
     let mut sorted = values.to_vec();
     sorted.sort_unstable();
@@ -182,7 +192,8 @@ fn range(values: &[u64]) -> u64 {
     most.zip(least).map_or(0, |(most, least)| most - least)
 }
 
-/// The ranks of the values, counted from 1 and doubled, so that the mean rank of equal values is an integer.
+/// The ranks of values in a list, for the rank test, counted from 1 and doubled. Equal values have the mean of their
+/// ranks, which is an integer when doubled.
 fn doubled_ranks(values: &[u64]) -> Vec<usize> {
     let mut sorted = values.to_vec();
     sorted.sort_unstable();
@@ -278,7 +289,8 @@ fn upper_tail(z: f64) -> f64 {
     (-z * z / 2.0).exp() / (2.0 * std::f64::consts::PI).sqrt() * sum
 }
 
-/// A difference with its sign, as text; `–` if there is none.
+/// A difference as text with its sign, such as `+3 ms`, where `show` returns the text of an absolute value; `–` if the
+/// difference is 0.
 pub(super) fn signed(difference: i128, show: impl Fn(u64) -> String) -> String {
     let size = u64::try_from(difference.unsigned_abs()).unwrap_or(u64::MAX);
     match difference.signum() {
@@ -288,7 +300,8 @@ pub(super) fn signed(difference: i128, show: impl Fn(u64) -> String) -> String {
     }
 }
 
-/// A difference in percent of the base, as text.
+/// The difference between the medians of two sides in percent of the base, as text such as `+2.5 %`; empty if there is
+/// none.
 pub(super) fn percent(judged: &Difference) -> String {
     if judged.base == 0 || judged.difference() == 0 {
         return String::new();
@@ -364,11 +377,12 @@ mod tests {
         );
     }
 
-    /// Random numbers of several distributions, the same ones each time.
+    /// A generator of pseudo-random numbers for the tests of the statistics. It returns the same numbers in each test
+    /// run.
     struct Draws(u64);
 
     impl Draws {
-        /// A random number that is evenly distributed between 0 and 1.
+        /// The next pseudo-random number, evenly distributed from 0 to 1.
         fn even(&mut self) -> f64 {
             self.0 ^= self.0 << 13;
             self.0 ^= self.0 >> 7;
@@ -398,7 +412,7 @@ mod tests {
         }
     }
 
-    /// Verifies the table of [`factor`] by simulation.
+    /// Tests by simulation that the table in [`factor`] lets at most the stated share of equal builds differ.
     #[test]
     fn five_of_a_hundred_equal_builds_differ() {
         let mut draws = Draws(0x9e37_79b9_7f4a_7c15);

@@ -10,34 +10,37 @@ use tr_insight::parts::Part;
 use tr_insight::step_sums::StepSum;
 use tr_programs::steps::StepKind;
 
-/// The difference of all steps that have the same kind and name.
+/// The difference between the sides of all steps that have the same kind and name, summed up in each run.
 #[derive(Clone, Debug)]
 pub struct StepChange {
     pub kind: StepKind,
     pub name: String,
-    /// The median numbers of such steps.
+    /// For each side, the median of the number of steps with this kind and name in a run.
     pub count: PerSide<u64>,
     pub wall: Difference,
     pub on_cpu: Option<Difference>,
-    /// The part of the wall time in which the step could run but got no CPU.
+    /// The part of these steps' wall time in which they were able to run but got no CPU; `None` if it is
+    /// not known.
     pub starved: Option<Difference>,
     pub path: Option<Difference>,
-    /// The numbers of failed steps in all runs of a side.
+    /// For each side, how many steps of this kind and name failed in all its runs together.
     pub failed: PerSide<u64>,
-    /// The part of the step's wall time that grew most, and its difference.
+    /// The part of these steps' wall time (such as waits for the disk) that grew most, and by how much;
+    /// `None` if none grew.
     pub more: Option<(Part, Difference)>,
-    /// The reason why a step failed or was slow in the new runs, with the evidence.
+    /// The reason, with evidence, why one of these steps failed or was slow in the new runs, if something
+    /// held it back.
     pub held: Option<String>,
 }
 
 impl StepChange {
-    /// Whether the step failed in new runs, but in none of the base.
+    /// Whether steps of this kind and name failed in the new runs but never in the base.
     pub fn fails_now(&self) -> bool {
         fails_now(self.failed)
     }
 }
 
-/// Whether some of the new runs failed, but none of the base.
+/// Whether the counts of failures say that something fails in the new runs but never in the base.
 fn fails_now(failed: PerSide<u64>) -> bool {
     failed.base == 0 && failed.new > 0
 }

@@ -14,23 +14,24 @@ use tr_text::table::{Cell, Table, Title};
 use tr_text::units;
 use tr_text::words::RUN_QUEUE;
 
-/// The title, the note and the row counts that a renderer puts around a table.
+/// The title, the note and the row counts that are printed around a table of the comparison.
 #[derive(Clone, Copy)]
 pub(super) struct Frame {
     pub title: &'static str,
-    /// The title of the column of names; `None` if the names are figures, which take the table's title.
+    /// The title of the column with the rows' names, for example `process`; `None` for a table of figures, in
+    /// which the table's own title takes this place.
     pub noun: Option<&'static str>,
-    /// The number of rows that are shown.
+    /// The number of rows of the table that are shown, after the limit that the user chose.
     pub shown: usize,
-    /// The number of all rows.
+    /// The number of rows that the table would have without a limit.
     pub all: usize,
-    /// Whether a comment on a pull request shows the rows only on demand.
+    /// Whether the table is folded in a comment on a pull request, so that its rows are only shown on demand.
     pub folded: bool,
     pub note: Option<&'static str>,
 }
 
 impl Frame {
-    /// The title of the table with the numbers of rows.
+    /// The title of a table, with the number of rows that are shown and of all rows.
     pub fn counted(&self) -> Title {
         match self.noun {
             None => self.title.into(),
@@ -43,9 +44,9 @@ impl Frame {
     }
 }
 
-/// A renderer that tables are shown on: text, Markdown or the page.
+/// An output to which the tables of a comparison are written: text, Markdown or an HTML page.
 pub(super) trait Medium {
-    /// The width in columns of a column of words in a table of figures.
+    /// The width, in columns of text, of a table column with words instead of figures.
     fn room(&self) -> usize {
         usize::MAX
     }
@@ -53,7 +54,7 @@ pub(super) trait Medium {
     fn show<R>(&mut self, frame: Frame, table: Table<'_, R>, rows: Vec<R>);
 }
 
-/// The value of a figure with its unit, as text.
+/// The value of a figure of a build as text with its unit: bytes for memory, otherwise a time.
 pub(super) fn value(figure: Figure, value: u64) -> String {
     match figure {
         Figure::Rss => units::bytes(value),
@@ -61,12 +62,13 @@ pub(super) fn value(figure: Figure, value: u64) -> String {
     }
 }
 
-/// The difference of a figure with its sign and unit, as text.
+/// The difference between the sides in a figure of builds, as text with sign and unit.
 pub(super) fn difference(figure: Figure, judged: &Difference) -> String {
     signed(judged.difference(), |size| value(figure, size))
 }
 
-/// The verdict on a difference, as text: `outside, p = 0.029`.
+/// The cell of a table with the verdict on a difference, such as `outside, p = 0.029`. `show` returns the text
+/// of a value in the figure's unit.
 fn verdict(judged: &Difference, show: impl Fn(u64) -> String) -> Cell {
     let Some(word) = judged.verdict.word() else {
         return Cell::Empty;
@@ -90,7 +92,8 @@ fn count(both: PerSide<u64>) -> Cell {
     }
 }
 
-/// The verdict on a step, as text: that it fails now, and which part of its wall time grew most.
+/// The text for a step in the table of steps: whether it fails now or was held back, and which part of its wall
+/// time grew most.
 fn verdict_of(step: &StepChange) -> String {
     let more = step.more.as_ref().map(|(part, it)| {
         let more = signed(it.difference(), units::time);
@@ -112,8 +115,8 @@ fn time(judged: Option<&Difference>) -> Cell {
     })
 }
 
-/// Shows a table, unless it has no rows: a table of figures with all rows, and a table of names with only as
-/// many as the user chose.
+/// Writes a table of the comparison to the output, unless it has no rows. A table with a column of names has at
+/// most as many rows as the user chose; a table of figures has all.
 fn show<R>(
     diff: &Diff,
     to: &mut impl Medium,
@@ -140,13 +143,14 @@ fn show<R>(
     }
 }
 
-/// Shows the parts of the difference, and then the other tables of differences.
+/// Writes all tables of differences between the builds to the output, beginning with the parts of the wall
+/// time.
 pub(super) fn show_changes(diff: &Diff, to: &mut impl Medium) {
     show_parts(diff, to);
     show_rest(diff, to);
 }
 
-/// Shows the differences of the whole recordings, of processes, of steps and of programs.
+/// Writes the tables with the differences of whole recordings, processes, steps and programs to the output.
 pub(super) fn show_rest(diff: &Diff, to: &mut impl Medium) {
     show_figures(diff, to);
     for kind in ChangeKind::ALL {
@@ -157,7 +161,8 @@ pub(super) fn show_rest(diff: &Diff, to: &mut impl Medium) {
     show_programs(diff, to);
 }
 
-/// Shows the figures of the machine, and how the builds used it.
+/// Writes the tables with the machine's load and with the builds' use of disks, network and memory to the
+/// output.
 pub(super) fn show_machine(diff: &Diff, to: &mut impl Medium) {
     type LoadRow<'a> = &'a (Load, Difference);
     let table = Table::new("", |(load, _): &LoadRow<'_>| load.title().to_owned())
@@ -203,7 +208,8 @@ fn show_figures(diff: &Diff, to: &mut impl Medium) {
     );
 }
 
-/// Shows the parts of the wall time that differ, and the rest. The differences add up to that of the wall time.
+/// Writes the table of the parts of the wall time that differ between the builds, with a row for the rest, so
+/// that the differences add up to that of the wall time.
 pub(super) fn show_parts(diff: &Diff, to: &mut impl Medium) {
     type PartRow = (&'static str, Option<Difference>, i128);
     let Some(wall) = diff.whole(Figure::Wall) else {
@@ -256,7 +262,7 @@ fn several(diff: &Diff) -> bool {
     diff.base.len() + diff.new.len() > 2
 }
 
-/// Whether there are enough runs to know how much equal builds differ.
+/// Whether the comparison has enough runs to know how much runs of one and the same build differ.
 fn has_spread(diff: &Diff) -> bool {
     Statistic::of(diff.base.len(), diff.new.len()) != Statistic::None
 }
@@ -319,7 +325,7 @@ fn show_steps(diff: &Diff, to: &mut impl Medium) {
     show(diff, to, frame("by step", Some("step")), table, &diff.steps);
 }
 
-/// Shows the steps that fail or are slower now, with the reason.
+/// Writes the table of the steps that fail now or are slower, with the reasons, to the output.
 fn show_verdicts(diff: &Diff, to: &mut impl Medium) {
     let told = |step: &&StepChange| step.fails_now() || step.more.is_some();
     let rows = diff.steps.iter().filter(told);
@@ -347,7 +353,7 @@ fn show_programs(diff: &Diff, to: &mut impl Medium) {
     show(diff, to, title, table, &diff.programs);
 }
 
-/// Shows the functions whose time on a CPU differs.
+/// Writes the table of the functions whose sampled CPU time differs between the sides to the output.
 pub(super) fn show_functions(diff: &Diff, to: &mut impl Medium) {
     let least = diff.ask.least;
     let change = move |noisy: &SampledDifference| {

@@ -14,8 +14,8 @@ struct Terminal<'a> {
 }
 
 impl Medium for Terminal<'_> {
-    /// The width in columns of a column of words. Two such columns share the width that the figures and the
-    /// least width of a function's name leave.
+    /// The width of a table column with words. It is chosen so that two such columns fit beside the figures
+    /// and a function's name.
     fn room(&self) -> usize {
         (self.style.width.saturating_sub(60) / 2).clamp(8, 40)
     }
@@ -29,7 +29,7 @@ impl Medium for Terminal<'_> {
     }
 }
 
-/// The comparison as a page of text.
+/// The whole comparison of two sides of builds as text for a terminal.
 pub fn page(diff: &Diff, style: &Style) -> Page {
     let mut out = Page::new();
     let paint = match ends::no_build(diff) {

@@ -1,10 +1,12 @@
-//! Words the reasons that make a comparison unfair, and the rule by which it judges.
+//! Words the warnings about a comparison of builds that may be unfair, and the statistical rule by
+//! which it judges differences.
 
 use super::{commands, conclusion, explain, methods};
 use super::{ends, spread, Diff, Run};
 use tr_text::units;
 
-/// The reasons that make the comparison unfair, as text.
+/// Warnings about whatever makes the comparison of the builds unfair, such as lost events or
+/// different machines.
 pub(super) fn warnings(diff: &Diff) -> Vec<String> {
     let mut said = Vec::new();
     let runs = || diff.runs();
@@ -63,7 +65,8 @@ pub(super) fn warnings(diff: &Diff) -> Vec<String> {
     said
 }
 
-/// The numbers of runs, and the rule by which a difference is outside their spread, as text.
+/// A sentence with the numbers of runs on both sides, and the rule by which a difference counts as
+/// outside of their spread.
 pub(super) fn statistic(diff: &Diff) -> String {
     let runs = |n: usize| units::plural(n as u64, "run", "runs");
     let sides = format!("{} against {}", runs(diff.new.len()), runs(diff.base.len()));

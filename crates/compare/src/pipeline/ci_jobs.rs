@@ -20,7 +20,7 @@ impl Job {
         }
     }
 
-    /// Adds a further recording of the same job to the job.
+    /// Merges the facts of another recording into this job, which was recorded several times.
     fn add(&mut self, other: Job) {
         self.steps.extend(other.steps);
         self.steps.sort_by_key(|step| std::cmp::Reverse(step.ns));

@@ -10,15 +10,17 @@ use tr_text::pictures::{card, ticks};
 use tr_text::table::{Cell, Table};
 use tr_text::units;
 
-/// The height of a job's row and of its bar, in CSS pixels.
+/// The height of a job's row on the page of a pipeline, in CSS pixels. The next constant is the height of
+/// the job's bar.
 const ROW: usize = 26;
 const BAR: usize = 18;
-/// The number of colours for jobs on the path.
+/// The number of different colours for the jobs on the chain that sets the pipeline's time.
 const COLORS: usize = 8;
-/// The share of the axis's width, in percent, above which a bar has its name in it.
+/// The least width of a job's bar, in percent of the time axis, for which the job's name is written into the
+/// bar.
 const NAMED: f64 = 18.0;
 
-/// A job and the row in which it is drawn.
+/// A job of the pipeline, and the number of the row in which the page draws it.
 #[derive(Clone, Copy)]
 struct JobRow<'a> {
     row: usize,
@@ -110,7 +112,8 @@ impl Pipeline {
         out.push_str("</section>\n");
     }
 
-    /// Draws a job: its wait, its bar, the uncertainty of its clock and its name.
+    /// Draws the row of a job on the page of a pipeline: the wait before it, its bar, the uncertainty of its
+    /// clock, and its name.
     fn row(&self, out: &mut String, top: usize, job: &Job, rank: Option<usize>) {
         let top = top + (ROW - BAR) / 2;
         let from = job.start.saturating_sub(self.start);
@@ -159,7 +162,8 @@ impl Pipeline {
         out.push_str("</g>\n");
     }
 
-    /// Draws the line from the end of a job on the path to the beginning of the next one.
+    /// Draws a line from the end of a job on the page of a pipeline to the beginning of the job that waited
+    /// for it.
     fn arrow(&self, out: &mut String, before: JobRow<'_>, after: JobRow<'_>) {
         let place = |time: u64| self.percent(time.saturating_sub(self.start));
         let middle = |at: usize| at * ROW + ROW / 2;
@@ -225,7 +229,7 @@ fn named(job: &&Job) -> String {
     job.name.clone() + &job.notes()
 }
 
-/// Writes a job's name into its bar, or beside the bar if there is more room.
+/// Writes the name of a job into its bar on the page of a pipeline, or beside the bar if there is more room.
 fn name(out: &mut String, job: &Job, x: f64, width: f64, y: usize) {
     let (at, shift, anchor) = match (width > NAMED, x + width < 60.0) {
         (true, _) => (x, 4, "start"),

@@ -1,16 +1,16 @@
-//! Determines which job waited for which by a graph of jobs, and puts the jobs into the order of the graph.
-//! By the clocks of two machines a job may seem to begin before one that it needs.
+//! Determines from a graph of CI jobs which job waited for which, and moves jobs to where the graph allows them:
+//! because machines' clocks differ, a job can seem to begin before one that it needs.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::{Graph, Job};
 use tr_text::units;
 
-/// The largest number of names in a warning.
+/// The largest number of names of jobs in one warning.
 const NAMED: usize = 5;
 
-/// The name that a job has in the graph: without its number and without its leg, because a job that needs
-/// another one needs all legs of its matrix. A name that is a job of the graph is never a leg of another job.
+/// The name by which the graph of jobs knows a job: without the number of the attempt, and without the leg of a
+/// matrix unless the graph lists that leg, because whoever needs a job needs all its legs.
 fn plain<'a>(name: &'a str, graph: &Graph) -> &'a str {
     let one = numberless(name);
     let known = [name, one]
@@ -24,7 +24,8 @@ fn numberless(name: &str) -> &str {
     name.split(" #").next().unwrap_or_default()
 }
 
-/// The indices of the jobs that have each name of the graph.
+/// For each name of a job in the graph, the indices of the jobs that have it. Several attempts and legs of a
+/// matrix share a name.
 fn by_name<'a>(jobs: &'a [Job], graph: &Graph) -> BTreeMap<&'a str, Vec<usize>> {
     let mut all: BTreeMap<&str, Vec<usize>> = BTreeMap::new();
     for (at, job) in jobs.iter().enumerate() {
@@ -36,7 +37,8 @@ fn by_name<'a>(jobs: &'a [Job], graph: &Graph) -> BTreeMap<&'a str, Vec<usize>> 
     all
 }
 
-/// Warnings about a graph and recordings that do not fit together.
+/// Warnings about jobs that the graph names and no recording has, and about recorded jobs that the graph does not
+/// name.
 pub(super) fn strangers(jobs: &[Job], graph: &Graph) -> Vec<String> {
     let there = by_name(jobs, graph);
     let named = graph
@@ -76,7 +78,7 @@ pub(super) fn strangers(jobs: &[Job], graph: &Graph) -> Vec<String> {
     said
 }
 
-/// The indices of the jobs that each job needs by a graph, whatever the clocks show.
+/// For each job, the indices of the jobs that it needs by the graph, even if they began later by their clocks.
 ///
 /// # Errors
 /// A text that names a cycle in the graph.
@@ -101,7 +103,8 @@ pub(super) fn given(jobs: &[Job], graph: &Graph) -> Result<Vec<Vec<usize>>, Stri
         .collect())
 }
 
-/// The indices of the jobs that each job needs, but only of those that began before the job itself.
+/// For each job, the indices of the jobs that it needs by the graph, without those that come later in the list,
+/// which is ordered by time.
 pub(super) fn earlier(jobs: &[Job], graph: &Graph) -> Vec<Vec<usize>> {
     let there = by_name(jobs, graph);
     let needs = (0..jobs.len()).map(|at| {
@@ -112,8 +115,8 @@ pub(super) fn earlier(jobs: &[Job], graph: &Graph) -> Vec<Vec<usize>> {
     needs.collect()
 }
 
-/// The indices of the jobs that one job needs. A needed job without a recording is replaced by the jobs that
-/// it needs itself.
+/// The indices of the jobs that the job with the index `at` needs by the graph. In place of a needed job that was
+/// not recorded stand the jobs which that job needs.
 fn needed(
     jobs: &[Job],
     at: usize,
@@ -152,7 +155,8 @@ fn begun(jobs: &[Job], at: usize, all: &[usize]) -> Vec<usize> {
         .collect()
 }
 
-/// The indices of jobs in an order in which each one follows all that it needs. Otherwise the order is kept.
+/// Sorts jobs so that each one comes after all jobs that it needs, and returns their indices. Otherwise, the
+/// order stays as it is.
 ///
 /// # Errors
 /// The indices of a cycle, which begins and ends with the same one.
