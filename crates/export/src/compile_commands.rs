@@ -7,7 +7,7 @@ use serde_json::ser::PrettyFormatter;
 use tr_insight::compile_commands::CompileCommand;
 use tr_text::json;
 
-/// An entry of the database, with the names that the format has.
+/// A compilation in `compile_commands.json`, with the field names of that format.
 #[derive(Serialize)]
 struct Entry<'a> {
     directory: &'a str,
@@ -17,8 +17,8 @@ struct Entry<'a> {
     output: Option<&'a str>,
 }
 
-/// Writes the compilations as JSON. Its texts are the recorded ones, character by character: JSON's escapes
-/// keep them safe on a terminal.
+/// Writes the compilations as a JSON compilation database. Its texts are exactly the recorded ones; JSON's
+/// escapes make them safe on a terminal.
 pub fn write(commands: &[CompileCommand], out: &mut dyn Write) -> io::Result<()> {
     let entries = commands.iter().map(|command| Entry {
         directory: &command.directory,

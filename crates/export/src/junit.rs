@@ -122,7 +122,8 @@ pub fn for_log(text: &str) -> Result<Cow<'_, str>, Error> {
     Ok(Cow::Owned(out))
 }
 
-/// The quotation mark that is open after a part of a tag. `open` is the one that was open before it.
+/// The quotation mark that is still open after a part of an XML tag; `None` outside of quotes. `open` is the
+/// mark that was open before this part.
 fn quote_after(open: Option<char>, part: &str) -> Option<char> {
     part.chars().fold(open, |quote, c| match quote {
         Some(open) if open == c => None,
@@ -131,11 +132,11 @@ fn quote_after(open: Option<char>, part: &str) -> Option<char> {
     })
 }
 
-/// The properties that a test gets.
+/// The properties that the export adds to one test of the JUnit report.
 struct Written {
-    /// The properties of the test as XML.
+    /// The properties for one test of the JUnit report, as XML.
     text: String,
-    /// Whether the test's place in time is proven, so that its figures are known.
+    /// Whether the properties include times: the place of the test in the recording is proven.
     has_figures: bool,
 }
 
@@ -166,18 +167,18 @@ fn properties(step: &Step, at: StepIx, verdicts: &Verdicts) -> String {
     all.map(|(name, value)| property(name, value)).collect()
 }
 
-/// One property as XML.
+/// A property for a test of the JUnit report, as an XML element.
 fn property(name: &str, value: &str) -> String {
     let value = tr_text::escape::text(value.as_bytes());
     let value = quick_xml::escape::escape(&value);
     format!("<property name=\"{OURS}{name}\" value=\"{value}\"/>")
 }
 
-/// An element of the report that is open.
+/// An XML element of the JUnit report that has begun and not yet ended.
 enum Open {
-    /// A test: the place of the end of its tag, and the properties that it gets.
+    /// The element of a test: the byte position after its start tag, and the properties that are to be inserted.
     Case(usize, String),
-    /// The existing properties of a test.
+    /// The element `properties` that a test already has in the report.
     Properties,
     Other,
 }
@@ -185,7 +186,7 @@ enum Open {
 struct Writer<'a> {
     text: &'a str,
     out: Vec<u8>,
-    /// The number of bytes of the report that were copied or left out so far.
+    /// The number of bytes of the original JUnit report that are processed so far, either copied or left out.
     copied: usize,
     open: Vec<Open>,
     count: u64,
@@ -229,7 +230,8 @@ impl Writer<'_> {
         Ok(())
     }
 
-    /// Handles an element that begins, or that is empty.
+    /// Handles the start tag of an XML element, or a whole empty element. `span` is its place in the report, and
+    /// `of` returns the properties for a test by its class and name.
     fn element(
         &mut self,
         element: &BytesStart<'_>,
@@ -310,7 +312,8 @@ fn place(at: u64) -> usize {
 mod tests {
     use super::*;
 
-    /// The names, values and texts of a document, without its comments.
+    /// The names, values and texts of an XML document as one string, without comments, to compare what two
+    /// documents mean.
     fn meaning(xml: &str) -> String {
         let mut reader = Reader::from_str(xml);
         let mut all = String::new();
@@ -337,7 +340,8 @@ mod tests {
         }
     }
 
-    /// Tries commands to CI systems at each place of a document.
+    /// Tests that no line of a report made safe for a log is a command to a CI system, wherever in the document
+    /// the command stands.
     #[test]
     fn no_line_of_a_log_is_a_command() {
         let kept = "<testsuite name='a::b'><testcase name='x'>a ::error::b<![CDATA[c ::d]]></testcase></testsuite>";

@@ -32,7 +32,7 @@ named! {
 }
 
 named! {
-    /// The time by which a stack of processes or functions is weighted.
+    /// The time that decides how wide a stack of processes or functions is in a flame graph.
     #[derive(Default)]
     pub enum Weight {
         #[default]
@@ -54,7 +54,7 @@ pub struct Settings<'a> {
     pub weight: Weight,
     pub shown: perfetto::TrackOptions,
     pub resource: &'a [otlp::Given],
-    /// The ids of the spans that are written.
+    /// The ids of the trace and of the spans that an OTLP export writes.
     pub ids: &'a otlp::ids::Ids,
 }
 
@@ -78,17 +78,19 @@ pub fn write(
 }
 
 impl Format {
-    /// Whether the export needs a timeline, because it has the critical path.
+    /// Whether an export in this format needs the analysis's timeline, because it includes the critical
+    /// path.
     pub fn needs_timeline(self) -> bool {
         self == Format::Perfetto || self.is_otlp()
     }
 
-    /// Whether the export has stacks with a [`Weight`].
+    /// Whether an export in this format consists of stacks, for which the user chooses a [`Weight`].
     pub fn has_weights(self) -> bool {
         self == Format::Folded
     }
 
-    /// The kind of data that a request of OTLP has; `None` for another format.
+    /// The kind of OTLP data (traces or metrics) that this format has; `None` if the format is not one of
+    /// OTLP.
     pub fn signal(self) -> Option<Signal> {
         match self {
             Format::Otlp | Format::OtlpJson => Some(Signal::Traces),
@@ -97,17 +99,17 @@ impl Format {
         }
     }
 
-    /// Whether the export is a request of OTLP.
+    /// Whether an export in this format is a request of OTLP, which can be sent to a receiver.
     pub fn is_otlp(self) -> bool {
         self.signal().is_some()
     }
 
-    /// Whether the export has spans of OTLP.
+    /// Whether an export in this format consists of spans, as OTLP's traces do.
     pub fn has_spans(self) -> bool {
         self.signal() == Some(Signal::Traces)
     }
 
-    /// The encoding of the request of OTLP.
+    /// The encoding of an OTLP request in this format: Protobuf or JSON.
     pub fn encoding(self) -> Encoding {
         match self {
             Format::OtlpJson | Format::OtlpMetricsJson => Encoding::Json,

@@ -99,7 +99,8 @@ pub struct FtraceEventBundle {
     pub compact_sched: Option<CompactSched>,
 }
 
-/// The switches and wakings of a CPU, in columns. Each time is the difference to the previous one.
+/// The switches and wake-ups on one CPU, in Perfetto's compact form: a list for each field. Each time is
+/// stored as the difference from the previous one.
 #[derive(Clone, PartialEq, Message)]
 pub struct CompactSched {
     #[prost(uint64, repeated, tag = "1")]
@@ -132,7 +133,8 @@ pub struct CompactSched {
 pub struct FtraceEvent {
     #[prost(uint64, tag = "1")]
     pub timestamp: u64,
-    /// The task that runs. The importer discards an event without it; 0, the pid of the idle task, is a value.
+    /// The pid of the task that was running on the CPU when the event happened. Perfetto's importer discards
+    /// an event without it; 0, the pid of the idle task, is a valid value.
     #[prost(uint32, optional, tag = "2")]
     pub pid: Option<u32>,
     #[prost(uint32, tag = "5")]
@@ -215,7 +217,8 @@ pub struct CounterDescriptor {
 pub struct TrackEvent {
     #[prost(message, repeated, tag = "4")]
     pub debug_annotations: Vec<DebugAnnotation>,
-    /// The type of the event: 1 for the begin of a slice, 2 for its end, 3 for an instant, 4 for a counter.
+    /// The type of a track event in Perfetto: 1 for the begin of a slice, 2 for its end, 3 for an instant, 4
+    /// for a counter.
     #[prost(int32, tag = "9")]
     pub r#type: i32,
     #[prost(uint64, tag = "11")]
@@ -240,7 +243,7 @@ pub struct DebugAnnotation {
     pub string_value: Option<String>,
 }
 
-/// Appends a packet as a field of the trace.
+/// Appends a packet to the bytes of a Perfetto trace, which is a sequence of such packets.
 pub fn field(packet: &TracePacket, to: &mut Vec<u8>) {
     const TRACE_PACKET: u32 = 1;
     prost::encoding::message::encode(TRACE_PACKET, packet, to);

@@ -38,26 +38,28 @@ use tr_insight::view::View;
 use tr_insight::{kinds, label};
 use tr_text::{escape, units};
 
-/// The tid of the first of the tasks, one for each CPU, that stand for unknown tasks: above the kernel's
-/// largest id (PID_MAX_LIMIT, include/linux/threads.h).
+/// The tid of the first of the made-up tasks, one for each CPU, that stand for tasks which are not recorded. It is
+/// above the largest tid of the kernel (PID_MAX_LIMIT, include/linux/threads.h).
 const NOT_RECORDED: Tid = Tid((1 << 22) + 1);
-/// The priority of an ordinary task. The recording does not have priorities.
+/// The priority that every task gets in a Perfetto trace: the kernel's default. Recordings do not have priorities.
 const PRIO: i32 = 120;
-/// The width in columns of a name on the critical path. A path has many pieces of one process, whose
-/// arguments stand once on its own track.
+/// The width in columns of a process's name on the critical path's track. It is short, because a path has many pieces
+/// of one process, whose full arguments are on its own track.
 const LEG_NAME: usize = 80;
-/// The number of the sequence of the export's packets. They need no state of a sequence.
+/// The number of the packet sequence to which the packets of a Perfetto export belong. They do not depend on each
+/// other.
 const SEQUENCE: u32 = 1;
-/// The number of the sequence of the descriptions of threads. The importer takes the thread that a sequence described
-/// last for the one of each later event of the sequence, and would begin that thread at the event's time.
+/// The number of the packet sequence for descriptions of threads. It is separate, because Perfetto's importer would
+/// assign each later event of the same sequence to the thread that was described last, and begin that thread at the
+/// event's time.
 const THREADS: u32 = 2;
 
-/// The level of detail of the tracks.
+/// The options for the tracks of a Perfetto export: arrows for wake-ups, and the level of detail.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct TrackOptions {
     pub flows: bool,
-    /// The shortest length in ns that is shown: shorter states are merged, and shorter processes have no
-    /// tracks.
+    /// The level of detail in ns: states of threads that are shorter are merged, and processes that are shorter have
+    /// no tracks; 0 shows everything.
     pub detail: u64,
 }
 
@@ -103,7 +105,7 @@ struct Packets<'a> {
     tracks: u64,
     threads: HashMap<(Tgid, Tid), u64>,
     flows: u64,
-    /// Whether no packet has been written yet.
+    /// Whether the next packet will be the first one of the Perfetto trace.
     first: bool,
 }
 

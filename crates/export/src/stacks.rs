@@ -12,10 +12,11 @@ use tr_insight::label;
 use tr_insight::view::View;
 use tr_text::{escape, units};
 
-/// The largest number of processes in a stack: without a limit, the stacks of a chain of 50,000 processes would take 30 GB.
+/// The largest number of processes (a process and its ancestors) in an exported stack: without a limit, the stacks of a
+/// chain of 50,000 processes would take 30 GB.
 const DEEPEST: usize = 256;
 
-/// The sums of equal stacks of names, in ns.
+/// For each stack, given by the names of its frames, the sum of the times of all equal stacks in ns.
 type Sums = BTreeMap<Vec<String>, u64>;
 
 fn stacks(view: &View<'_>, weight: Weight) -> Sums {
@@ -28,7 +29,7 @@ fn stacks(view: &View<'_>, weight: Weight) -> Sums {
     }
 }
 
-/// The sums of the processes' weights, by the stack of a process and its ancestors.
+/// Sums up a weight of the chosen processes, in ns, for each stack of a process and its ancestors.
 fn of_processes(view: &View<'_>, weight: impl Fn(&Process) -> u64) -> Sums {
     let mut sums = Sums::new();
     for ix in view.chosen {
@@ -68,8 +69,8 @@ fn of_functions(view: &View<'_>, doing: Doing) -> Sums {
     sums
 }
 
-/// The frames of a process and its ancestors, outermost first; in a long chain only the nearest ones. Semicolons separate
-/// frames.
+/// The frames of a stack made of a process and its ancestors, outermost first. If the chain is longer than the limit,
+/// only the nearest ancestors are included.
 fn lineage(analysis: &Analysis, process: ProcessIx) -> Vec<String> {
     let name = |ix| escape::text(label::label(analysis.process(ix)).as_bytes());
     let label = |ix| units::shorten(&name(ix), 200);

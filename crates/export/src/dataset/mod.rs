@@ -30,13 +30,13 @@ use tr_text::units::hex;
 /// The table in which each run has one row. Its file is written last.
 pub const MARKER: &str = "runs";
 
-/// The version of the tables, which the metadata of each file has.
+/// The version of the dataset's tables, which is stored in the metadata of each Parquet file.
 const VERSION: &str = "1";
 
-/// The repository that stands for runs outside of CI systems.
+/// The value of the partition `repo` for runs outside of CI systems, which have no repository.
 const LOCAL: &str = "local";
 
-/// The place of a run in a dataset.
+/// The place of a run in a dataset: the directories and the id from which the paths of its files are made.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Place {
     /// The name of the directory of the run's repository: `repo=…`, escaped.
@@ -68,8 +68,8 @@ impl Place {
         }
     }
 
-    /// Stores the wait for a runner in ns, as the CI system reports it, and the name of a matrix leg, unless the user named
-    /// the job.
+    /// Stores how long the run's CI job waited for a runner, in ns. If the user gave no name of a job, the name of the
+    /// matrix `leg` is stored as well.
     pub fn waited(&mut self, queued: u64, leg: Option<&str>) {
         self.queued = Some(queued);
         if self.job.is_none() {
@@ -78,10 +78,11 @@ impl Place {
     }
 }
 
-/// The greatest length in bytes of a partition's value, after it was escaped.
+/// The greatest length in bytes of a directory name's part after `repo=`, with its escapes.
 const LONGEST: usize = 150;
 
-/// The value of a partition, escaped as Hive does it: without separators, and not a name that readers treat as hidden.
+/// The text that stands after `repo=` in the name of a directory, escaped as Hive does it: without separators, and
+/// without a first dot, by which readers would take the directory for hidden.
 fn directory(value: &str) -> String {
     let mut out = String::new();
     for byte in value.bytes() {
@@ -126,7 +127,7 @@ pub fn file(table: &Table) -> io::Result<Vec<u8>> {
     parquet::file(table, &facts(table.name))
 }
 
-/// The facts in the metadata of a table's file.
+/// The metadata of a table's Parquet file as keys and values: the table's name and the version of the tables.
 fn facts(table: &str) -> [(&'static str, &str); 2] {
     [("tr.table", table), ("tr.version", VERSION)]
 }

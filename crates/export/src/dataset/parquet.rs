@@ -123,7 +123,8 @@ fn number(size: usize) -> io::Result<i32> {
     i32::try_from(size).map_err(|_| io::Error::other("a table of more than 2 GiB"))
 }
 
-/// Appends a page of values of one column, with its header. Returns their size before compression.
+/// Appends the values of one column of a row group to the Parquet file, as a compressed page with its header.
+/// Returns the size in bytes of the header and the uncompressed page.
 fn page(out: &mut Vec<u8>, kind: Kind, values: &[Option<&Value>]) -> io::Result<usize> {
     let present: Vec<bool> = values.iter().map(Option::is_some).collect();
     let mut plain = Vec::new();

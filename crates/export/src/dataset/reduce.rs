@@ -32,12 +32,12 @@ use tr_insight::Recording;
 use tr_insight::{exit, label};
 use tr_text::{escape, units};
 
-/// The largest number of rows of steps, and of processes: with both limits, a run of 10,000 processes takes less than
-/// 100 KiB.
+/// The largest number of rows of steps that a run has in a dataset. The next constant is that for processes. With
+/// both limits, a run of 10,000 processes takes less than 100 KiB.
 const STEPS: usize = 1_000;
 const PROCESSES: usize = 400;
 
-/// The greatest length of the text of a command, in characters.
+/// The greatest length in characters of a command line in a dataset.
 const COMMAND: usize = 200;
 
 /// The tables of a run, with [`super::MARKER`] last. The analysis has a timeline; `chosen` are the processes
@@ -132,7 +132,7 @@ fn run(analysis: &Analysis, path: Option<&CriticalPath>, place: &Place) -> Run {
     }
 }
 
-/// Whether events were lost or the trace is truncated.
+/// Whether the run's recording is incomplete: events were lost, or the trace is truncated or has no summary.
 pub(super) fn is_incomplete(analysis: &Analysis) -> bool {
     let quality = &analysis.quality;
     analysis.summary.is_none() || quality.truncated.is_some() || !quality.lost.is_empty()
@@ -147,7 +147,8 @@ fn queued(meta: &Metadata) -> Option<u64> {
     (since > 0.0 && ns < 30 * 86_400_000_000_000).then_some(ns)
 }
 
-/// The time in ns of a column of kinds of time, if the recording has it.
+/// The time in ns of one column, such as `disk`, in a list of times by kind; `None` if this recording does not know
+/// that column.
 fn told(analysis: &Analysis, times: &ByKind, column: &str) -> Option<u64> {
     let column = COLUMNS.iter().find(|known| known.name == column)?;
     column.told(times, analysis.basis())
@@ -158,7 +159,7 @@ fn column_of(kind: Kind) -> &'static str {
     column.map_or(Kind::Unknown.name(), |column| column.name)
 }
 
-/// The exit code and the signal of a raw `wait` status.
+/// The exit code and the signal from a process's raw `wait` status; `None` where it has no such end.
 pub(super) fn ended(status: Option<u32>) -> (Option<u64>, Option<u64>) {
     let code = status.and_then(exit::code);
     (code.map(u64::from), exit::killed_by(status).map(u64::from))
@@ -168,7 +169,8 @@ fn cwd(analysis: &Analysis) -> String {
     String::from_utf8_lossy(&analysis.meta.cwd).into_owned()
 }
 
-/// Arguments without the parts that differ between runs of the same build.
+/// The arguments of a process without the parts that differ between runs of the same build, such as temporary paths
+/// and pids.
 fn normal_arguments<'a>(
     arguments: impl Iterator<Item = &'a [u8]>,
     cwd: &str,
@@ -184,7 +186,8 @@ fn shown(arguments: &[String]) -> String {
     units::shorten(&text, COMMAND)
 }
 
-/// A hash of arguments that stays the same in all versions of `tr` and of Rust.
+/// A hash of a process's arguments in hexadecimal digits, by which datasets compare processes. It is the same in all
+/// versions of `tr` and of Rust.
 fn key(arguments: &[String]) -> String {
     let mut hash = Sha256::new();
     for argument in arguments {

@@ -22,7 +22,7 @@ use super::trace_rows::{
     Exec, Mark, OnCpu, Other, PathPart, Process, Recording as RecordingRow, Step, Thread, Wait,
 };
 
-/// The number of rows of a group of a file, which are in memory at once.
+/// The number of rows that are written to a Parquet file as one group. They are in memory at once.
 const GROUP: usize = 50_000;
 
 /// The names of the tables of a recording. Each is also the name of a file.
@@ -50,7 +50,7 @@ pub fn columns() -> Vec<(&'static str, &'static [Column])> {
     ]
 }
 
-/// The name of the table of the steps that are tests.
+/// The name of the table that has the steps which are tests.
 const TESTS: &str = "tests";
 
 /// A recording whose facts can be written as tables.
@@ -193,7 +193,7 @@ impl<'a> Tables<'a> {
         })
     }
 
-    /// The stretches of all threads' timelines, each with its thread.
+    /// The stretches (times in one state) of all threads' timelines, each with its thread.
     fn stretches(&self) -> impl Iterator<Item = (ThreadIx, Stretch)> + '_ {
         let timeline = self.analysis.timeline.as_ref();
         self.analysis.thread_ids().flat_map(move |thread| {
@@ -334,12 +334,12 @@ impl<'a> Tables<'a> {
     }
 }
 
-/// The number that stands for a process in the tables.
+/// The number that stands for a process in all tables of the exported recording.
 fn number(ix: ProcessIx) -> u64 {
     ix.0.into()
 }
 
-/// The word in the tables for what ended a wait.
+/// The word in the exported tables for the event that ended a wait, such as `timer` or `child`.
 fn ender(end: WaitEnd) -> &'static str {
     match end {
         WaitEnd::Timer { .. } => "timer",

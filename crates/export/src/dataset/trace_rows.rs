@@ -28,7 +28,7 @@ rows! {
         process: u64,
         parent: Option<u64>,
         pid: u64,
-        /// The pid of the process in its own pid namespace.
+        /// The pid that the process has in its own pid namespace, such as that of a container.
         ns_pid: u64,
         program: String,
         label: String,
@@ -50,7 +50,7 @@ rows! {
         path_ns: Option<u64>,
         max_rss_bytes: Option<u64>,
         container: Option<String>,
-        /// The innermost step in which the process began.
+        /// The number of the innermost step that the process was in when it began; null if it was in none.
         step: Option<u64>,
     }
 }
@@ -129,12 +129,14 @@ rows! {
         thread: u64,
         process: u64,
         step: Option<u64>,
-        /// The kind of time, as in JSON: `on_cpu`, `run_queue`, `disk`, `network`, `sleep`, …
+        /// The kind of time that the thread spends in this part of the critical path, by the words of the JSON, for
+        /// example `on_cpu`, `run_queue`, `disk`, `network` or `sleep`.
         kind: String,
         from_ns: u64,
         to_ns: u64,
         ns: u64,
-        /// Whether no event shows the kind of time, so that it is only the likeliest one.
+        /// Whether no event proves the kind of time of this part of the critical path, so that it is only the likeliest
+        /// one.
         inferred: bool,
     }
 }

@@ -106,13 +106,15 @@ fn webhook_time(text: &str) -> Option<String> {
     (is_like(day, "0000-00-00") && is_like(clock, "00:00:00")).then(|| format!("{day} {clock} UTC"))
 }
 
-/// The ids of the trace and of the span around the recording.
+/// The ids that connect the exported spans with others: those of the trace, of the span around the recording, and of
+/// the recording itself.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Ids {
     pub trace: [u8; 16],
-    /// The id of the parent span; empty if there is none.
+    /// The id of the span that contains the recording, such as a CI job's; empty if there is none.
     pub parent: Vec<u8>,
-    /// The id of the recording's own span, if COMMAND's TRACEPARENT named it.
+    /// The id that the recording's own span must have, because COMMAND got it in TRACEPARENT; `None` if it can be
+    /// chosen.
     pub own: Option<[u8; 8]>,
 }
 
@@ -147,7 +149,8 @@ impl Ids {
         }
     }
 
-    /// The ids by [`IdSource::Recording`], which every recording has.
+    /// The ids that follow from the recording alone ([`IdSource::Recording`]): from TRACEPARENT, from its job in GitHub
+    /// Actions, or newly made.
     pub fn recorded(meta: &Metadata) -> Ids {
         let value = |wanted: &str| value(meta, wanted);
         let context = value(TRACEPARENT).and_then(TraceContext::parse);
@@ -168,19 +171,21 @@ impl Ids {
         )
     }
 
-    /// The id of the span of a thing of the recording, such as a step.
+    /// The id of the span for something in the recording, such as a step, which `thing` names. It is the same in each
+    /// export of the recording.
     pub fn span(&self, meta: &Metadata, thing: &str) -> [u8; 8] {
         part(&format!("{} {thing}", identity::id(meta)), 0)
     }
 }
 
-/// The value of a variable that was recorded.
+/// The recorded value of an environment variable that identifies the CI run, or of TRACEPARENT; `None` if it was not
+/// recorded.
 fn value<'a>(meta: &'a Metadata, wanted: &str) -> Option<&'a str> {
     let found = meta.ci.iter().find(|(name, _)| name == wanted);
     found.map(|(_, value)| value.as_str())
 }
 
-/// Some bytes, from the place `from` on, of the SHA-256 sum of a text.
+/// The `N` bytes from the position `from` on in the SHA-256 sum of a text.
 fn part<const N: usize>(text: &str, from: usize) -> [u8; N] {
     let sum = Sha256::digest(text.as_bytes());
     let mut part = [0; N];
@@ -263,7 +268,7 @@ mod tests {
         assert_eq!(own.1, "");
     }
 
-    /// Compares with sums that sha256sum has computed.
+    /// Compares the ids for a run of GitHub Actions with sums that the program sha256sum has computed.
     #[test]
     fn ids_in_github_actions_are_the_collectors() {
         let run = [("GITHUB_RUN_ID", "17"), ("GITHUB_RUN_ATTEMPT", "2")];
@@ -282,7 +287,7 @@ mod tests {
         assert!(none.contains("GITHUB_RUN_ID"), "{none}");
     }
 
-    /// Compares with sums that sha256sum has computed.
+    /// Compares the ids for a pipeline of GitLab with sums that the program sha256sum has computed.
     #[test]
     fn ids_of_a_gitlab_pipeline_need_its_end() {
         let ci = [("CI_PIPELINE_ID", "31")];

@@ -21,7 +21,7 @@ use super::metric_messages::{
 };
 use super::{request, scope, unix, Encoding, Given, SCHEMA};
 
-/// The number of the temporality by which values are counted from a point's start.
+/// OTLP's number for metrics whose values are sums since the start of the job (cumulative temporality).
 const CUMULATIVE: i32 = 2;
 
 /// Writes the metrics of a job as a request of OTLP. The attributes `given` replace those of the recording in
@@ -71,7 +71,7 @@ fn metrics(view: &View<'_>) -> Vec<Metric> {
     all
 }
 
-/// The facts that all points of a job share.
+/// The facts that all exported metrics of a CI job have in common.
 struct Job {
     attributes: Vec<KeyValue>,
     /// The start of the recording in ns since 1970. The next field is its end.
@@ -112,7 +112,8 @@ impl Job {
         }
     }
 
-    /// The metric of a figure of the job; `None` for figures that are points of one metric together.
+    /// The OTLP metric for a figure of the job, such as its CPU time; `None` for a figure that is one of several points
+    /// of another metric.
     fn figure(&self, figure: &JobFigure) -> Option<Metric> {
         let (unit, value) = match figure.unit {
             FigureUnit::Seconds => ("s", Number::Double(figure.value as f64 / 1e9)),
@@ -162,7 +163,8 @@ impl Job {
         ))
     }
 
-    /// The metric of a size of the machine. The conventions have it as a sum that can also fall.
+    /// The OTLP metric for a size of the machine, such as its number of CPUs. The semantic conventions define it as a
+    /// sum that can also fall.
     fn limit(&self, name: &str, unit: &str, about: &str, value: u64) -> Metric {
         let sum = Data::Sum(Sum {
             data_points: vec![self.point(int(value), None)],

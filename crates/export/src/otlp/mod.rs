@@ -37,11 +37,12 @@ use tr_text::escape;
 use tr_text::json::write_safe;
 use tr_text::units::hex;
 
-/// The least length of a step or a process with a span of its own, unless the user gives one.
+/// The least length of a step or a process that gets a span of its own in an OTLP export, unless `--min` gives
+/// another.
 pub const LEAST: Duration = Duration::from_millis(100);
 
 const SCHEMA: &str = "https://opentelemetry.io/schemas/1.44.0";
-/// The number of spans that are encoded at once.
+/// The number of spans that an OTLP export encodes together, so that not all are in memory at once.
 const CHUNK: usize = 512;
 const INTERNAL: i32 = 1;
 const ERROR: i32 = 2;
@@ -109,7 +110,8 @@ pub fn write(
     request("resourceSpans", parts, encoding, out)
 }
 
-/// Writes a request of OTLP that consists of these parts. `name` is the name of their field in JSON.
+/// Writes an OTLP request that consists of the given parts, one after the other. `name` is the name of their
+/// field in OTLP's JSON.
 fn request<M: Message + Serialize>(
     name: &str,
     parts: impl Iterator<Item = M>,
@@ -138,7 +140,8 @@ fn request<M: Message + Serialize>(
     }
 }
 
-/// The program that the data is from.
+/// The instrumentation scope of OTLP data, which names the program that the data comes from: `tr` and its
+/// version.
 fn scope() -> Scope {
     Scope {
         name: "tr".to_owned(),
@@ -146,7 +149,7 @@ fn scope() -> Scope {
     }
 }
 
-/// A time of the recording in ns since 1970.
+/// Converts a time of the recording to ns since 1970.
 fn unix(analysis: &Analysis, time: Ktime) -> u64 {
     let meta = &analysis.meta;
     meta.start_clock.real.saturating_add(time.since(meta.start))
@@ -154,7 +157,7 @@ fn unix(analysis: &Analysis, time: Ktime) -> u64 {
 
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
 enum Thing {
-    /// The recording as a whole. Its span is that of COMMAND's process as well.
+    /// The recording as a whole. Its span also stands for the process of COMMAND.
     Recording,
     Step(StepIx),
     Process(ProcessIx),
@@ -164,18 +167,19 @@ struct Spans<'a> {
     view: View<'a>,
     ids: &'a Ids,
     judged: StepVerdicts<'a>,
-    /// For each process that is a step by itself, that step.
+    /// For each process whose execution is a step by itself, the index of that step. Both share a span.
     executions: HashMap<ProcessIx, StepIx>,
-    /// For each process, whether it has a span of its own.
+    /// For each process, whether it is exported with a span of its own.
     chosen: Arena<ProcessIx, bool>,
-    /// For each process, the innermost span around it, and the process that has this span: itself or an ancestor.
+    /// For each process, the innermost span that contains it, and the process that has this span: itself or an
+    /// ancestor. `None` if there is no such span.
     innermost: Arena<ProcessIx, Option<(ProcessIx, Thing)>>,
-    /// For each step the innermost step with a span: the step itself or one around it.
+    /// For each step, the innermost step with a span that contains it, possibly itself; `None` if there is none.
     innermost_step: Vec<Option<StepIx>>,
-    /// The container that each process is in.
+    /// For each process, the container in which it ran, if any.
     containers: Arena<ProcessIx, Option<&'a Called>>,
     root: Option<ProcessIx>,
-    /// The known time of each process on the critical path, in ns.
+    /// For each process, the time in ns that it has on the critical path; `None` without a critical path.
     path: Option<Arena<ProcessIx, u64>>,
 }
 
@@ -227,7 +231,7 @@ impl<'a> Spans<'a> {
         spans
     }
 
-    /// The recording, then steps and processes in their order.
+    /// All spans of the OTLP export: that of the recording, then those of steps, then those of processes.
     fn all(&self) -> impl Iterator<Item = Span> + '_ {
         let steps = self.judged.steps.list().iter().enumerate();
         let steps = steps.filter(|(_, step)| long(&self.view, step));
@@ -238,7 +242,8 @@ impl<'a> Spans<'a> {
             .chain(own.map(|ix| self.process(ix)))
     }
 
-    /// The thing whose span is the one of a process, if the process has a span.
+    /// The thing (recording, step or process) whose span stands for the given process; `None` if the process has
+    /// no span.
     fn thing(&self, process: ProcessIx) -> Option<Thing> {
         if Some(process) == self.root {
             return Some(Thing::Recording);
@@ -249,8 +254,9 @@ impl<'a> Spans<'a> {
         self.chosen[process].then_some(Thing::Process(process))
     }
 
-    /// The thing that has the innermost span around a process in a step: the process or an ancestor if that
-    /// process is in the step, otherwise the step.
+    /// The thing (recording, step or process) whose span is the parent of a span for something that happened in
+    /// the given process and step. It is the process or an ancestor if that process lies in the step, otherwise
+    /// the step.
     fn around(&self, process: Option<ProcessIx>, step: Option<StepIx>) -> Thing {
         let step = step.and_then(|step| *self.innermost_step.get(step)?);
         let span = process.and_then(|process| self.innermost[process]);
@@ -433,7 +439,7 @@ impl<'a> Spans<'a> {
     }
 }
 
-/// Whether a step is long enough to have a span of its own.
+/// Whether a step is exported with a span of its own: it is at least as long as `--min`, and not a single moment.
 fn long(view: &View<'_>, step: &Step) -> bool {
     step.wall() >= view.ask.min && !step.is_moment()
 }

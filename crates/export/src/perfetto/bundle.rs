@@ -8,7 +8,8 @@ use tr_format::event::{Comm, CpuId, Ktime, Tid};
 use super::{id, text, Packets, NOT_RECORDED, PRIO};
 use crate::messages::*;
 
-/// The number of a CPU's events that are in one bundle.
+/// The largest number of scheduling events of one CPU that are written to a Perfetto trace as one
+/// bundle.
 pub const BUNDLE: usize = 4096;
 
 #[derive(Default)]
@@ -35,7 +36,8 @@ impl Cpu {
         });
     }
 
-    /// Adds a switch to the task `next` from a task that leaves in the given state.
+    /// Adds a context switch to the CPU's bundle: `next` begins to run, and the task before it
+    /// leaves in the given state.
     pub fn switch(&mut self, time: Ktime, next: Tid, state: i64, comms: &HashMap<Tid, Comm>) {
         let comm = self.comm(next, comms);
         let compact = &mut self.compact;
@@ -67,7 +69,8 @@ impl Cpu {
         compact.waking_common_flags.push(flags);
     }
 
-    /// The place of a task's name in the bundle's table.
+    /// The index of a task's name in the bundle's table of names, to which it is added if it is
+    /// new.
     fn comm(&mut self, tid: Tid, comms: &HashMap<Tid, Comm>) -> u32 {
         let name = match comms.get(&tid) {
             _ if tid == Tid::IDLE => "swapper".to_owned(),
@@ -98,7 +101,8 @@ impl Cpu {
     }
 }
 
-/// The difference of a time to the previous one. The first time of a bundle is absolute.
+/// The number that the bundle stores for a time in ns: the difference from the previous time, or
+/// the time itself for the first one of the bundle.
 fn step(time: Ktime, last: &mut u64, first: bool) -> u64 {
     let before = std::mem::replace(last, time.0);
     if first {

@@ -39,7 +39,8 @@ pub fn of(analysis: &Analysis, events: u64) -> u64 {
     pieces.max(shortest).max(1)
 }
 
-/// An upper estimate of the bytes of an export in which nothing is merged.
+/// An upper estimate of the size in bytes of a Perfetto export in which nothing is merged, for a recording with
+/// `events` events.
 pub fn whole(analysis: &Analysis, events: u64) -> u64 {
     events.saturating_mul(match analysis.timeline {
         Some(_) => EVENT_AND_PATH,
@@ -47,17 +48,19 @@ pub fn whole(analysis: &Analysis, events: u64) -> u64 {
     })
 }
 
-/// Merges short pieces that are ordered by time and do not overlap.
+/// Merges consecutive short pieces of time, such as stays on a CPU, for a Perfetto export. The pieces must be ordered
+/// and must not overlap.
 pub struct Merger<T> {
-    /// The length in ns below which a piece is short.
+    /// The length in ns from which on a piece of time is exported as it is. Shorter pieces are merged.
     detail: u64,
     from: Ktime,
     to: Ktime,
-    /// The time of each short state since `from` in ns, and its last value.
+    /// For each state among the short pieces since `from`, the sum of its time in ns.
     sums: BTreeMap<T, u64>,
 }
 
-/// A piece of time: its beginning, its end, and the state that most of its time had.
+/// A piece of time that is exported as one slice: its beginning, its end, and the state that it has, or that most of
+/// its time had.
 pub type Piece<T> = (Ktime, Ktime, T);
 
 impl<T: Ord + Clone> Merger<T> {
@@ -70,7 +73,8 @@ impl<T: Ord + Clone> Merger<T> {
         }
     }
 
-    /// Adds the next piece. Returns the pieces that are complete with it.
+    /// Adds the next piece of time. Returns the pieces that are complete now: a merged one before it, and itself if it
+    /// is long enough.
     pub fn add(&mut self, (from, to, thing): Piece<T>) -> [Option<Piece<T>>; 2] {
         let long = to.since(from) >= self.detail;
         let apart = from.since(self.to) >= self.detail;

@@ -20,14 +20,16 @@ const CLONE_THREAD: u64 = 0x10000;
 /// Writes wake-ups and the lives of tasks, from the events of a recording.
 pub struct Lives<'a> {
     analysis: &'a Analysis,
-    /// The tasks whose events are written.
+    /// The tids of the tasks whose events are exported.
     chosen: HashSet<Tid>,
     cpus: BTreeMap<CpuId, Cpu>,
     comms: HashMap<Tid, Comm>,
     parents: HashMap<Tgid, Tgid>,
-    /// The processes of the living tasks, if wake-ups are drawn as flows.
+    /// For each living task, its process; `None` unless wake-ups are drawn as arrows between the
+    /// tracks of threads.
     flows: Option<HashMap<Tid, Tgid>>,
-    /// Whether wake-ups are written. The stays on CPUs that follow them are not merged then.
+    /// Whether wake-ups are exported. If they are, the stays on CPUs after them are not merged, so
+    /// that each wake-up has its own.
     wakings: bool,
 }
 
@@ -45,7 +47,7 @@ impl<'a> Lives<'a> {
         }
     }
 
-    /// Notes that a task began in a process.
+    /// Remembers to which process a new task belongs.
     fn task(&mut self, tid: Tid, tgid: Tgid) {
         if let Some(processes) = &mut self.flows {
             processes.insert(tid, tgid);

@@ -20,26 +20,27 @@ use super::{id, Packets, NOT_RECORDED};
 use crate::messages::*;
 use tr_insight::view::View;
 
-/// The interval in ns between two values of the counter of running tasks.
+/// The interval in ns between two values of the exported counter, which shows how many tasks are running.
 const INTERVAL: u64 = 10_000_000;
-/// The largest number of intervals, 44 minutes: for a longer recording the interval is doubled until there are fewer.
+/// The largest number of intervals of the counter of running tasks, which suffices for 44 minutes. For a longer
+/// recording the interval is doubled until there are fewer.
 const INTERVALS: u64 = 1 << 18;
 
-/// The state of a task that is runnable, as sched_switch reports it.
+/// The state of a runnable task as the tracepoint sched_switch reports it.
 const RUNNABLE: i64 = 0;
-/// The state TASK_DEAD of a task, as sched_switch reports it. The task never runs again.
+/// The state TASK_DEAD as the tracepoint sched_switch reports it: the task has exited and never runs again.
 const DEAD: i64 = 0x10;
 
-/// A time that a chosen task is on a CPU.
+/// A stay: the time from switch-in to switch-out that a task is on one CPU.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 struct Stay {
     from: Ktime,
     cpu: CpuId,
     to: Ktime,
     tid: Tid,
-    /// The state in which the task left the CPU.
+    /// The state in which the task left the CPU at the end of this stay, as the tracepoint sched_switch reports it.
     state: i64,
-    /// The index of the thread's [`Stays`].
+    /// The index of the thread's iterator of [`Stays`], from which the thread's next stay is taken.
     place: usize,
 }
 
@@ -47,12 +48,13 @@ struct Stay {
 struct Stays {
     thread: ThreadIx,
     tid: Tid,
-    /// The number of the thread's next stretch in the timeline.
+    /// The index, in the thread's timeline, of the stretch that is examined next.
     next: usize,
 }
 
 impl Stays {
-    /// The next stay of the thread. `waited` is called with the end of each wait for block I/O before it.
+    /// The thread's next stay on a CPU; `None` if there is no other. `waited` is called with the end of each wait for
+    /// block I/O that comes before it.
     fn next(
         &mut self,
         place: usize,
@@ -207,7 +209,7 @@ fn left(bits: u16, preempt: bool) -> i64 {
 }
 
 impl Stay {
-    /// The part of a stay on a CPU that is inside of the analyzed span.
+    /// Makes the part of a task's stay on a CPU that lies in the analyzed span of the recording.
     fn inside(analysis: &Analysis, span: Range<Ktime>, cpu: CpuId, tid: Tid, state: i64) -> Stay {
         let from = span.start.max(analysis.start);
         Stay {
@@ -221,7 +223,8 @@ impl Stay {
     }
 }
 
-/// The stays of tasks on all CPUs, merged where they are short.
+/// The state of the export of switches: for each CPU, the switches so far, and the short stays of tasks that are
+/// being merged.
 struct Cpus<'a> {
     analysis: &'a Analysis,
     comms: &'a HashMap<Tid, Comm>,
@@ -268,14 +271,16 @@ impl<'a> Cpus<'a> {
     }
 }
 
-/// The switches of one CPU that were written so far.
+/// The export of one CPU's context switches, up to the time that is reached.
 struct Switches {
     number: CpuId,
     cpu: Cpu,
-    /// The task that runs between stays, and the state in which it leaves the CPU.
+    /// The task that is shown on the CPU between the stays of recorded tasks: the idle task or a made-up one. The
+    /// next field is the state in which it leaves the CPU.
     between: Tid,
     between_left: i64,
-    /// The end of the last stay on the CPU. The next field is the state in which its task left.
+    /// The end of the last stay of a recorded task on this CPU. The next field is the state in which that task left
+    /// the CPU.
     since: Ktime,
     left: i64,
 }
@@ -328,7 +333,7 @@ impl Switches {
     }
 }
 
-/// The ends of waits for block I/O, which are written if the stays after them are not merged.
+/// The export of the ends of waits for block I/O. They are only exported if stays on CPUs are not merged.
 struct Waits {
     cpu: Cpu,
     shown: bool,
@@ -352,23 +357,24 @@ impl Waits {
     }
 }
 
-/// The mean number of chosen tasks on CPUs in each interval. The memory and the output depend on the number
-/// of stays, not on how long they claim to last.
+/// The counter of running tasks: the mean number of exported tasks on CPUs in each interval. Its memory and output
+/// depend on the number of stays, not on their claimed length.
 struct Running {
     start: Ktime,
     interval: u64,
-    /// The number of the last interval.
+    /// The number of the last interval of the counter, at the recording's end.
     last: u64,
-    /// The changes of the number of running tasks, by the number of the interval in which they happen.
+    /// The changes of the number of running tasks, by the number of the counter's interval in which a task begins or
+    /// stops to run.
     changes: BTreeMap<u64, Change>,
 }
 
-/// The change of the number of running tasks in an interval.
+/// The change of the number of running tasks in one interval of the counter.
 #[derive(Default)]
 struct Change {
-    /// The time in ns that tasks were on a CPU in a part of the interval.
+    /// The time in ns for which tasks were on a CPU in this interval without filling the whole of it.
     part: u64,
-    /// The change of the number of tasks that are on CPUs in the whole interval and in all later ones.
+    /// The change of the number of tasks that fill the whole of this interval and of the later ones.
     whole: i64,
 }
 
@@ -407,7 +413,8 @@ impl Running {
         *part = part.saturating_add(ns);
     }
 
-    /// The values of the counter at the beginnings of the intervals in which it changes.
+    /// The values of the counter of running tasks, each with the time in ns at which it begins. Only intervals in
+    /// which the value changes are included.
     fn values(&self) -> Vec<(u64, f64)> {
         let mut values = vec![(0, 0.0)];
         let mut set = |at: u64, value: f64| match values.last_mut() {
