@@ -1,4 +1,4 @@
-//! Parses values on the command line.
+//! Parses the values of command line options: sizes, durations, shares, numbers of CPUs.
 
 // A program without some features has fewer options.
 #![cfg_attr(not(all(feature = "record", feature = "export")), allow(dead_code))]
@@ -80,7 +80,7 @@ pub fn number<N: std::str::FromStr>(text: &str) -> Result<N, String> {
         .map_err(|_| "not a number such as 4, or too large".to_owned())
 }
 
-/// Parses a [`duration`] that is longer than 0.
+/// Parses the value of an option that must be a [`duration`] longer than 0.
 pub fn length(text: &str) -> Result<Duration, String> {
     match duration(text)? {
         Duration::ZERO => Err("must be longer than 0".to_owned()),
@@ -129,7 +129,8 @@ pub fn cpus(text: &str) -> Result<Cpus, String> {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Cpus(pub Vec<u16>);
 
-/// A parser for values that are words. Each word stands for a value of type `T`.
+/// A clap parser for an option whose values are words. Each word stands for a value of type `T` and has a line
+/// of help.
 pub fn words<T: Copy + Send + Sync + 'static, W: Into<PossibleValue>>(
     known: impl IntoIterator<Item = (T, W)>,
 ) -> impl TypedValueParser<Value = T> {

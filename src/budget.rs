@@ -11,7 +11,7 @@ use tr_text::units;
 
 use crate::{args, limits};
 
-/// The options of every subcommand that analyzes.
+/// The options `--max-memory` and `--max-time` of every subcommand that analyzes a recording.
 #[derive(clap::Args, Clone, Copy, Debug, Default)]
 pub struct Budget {
     /// Use at most this much memory: at half of it, reading stops, and the rest of the
@@ -25,7 +25,7 @@ pub struct Budget {
     max_time: Option<Duration>,
 }
 
-/// The longest time that a command may take, unless the user gives another.
+/// The longest time that a command may run, unless the user gives `--max-time`.
 const TIME: Duration = Duration::from_secs(3600);
 /// The memory in bytes and the time that a command always gets, whatever limits the user gives: a report about the
 /// smallest part of a recording takes as much.
@@ -34,7 +34,7 @@ const LEAST: (u64, Duration) = (128 << 20, Duration::from_secs(5));
 /// raises the limit to the time that a report about this part takes.
 const SHORT: Duration = Duration::from_secs(1);
 
-/// The limits of one command while it reads a recording.
+/// The limits of memory and time of one command, which are checked while it reads a recording.
 pub struct Watch {
     memory: Option<u64>,
     /// The time after which the command stops reading the recording, and the time after which the whole command
@@ -63,7 +63,7 @@ impl Budget {
         limits::hold(memory, time, 2 * threads as u64 + 4);
     }
 
-    /// The largest memory of the command in bytes, if a limit is known.
+    /// The largest memory in bytes that the command may use, if there is a limit.
     pub fn memory(self) -> Option<u64> {
         self.max_memory.or(half())
     }

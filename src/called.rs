@@ -16,13 +16,13 @@ const PASSES_ON: &str = "\
 Any other use of tr goes to the system's tr (translate characters), unless it is called
 tr-trace, its second name.";
 
-/// The examples in the help that belong to no subcommand.
+/// The example command lines in the general help that belong to no subcommand, each with its purpose.
 #[cfg(feature = "report")]
 const EXAMPLES: &[(&str, &str)] = &[("tr --version --verbose", "features, methods, formats")];
 #[cfg(not(feature = "report"))]
 const EXAMPLES: &[(&str, &str)] = &[];
 
-/// The last lines of the general help.
+/// The last lines of `tr --help`.
 #[cfg(feature = "report")]
 const END: &str = "Long text on a terminal goes through $PAGER; --no-pager prints it.\n\
     tr help COMMAND says more.";
@@ -33,7 +33,7 @@ const END: &str = "This tr records alone. Recordings are read by a whole one, on
 /// The width in terminal columns of the column of command lines in the examples of the general help.
 const COLUMNS: usize = 34;
 
-/// The template of the general help. The subcommands, listed by task, are the text before the options.
+/// The clap template of `tr --help`. The list of subcommands by task is its text before the options.
 const TEMPLATE: &str = "\
 {about-with-newline}
 {usage-heading} {usage}
@@ -41,7 +41,7 @@ const TEMPLATE: &str = "\
 {before-help}Options:
 {options}{after-help}";
 
-/// The width in columns of a subcommand's name in the help.
+/// The width in terminal columns of the subcommands' names in `tr --help`.
 const NAME: usize = 12;
 
 /// The clap definition of the command line, with a subcommand for each row of the table of subcommands. The help
@@ -71,7 +71,7 @@ pub fn command(rows: &[Row]) -> clap::Command {
     command.after_help(format!("{PASSES_ON}\n\n{help}"))
 }
 
-/// The list of subcommands by task, as text of the help.
+/// The list of subcommands in `tr --help`, ordered by the task that they are for.
 fn tasks(rows: &[Row], commands: &[clap::Command]) -> String {
     let mut text = String::new();
     for task in Task::ALL {
@@ -96,7 +96,7 @@ fn tasks(rows: &[Row], commands: &[clap::Command]) -> String {
     text
 }
 
-/// The text of the help after the list of subcommands.
+/// The text of `tr --help` after the list of subcommands: examples, and which file is read by default.
 fn help(rows: &[Row], commands: &[clap::Command]) -> String {
     let daily = rows.iter().filter(|row| row.task == Task::Daily);
     let of_rows = daily.filter_map(|row| row.built.as_ref());

@@ -1,4 +1,5 @@
-//! Parses the command line with the defaults of files, and prints errors about it.
+//! Parses the command line together with the defaults from configuration files (`tr.toml`), and prints errors
+//! about it.
 
 use std::ffi::{OsStr, OsString};
 use std::path::Path;
@@ -12,7 +13,7 @@ use tr_programs::own;
 use crate::subcommand::{self, Call, KeyKind, Program, Row};
 use crate::{called, cmd, config, errors, inherited, layout, open, output, pager};
 
-/// The error for a second recording where only one is read.
+/// The error text for a second recording on the command line of a subcommand that reads only one.
 pub const COMPARED: &str = "two recordings are compared by: tr diff BASE NEW";
 
 /// The first word of the command line, and the row of the table of subcommands that has this name; `None` if
@@ -44,8 +45,8 @@ impl First<'_> {
     }
 }
 
-/// Runs the subcommand of the command line, or prints help, the version, or the reason why the command line is
-/// wrong.
+/// Runs the program: the subcommand of the command line, or the help, the version, or the error about a wrong
+/// command line.
 pub fn run(program: &Program) -> ExitCode {
     let mut words: Vec<OsString> = std::env::args_os().collect();
     let no_pager = words.get(1).is_some_and(|word| word == "--no-pager");
@@ -108,7 +109,7 @@ struct Defaults {
     pages: bool,
 }
 
-/// Runs the subcommand of a parsed command line.
+/// Runs the subcommand of a command line that clap has parsed. An error is clap's error about the arguments.
 fn carry_out(
     matches: &ArgMatches,
     program: &Program,
@@ -174,7 +175,7 @@ fn hint(error: &clap::Error, row: &Row, rows: &[Row]) -> Option<String> {
     })
 }
 
-/// Whether the output of the command line has a format other than text for people.
+/// Whether the command's output is for machines (for example JSON), by the `--format` on the command line.
 fn writes_for_machines(matches: &ArgMatches) -> bool {
     let subcommand = matches.subcommand().map(|(_, matches)| matches);
     let values = |option: &str| subcommand.and_then(|matches| matches.try_get_raw(option).ok()?);
@@ -193,14 +194,15 @@ fn writes_for_machines(matches: &ArgMatches) -> bool {
     }
 }
 
-/// Whether an option of a subcommand is on the command line.
+/// Whether an option of a subcommand is given on the command line itself, and not by a configuration file.
 fn is_given(matches: &ArgMatches, option: &str) -> bool {
     let id = option.replace('-', "_");
     matches.try_contains_id(&id).is_ok()
         && matches.value_source(&id) == Some(ValueSource::CommandLine)
 }
 
-/// Prints the help, the version, or the reason why the command line is wrong. Returns the exit status.
+/// Prints clap's answer to a command line that runs nothing: help, version, or what is wrong. Returns the exit
+/// status.
 fn answer(mut error: clap::Error, rows: &[Row], first: &First, defaults: &Defaults) -> ExitCode {
     use std::io::IsTerminal;
     // The parser's own tip is to pass the option as an operand.

@@ -19,7 +19,8 @@ use tr_programs::own::OwnRule;
 const PROJECT: &str = "tr.toml";
 /// The name of the key, and option of `tr diff`, whose threshold decides the exit status.
 const GATE: &str = "fail-over";
-/// The size in bytes of the largest file of defaults, and the largest number of values of a key.
+/// The size in bytes of the largest configuration file (`tr.toml`) that is read, and the largest number of
+/// values of one key.
 const LARGEST: (u64, usize) = (64 << 10, 100);
 /// The key `pager` of the configuration files (`tr.toml`): whether `tr` uses a pager. It is the only key that
 /// is no option of a subcommand.
@@ -38,7 +39,7 @@ pub struct Setting {
 }
 
 impl Setting {
-    /// The name of the key in the form in which it stands in the file.
+    /// The setting's key as it stands in the configuration file, with its table: `display.pager`.
     #[cfg(feature = "record")]
     pub fn name(&self) -> String {
         format!("{}.{}", self.key.table, self.key.name)
@@ -55,7 +56,7 @@ impl Setting {
     }
 }
 
-/// A file of defaults that exists.
+/// A configuration file (`tr.toml`) that exists, with its settings.
 #[derive(Clone, Debug)]
 pub struct Settings {
     pub path: PathBuf,
@@ -63,13 +64,13 @@ pub struct Settings {
     pub content: Result<Vec<Setting>, Unused>,
 }
 
-/// The reason why a file of defaults is not used.
+/// The reason why a configuration file (`tr.toml`) is not used.
 #[derive(Clone, Debug)]
 pub enum Unused {
     /// The file's owner is neither this user nor somebody whom the user trusts. The text is the reason, and
     /// the settings are those that the file would make, if they could be read.
     Foreign(String, Option<Vec<Setting>>),
-    /// The file has an error, which the text describes.
+    /// The configuration file has an error, which the text describes for the user.
     Wrong(String),
 }
 
@@ -82,7 +83,8 @@ impl Unused {
     }
 }
 
-/// The files of defaults that exist, the user's first. A later one has precedence.
+/// The configuration files (`tr.toml`) that exist: the user's file first, then the project's, which overrides
+/// it.
 pub fn files(rows: &'static [Row]) -> Vec<Settings> {
     let user = user().and_then(|path| read(path, Writer::User, rows));
     let project = project().and_then(|path| read(path, Writer::Strangers, rows));
@@ -97,7 +99,8 @@ enum Writer {
     Strangers,
 }
 
-/// The path of the user's file: `tr/config.toml` in the user's directory of settings.
+/// The path of the user's configuration file: `tr/config.toml` in the directory for settings
+/// (XDG_CONFIG_HOME, or `.config` in the home directory).
 fn user() -> Option<PathBuf> {
     let absolute = |name: &str| {
         std::env::var_os(name)
@@ -108,8 +111,8 @@ fn user() -> Option<PathBuf> {
     Some(base.join("tr/config.toml"))
 }
 
-/// The path of the project's file: the nearest `tr.toml` from the working directory up to the top of its git
-/// repository, or that of the working directory outside of a repository.
+/// The path of the project's configuration file: the nearest `tr.toml` from the working directory up to the
+/// top of its git repository; outside of a repository, only the one in the working directory.
 fn project() -> Option<PathBuf> {
     let here = std::env::current_dir().ok()?;
     let top = here
@@ -121,7 +124,7 @@ fn project() -> Option<PathBuf> {
     files.find(|file| std::fs::symlink_metadata(file).is_ok())
 }
 
-/// Reads a file of defaults; `None` if there is no such file.
+/// Reads a configuration file (`tr.toml`) of `tr`; `None` if there is no such file.
 fn read(path: PathBuf, writer: Writer, rows: &'static [Row]) -> Option<Settings> {
     let strangers = writer == Writer::Strangers;
     // A link of a project's would have an error print parts of any file; a pipe would have us wait.
@@ -170,7 +173,7 @@ fn text(file: File) -> Result<String, Unused> {
     Ok(text)
 }
 
-/// Parses the settings in the text of a file. An error is text for the user.
+/// Parses the settings in the text of a configuration file. The error is text for the user.
 fn settings(text: &str, rows: &'static [Row]) -> Result<Vec<Setting>, String> {
     let line = |at: usize| text.bytes().take(at).filter(|byte| *byte == b'\n').count() + 1;
     let top = DeTable::parse(text).map_err(|error| {
@@ -230,7 +233,7 @@ fn known(table: &str, name: &str, rows: &'static [Row]) -> Option<&'static Key> 
     keys.find(|key| key.table == table && key.name == name)
 }
 
-/// The subcommands that have an option for this key.
+/// The names of the subcommands that have the option which this key sets.
 fn commands(key: &Key, rows: &'static [Row]) -> Vec<&'static str> {
     let is = |other: &Key| other.table == key.table && other.name == key.name;
     let having = rows.iter().filter(|row| row.keys.iter().any(is));
@@ -321,7 +324,7 @@ pub fn without_thresholds(files: &[Settings], given: impl Fn(&str) -> bool) -> O
     gate
 }
 
-/// The file of defaults that sets the value of an option, if one does.
+/// The path of the configuration file whose setting is the default of an option; `None` if none sets it.
 pub fn origin<'a>(files: &'a [Settings], option: &str) -> Option<&'a Path> {
     let mut files = files.iter().rev();
     let sets = |file: &&Settings| {

@@ -11,8 +11,8 @@ use landlock::{
 /// The version of Landlock that this program knows; an older kernel enforces less.
 const KNOWN: ABI = ABI::V6;
 
-/// Allows this thread and those that it starts to read only `files`, /proc and /sys from now on. A trace from
-/// a pipe may go to a temporary file.
+/// Restricts this thread, and the threads that it starts from now on, to reading `files`, /proc and /sys. If `files`
+/// has a pipe, a temporary file can still be written for its trace.
 pub fn to_reading(files: &[&Path]) {
     // A kernel without Landlock is no error; neither is another: the trace is read all the same.
     let _ = restrict(files);

@@ -16,11 +16,12 @@ use crate::budget::Budget;
 use crate::progress::Use;
 use crate::{open, progress, suspend};
 
-/// The largest number of events of a trace that is always analyzed: that takes some ten milliseconds.
+/// The largest number of events for which `tr info` always analyzes a trace, which takes some ten
+/// milliseconds.
 pub const ALWAYS: u64 = 100_000;
 
-/// The names that users see for kinds of events, in order, with the kinds that each name stands for. A kind
-/// that is not listed keeps its own name, and comes after the others.
+/// The names under which `tr info` counts events, in order, each with the kinds of events that it stands
+/// for. A kind that is not listed keeps its own name, and comes after the others.
 const SHOWN: [(&str, &[&str]); 21] = [
     ("switch", &[]),
     ("waking", &[]),
@@ -51,32 +52,34 @@ const SHOWN: [(&str, &[&str]); 21] = [
 pub struct Contents {
     pub meta: Metadata,
     pub summary: Option<Summary>,
-    /// The minor version of the trace's format.
+    /// The minor version number of the file format in which the trace is written.
     pub minor: u16,
     /// The size of the trace file in bytes.
     pub bytes: u64,
-    /// The counts of the trace's events and losses. The commit delay is a lower bound of the longest one;
-    /// without an analysis, if the CPUs' clocks agree.
+    /// The counts of the trace's events and losses. The delay of commits is a lower bound of the longest
+    /// one; without an analysis, that requires that the CPUs' clocks agree.
     pub tally: Tally,
-    /// The length of the recorded span in ns.
+    /// The length in ns of the span of time that the trace covers.
     pub duration: u64,
     pub end: End,
-    /// Whether the recorder is still running.
+    /// Whether the recorder of this trace is still writing it.
     pub under_way: bool,
-    /// The numbers of frames, events and fields of a later version, which are skipped.
+    /// The numbers of frames, events and fields in the trace that only a later version of `tr` understands,
+    /// so that they are skipped.
     pub unknown: Unknown,
-    /// The analysis of the trace, if there was one.
+    /// The analysis of all events of the trace; `None` if only the summary was read.
     pub analysis: Option<Analysis>,
 }
 
 impl Contents {
-    /// The length of the recorded span in ns; `None` if there are no events and no summary has it.
+    /// The length in ns of the span of time that the trace covers; `None` if the trace has neither events
+    /// nor a summary.
     pub fn known_duration(&self) -> Option<u64> {
         let known = self.meta.not_traced.is_none() || self.end == End::Complete;
         known.then_some(self.duration)
     }
 
-    /// The numbers of events by the names that users see, in the order of [`SHOWN`].
+    /// The numbers of the trace's events, by the names that `tr info` uses, in the order of [`SHOWN`].
     pub fn by_kind(&self) -> Vec<(&'static str, u64)> {
         let mut all: Vec<_> = SHOWN.iter().map(|(shown, _)| (*shown, 0_u64)).collect();
         for (kind, count) in self.tally.events.by_kind() {
@@ -91,7 +94,7 @@ impl Contents {
         all
     }
 
-    /// The numbers of lost events, by the name of their stream.
+    /// The numbers of lost events in the trace, by the name of the stream (ring buffer) that lost them.
     pub fn lost(&self) -> BTreeMap<String, u64> {
         let mut sums = BTreeMap::<String, u64>::new();
         for (stream, count) in &self.tally.lost {
@@ -119,8 +122,8 @@ impl Contents {
     }
 }
 
-/// Reads the summary of FILE. Its events are read as well if `full` is set, if they are few ([`ALWAYS`]), or
-/// if there is no summary.
+/// Reads the contents of FILE for `tr info`: its summary, and all events if `full` is set, if they are few
+/// ([`ALWAYS`]), or if there is no summary.
 pub fn of(path: &Path, full: bool, budget: Budget) -> Result<Contents, Error> {
     let is_written = open::is_written(path);
     let source = open::source(path)?;

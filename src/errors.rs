@@ -1,17 +1,17 @@
-//! Prints the messages with which a command ends, and gives its exit status.
+//! Prints the messages with which a command of `tr` ends, and returns its exit status.
 
 use std::fmt::Display;
 use std::path::Path;
 use std::process::ExitCode;
 
-/// The exit status for a file that cannot be read at all.
+/// The exit status of a command whose input file cannot be read at all.
 pub const UNREADABLE: u8 = 2;
 
 /// The result of a command: its exit status. The `Err` side, also where the `Ok` type is another one, is
 /// an exit status for an error that has already been printed.
 pub type Done = Result<ExitCode, ExitCode>;
 
-/// The path of a file as it is shown in a message, with special characters escaped.
+/// The path of a file for a message to the user, with special characters escaped.
 pub fn shown(path: &Path) -> String {
     tr_text::escape::text(path.as_os_str().as_encoded_bytes())
 }
@@ -22,14 +22,15 @@ pub fn refused(why: impl Display) -> ExitCode {
     ExitCode::from(UNREADABLE)
 }
 
-/// Prints why a program cannot be executed. Returns the exit status that a shell would have.
+/// Prints the error that a program cannot be executed. Returns the exit status that a shell would have in
+/// this case.
 pub fn not_executed(program: &[u8], errno: nix::errno::Errno) -> u8 {
     let program = tr_text::escape::text(program);
     eprintln!("tr: cannot execute {program}: {}", errno.desc());
     tr_output::status::not_executed(errno)
 }
 
-/// The message that `tr` cannot wait for COMMAND.
+/// The error text for the case that `tr record` cannot wait for COMMAND's end.
 #[cfg(feature = "record")]
 pub const NOT_WAITED: &str = "cannot wait for the command: its exit status is not known";
 
@@ -40,7 +41,7 @@ pub fn failed(why: impl Display) -> ExitCode {
     ExitCode::from(tr_output::status::FAILED)
 }
 
-/// Prints why something cannot be written. Returns the exit status.
+/// Prints the error that a file or standard output cannot be written. Returns the exit status.
 pub fn unwritten(what: &str, error: impl Display) -> ExitCode {
     eprintln!("tr: cannot write {what}: {error}");
     ExitCode::FAILURE

@@ -1,4 +1,4 @@
-//! Chooses the processes that a command shows.
+//! Declares the options by which the user chooses the processes that a command shows.
 
 use std::process::ExitCode;
 use std::time::Duration;
@@ -13,10 +13,11 @@ use tr_text::escape;
 
 use crate::{args, errors};
 
-/// The largest number of similar names of steps that are suggested.
+/// The largest number of similar step names that are suggested if no step has the name that the user
+/// gave.
 const SIMILAR: usize = 5;
 
-/// The options that choose processes.
+/// The options of a subcommand that choose processes, such as `--comm` and `--failed`.
 #[derive(clap::Args, Clone, Debug)]
 pub struct Filters {
     /// Only processes that failed: exit status other than 0, or killed by a signal
@@ -50,12 +51,13 @@ impl Filters {
         self.pid.map(Tgid)
     }
 
-    /// The value of `--min` in ns.
+    /// The value of the option `--min`, the least wall time of a chosen process, in ns.
     pub fn min(&self) -> u64 {
         self.min.map_or(0, args::nanoseconds)
     }
 
-    /// The processes that a filter chooses. If there are none, a line is printed on standard error.
+    /// The processes of a recording that a filter chooses. If there are none, a line on standard error
+    /// says so.
     pub fn chosen(filter: &Filter, recording: &Recording) -> Vec<ProcessIx> {
         let chosen = filter.apply(recording);
         let all = recording.analysis.processes.len();

@@ -14,8 +14,8 @@ use tr_output::status;
 static SIGPIPE_IGNORED: AtomicBool = AtomicBool::new(false);
 static CLOSED: [AtomicBool; 3] = [const { AtomicBool::new(false) }; 3];
 
-/// Notes the inherited state. It is called by an initialization function, and needs nothing that Rust's
-/// runtime sets up.
+/// Stores the signal actions, streams and environment that this process inherited. It is called by an
+/// initialization function before `main`, and needs nothing that Rust's runtime sets up.
 pub fn look() {
     // SAFETY: null for the new action only asks; `old` may hold any bits, zeros too.
     unsafe {
@@ -62,7 +62,8 @@ pub fn ignore_interrupts() {
     }
 }
 
-/// Closes the standard streams that were closed when `tr` was started.
+/// Closes those standard streams again that were closed when `tr` was started and that Rust's runtime has
+/// opened as /dev/null.
 pub fn restore_streams() {
     for (fd, closed) in (0..).zip(closed_streams()) {
         if closed {
@@ -93,7 +94,7 @@ pub fn original_environment() -> Option<Vec<CString>> {
     Some(variables.filter_map(|v| CString::new(v).ok()).collect())
 }
 
-/// The value of the variable PATH, or the default if it is not set.
+/// The value of the environment variable PATH, or the system's default if it is not set.
 pub fn path() -> OsString {
     std::env::var_os("PATH").unwrap_or_else(|| "/usr/bin:/bin".into())
 }

@@ -1,4 +1,5 @@
-//! Reads which properties the environment and the terminal require of text: colours, a cursor.
+//! Determines from the environment and the terminal how text may be laid out: with colours, with a
+//! moving cursor.
 
 use crate::pager;
 
@@ -7,7 +8,7 @@ pub fn variable(name: &str) -> Option<std::ffi::OsString> {
     std::env::var_os(name).filter(|value| !value.is_empty())
 }
 
-/// Whether the terminal may have no cursor that can be moved.
+/// Whether the terminal may be too simple to move its cursor, by the variable TERM.
 pub fn is_dumb() -> bool {
     variable("TERM").is_none_or(|term| term == "dumb")
 }

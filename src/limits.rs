@@ -14,9 +14,9 @@ use nix::sys::resource::{getrlimit, setrlimit, Resource};
 
 use crate::errors::UNREADABLE;
 
-/// The time between two checks of the memory.
+/// The time between two checks whether the process exceeds its memory limit.
 const LOOK: Duration = Duration::from_millis(20);
-/// The size in bytes of the stack that Rust gives a thread. RLIMIT_DATA counts all of it.
+/// The size in bytes of the stack that Rust gives each thread. The kernel's limit RLIMIT_DATA counts all of it.
 const STACK: u64 = 2 << 20;
 
 /// The message that is printed when the command exceeds its memory limit. It is set together with the limit.
@@ -56,7 +56,7 @@ fn granted(memory: *mut u8) -> *mut u8 {
     memory
 }
 
-/// Prints that the memory limit is exceeded, if there is one, after an allocation has failed.
+/// Prints that the command exceeds its memory limit, if there is one, after the allocation of memory has failed.
 #[cold]
 fn refused() {
     if let Some(message) = MEMORY.get() {
@@ -64,7 +64,8 @@ fn refused() {
     }
 }
 
-/// Gives freed memory back to the kernel. The threads of the reading keep theirs otherwise: 30 of 250 MB after 10^7 events.
+/// Gives memory that the process has freed back to the kernel. The threads that read a trace would keep it otherwise:
+/// 30 of 250 MB after 10^7 events.
 #[cfg(feature = "report")]
 pub fn give_back() {
     #[cfg(target_env = "gnu")]
@@ -74,15 +75,16 @@ pub fn give_back() {
     }
 }
 
-/// The function that runs before a limit ends the process. It allocates no memory.
+/// The function that is called before an exceeded limit ends the process, for example to finish the pager's text. It
+/// allocates no memory.
 static BEFORE: OnceLock<fn()> = OnceLock::new();
 
-/// Sets the function that runs before a limit ends the process.
+/// Sets the function that is called before an exceeded limit of memory or time ends the process.
 pub fn before_end(act: fn()) {
     let _ = BEFORE.set(act);
 }
 
-/// Prints a message without allocating memory, and ends the process.
+/// Prints the message that a limit of memory or time is exceeded, without allocating memory, and ends the process.
 fn end(message: &str) -> ! {
     static ENDS: AtomicBool = AtomicBool::new(false);
     while ENDS.swap(true, Ordering::AcqRel) {
@@ -142,7 +144,7 @@ pub fn hold(memory: Option<(u64, String)>, time: Option<(Duration, String)>, thr
         .spawn(watch);
 }
 
-/// The memory of this process in bytes, without mapped files, because the trace is one.
+/// The memory of this process in bytes, without mapped files, because the trace itself is mapped.
 pub fn own() -> Option<u64> {
     let pages = std::fs::read_to_string("/proc/self/statm").ok()?;
     let mut pages = pages.split(' ').skip(1).map(str::parse::<u64>);

@@ -34,7 +34,7 @@ pub struct Mapping {
 }
 
 impl Mapping {
-    /// Maps a file for reading. Messages call it `path`.
+    /// Maps a file into memory for reading. `path` is its name in messages.
     ///
     /// # Errors The file is empty or no regular file, or its file system has no mappings. It may still be
     /// readable.
@@ -71,12 +71,12 @@ impl Drop for Mapping {
     }
 }
 
-/// A note of a mapping for the signal handler. Notes are few and never freed, so the handler can walk their
-/// list at any time.
+/// An entry in the list of mappings that the signal handler for SIGBUS searches. Entries are few and never
+/// freed, so the handler can walk the list at any time.
 #[derive(Debug)]
 struct Note {
     start: usize,
-    /// The length of the mapping in bytes; 0 when it no longer exists.
+    /// The length of the mapped file in bytes; 0 when the mapping no longer exists.
     len: AtomicUsize,
     message: Box<[u8]>,
     next: Option<&'static Note>,
@@ -113,8 +113,8 @@ impl Note {
         unsafe { NOTES.load(Ordering::Acquire).as_ref() }
     }
 
-    /// The message for the mapping that contains an address, if there is one. The function calls and locks
-    /// nothing, because a signal handler uses it.
+    /// The error message for the mapped file that contains an address, if there is one. The function calls and
+    /// locks nothing that a signal handler must not use.
     fn at(address: usize) -> Option<&'static [u8]> {
         let mut next = Note::latest();
         while let Some(note) = next {
@@ -128,7 +128,7 @@ impl Note {
     }
 }
 
-/// Installs the handler of SIGBUS, once.
+/// Installs the handler of SIGBUS, at the first call only.
 fn listen() {
     static LISTENING: Once = Once::new();
     LISTENING.call_once(|| {
@@ -147,7 +147,8 @@ fn listen() {
     });
 }
 
-/// The handler of SIGBUS.
+/// The handler of SIGBUS, which is raised when a mapped trace has been truncated: it prints the error and ends
+/// the process.
 extern "C" fn gone(_: libc::c_int, info: *mut libc::siginfo_t, _: *mut libc::c_void) {
     // The kernel passes a valid `info`, which for SIGBUS has an address.
     // SAFETY: `info` is; these may be called here, and a note's message is never freed.

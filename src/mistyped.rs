@@ -35,8 +35,8 @@ const LONG: [&str; 6] = [
     "version",
 ];
 
-/// The subcommand that these arguments (without the program's name) probably meant, if none of them can be
-/// for the system's `tr`.
+/// The name of the subcommand of this program that these arguments (without the program's name) probably mean, if a
+/// word is near to one or a recording is among them; `None` otherwise.
 pub fn near_ours(args: &[OsString], words: &Words) -> Option<&'static str> {
     let word = args.iter().find(|arg| !is_option(arg))?;
     let near = word.to_str().and_then(|word| near(word, &words.ours));
@@ -46,7 +46,7 @@ pub fn near_ours(args: &[OsString], words: &Words) -> Option<&'static str> {
         .or_else(|| recording().then_some("analyze"))
 }
 
-/// The subcommand that the arguments probably mean; `None` if they are for the system's `tr`.
+/// The name of the subcommand that the arguments probably mean; `None` if they may be for the system's `tr`.
 pub fn meant(args: &[OsString], words: &Words) -> Option<&'static str> {
     let word = args.iter().find(|arg| !is_option(arg))?;
     let near = word.to_str().and_then(|word| near(word, &words.ours));
@@ -75,7 +75,7 @@ enum Accepted {
     Yes,
 }
 
-/// Whether GNU `tr` accepts these arguments. Its options end at the first operand.
+/// Whether GNU `tr` accepts these arguments. Its options end at the first operand that is no option.
 fn accepted(args: &[OsString]) -> Accepted {
     let (mut delete, mut squeeze) = (false, false);
     let mut rest = args.iter();
@@ -136,7 +136,7 @@ fn is_foreign(arg: &OsStr) -> bool {
     }
 }
 
-/// Whether the arguments are two operands, the second of which is the name of a program.
+/// Whether the arguments of a command line are two words, the second of which is the name of a program on PATH.
 fn runs_program(args: &[OsString]) -> bool {
     let [_, program] = args else { return false };
     is_program(program)
@@ -166,8 +166,8 @@ pub fn is_command(args: &[OsString]) -> bool {
         && std::io::stdin().is_terminal()
 }
 
-/// Whether a path is that of a regular file that begins like a recording. Other files are not opened: opening
-/// a pipe would unblock its writer.
+/// Whether a path is that of a regular file whose first bytes are those of a recording. Other files are not opened:
+/// opening a pipe would unblock its writer.
 fn is_recording(path: &Path) -> bool {
     let mut magic = [0; frame::MAGIC.len()];
     std::fs::metadata(path).is_ok_and(|meta| meta.is_file())
@@ -175,7 +175,7 @@ fn is_recording(path: &Path) -> bool {
         && magic == frame::MAGIC
 }
 
-/// The name of the subcommand that is nearest to a word, at most one typing error away, or two for long names.
+/// The name of the subcommand that is nearest to a mistyped word: at most one typing error away, or two for long names.
 fn near(word: &str, ours: &[&'static str]) -> Option<&'static str> {
     // A set may have any length; two typing errors add at most two characters.
     if word.len() < 3 || word.len() > 16 {

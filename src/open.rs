@@ -1,4 +1,4 @@
-//! Opens the trace that a command names.
+//! Opens the trace that a command of `tr` names, and writes a command's output to standard output.
 
 use std::fs::File;
 use std::path::Path;
@@ -15,7 +15,7 @@ use crate::mapping::Mapping;
 use tr_insight::warnings::CUT;
 use tr_text::called::TR;
 
-/// The name of the file that `tr record` writes and the other subcommands read, unless the user names another.
+/// The default name of a recording: `tr record` writes it, and the other subcommands read it.
 pub const DEFAULT: &str = "trace.bin";
 
 /// The function that is called before the first byte is written to standard output: with a pager, it makes
@@ -27,8 +27,8 @@ pub fn on_begin(begins: fn()) {
     let _ = BEGINS.set(begins);
 }
 
-/// Opens FILE. A regular file is mapped ([`Mapping`] describes truncation), or read by
-/// `pread` if mapping fails. Standard input (`-`) and anything else is read front to back.
+/// Opens the trace in FILE. A regular file is mapped ([`Mapping`] describes truncation), or read by `pread` if
+/// mapping fails. Standard input (`-`) and anything else is read front to back.
 pub fn trace(path: &Path) -> Result<Trace, ExitCode> {
     let is_written = is_written(path);
     let trace = source(path).and_then(Trace::open);
@@ -80,7 +80,7 @@ pub fn source(path: &Path) -> Result<Source, Error> {
     }
 }
 
-/// Prints that FILE is unreadable. Returns the exit status.
+/// Prints the error that FILE cannot be read as a trace. Returns the exit status.
 pub fn unreadable(path: &Path, error: &Error) -> ExitCode {
     let error = tr_text::escape::text(error.to_string().as_bytes());
     eprintln!("tr: {}: {error}", shown(path));
@@ -91,7 +91,7 @@ pub fn unreadable(path: &Path, error: &Error) -> ExitCode {
     ExitCode::from(UNREADABLE)
 }
 
-/// Warns about damage of the trace and about a missing end.
+/// Warns on standard error about damaged parts of the trace and about a missing end.
 pub fn warn(trace: &Trace, path: &Path) {
     let name = shown(path);
     if trace.under_way() {
@@ -154,7 +154,8 @@ pub fn print_report<E: std::error::Error>(made: Result<impl AsRef<[u8]>, E>) -> 
     }
 }
 
-/// Standard output, unless it was closed when `tr` was started: Rust's runtime opens /dev/null in its place.
+/// Opens standard output for writing. It is an error if it was closed when `tr` was started: Rust's runtime
+/// has opened /dev/null in its place.
 pub fn stdout() -> std::io::Result<std::io::StdoutLock<'static>> {
     if inherited::closed_streams()[1] {
         return Err(nix::errno::Errno::EBADF.into());

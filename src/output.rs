@@ -1,4 +1,4 @@
-//! Writes the outputs of the subcommands that read a trace.
+//! Writes the output files of the subcommands that read a trace.
 
 use std::io::{self, Write};
 use std::path::Path;
@@ -8,7 +8,7 @@ use tr_output::{Destination, Kind, Settings, Target};
 
 use crate::inherited;
 
-/// The files that are recordings, recognized by their first bytes.
+/// The test that recognizes a recording by its first bytes, for output files that may be replaced.
 pub const RECORDING: Kind = Kind {
     name: "a recording",
     is: |bytes| bytes.starts_with(&frame::MAGIC),
@@ -53,7 +53,7 @@ const ENDINGS: [(&str, &str); 9] = [
     (".perfetto-trace", "perfetto"),
 ];
 
-/// The names of the formats that an output's file can have by the ending of its name, the longest ending first.
+/// The words of `--format` that the ending of an output file's name can stand for. Longer endings come first.
 pub fn formats_of(output: &Path) -> impl Iterator<Item = &'static str> + '_ {
     let name = output.to_str().unwrap_or_default();
     let known = ENDINGS.iter().filter(|(ending, _)| name.ends_with(ending));
@@ -68,7 +68,7 @@ pub fn format_for<F: clap::ValueEnum>(given: Option<F>, output: &Path, default: 
     given.or_else(by_ending).unwrap_or(default)
 }
 
-/// The option of every subcommand that writes a file.
+/// The option `--force` of every subcommand that writes a file.
 #[derive(clap::Args, Clone, Copy, Debug, Default)]
 pub struct Force {
     /// Replace a file that is there whatever it is
@@ -95,7 +95,7 @@ pub fn whole<T, E: From<io::Error>>(
     tr_output::whole(&Target::of(output), &settings, write)
 }
 
-/// Writes a whole text to a file, or to standard output. Returns the exit status, after an error was printed.
+/// Writes a text to a file as a whole, or to standard output. Returns the exit status; an error has been printed then.
 #[cfg(feature = "texts")]
 pub fn text(
     (output, force): (&Path, Force),
@@ -116,7 +116,7 @@ pub fn text(
     }
 }
 
-/// Writes a manual page, or another text that everybody may read, to a file.
+/// Writes a text that everybody may read, such as a manual page, to a file.
 pub fn public(output: &Path, text: &[u8]) -> io::Result<()> {
     let settings = Settings {
         mode: 0o644,

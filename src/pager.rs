@@ -11,8 +11,8 @@ use std::sync::OnceLock;
 
 use crate::{inherited, layout, limits, open};
 
-/// The script of a shell that passes the text to the pager $1, or passes it on as it is, if there is no such
-/// program. The pager itself handles Ctrl-C.
+/// The shell script that runs the pager $1 on the output of `tr`, or passes the output on unchanged if there is no
+/// such program. The pager itself handles Ctrl-C.
 const SHELL: &str = r#"
 trap '' INT QUIT
 command -v "${1%% *}" >/dev/null 2>&1 || { trap - INT QUIT; set -- cat; }
@@ -20,21 +20,21 @@ IFS= read -r first || [ -n "$first" ] || exit 0
 { printf '%s\n' "$first"; exec cat; } | eval "$1"
 "#;
 
-/// The width in columns of the terminal behind the pager, once there is a pager.
+/// The width in columns of the terminal on which the pager shows text; set when a pager is started.
 static COLUMNS: OnceLock<Option<usize>> = OnceLock::new();
 
-/// The pid of the pager's shell, while it has standard output; otherwise 0.
+/// The pid of the shell that runs the pager, while standard output goes to it; otherwise 0.
 static RUNNING: AtomicI32 = AtomicI32::new(0);
 
-/// A pager that has standard output.
+/// A running pager to which the process's standard output goes.
 pub struct Pager(Child);
 
-/// Whether standard output is a terminal, or was one before a pager had it.
+/// Whether standard output is a terminal, or goes to a pager that was started in a terminal's place.
 pub fn terminal() -> bool {
     COLUMNS.get().is_some() || std::io::stdout().is_terminal()
 }
 
-/// The width in columns of the terminal that standard output is, or was before a pager had it.
+/// The width in columns of the terminal on which standard output appears, directly or through a pager.
 pub fn columns() -> Option<usize> {
     let asked = || {
         let size = terminal_size::terminal_size_of(std::io::stdout());
@@ -64,7 +64,7 @@ fn settings(is_set: impl Fn(&str) -> bool) -> Vec<(&'static str, &'static str)> 
     settings
 }
 
-/// Starts a pager and gives standard output to it, if it is a terminal that a pager can control.
+/// Starts a pager and redirects standard output to it, if standard output is a terminal that the process controls.
 pub fn start() -> Option<Pager> {
     if layout::is_dumb() || !std::io::stdout().is_terminal() {
         return None;
@@ -89,7 +89,7 @@ pub fn start() -> Option<Pager> {
     Some(Pager(child))
 }
 
-/// Ends the text for the pager where it is, because this process ends, and waits until the user has read it.
+/// Ends the output to the pager early, because this process has to end, and waits until the user has closed the pager.
 /// It allocates no memory. Threads that still print are stopped.
 fn cut() {
     let pid = RUNNING.swap(0, Ordering::AcqRel);
@@ -108,7 +108,7 @@ fn cut() {
 }
 
 impl Drop for Pager {
-    /// Ends the text for the pager, and waits until the user has closed the pager.
+    /// Ends the output to the pager, and waits until the user has closed it.
     fn drop(&mut self) {
         inherited::ignore_interrupts();
         let _ = std::io::stdout().flush();

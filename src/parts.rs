@@ -1,4 +1,4 @@
-//! Opens the parts of a recording that `--rotate` has divided as one trace.
+//! Opens the files of a recording that `--rotate` has divided as one trace.
 
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;

@@ -24,10 +24,10 @@ const OURS: [&str; 6] = ["help", "--help", "-h", "--version", "-V", "--no-pager"
 /// a second copy of this program on PATH, or a script that calls us, would otherwise cause an endless loop.
 const TRIED: &str = "TR_PASSED_ON_TO";
 
-/// The exit status after a mistyped subcommand.
+/// The exit status of a command line with a mistyped subcommand.
 const MISTYPED: u8 = 2;
 
-/// Whether the first argument shows that the command line is for this program.
+/// Whether the first argument shows that the command line is for this program, and not for the system's `tr`.
 pub fn is_ours(first: Option<&OsStr>) -> bool {
     first.is_some_and(|first| ours().any(|ours| first == ours))
 }
@@ -87,15 +87,15 @@ pub fn before_clap() -> Option<u8> {
     }
 }
 
-/// Answers a mistyped subcommand of `tr-trace`, which passes nothing on; `None` leaves the error to
-/// the parser.
+/// Prints the answer to a mistyped subcommand of `tr-trace`, a name under which nothing is passed on to the system's
+/// `tr`. Returns the exit status; `None` leaves the error to clap.
 fn unknown() -> Option<u8> {
     let args: Vec<OsString> = std::env::args_os().skip(1).collect();
     Some(ask(mistyped::near_ours(&args, &words())?, ""))
 }
 
-/// Answers a mistyped subcommand, or replaces this process by the system's `tr`; returns
-/// an exit status only when there is none.
+/// Replaces this process by the system's `tr`, or prints the answer to a mistyped subcommand. Returns an exit status
+/// if this process goes on.
 pub fn run() -> u8 {
     let args: Vec<OsString> = std::env::args_os().skip(1).collect();
     match mistyped::meant(&args, &words()) {
@@ -108,7 +108,7 @@ pub fn run() -> u8 {
     }
 }
 
-/// The path of the system's `tr`, as text for a message.
+/// The path of the system's `tr` to which command lines are passed on, as text for a message.
 fn systems() -> String {
     let path = inherited::path();
     let system = candidates(&path, OsStr::new(""), own()).into_iter().next();
@@ -122,7 +122,7 @@ fn ask(meant: &str, system: &str) -> u8 {
     MISTYPED
 }
 
-/// The device and the inode of the file of this program.
+/// The device and the inode of this program's file, by which it is recognized on PATH.
 fn own() -> Option<(u64, u64)> {
     let meta = std::fs::metadata("/proc/self/exe").ok()?;
     Some((meta.dev(), meta.ino()))
@@ -172,8 +172,8 @@ fn exec(args: Vec<OsString>) -> u8 {
     }
 }
 
-/// The executable files `tr` on PATH, in its order, without this file (`own`: device and
-/// inode, which also covers links to it) and those already tried.
+/// The executable files named `tr` on PATH, in its order, to which a command line can be passed on: without this
+/// program's file (`own` has its device and inode, which also covers links to it) and those already tried.
 fn candidates(path: &OsStr, tried: &OsStr, own: Option<(u64, u64)>) -> Vec<PathBuf> {
     let tried: Vec<&[u8]> = tried.as_bytes().split(|b| *b == b':').collect();
     path.as_bytes()

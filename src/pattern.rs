@@ -1,4 +1,4 @@
-//! Names the parts of a recording as a user types them: by one pattern of the shell.
+//! Names the files of a rotated recording as a user types them: by one pattern of the shell.
 
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
@@ -6,7 +6,7 @@ use std::path::Path;
 
 use tr_text::escape;
 
-/// The largest number of files of a directory that are compared with a pattern. A bound of the work.
+/// The largest number of files of a directory that are compared with a shell pattern. A bound of the work.
 const FILES: usize = 10_000;
 
 /// The pattern that matches these files of one directory and no other file there: `day/host.2026*Z.bin`. `count` is the

@@ -14,7 +14,7 @@ use crate::{limits, scratch};
 use tr_text::called::TR;
 use tr_text::units;
 
-/// The time after which the progress bar appears.
+/// The time for which an analysis shows nothing, before the progress bar appears.
 const SILENT: Duration = Duration::from_millis(500);
 
 /// The ways in which a command uses the timeline of the threads' states, from the one that takes the least memory to
@@ -52,7 +52,7 @@ impl Use {
 #[derive(Clone, Copy)]
 pub struct Allowance {
     pub budget: Budget,
-    /// The way in which the timeline is used, which decides how much memory the analysis takes.
+    /// The use that is made of the timeline, on which the memory of the analysis depends.
     pub wanted: Use,
     /// The number of recordings that the command analyzes, which share its time limit.
     pub files: usize,
@@ -79,8 +79,8 @@ pub fn events_in(trace: &Trace, (from, to): (Option<u64>, Option<u64>)) -> u64 {
     inside.fold(0, |sum, frame| sum.saturating_add(frame.events))
 }
 
-/// The reason why a recording of this many events gets no timeline, which would need `needed` bytes of
-/// memory; `None` if the budget allows it.
+/// The message that a recording with `events` events gets no timeline, because that would need `needed` bytes of
+/// memory; `None` if the limits allow it.
 fn too_many(budget: Budget, events: u64, needed: u64) -> Option<String> {
     let most = budget.memory()?;
     (needed > most).then(|| {
@@ -118,7 +118,7 @@ pub fn whole(trace: &Trace, allowance: Allowance) -> Recording {
     recording(trace, &with_timeline(), allowance)
 }
 
-/// A progress bar on standard error, if that is a terminal. It appears after [`SILENT`].
+/// The progress bar of an analysis on standard error, if that is a terminal. It appears after [`SILENT`].
 struct Bar {
     bar: ProgressBar,
     begun: Instant,
@@ -144,7 +144,7 @@ impl Bar {
         }
     }
 
-    /// Writes a line above the progress bar.
+    /// Prints a line on standard error above the progress bar.
     fn say(&self, text: &str) {
         self.bar.suspend(|| eprintln!("tr: {text}"));
     }
@@ -189,10 +189,9 @@ pub fn several<T>(
     results
 }
 
-/// Analyzes a trace within a budget. If standard error is a terminal and the analysis takes longer than half a
-/// second, a bar there shows the progress, the rate and the time left. A timeline that would take more memory than
-/// the budget allows for its use is left out. If the budget stops the reading or leaves the timeline out, standard
-/// error gets a line about it.
+/// Analyzes a trace within limits of memory and time. If standard error is a terminal, a bar there shows the progress
+/// after half a second. A timeline that would take too much memory is left out. If a limit stops the reading or
+/// removes the timeline, a line on standard error says so.
 pub fn recording(trace: &Trace, options: &Options, allowance: Allowance) -> Recording {
     let bar = Bar::new(style(options.from.is_some() || options.to.is_some()));
     let recording = read(trace, options, allowance, &bar, |done, all| (done, all));

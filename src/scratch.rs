@@ -37,7 +37,7 @@ pub fn of(events: u64) -> Option<&'static Scratch> {
     get()
 }
 
-/// Whether the temporary file could not be read back, so that the output is wrong.
+/// Whether reading facts back from the temporary file failed, so that the output is wrong.
 pub fn has_failed() -> bool {
     let scratch = SCRATCH.get().and_then(Option::as_ref);
     scratch.is_some_and(Scratch::has_failed)
@@ -47,8 +47,8 @@ fn get() -> Option<&'static Scratch> {
     SCRATCH.get_or_init(|| open().map(Scratch::new)).as_ref()
 }
 
-/// Opens a file without a name, below TMPDIR, or else below /var/tmp or /tmp. A file in memory (tmpfs) would
-/// save nothing.
+/// Opens a temporary file without a name, in TMPDIR, /var/tmp or /tmp. A file in memory (tmpfs) is not used, because
+/// it would save no memory.
 fn open() -> Option<File> {
     // Beyond a limit of the size of files, a signal ends the process.
     let (limit, _) = getrlimit(Resource::RLIMIT_FSIZE).ok()?;

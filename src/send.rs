@@ -1,4 +1,4 @@
-//! Sends an export to a receiver by curl, which knows the machine's proxies and certificates.
+//! Sends an OTLP export to its receiver by curl, which knows the machine's proxies and certificates.
 
 use std::io::{self, Read, Seek, SeekFrom, Write};
 use std::process::{Command, ExitCode, Stdio};
@@ -8,15 +8,18 @@ use tr_export::Format;
 use tr_format::ci::decoded;
 use tr_text::{escape, units};
 
-/// The time in seconds after which an attempt to send fails.
+/// The time limit in seconds of one attempt to send an export.
 const ATTEMPT: u32 = 10;
-/// The time in seconds after which no further attempt begins: a build waits for 30 s at most.
+/// The time in seconds after which no further attempt to send an export begins: a build waits for 30 s at
+/// most.
 const LAST: u32 = 20;
-/// The number of attempts after the first one, when the receiver is unavailable or busy.
+/// The number of further attempts to send an export if the receiver is unavailable or busy.
 const RETRIES: u32 = 3;
-/// The longest answer that is read, in bytes. One of OTLP has a number and a sentence.
+/// The largest answer of a receiver that is read, in bytes. An answer of OTLP is short: a number and a
+/// sentence.
 const LONGEST_ANSWER: u64 = 1 << 20;
-/// The line that curl prints after the body of the answer, in the notation of curl and of its configuration.
+/// The format of the line with the status and the redirection that curl prints after the body of the answer,
+/// in curl's notation.
 const WRITE_OUT: &str = r"\n%{http_code} %{redirect_url}";
 
 /// The value of an environment variable; `None` if it is not set or blank.
@@ -25,7 +28,8 @@ fn set(name: &str) -> Option<String> {
     Some(value).filter(|value| !value.trim().is_empty())
 }
 
-/// The value of a variable of OpenTelemetry's exporters: that of the signal, else that of all signals.
+/// The value of a variable of OpenTelemetry's exporters: the one for this signal (traces or metrics), or
+/// else the one for all signals.
 fn variable(signal: Signal, name: &str) -> Option<String> {
     set(&of_signal(signal, name)).or_else(|| set(&format!("OTEL_EXPORTER_OTLP_{name}")))
 }
@@ -51,7 +55,7 @@ pub fn endpoint(signal: Signal) -> Option<String> {
     })
 }
 
-/// The format that the environment names.
+/// The format of the export (Protobuf or JSON) that OTEL_EXPORTER_OTLP_PROTOCOL names.
 ///
 /// # Errors A protocol that is not supported; the error is text for the user.
 pub fn protocol() -> Result<Format, String> {
@@ -86,8 +90,8 @@ pub fn resource() -> Vec<(String, String)> {
     escaped.map(|[name, value]| (name, value)).collect()
 }
 
-/// Sends an export of OTLP. Data that was not delivered is an error: a redirect, which is not followed, and
-/// spans or data points that the receiver rejected while it answered with a success.
+/// Sends an OTLP export to a URL. If not all data is accepted, that is an error: a redirect, which is not
+/// followed, or spans or data points that the receiver rejected although its status is a success.
 pub fn otlp(
     url: &str,
     signal: Signal,
@@ -140,7 +144,7 @@ pub fn otlp(
     }
 }
 
-/// The answer of a receiver, as curl prints it.
+/// The answer of the receiver of an export: its HTTP status, redirection and body, as curl prints them.
 struct Reply {
     status: u16,
     /// The URL to which the receiver's answer redirects; empty if it is no redirect.
@@ -148,7 +152,7 @@ struct Reply {
     body: Vec<u8>,
 }
 
-/// Sends a request by curl. Returns `None` if curl failed, which has printed the reason.
+/// Sends an export to a URL by running curl. Returns `None` if curl failed and has printed the reason.
 fn send(
     url: &str,
     signal: Signal,
@@ -194,7 +198,7 @@ fn send(
     Ok(reply(output).filter(|_| status.success()))
 }
 
-/// The parts of curl's output: the body of the answer, and the line of [`WRITE_OUT`].
+/// Splits the output of curl into the body of the receiver's answer and the line of [`WRITE_OUT`].
 fn reply(mut output: Vec<u8>) -> Option<Reply> {
     let end = output.iter().rposition(|byte| *byte == b'\n')?;
     let line = String::from_utf8_lossy(output.get(end + 1..)?).into_owned();
@@ -225,7 +229,7 @@ fn target(url: &str, signal: Signal) -> io::Result<String> {
     })
 }
 
-/// The configuration for curl, as text.
+/// The configuration that curl reads from its standard input to send an export, as text.
 fn config(url: &str, signal: Signal, encoding: Encoding) -> io::Result<String> {
     let kind = match encoding {
         Encoding::Json => "application/json",
@@ -251,7 +255,7 @@ fn config(url: &str, signal: Signal, encoding: Encoding) -> io::Result<String> {
     Ok(lines.join("\n") + "\n")
 }
 
-/// A value quoted for curl's configuration.
+/// A value in quotes, as curl's configuration files require.
 fn quoted(value: &str) -> io::Result<String> {
     if value.contains(char::is_control) {
         let text = "a control character in the URL or in a header";
@@ -263,7 +267,8 @@ fn quoted(value: &str) -> io::Result<String> {
     ))
 }
 
-/// The headers in the value of a variable: `name=value,name=value`, values with %-escapes.
+/// The HTTP headers in the value of OTEL_EXPORTER_OTLP_HEADERS: `name=value,name=value`, values with
+/// %-escapes.
 fn headers(text: &str) -> impl Iterator<Item = (&str, String)> {
     let pairs = text.split(',').filter_map(|pair| pair.split_once('='));
     let text = |value: &str| String::from_utf8_lossy(&decoded(value.trim())).into_owned();

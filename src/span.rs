@@ -1,4 +1,4 @@
-//! Implements `--from` and `--to`, which choose a part of a recording.
+//! Implements the options `--from` and `--to`, which choose a span of a recording's time.
 
 use std::process::ExitCode;
 use std::time::Duration;
@@ -26,7 +26,7 @@ impl Span {
         (ns(self.from), ns(self.to))
     }
 
-    /// Returns an error for a span that ends before it begins.
+    /// Returns an error if `--to` is before `--from`.
     pub fn check(self) -> Result<(), ExitCode> {
         match self.from.zip(self.to).filter(|(from, to)| from >= to) {
             None => Ok(()),
@@ -36,7 +36,7 @@ impl Span {
         }
     }
 
-    /// Returns an error for a span after the recording's end.
+    /// Returns an error if `--from` is after the recording's end.
     pub fn check_in(self, analysis: &Analysis) -> Result<(), ExitCode> {
         let end = Duration::from_nanos(analysis.whole);
         match self.from.filter(|from| *from >= end && !from.is_zero()) {

@@ -7,7 +7,8 @@ use std::process::ExitCode;
 
 use nix::sys::resource::{getrlimit, Resource};
 
-/// The size of the new stack in bytes, which is also the least limit that is sufficient: the default of Rust's threads.
+/// The size of the main thread's new stack in bytes, which is the default of Rust's threads. With a smaller limit for
+/// the stack a new one is needed.
 const SIZE: usize = 2 << 20;
 
 thread_local! {
@@ -15,7 +16,7 @@ thread_local! {
     static DONE: Cell<Option<ExitCode>> = const { Cell::new(None) };
 }
 
-/// Runs `job` on a stack that is large enough.
+/// Runs `job` in the main thread, on a new stack if the limit for the stack is too small.
 pub fn with_room(job: fn() -> ExitCode) -> ExitCode {
     let is_small = getrlimit(Resource::RLIMIT_STACK).is_ok_and(|(soft, _)| soft < SIZE as u64);
     if !is_small {
@@ -32,7 +33,8 @@ pub fn with_room(job: fn() -> ExitCode) -> ExitCode {
     job()
 }
 
-/// Allocates a new stack, which stays to the end. Returns its lowest address; below it is a page that nothing can use.
+/// Allocates memory for the main thread's new stack, which is never freed. Returns its lowest address; the page below
+/// it cannot be accessed, so that an overflow is detected.
 #[cfg(target_env = "gnu")]
 fn allocated() -> Option<*mut libc::c_void> {
     const GUARD: usize = 64 << 10;

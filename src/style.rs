@@ -1,4 +1,5 @@
-//! Implements the options of text on standard output: width, colour, characters.
+//! Implements the options for text on standard output: its width, its colours, and whether it is
+//! limited to ASCII.
 
 use clap::ValueEnum;
 use tr_text::style::Style;
@@ -27,7 +28,8 @@ enum Color {
 }
 
 impl Layout {
-    /// The style of standard output.
+    /// The style (width, colours, characters) of text on standard output, from the options and the
+    /// terminal.
     pub fn style(self) -> Style {
         Style {
             width: self.columns().clamp(40, 10_000),
@@ -41,7 +43,7 @@ impl Layout {
         }
     }
 
-    /// The style of a Markdown document; its readers have no terminal.
+    /// The style of a Markdown document, which does not depend on a terminal.
     pub fn markdown(self) -> Style {
         Style {
             width: self.width.unwrap_or(100).clamp(40, 10_000),
@@ -59,7 +61,7 @@ impl Layout {
     }
 }
 
-/// Whether the locale limits the terminal to ASCII.
+/// Whether the locale requires that text on the terminal is limited to ASCII.
 fn ascii() -> bool {
     let locale = ["LC_ALL", "LC_CTYPE", "LANG"]
         .into_iter()

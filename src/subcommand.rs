@@ -1,5 +1,6 @@
-//! The definition of a subcommand: a trait for its arguments, and a row of the table in `cmd/mod.rs` for its names. The
-//! command line, its help, the pass-through, files of defaults and the tools of `tr mcp` use the table.
+//! The definition of a subcommand of `tr`: a trait for its arguments, and a row in the table in `cmd/mod.rs` for its
+//! names. The command line, its help, the passing on to the system's `tr`, configuration files and the tools of `tr
+//! mcp` use the table.
 
 use std::ffi::{OsStr, OsString};
 use std::path::Path;
@@ -26,12 +27,12 @@ pub trait Subcommand: clap::Args {
     /// Hints for options and values that users try although the subcommand does not have them, for example those of
     /// other tools.
     const HINTS: &'static [Hint] = &[];
-    /// The tools of `tr mcp` that run the subcommand.
+    /// The tools that `tr mcp` offers to agents and that run this subcommand.
     const TOOLS: &'static [Tool] = &[];
-    /// Whether the subcommand can print text that is longer than a terminal. It reads files of defaults then,
-    /// because they turn the pager off.
+    /// Whether the subcommand's text may be longer than the screen, so that a pager is used. It reads configuration
+    /// files then, because they can turn the pager off.
     const IS_LONG: bool = false;
-    /// Whether a recording passes through the subcommand as a stream, which has no limit of time by default.
+    /// Whether the subcommand streams a recording to its output. It has no time limit by default then.
     const IS_STREAM: bool = false;
     /// Whether the subcommand sets the action of SIGPIPE itself. For any other subcommand, writing to a closed pipe
     /// ends the process.
@@ -53,7 +54,7 @@ pub trait Subcommand: clap::Args {
     /// Stores in the arguments why a threshold from an untrusted configuration file does not apply.
     fn set_undecided(&mut self, _why: Option<String>) {}
 
-    /// The limits of memory and time of a subcommand that reads a recording.
+    /// The user's limits of memory and time, for a subcommand that reads a recording; otherwise `None`.
     fn budget(&self) -> Option<Budget> {
         None
     }
@@ -64,7 +65,7 @@ pub trait Subcommand: clap::Args {
         None
     }
 
-    /// Whether the subcommand's text goes through a pager on a terminal.
+    /// Whether the subcommand's text goes through a pager if standard output is a terminal.
     fn is_paged(&self) -> bool {
         Self::IS_LONG
     }
@@ -76,7 +77,7 @@ pub trait Subcommand: clap::Args {
     fn run(self, program: &Program) -> Done;
 }
 
-/// The task that a subcommand is for, by which the help lists it.
+/// The kind of task that a subcommand is for, such as recording or analyzing, by which the help groups subcommands.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Task {
     Daily,
@@ -88,7 +89,7 @@ pub enum Task {
 }
 
 impl Task {
-    /// All tasks, in the order of the help.
+    /// All kinds of tasks, in the order in which the help groups subcommands.
     pub const ALL: [Task; 6] = [
         Task::Daily,
         Task::Record,
@@ -98,7 +99,7 @@ impl Task {
         Task::Manage,
     ];
 
-    /// The heading of the task in the help.
+    /// The heading of this kind of task in the list of subcommands in the help.
     pub fn title(self) -> &'static str {
         match self {
             Task::Daily => "Every day",
@@ -111,17 +112,17 @@ impl Task {
     }
 }
 
-/// A row of the table of subcommands. A program that was built without a subcommand also knows the names and
-/// keys in its row: it refuses the name, and accepts a file of defaults that is for others.
+/// A row of the table of subcommands. A program that was built without a subcommand still has its row: it refuses the
+/// name with an explanation, and accepts configuration files with its keys.
 pub struct Row {
-    /// The name of the subcommand, and other spellings of it.
+    /// The name of the subcommand, followed by other spellings that are accepted.
     pub names: &'static [&'static str],
     pub task: Task,
     /// The names that other tools have for a subcommand of this kind, for hints about mistyped command lines.
     pub other_words: &'static [&'static str],
     /// The keys of the configuration files (`tr.toml`) that set options of this subcommand.
     pub keys: &'static [Key],
-    /// The subcommand itself; `None` in a program that was built without it.
+    /// The implementation of the subcommand; `None` in a program that was built without it.
     pub built: Option<Built>,
 }
 
@@ -131,12 +132,12 @@ impl Row {
         self.names.first().copied().unwrap_or_default()
     }
 
-    /// Whether the subcommand has defaults in files.
+    /// Whether the subcommand takes defaults from configuration files (`tr.toml`).
     pub fn has_defaults(&self) -> bool {
         !self.keys.is_empty() || self.built.as_ref().is_some_and(|built| built.is_long)
     }
 
-    /// The definition of the subcommand for clap; `None` if the program was built without it.
+    /// The subcommand's clap definition; `None` if the program was built without the subcommand.
     pub fn command(&self, rows: &[Row]) -> Option<clap::Command> {
         let built = self.built.as_ref()?;
         let aliases = self.names.iter().skip(1).copied();
@@ -162,14 +163,14 @@ pub struct Built {
     pub tools: &'static [Tool],
     pub failed: Option<u8>,
     pub run_without_defaults: fn(&[OsString]) -> Option<ExitCode>,
-    /// The function that runs the subcommand with parsed arguments.
+    /// The function that runs the subcommand with the arguments that clap has parsed.
     pub run: fn(&Call<'_>) -> Result<ExitCode, clap::Error>,
     is_long: bool,
     complete: fn(clap::Command, &[Row]) -> clap::Command,
 }
 
 impl Built {
-    /// The subcommand whose arguments have this type.
+    /// The subcommand whose arguments have the type `A`, with the facts that this type declares.
     pub const fn of<A: Subcommand>() -> Built {
         Built {
             examples: A::EXAMPLES,
@@ -184,10 +185,10 @@ impl Built {
     }
 }
 
-/// The program and the facts about its start that subcommands need.
+/// The table of subcommands and the facts about the program's start that subcommands need.
 pub struct Program {
     pub rows: &'static [Row],
-    /// The time at which the program was started.
+    /// The time at which the process of `tr` was started.
     #[cfg_attr(
         not(feature = "record"),
         expect(dead_code, reason = "the recorder alone reads it")
@@ -236,9 +237,9 @@ fn run<A: Subcommand>(call: &Call<'_>) -> Result<ExitCode, clap::Error> {
     Ok(status)
 }
 
-/// Advice on an option of other tools, or on a value that was removed.
+/// A hint for a user who types an option of another tool, or a value that `tr` no longer has.
 pub struct Hint {
-    /// The option (`-g`), or the value of an option (`chrome`), that does not exist.
+    /// The option (`-g`) or the option's value (`chrome`) that `tr` does not have and that a hint is about.
     pub wrong: &'static str,
     pub advice: &'static str,
 }

@@ -1,10 +1,12 @@
-//! Finds suspends of the machine during a recording in its events, for a trace whose summary lacks them.
+//! Finds the suspends of the machine during a recording from its events, if the trace has no summary that
+//! lists them.
 
 use tr_format::event::{LifeKind, Stream};
 use tr_format::reader::Trace;
 use tr_format::tally::Suspend;
 
-/// All suspends of the machine in a trace. A frame that cannot be read shows none; `tr` reports it elsewhere.
+/// All suspends of the machine during a recording, from the trace's events. Frames that cannot be read are
+/// skipped; they are reported elsewhere.
 pub fn suspends(trace: &Trace) -> Vec<Suspend> {
     let meta = trace.meta();
     let mut readings = vec![(meta.start, meta.start_clock.boot)];

@@ -19,7 +19,8 @@ pub fn is_asked() -> bool {
     version && args.len() == 2 && args.iter().any(|arg| is(arg, ["--verbose", "-v"]))
 }
 
-/// Prints the facts about this program, one in each line, as `name: values`.
+/// Prints the features, methods and formats of this program for `tr --version --verbose`, one in each line,
+/// as `name: values`.
 pub fn run() -> ExitCode {
     // Without the recorder there is none.
     let methods = if cfg!(feature = "record") {

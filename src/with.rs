@@ -1,4 +1,5 @@
-//! Implements `--with`, which adds other tools' files to a trace.
+//! Implements `--with`, which adds the spans in files of other tools (test reports, build logs) to a
+//! recording as steps.
 
 use std::collections::HashSet;
 use std::path::{Path, PathBuf};
@@ -14,7 +15,7 @@ use crate::budget::Budget;
 use crate::progress::Use;
 use crate::{errors, progress};
 
-/// The largest number of damaged files in directories whose names are printed.
+/// The largest number of damaged files, in directories that `--with` names, whose names are printed.
 const NAMED: u64 = 10;
 
 /// The option `--with`, which names files of other tools whose spans become steps of the recording.

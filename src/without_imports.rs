@@ -1,4 +1,5 @@
-//! `--with` of a `tr` that was built without the feature `import`: there is none.
+//! Replaces the option `--with` in a program that was built without the feature `import`: the
+//! option does not exist.
 
 use std::path::Path;
 use std::process::ExitCode;

@@ -382,8 +382,9 @@ fn write(args: &Args, kinds: &[ReportKind], recording: &Recording, name: &str) -
     })
 }
 
-/// Prints the reason and the resource usage of an untraced run; `None` for a traced run. Tables have no rows
-/// then; a warning explains that.
+/// Prints, in place of tables, the reason and the resource usage of a run that was not traced, and returns
+/// the exit status. `None` for a traced run, and for formats whose tables are printed without rows, after a
+/// warning.
 fn untraced(args: &Args, recording: &Recording, name: &str) -> Option<ExitCode> {
     let analysis = &recording.analysis;
     let reason = untraced::reason(analysis)?;
@@ -406,7 +407,8 @@ fn untraced(args: &Args, recording: &Recording, name: &str) -> Option<ExitCode> 
     }
 }
 
-/// Parses the length of an interval, which is at least a microsecond.
+/// Parses the option `--interval`, the length of the intervals of a report over time. It is at least a
+/// microsecond.
 fn interval(text: &str) -> Result<Duration, String> {
     let interval = args::duration(text)?;
     if interval < Duration::from_micros(1) {
@@ -433,11 +435,12 @@ fn sorts() -> impl TypedValueParser<Value = Sort> {
     args::words(Sort::ALL.map(|sort| (sort, word(sort.name()))))
 }
 
-/// A value of the option `--by`.
+/// A value of the option `--by` of `tr analyze`: what the rows of a report are grouped by.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Grouping {
     By(By),
-    /// Functions of stacks, which are no groups of processes: only some reports have them.
+    /// The rows are functions of sampled stacks. They are no groups of processes, so only some reports can
+    /// have them.
     Function,
 }
 

@@ -47,9 +47,9 @@ impl Subcommand for CompletionsArgs {
     }
 }
 
-/// An option whose value is a list of known words.
+/// An option of a subcommand whose value is a comma-separated list of known words, such as `--report`.
 struct List {
-    /// The name of the option, without the dashes.
+    /// The name of the option that takes a list of words, without its dashes.
     option: String,
     /// The placeholder for the option's value in the help, such as `REPORTS`.
     value: String,

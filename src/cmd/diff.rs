@@ -28,7 +28,7 @@ use tr_mcp::tool::{Takes, TakesKind, Tool};
 use tr_output::Kind;
 use tr_text::called::TR;
 
-/// The files that `tr diff` writes as a page or as JSON.
+/// The test that recognizes an HTML page or JSON of `tr diff`, which a new one may replace.
 const COMPARISON: Kind = Kind {
     name: "a comparison of tr diff",
     is: |bytes| {
@@ -176,7 +176,7 @@ impl Args {
         Ok(links::to(&place, self.page()))
     }
 
-    /// The paths of all recordings.
+    /// The paths of all recordings that `tr diff` compares.
     fn files(&self) -> Vec<&Path> {
         let all = self.files.iter().chain(&self.base).chain(&self.new);
         all.map(PathBuf::as_path).collect()
@@ -331,7 +331,7 @@ fn proposal(files: &[PathBuf]) -> String {
     escape::command(words.chain(names(new)))
 }
 
-/// Prints the reason why the gate is not applied. Returns the exit status.
+/// Prints the reason why `tr diff` does not apply its gate. Returns the exit status.
 fn passed(why: &str) -> ExitCode {
     let why = escape::text(why.as_bytes());
     eprintln!("tr: {why}: nothing is decided, and --allow-undecided lets it pass");

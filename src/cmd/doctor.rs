@@ -1,4 +1,4 @@
-//! Implements `tr doctor`, which shows the ways in which this machine can be recorded.
+//! Implements `tr doctor`, which shows by which methods recordings can be made on this machine.
 
 use std::fmt::Write;
 use std::io::IsTerminal;
@@ -87,7 +87,7 @@ impl Diagnosis {
         }
     }
 
-    /// A sentence about whether sudo exists and whether it works.
+    /// A sentence of `tr doctor` about whether sudo exists and whether it works without a password.
     fn sudo(&self) -> String {
         match &self.machine.sudo {
             None if !has_sudo() => "not installed".into(),
@@ -244,7 +244,7 @@ impl Diagnosis {
     }
 }
 
-/// The facts that a recording without BPF lacks, and other remarks about it.
+/// The facts that a recording on this machine lacks because it cannot use BPF, and other remarks about it.
 fn without_programs(method: Method) -> Programs {
     let (facts, limits) = knows(method);
     let missing = [warnings::absent(&facts).as_slice(), limits, &[OTHERS]].concat();

@@ -35,7 +35,7 @@ pub struct Args {
     pub budget: Budget,
 }
 
-/// The number of events between two checks of the limits of time and memory.
+/// The number of events that `tr dump` prints between two checks of its limits of time and memory.
 const LOOK_EVERY: u64 = 10_000;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]

@@ -443,7 +443,7 @@ fn to_file(
     Ok(ExitCode::SUCCESS)
 }
 
-/// The names of all formats of `tr export`.
+/// The names of all formats that `tr export --format` accepts.
 pub fn names() -> Vec<&'static str> {
     let files = Format::ALL.map(Format::name).into_iter();
     let services = Service::ALL.map(Service::name);

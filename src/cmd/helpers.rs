@@ -1,5 +1,5 @@
-//! Runs the parts of `tr` that another process of `tr` has started for itself. They have no options and no
-//! help, and clap does not know them.
+//! Runs those parts of `tr` that are processes of their own, which another process of `tr` starts. They
+//! have no options and no help, and clap does not know them.
 
 use std::ffi::OsString;
 use std::fmt::Display;
@@ -41,7 +41,8 @@ fn load() -> ExitCode {
     done(tr_record::serve_as_loader(|| confine::to_reading(&[])))
 }
 
-/// Runs the search for functions, which `tr record --stacks` and `tr symbolize` start.
+/// Runs the search for the functions of sampled stacks, which `tr record --stacks` and `tr symbolize`
+/// start as a process.
 fn search() -> ExitCode {
     // A file of a stranger can keep it busy for long: it ends with who asked it, if not before.
     let _ = set_pdeathsig(Signal::SIGKILL);

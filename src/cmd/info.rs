@@ -231,7 +231,8 @@ fn text(contents: &Contents) -> String {
     lines.0
 }
 
-/// Adds the lines about the command, the machine and the time of the recording.
+/// Adds the lines about the recorded command, the machine and the time of the recording to the output of `tr
+/// info`.
 fn recording(lines: &mut Lines, contents: &Contents) {
     let meta = &contents.meta;
     let major = tr_format::frame::MAJOR;
@@ -284,7 +285,8 @@ fn events(lines: &mut Lines, contents: &Contents) {
     }
 }
 
-/// Adds the lines about an untraced run: the reason, and COMMAND's exit status and resource usage.
+/// Adds the lines about a run without tracing to the output of `tr info`: the reason, and COMMAND's exit
+/// status and resource usage.
 fn not_traced(lines: &mut Lines, contents: &Contents, reason: &str) {
     lines.say("not traced", safe(reason));
     if let Some(status) = contents.summary.as_ref().and_then(|summary| summary.status) {
@@ -295,7 +297,7 @@ fn not_traced(lines: &mut Lines, contents: &Contents, reason: &str) {
     }
 }
 
-/// The sentence about a recording that ended because its file reached a limit of size.
+/// The sentence of `tr info` for a recording that ended because its file reached a size limit.
 fn full(contents: &Contents) -> Option<String> {
     let summary = contents.summary.as_ref()?;
     exit::full(&contents.meta, summary, summary.end)
@@ -318,7 +320,7 @@ fn full_json(contents: &Contents) -> Value {
     })
 }
 
-/// The recorded scripts, in JSON; null if the recording has no summary.
+/// The facts about the shell scripts in the recording, in JSON; null if the recording has no summary.
 fn scripts_json(contents: &Contents) -> Value {
     let Some(summary) = &contents.summary else {
         return Value::Null;
@@ -333,7 +335,7 @@ fn scripts_json(contents: &Contents) -> Value {
     summary.scripts.iter().map(script).collect()
 }
 
-/// Adds the line about the recorded scripts, if there are any.
+/// Adds the line about recorded shell scripts to the output of `tr info`, if the recording has any.
 fn scripts(lines: &mut Lines, contents: &Contents) {
     let Some(summary) = &contents.summary else {
         return;
@@ -356,7 +358,8 @@ fn scripts(lines: &mut Lines, contents: &Contents) {
     }
 }
 
-/// Adds the lines about the file's size and its end.
+/// Adds the lines about the size of the recording's file, and whether its end is intact, to the output of `tr
+/// info`.
 fn file(lines: &mut Lines, contents: &Contents) {
     let (bytes, frames) = (units::count(contents.bytes), contents.tally.frames);
     if contents.meta.not_traced.is_some() {
@@ -408,7 +411,8 @@ fn facts(meta: &Metadata) -> [(&'static str, Known); 8] {
     ]
 }
 
-/// Adds the lines about the method, how each kind of fact is known, and the tasks that the recorder let go of.
+/// Adds the lines about the method of recording, the source of each kind of fact, and the tasks that the
+/// recorder stopped following to the output of `tr info`.
 fn method(lines: &mut Lines, contents: &Contents) {
     let meta = &contents.meta;
     lines.say("method", safe(meta.recorded_by()));
@@ -441,7 +445,7 @@ fn method(lines: &mut Lines, contents: &Contents) {
     }
 }
 
-/// Adds the lines about events that are missing, and events out of order.
+/// Adds the lines about lost events and events out of order to the output of `tr info`.
 fn completeness(lines: &mut Lines, contents: &Contents) {
     let lost = contents.lost().into_iter();
     let lost = lost.map(|(stream, n)| format!("{} on {stream}", units::count(n)));
@@ -476,7 +480,7 @@ fn completeness(lines: &mut Lines, contents: &Contents) {
     );
 }
 
-/// Adds the lines about anomalies, clocks, suspends and unknown time.
+/// Adds the lines about anomalies, clocks, suspends and unknown time to the output of `tr info`.
 fn trust(lines: &mut Lines, contents: &Contents) {
     let analysis = contents.analysis.as_ref();
     let quality = analysis.map(|analysis| &analysis.quality);

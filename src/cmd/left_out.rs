@@ -1,4 +1,4 @@
-//! Answers for the subcommands that this `tr` was built without.
+//! Answers for subcommands that exist in other builds of `tr` but not in this program.
 
 use std::process::ExitCode;
 

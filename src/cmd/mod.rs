@@ -1,4 +1,4 @@
-//! The subcommands, one file each, and the table of all of them.
+//! The subcommands of `tr`, each in a file of its own, and the table of all of them.
 
 #[cfg(feature = "report")]
 pub mod analyze;
@@ -84,7 +84,7 @@ const PLAIN: Row = Row {
     built: None,
 };
 
-/// All subcommands, in the order of the help.
+/// The table of all subcommands, in the order in which the help lists them.
 pub static ROWS: &[Row] = &[
     Row {
         names: &["record"],
@@ -241,7 +241,7 @@ pub static ROWS: &[Row] = &[
     },
 ];
 
-/// The features of Cargo with which the program was built.
+/// The names of the Cargo features with which this program was built.
 pub fn features() -> impl Iterator<Item = &'static str> {
     let all = [
         ("record", cfg!(feature = "record")),

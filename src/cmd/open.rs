@@ -19,7 +19,8 @@ use crate::span::Span;
 use crate::subcommand::{Program, Subcommand};
 use crate::with::With;
 
-/// The number of random bytes in the path below which the page is served: as many as a cryptographic key has.
+/// The number of random bytes in the URL path of the served page, so that nobody can guess it: as many as a
+/// cryptographic key has.
 const KEY: usize = 16;
 
 /// Open the analysis in a browser
@@ -135,7 +136,7 @@ fn starts(browser: &str, address: &str) -> bool {
     true
 }
 
-/// Writes the page into a new directory that only the user can enter. Returns its path.
+/// Writes the HTML page into a new directory that only the user can enter. Returns the page's path.
 fn kept(page: &Page) -> io::Result<PathBuf> {
     let mut directory = tempfile::Builder::new();
     let directory = directory
@@ -149,7 +150,7 @@ fn kept(page: &Page) -> io::Result<PathBuf> {
     Ok(directory.join("report.html"))
 }
 
-/// Serves the page to everybody who knows its address, until a signal ends the program.
+/// Serves the page by HTTP on the loopback device to everybody who knows its address, until a signal ends the program.
 fn serve(port: u16, page: &Page) -> io::Result<ExitCode> {
     let server = Server::http(("127.0.0.1", port)).map_err(io::Error::other)?;
     let address = server.server_addr().to_ip();

@@ -18,7 +18,7 @@ use crate::subcommand::{Program, Subcommand};
 use crate::{open, output, progress};
 use tr_output::Kind;
 
-/// The files that `tr pipeline` writes as a page or as JSON.
+/// The test that recognizes an HTML page or JSON of `tr pipeline`, which a new one may replace.
 const PIPELINE: Kind = Kind {
     name: "a pipeline of tr pipeline",
     is: |bytes| {
@@ -85,7 +85,8 @@ impl Args {
         output::format_for(self.format, &self.output, FormatArg::Text)
     }
 
-    /// The paths of the files that the command reads.
+    /// The paths of the files that `tr pipeline` reads: recordings, the graph of jobs and the CI system's
+    /// list of jobs.
     fn files(&self) -> Vec<&Path> {
         let json = self.graph.iter().chain(&self.jobs);
         self.files
@@ -96,7 +97,7 @@ impl Args {
     }
 }
 
-/// The size in bytes of the largest job graph that is read.
+/// The size in bytes of the largest file with a graph or list of jobs that `tr pipeline` reads.
 const LARGEST: u64 = 16 << 20;
 
 /// Reads a small text file, such as the job graph, and returns the result of `parse`. The size is checked

@@ -27,7 +27,7 @@ use tr_mcp::tool::{Takes, TakesKind, Tool};
 use tr_output::Kind;
 use tr_text::escape;
 
-/// The files that `tr predict` writes as a page or as JSON.
+/// The test that recognizes an HTML page or JSON of `tr predict`, which a new one may replace.
 const FORECAST: Kind = Kind {
     name: "a forecast of tr predict",
     is: |bytes| {
@@ -336,7 +336,7 @@ fn run(args: &Args) -> Done {
 /// The remark after a plan of tests when `tr predict` gives no forecast of the time.
 const NO_FORECAST: &str = "no forecast of the time: a test without a process of its own cannot be left out of the simulation";
 
-/// Makes the plan of tests if `--plan` or `--shards` requests one, writes it, and returns it.
+/// Makes the plan that divides tests among machines, if `--plan` or `--shards` requests one. Writes and returns it.
 fn plan(args: &Args, recording: &Recording, files: &[ToolFile]) -> Result<Option<Plan>, ExitCode> {
     let (Some(shards), Some(output)) = (args.shards, args.plan.as_deref()) else {
         return Ok(None);

@@ -250,7 +250,8 @@ fn untraced(args: &Args, config: &Config, reason: &Error) -> ExitCode {
     exit_code(Some(done.status))
 }
 
-/// The exit status for COMMAND's raw `wait` status, by the rules of shells.
+/// The exit status of `tr record` for COMMAND's raw `wait` status, by the rules of shells (128 plus
+/// the number of a signal).
 fn exit_code(status: Option<u32>) -> ExitCode {
     status.map_or(ExitCode::SUCCESS, |status| {
         ExitCode::from(tr_record::end_like(status))

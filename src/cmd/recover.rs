@@ -62,8 +62,8 @@ fn run(args: &Args) -> Done {
     Ok(ExitCode::SUCCESS)
 }
 
-/// A command line with a name for OUT, as a proposal: `trace.bin` is recovered into `trace.recovered.bin`,
-/// standard input into the current directory.
+/// A command line of `tr recover` with a name for its output, to be suggested in an error: `trace.bin` is
+/// recovered into `trace.recovered.bin`, standard input into a file in the current directory.
 fn proposal(file: &Path) -> String {
     let out = if file.as_os_str() == "-" {
         PathBuf::from("recovered.bin")

@@ -1,4 +1,4 @@
-//! Implements `tr report`, which writes the analysis as a page.
+//! Implements `tr report`, which writes the analysis of a recording as one HTML page.
 
 use std::fmt::Write as _;
 use std::io::Write;

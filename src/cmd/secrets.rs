@@ -1,4 +1,5 @@
-//! Implements `tr info --secrets`, which lists the places in a trace's texts that the rules of this version would mask.
+//! Implements `tr info --secrets`, which lists the places in a trace's texts that `tr redact` would mask by its current
+//! rules.
 
 use std::ops::Range;
 use std::path::Path;
@@ -15,7 +16,7 @@ use tr_text::{escape, units};
 use crate::errors::Done;
 use crate::open;
 
-/// A command line that contains secrets.
+/// A command line in the trace that contains secrets, and where they are.
 struct CommandLine {
     /// The pid of the process with this command line; `None` for COMMAND as the trace's metadata has it.
     pid: Option<u32>,
@@ -27,7 +28,7 @@ struct CommandLine {
     places: Vec<(usize, Range<usize>)>,
 }
 
-/// A text other than a command line that contains secrets.
+/// A text in the trace, other than a command line, that contains secrets, and where they are.
 struct Text {
     /// The origin of the text: the name of the kind of event that contains it, or `metadata`, or `end` for the end of
     /// the trace.
@@ -43,7 +44,7 @@ struct Text {
     places: Vec<Range<usize>>,
 }
 
-/// Examines every text that `tr redact` would mask, and changes none.
+/// Examines every text of a trace that `tr redact` would mask, and records where secrets are. It changes none.
 struct Finder {
     redactor: Redactor,
     start: Ktime,
@@ -245,7 +246,7 @@ impl Finder {
     }
 }
 
-/// Lists the places of secrets. The secrets themselves are never printed.
+/// Prints a list of the places of secrets in a trace. The secrets themselves are never printed.
 pub fn run(file: &Path, as_json: bool) -> Done {
     let trace = open::warned(file)?;
     let mut finder = Finder::new(Redactor::new(true, Vec::new()), trace.meta().start);

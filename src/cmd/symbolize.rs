@@ -1,4 +1,5 @@
-//! Implements `tr symbolize`, which finds the functions of stacks after the recording.
+//! Implements `tr symbolize`, which finds the names of the functions in a recording's stacks after the
+//! recording.
 
 use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::ffi::{OsStr, OsString};
@@ -23,16 +24,17 @@ use crate::subcommand::{Program, Subcommand};
 use crate::{args, open, output};
 use tr_text::called::TR;
 
-/// The largest number of frames without functions that are searched, and the largest number of paths.
+/// The largest number of unnamed frames that `tr symbolize` searches names for. The next constant is the
+/// largest number of paths in which it searches.
 const FRAMES: usize = 1 << 22;
 const PATHS: usize = 1 << 16;
 /// The limits of the search for programs in a directory that the user names: how many levels of directories
 /// below it are entered. The next constant limits the number of directory entries that are examined.
 const DEPTH: usize = 16;
 const ENTRIES: usize = 1_000_000;
-/// The largest number of missing files whose names are printed.
+/// The largest number of missing programs and libraries whose names `tr symbolize` prints.
 const NAMED: usize = 5;
-/// The interval between two checks whether the search has ended.
+/// The time between two checks whether the search for functions, which is another process, has ended.
 const LOOK: Duration = Duration::from_millis(5);
 
 /// Name the functions of a recording's stacks that have no names yet
@@ -227,7 +229,8 @@ impl Unnamed {
         }
     }
 
-    /// Adds the ELF files in a directory and in the directories below it. Links are not followed.
+    /// Adds the ELF files in a directory, and in the directories below it, to the paths in which functions
+    /// are searched. Symbolic links are not followed.
     fn search(&mut self, directory: &Path) -> std::io::Result<()> {
         std::fs::read_dir(directory)?;
         let tell = |what: &str| {
@@ -343,7 +346,7 @@ impl Unnamed {
     }
 }
 
-/// A build id in hexadecimal digits. Zeros at its end do not belong to it.
+/// A build id in hexadecimal digits, without the zeros that fill it up in the trace.
 fn hex(build_id: &[u8]) -> String {
     let end = build_id.iter().rposition(|byte| *byte != 0);
     tr_text::units::hex(build_id.iter().take(end.map_or(0, |end| end + 1)))

@@ -1,4 +1,4 @@
-//! Implements `tr verify`, which checks a trace.
+//! Implements `tr verify`, which checks whether a trace is intact.
 
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -108,8 +108,8 @@ fn problems(trace: &Trace, watch: &Watch) -> Vec<String> {
     problems.into_iter().map(|(_, what)| what).collect()
 }
 
-/// Reads all frames. Returns the counts of their events (`None` if there is no summary to compare them with)
-/// and the frames that cannot be read, with their offsets.
+/// Reads all frames of a trace. Returns the counts of their events, to compare them with the summary (`None`
+/// if the trace has none), and the frames that cannot be read, with their offsets.
 fn count(trace: &Trace, watch: &Watch) -> (Option<Tally>, Vec<(u64, String)>) {
     let (mut block, mut events) = (SchedBlock::default(), Vec::new());
     let mut found = Events::default();

@@ -20,7 +20,7 @@ pub struct Pages<'a> {
 }
 
 impl<'a> Pages<'a> {
-    /// Creates the directory for the pages if it does not exist.
+    /// Prepares the directory for the pages of the runs, which is created if it does not exist.
     pub fn new(directory: &'a Path, force: output::Force) -> Result<Pages<'a>, ExitCode> {
         let made = std::fs::create_dir_all(directory);
         made.map_err(|error| errors::unwritten(&errors::shown(directory), error))?;
@@ -31,7 +31,7 @@ impl<'a> Pages<'a> {
         })
     }
 
-    /// Writes the page of a run, which is named after its recording. Returns its path.
+    /// Writes the HTML page of one of the compared runs, named after its recording. Returns the page's path.
     pub fn write(&mut self, file: &Path, recording: &Recording) -> Result<PathBuf, ExitCode> {
         let path = self.directory.join(self.name(file));
         let name = file.file_name().unwrap_or_default().to_string_lossy();
@@ -100,7 +100,7 @@ pub fn to(file: &Path, page: Option<&Path>) -> Option<String> {
     Some(address(&relative(&from, &file)))
 }
 
-/// The relative path from a directory to a file. Both are given by their whole paths.
+/// The relative path from a directory to a file. Both arguments are absolute paths.
 fn relative(from: &Path, file: &Path) -> PathBuf {
     let pairs = from.components().zip(file.components());
     let shared = pairs.take_while(|(a, b)| a == b).count();

@@ -14,7 +14,8 @@ use tr_format::Error;
 use super::{Args, Printer};
 use crate::open;
 
-/// The interval between two checks of the file, which its recorder flushes every 0.7 to 3.5 s.
+/// The time between two checks whether the recording's file has grown. The recorder flushes the file every
+/// 0.7 to 3.5 s.
 const LOOK_EVERY: Duration = Duration::from_millis(200);
 
 pub fn run(args: &Args) -> ExitCode {

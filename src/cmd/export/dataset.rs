@@ -27,7 +27,7 @@ const PARQUET: Kind = Kind {
     is: |bytes| bytes.starts_with(b"PAR1"),
 };
 
-/// The least wall time of a process that has a row of its own.
+/// The least wall time of a process for which the dataset has a row.
 const LEAST: Duration = Duration::from_millis(100);
 
 pub fn run(args: &Args) -> Done {

@@ -1,4 +1,5 @@
-//! Makes the command line of the same recording, for a remedy that can be copied into a shell.
+//! Makes command lines that repeat a recording. Error messages print them as a remedy that can be copied into
+//! a shell.
 
 use std::os::unix::ffi::OsStrExt;
 

@@ -16,15 +16,17 @@ use tr_text::{escape, units};
 use super::line;
 use crate::open;
 
-/// The largest number of lines about processes in the report. With the other lines they are at most 30.
+/// The largest number of lines about processes in the report on a hanging COMMAND. The whole report has at most 30
+/// lines.
 const LINES: usize = 24;
 /// The largest number of processes that the report on a hanging COMMAND names as those on which all others wait in the
 /// end.
 const ENDS: usize = 3;
-/// The longest wait for standard error: COMMAND may hang because nobody reads it.
+/// The longest time to wait until standard error has accepted the report. COMMAND may hang just because nobody reads
+/// it.
 const PATIENCE: Duration = Duration::from_secs(2);
 
-/// The largest number of functions of a stack that are printed.
+/// The largest number of functions of a process's stack that the report on a hanging COMMAND prints.
 const FUNCTIONS: usize = 12;
 
 /// The pids of the processes on which, directly or through others, the rest of the hanging COMMAND waits. Their stacks
@@ -59,8 +61,9 @@ pub fn notice(redactor: &Redactor) -> Arc<dyn Fn(&Hang) + Send + Sync> {
     })
 }
 
-/// Prints the functions in which the processes at the end of the waits waited for the longest time, if the recording has
-/// stacks of waits. The kernel gives the stack of a wait when the wait ends, so they are known once COMMAND has ended.
+/// Prints the functions in which those processes waited on which the rest of the hanging COMMAND waited, if the
+/// recording has stacks of waits. The kernel gives the stack of a wait when the wait ends, so this is possible only
+/// after COMMAND has ended.
 pub fn say_stacks(file: &Path) {
     let ends = AT_THE_END.lock().unwrap_or_else(PoisonError::into_inner);
     if ends.is_empty() || !file.is_file() {
@@ -75,8 +78,8 @@ pub fn say_stacks(file: &Path) {
     }
 }
 
-/// A line with the stack of a process's longest sampled wait, the innermost function first. Functions of the kernel are
-/// left out.
+/// The line with the stack of the longest sampled wait of a process, the innermost function first and without functions
+/// of the kernel; `None` if there is none.
 fn stack(analysis: &Analysis, pid: u32) -> Option<String> {
     let is_it =
         |process: &&tr_analyze::model::Process| process.pid.0 == pid || process.ns_pid.0 == pid;
@@ -107,7 +110,7 @@ fn time(length: Duration) -> String {
     units::time(u64::try_from(length.as_nanos()).unwrap_or(u64::MAX))
 }
 
-/// The name of a process and its id, as text.
+/// The label of a hanging process with its pid, as text.
 fn name(process: &HungProcess, redactor: &Redactor) -> String {
     let argv = redactor.clone().masked_argv(process.argv.clone());
     let label = command_line::label_of(&argv, &process.comm, false);
@@ -115,7 +118,7 @@ fn name(process: &HungProcess, redactor: &Redactor) -> String {
     format!("{label} (pid {})", process.pid)
 }
 
-/// The lines of the report on a COMMAND that hangs.
+/// The lines of the report that `tr record` prints about a COMMAND that hangs.
 fn report(hang: &Hang, redactor: &Redactor) -> Vec<String> {
     let root = hang.process(hang.root);
     let command = root.map_or("COMMAND".into(), |root| name(root, redactor));

@@ -20,7 +20,7 @@ pub fn say_not_executed(args: &Args, errno: Option<Errno>) {
     }
 }
 
-/// The builtin commands of shells, which are no programs.
+/// The builtin commands of shells, such as `cd`, that users take for programs.
 const BUILTINS: [&str; 8] = [
     "cd", "source", ".", "export", "ulimit", "umask", "set", "eval",
 ];
@@ -83,7 +83,8 @@ fn is_assignment(word: &str) -> bool {
     begins && bytes.all(|byte| byte == b'_' || byte.is_ascii_alphanumeric())
 }
 
-/// Whether a word has characters that a shell would not read as part of one word.
+/// Whether a word contains characters, such as blanks or `|`, by which a shell would divide it. It is a whole
+/// line for a shell then.
 fn is_shell_line(word: &str) -> bool {
     word.contains(|letter: char| letter.is_whitespace() || "|&;<>$".contains(letter))
 }

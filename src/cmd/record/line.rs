@@ -21,13 +21,14 @@ use tr_text::units::shorten;
 
 use crate::layout;
 
-/// The least number of rows of the terminal that are left to COMMAND.
+/// The least number of rows of the terminal that must be left to COMMAND for the status line to be drawn.
 const ROWS: u16 = 4;
 
-/// The escape codes that make the whole screen the scrolling region again and leave the cursor where it is.
+/// The escape codes that make the whole terminal the scrolling region again and keep the place of the cursor.
 const WHOLE: &[u8] = b"\x1b7\x1b[r\x1b8";
 
-/// The terminal with the line, for the writing thread that draws it, and for the main thread that ends it.
+/// The terminal with the status line of `tr record`. The thread that writes the trace draws the line, and the
+/// main thread ends it.
 static SCREEN: Mutex<Option<Screen>> = Mutex::new(None);
 
 fn screen() -> MutexGuard<'static, Option<Screen>> {
@@ -48,20 +49,20 @@ pub fn watching(wanted: bool) -> Option<Watching> {
     })
 }
 
-/// Removes the line for a while, because `tr` is stopped.
+/// Removes the status line while `tr` is stopped by job control.
 fn pause() {
     if let Some(screen) = screen().as_mut() {
         screen.clear();
     }
 }
 
-/// Removes the line at the end of the recording.
+/// Removes the status line from the terminal at the end of the recording.
 pub fn leave() {
     pause();
     *screen() = None;
 }
 
-/// Removes the line after a panic, which may have happened while the line was drawn.
+/// Removes the status line from the terminal after a panic, which may have happened while it was drawn.
 pub fn leave_at_once() {
     match SCREEN.try_lock() {
         Ok(mut screen) => {
@@ -75,10 +76,11 @@ pub fn leave_at_once() {
     }
 }
 
-/// The terminal on which the line is drawn.
+/// The terminal on which the status line of `tr record` is drawn.
 struct Screen {
     terminal: File,
-    /// The number of rows of the terminal when the scrolling region was made; `None` if there is no region.
+    /// The number of rows of the terminal when the scrolling region for COMMAND was made; `None` if there is
+    /// no such region.
     rows: Option<u16>,
 }
 
@@ -97,12 +99,14 @@ impl Screen {
         })
     }
 
-    /// Whether `tr` is in the foreground of the terminal.
+    /// Whether `tr` belongs to the foreground process group of the terminal, so that it may draw the status
+    /// line.
     fn is_ours(&self) -> bool {
         nix::unistd::tcgetpgrp(&self.terminal) == Ok(nix::unistd::getpgrp())
     }
 
-    /// Whether the terminal is in line mode and echoes, as a shell leaves it.
+    /// Whether the terminal is in line mode and echoes input, as a shell leaves it. A program that draws the
+    /// whole screen turns this off.
     fn is_plain(&self) -> bool {
         let plain = LocalFlags::ICANON | LocalFlags::ECHO;
         tcgetattr(&self.terminal).is_ok_and(|settings| settings.local_flags.contains(plain))
@@ -134,14 +138,14 @@ impl Screen {
         let _ = self.terminal.write(out.as_bytes());
     }
 
-    /// Removes the scrolling region, for a program that draws the screen itself.
+    /// Removes the scrolling region above the status line, because a program draws the whole screen itself.
     fn release(&mut self) {
         if self.rows.take().is_some() {
             let _ = self.terminal.write(WHOLE);
         }
     }
 
-    /// Removes the scrolling region and the line.
+    /// Removes the scrolling region and the status line from the terminal.
     fn clear(&mut self) {
         let Some(rows) = self.rows.take() else { return };
         let out = format!("\x1b7\x1b[r\x1b[{rows};1H\x1b[2K\x1b8");
@@ -158,7 +162,7 @@ type Name = Arc<(Argv, Comm)>;
 struct Line {
     start: Ktime,
     living: HashMap<u32, Living<(Name, bool)>>,
-    /// The waits of threads that are under way, by tid.
+    /// For each tid, the thread's wait that is under way.
     waits: HashMap<u32, Waits>,
 }
 

@@ -72,7 +72,7 @@ fn more(cause: &tr_bpf::Error, record: &str) -> String {
     remedy.unwrap_or_else(|| format!("to see why BPF fails ({cause}): --method bpf"))
 }
 
-/// Prints that the recording has begun, if there is no COMMAND: nothing else on a terminal would show it.
+/// Prints that the recording has begun, if there is no COMMAND, because nothing else would show the user that it has.
 fn say_begun(config: &Config) {
     use std::io::IsTerminal;
     if !config.command.argv.is_empty() || !std::io::stderr().is_terminal() {
@@ -92,7 +92,7 @@ fn say_begun(config: &Config) {
     eprintln!("tr: recording {what}; {end}");
 }
 
-/// Warns that COMMAND runs as root under sudo, so that the files that it makes belong to root.
+/// Warns that COMMAND runs as root because `tr` runs under sudo, so that files which it creates will belong to root.
 pub fn warn_of_root(args: &Args, redactor: &Redactor) {
     let root = nix::unistd::Uid::effective().is_root();
     let invoking = tr_output::invoking_user().filter(|(user, _)| root && !user.is_root());
@@ -131,7 +131,8 @@ pub fn say_panicked(what: &str, command: bool) {
     eprintln!("tr: the recorder failed by a defect of its own, and what it recorded ends here{command}: {what}");
 }
 
-/// Prints losses and limits, then the size of the trace. With `--quiet`, it only prints that the trace lacks its end.
+/// Prints what the recording lost or limited, and the size of the trace. With `--quiet`, it only prints that the
+/// trace lacks its end, if so.
 pub fn tell(args: &Args, config: &Config, report: &Report) {
     let file = last_file(args, report);
     let file = file.map_or_else(|| "standard output".into(), errors::shown);
@@ -196,7 +197,7 @@ pub fn tell(args: &Args, config: &Config, report: &Report) {
     tell_full(report);
 }
 
-/// Prints that the recording ended because its file reached a limit of size.
+/// Prints that the recording ended before COMMAND did, because its file reached a size limit.
 fn tell_full(report: &Report) {
     let Some(full) = &report.full else { return };
     let command = full.command.map_or_else(String::new, |end| {
@@ -220,7 +221,8 @@ fn last_file<'a>(args: &'a Args, report: &'a Report) -> Option<&'a Path> {
     }
 }
 
-/// Prints the method that `auto` has chosen instead of BPF, and the facts that it does not record.
+/// Prints which method `--method auto` has chosen because BPF is refused, and which facts that method does not
+/// record.
 fn tell_method(report: &Report) {
     if report.refusals.is_empty() {
         return;
@@ -269,8 +271,8 @@ fn tell_losses(report: &Report) {
     }
 }
 
-/// Prints which arguments were cut, which secrets were masked and which processes go on, each with the option
-/// that changes it.
+/// Prints which arguments were cut, which secrets were masked, and which processes outlive the recording, each with
+/// the option that changes this.
 fn tell_limits(args: &Args, report: &Report) {
     let (cut, masked) = (&report.tally.cut_arguments, report.tally.masked);
     let limit = format!(
@@ -312,7 +314,7 @@ fn tell_limits(args: &Args, report: &Report) {
     }
 }
 
-/// Prints the CPU time that tracing cost, and the command for the next step.
+/// Prints the CPU time that the recording itself cost, and the command by which the user can analyze it.
 fn tell_cost(args: &Args, report: &Report) {
     let next = match last_file(args, report) {
         Some(name) if cfg!(feature = "report") => {

@@ -1,4 +1,5 @@
-//! The options of `tr record`, which clap parses, and what follows from several of them.
+//! Declares the options of `tr record`, which clap parses, and derives what follows from several of them
+//! together.
 
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
@@ -204,7 +205,7 @@ impl Args {
     }
 }
 
-/// The values of the option `--method`, with their names.
+/// A clap parser for the values of the option `--method`.
 const METHODS: [(Choice, &str); 4] = [
     (Choice::Auto, "auto"),
     (Choice::Bpf, "bpf"),
@@ -212,7 +213,7 @@ const METHODS: [(Choice, &str); 4] = [
     (Choice::Ptrace, "ptrace"),
 ];
 
-/// The values of the option `--containers`, with their names.
+/// A clap parser for the values of the option `--containers`.
 const CONTAINERS: [(Containers, &str); 3] = [
     (Containers::Mine, "mine"),
     (Containers::All, "all"),

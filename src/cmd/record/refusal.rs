@@ -9,7 +9,8 @@ use super::options::Args;
 use crate::called::program;
 use crate::errors;
 
-/// The text of an error, escaped, because it can contain a path or a user's name.
+/// The text of an error for standard error, with special characters escaped, because it can contain a path
+/// or a user's name.
 pub fn shown(error: &Error) -> String {
     tr_text::escape::text(error.to_string().as_bytes())
 }

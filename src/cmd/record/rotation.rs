@@ -1,4 +1,5 @@
-//! Parses the values of `--rotate`, and makes the names of a recording's parts.
+//! Parses the values of `--rotate`, which divides a recording into several files, and makes the names of
+//! these files.
 
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
@@ -19,11 +20,12 @@ pub enum Limit {
 /// The smallest size in bytes for `--rotate`: every file repeats the metadata and the living tasks, which
 /// take some 20 KB on a busy machine.
 const SMALLEST: u64 = 100 << 10;
-/// The smallest limit of a file's size in bytes. The events of a storm between two drains can take 1 MB.
+/// The smallest value in bytes of `--max-size`. The events of a storm between two reads of the rings can take
+/// 1 MB.
 const LEAST_FILE: u64 = 1 << 20;
 const SHORTEST: Duration = Duration::from_secs(2);
 
-/// Parses a limit, whose unit shows whether it is a time or a size: `1h`, `100M`.
+/// Parses a value of `--rotate`, whose unit shows whether it is a time or a size: `1h`, `100M`.
 pub fn limit(text: &str) -> Result<Limit, String> {
     let unit = text.trim_start_matches(|letter: char| letter.is_ascii_digit() || letter == '.');
     match unit {
