@@ -1,4 +1,4 @@
-//! Makes the columns of times, and arguments, in JSON documents and tables.
+//! Makes the columns with tasks' times, and the values of arguments, for tables and JSON documents.
 
 use tr_analyze::model::{self, Basis};
 use tr_format::event::Argv;

@@ -1,4 +1,4 @@
-//! Shows the functions of sampled stacks as tables.
+//! Shows the functions of sampled stacks, with their times, as tables.
 
 use serde_json::{json, Value};
 use tr_format::stack::Doing;
@@ -11,7 +11,7 @@ use tr_text::style::{Paint, Style};
 use tr_text::table::{Cell, Table};
 use tr_text::units;
 
-/// The number of rows in text without `--top`.
+/// The number of functions in a table for people, unless `--top` is given.
 const ROWS: usize = 20;
 
 /// The groups, such as programs or processes, by which a table of functions divides its rows.
@@ -108,7 +108,8 @@ pub fn csv(
     table(functions, groups, Doing::OnCpu, 0).csv(functions.rows().iter().take(most))
 }
 
-/// The tables of functions on a CPU and of functions that waited, `limit` rows each.
+/// The tables of functions for people: functions that ran on a CPU, and functions that waited. Each has
+/// `limit` rows.
 pub fn page(
     functions: &Functions,
     style: &Style,

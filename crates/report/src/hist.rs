@@ -1,4 +1,4 @@
-//! Shows histograms as text and as tables. The text looks like that of bcc's `cpudist` and `runqlat`.
+//! Shows histograms of durations as text, in the way of bcc's `cpudist` and `runqlat`, and as tables.
 
 use serde_json::json;
 use tr_format::event::CpuId;
@@ -11,7 +11,7 @@ use tr_text::table::{Cell, Table};
 use tr_text::units;
 
 const STARS: usize = 40;
-/// The width in columns of a row of a histogram without its bar.
+/// The width in columns of a histogram's row as text, without its bar of stars.
 const ROW: usize = 38;
 
 /// Lines of text that sum up a histogram of durations: their number, their sum and their quantiles. `what` is the noun

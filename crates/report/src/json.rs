@@ -30,7 +30,7 @@ use tr_text::json;
 use tr_text::json::text;
 use tr_text::object;
 
-/// The JSON key that the report `audit` shares with [`All`].
+/// The key in the JSON document of the report `audit`, whose value can also come from [`All`].
 const AUDIT: &str = "audit";
 
 #[derive(Serialize)]
@@ -105,7 +105,7 @@ fn traced<T>(analysis: &Analysis, value: T) -> Option<T> {
     analysis.meta.not_traced.is_none().then_some(value)
 }
 
-/// Whether the times and processes of a recording are known.
+/// Whether anything is known about the processes of a recording: it was traced, and not everything in it was lost.
 fn is_known(analysis: &Analysis) -> bool {
     analysis.meta.not_traced.is_none() && !is_blank(analysis)
 }
@@ -272,7 +272,7 @@ fn threads<'a>(
     threads.map(|ix| analysis.thread(*ix))
 }
 
-/// The disagreement of the CPUs' clocks in JSON.
+/// The JSON value for how much the clocks of the CPUs disagree.
 pub fn clocks(quality: &model::Quality) -> Option<impl Serialize> {
     quality.clocks.as_ref().map(Clocks::new)
 }
@@ -314,8 +314,8 @@ impl<'a> All<'a> {
     }
 }
 
-/// Writes the JSON document with these reports, each under its key. `all` is whether the document has the totals and
-/// the chosen processes.
+/// Writes the JSON document of `tr analyze` with the given reports, each under its key. `all` is whether the
+/// document has the totals and the chosen processes, too.
 pub fn render<'a>(
     view: &View<'a>,
     reports: &[(String, Box<dyn Report + 'a>)],
@@ -339,14 +339,15 @@ pub fn render<'a>(
     out.write_all(b"\n")
 }
 
-/// Writes the JSON document of a recording that was not traced. It has no reports.
+/// Writes the JSON document of `tr analyze` for a run that was not traced. It has no reports.
 pub fn untraced(recording: &Recording, out: &mut dyn io::Write) -> io::Result<()> {
     let ask = Ask::default();
     let view = View::new(recording, &[], "", &ask);
     render(&view, &[], true, out)
 }
 
-/// Writes each chosen process as one line of JSON, which is a member of the document's `processes`.
+/// Writes a line of JSON for each chosen process (`--format ndjson`). A line is like a member of the list
+/// `processes` in the JSON document.
 pub fn lines(view: &View<'_>, out: &mut dyn io::Write) -> io::Result<()> {
     let all = Processes {
         analysis: view.analysis,

@@ -1,4 +1,4 @@
-//! Renders an analysis as text, JSON, CSV, Markdown and HTML.
+//! Renders the analysis of a recording as text, JSON, CSV, Markdown and HTML.
 #![forbid(unsafe_code)]
 
 mod encode;

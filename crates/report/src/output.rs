@@ -1,4 +1,4 @@
-//! Defines the output formats that each report has.
+//! Defines the trait of reports, with the output formats that each report has.
 
 use serde_json::Value;
 use tr_text::page::Page;
@@ -9,16 +9,16 @@ pub trait Report {
     /// The report's content for people, as text or Markdown. On a narrow terminal, tables have fewer columns.
     fn page(&self, style: &Style) -> Page;
 
-    /// The report for a terminal or a log.
+    /// The report as text for a terminal or a log.
     fn text(&self, style: &Style) -> String {
         self.page(style).text(style)
     }
 
-    /// The report's value in the JSON document; `None` for a report that every
+    /// The value of this report in the JSON document of `tr analyze`; `None` for a report whose facts every such
     /// document has.
     fn json(&self) -> Option<Value>;
 
-    /// The report as one CSV table.
+    /// The report as CSV, with all its tables in one.
     fn csv(&self) -> Result<Vec<u8>, csv::Error>;
 
     /// A warning that a limit, such as the number of values, changed what the user requested. `text` is true for

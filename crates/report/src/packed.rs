@@ -1,4 +1,4 @@
-//! Unpacks texts that the build has packed (`build.rs`).
+//! Decompresses texts that `build.rs` has compressed into the program.
 
 /// Expands to the text of a file that the build compressed into the program. The argument is the
 /// file's name. The text is decompressed once, when it is first used.
@@ -12,7 +12,7 @@ macro_rules! text {
 }
 pub(crate) use text;
 
-/// Unpacks the text in a zstd frame.
+/// Decompresses a text that is stored as a zstd frame.
 #[allow(clippy::expect_used)] // a constant
 pub(crate) fn unpack(packed: &[u8]) -> String {
     let text = zstd::stream::decode_all(packed).expect("the build packed it");

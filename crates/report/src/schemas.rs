@@ -1,10 +1,10 @@
-//! The JSON Schemas of the documents, by their names.
+//! The JSON Schemas of the documents that subcommands write, by the names of the subcommands.
 
 use serde_json::Value;
 
 use crate::packed::text;
 
-/// The names of the subcommands that write a JSON document.
+/// The names of the subcommands that write a JSON document with a schema.
 pub const NAMES: [&str; 7] = [
     "analyze", "diff", "pipeline", "dump", "predict", "shards", "summary",
 ];
@@ -23,11 +23,11 @@ pub fn of(name: &str) -> Option<&'static str> {
     })
 }
 
-/// The name by which the schema of [`process`] is requested.
+/// The name by which `tr schema` prints the schema of a single process ([`process`]).
 pub const PROCESS: &str = "process";
 
-/// The schema of a line of `tr analyze --format ndjson`: that of a member of the document's
-/// `processes`.
+/// The JSON Schema of a line of `tr analyze --format ndjson`. It is that of a member of the list
+/// `processes` in the JSON document.
 pub fn process() -> Option<String> {
     let mut document: Value = serde_json::from_str(of("analyze")?).ok()?;
     let mut schema = document.pointer_mut("/properties/processes/items")?.take();

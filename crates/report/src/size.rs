@@ -11,11 +11,12 @@ use tr_insight::view::View;
 use tr_insight::{label, memory};
 use tr_text::units;
 
-/// The width in columns of the longest name of the process with the most memory.
+/// The greatest width in columns of the name of the process with the most memory, in the sentences about a runner's
+/// size.
 const NAME: usize = 30;
 
-/// Sentences about the resources that a job needs, and the size of a runner that would suffice. There are
-/// none if only the CPUs are known and no fewer would suffice.
+/// Sentences about the memory, CPUs and disk that a job needs, and about the size of runner that would suffice.
+/// There are none if only the CPUs are known and fewer would not suffice.
 pub(crate) fn words(view: &View<'_>, size: &RunnerSize) -> Vec<String> {
     let proposal = proposal(size);
     let has_disk = size.disk.is_some_and(|disk| disk.is_noticeable());
@@ -43,7 +44,7 @@ pub(crate) fn lead(size: Option<&RunnerSize>) -> &'static str {
     }
 }
 
-/// The words for the used memory: `171 to 213 MiB of 23 GiB`
+/// The words for the memory that a job used: `171 to 213 MiB of 23 GiB`.
 fn used(memory: &MemoryNeed) -> String {
     let used = match memory.at_most {
         Some(most) => units::bytes_range(memory.at_least, most),
@@ -55,7 +56,7 @@ fn used(memory: &MemoryNeed) -> String {
     format!("{used}{}", of.unwrap_or_default())
 }
 
-/// The words for the used disk space: `3.1 GiB of disk, 900 MiB left (2.9 GiB written by cp)`
+/// The words for the disk space that a job used: `3.1 GiB of disk, 900 MiB left (2.9 GiB written by cp)`.
 fn used_disk(view: &View<'_>, disk: &DiskNeed) -> String {
     let writers = view.processes().filter_map(|process| {
         let (_, written) = process.resources.io?;
@@ -75,7 +76,7 @@ fn used_disk(view: &View<'_>, disk: &DiskNeed) -> String {
     )
 }
 
-/// The words for the wanted CPUs: `≤ 2 of 4 CPUs for 90 % of the time`
+/// The words for the CPUs that a job wanted: `≤ 2 of 4 CPUs for 90 % of the time`.
 fn wanted(cpus: &CpuNeed) -> String {
     format!(
         "≤ {} of {} for {MOST_OF_THE_TIME_PERCENT} % of the time",
@@ -84,8 +85,8 @@ fn wanted(cpus: &CpuNeed) -> String {
     )
 }
 
-/// The words for the proposed size: `2 CPUs and 512 MiB would do (8.82 s → 9.10 s)`; `None` if no smaller size would
-/// do.
+/// The words for the proposed size of runner: `2 CPUs and 512 MiB would do (8.82 s → 9.10 s)`; `None` if no smaller
+/// size would do.
 fn proposal(size: &RunnerSize) -> Option<String> {
     let memory = size.memory.and_then(|memory| {
         memory
@@ -116,7 +117,7 @@ fn proposal(size: &RunnerSize) -> Option<String> {
     ))
 }
 
-/// The size of a runner in JSON.
+/// The resources that a job needs, and the size of runner that would suffice, in JSON.
 pub(crate) fn json(size: &RunnerSize) -> Value {
     let memory = size.memory.map(|memory| {
         json!({

@@ -35,10 +35,10 @@ use chart::Chart;
 
 /// The largest number of entries in each list of a summary: changes, steps, parts of the critical path, warnings.
 const MOST: usize = 3;
-/// The width in columns of the longest name in a summary. Command lines are long.
+/// The greatest width in columns of a name in a summary. Names can be long command lines.
 const NAME: usize = 60;
 
-/// The addresses of pages that the summary links to.
+/// The URLs of the pages to which a summary links: the HTML report and the recording.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Links<'a> {
     pub page: Option<&'a str>,
@@ -74,7 +74,8 @@ pub struct Summary {
     size: Option<RunnerSize>,
     size_words: Vec<String>,
     chart: Option<Chart>,
-    /// The time limit of the job in nanoseconds.
+    /// The time limit of the CI job in nanoseconds, with which the summary compares the recorded time; `None` if none
+    /// is given.
     limit: Option<u64>,
 }
 
@@ -110,7 +111,8 @@ impl TimedPart {
 }
 
 impl Summary {
-    /// The summary of an analysis made with [`Options::timeline`](tr_analyze::Options::timeline).
+    /// Makes the summary of a recording. The analysis must have its timeline
+    /// ([`Options::timeline`](tr_analyze::Options::timeline)).
     pub fn new(view: &View<'_>) -> Summary {
         let analysis = view.analysis;
         let command = units::shorten(&who::headline(&analysis.meta), 2 * NAME);
@@ -161,7 +163,7 @@ impl Summary {
         }
     }
 
-    /// Adds pictures to the summary's Markdown.
+    /// Adds the pictures, in mermaid, that the summary's Markdown shows.
     pub fn with_chart(mut self, view: &View<'_>) -> Summary {
         let steps = Steps::new(view.analysis, &view.recording.imports.spans);
         let path = path::path_of(view).ok();
@@ -172,7 +174,7 @@ impl Summary {
         self
     }
 
-    /// Adds a comparison of the recorded time with the time limit of the job, which is in nanoseconds.
+    /// Sets the time limit of the CI job in nanoseconds, with which the summary compares the recorded time.
     pub fn within(mut self, limit: u64, analysis: &Analysis) -> Summary {
         self.limit = Some(limit);
         if !warnings::is_blank(analysis) {
@@ -229,8 +231,8 @@ impl Summary {
         self.steps.iter().map(TimedPart::words).collect()
     }
 
-    /// The summary as Markdown for the page of a forge. No text of the trace can mention a user, make a link or end an
-    /// element there.
+    /// The summary as Markdown for the page of a forge (GitHub or GitLab). No text of the trace can mention a user,
+    /// make a link or end an element there.
     pub fn markdown(&self, links: Links<'_>) -> String {
         let list = |all: &[String]| {
             let all = all.iter().map(|text| escape::markdown(text));
@@ -330,7 +332,7 @@ impl<'a> Links<'a> {
     }
 }
 
-/// A link as the target of a Markdown link, between `<` and `>`.
+/// The URL of a link in the form that Markdown has for it, between `<` and `>`.
 fn address(link: &str) -> String {
     let mut out = String::new();
     for c in link.chars() {
@@ -351,7 +353,7 @@ fn said(advice: &Advice) -> String {
     format!("{}: {} (saves {gain})", advice.finding, advice.action)
 }
 
-/// The text for COMMAND's exit status and wall time.
+/// The words for how COMMAND ended and how long it took, for example `exit 2 after 8.1 s`.
 fn outcome(analysis: &Analysis) -> String {
     let wall = exit::wall(analysis);
     match analysis.summary.as_ref().map(|summary| summary.status) {
@@ -399,7 +401,7 @@ fn tests(steps: &Steps, recording: &Recording, fails: impl Fn(&Step) -> bool) ->
     tests.fold(unplaced, TestCount::and)
 }
 
-/// The longest tests that passed and were held back more than their neighbours.
+/// The names and verdicts of the longest tests that passed although they were delayed more than their neighbours.
 fn slow(judged: &StepVerdicts<'_>) -> Vec<(String, String)> {
     let steps = &judged.steps;
     if steps.list().iter().all(|step| step.kind != StepKind::Test) {

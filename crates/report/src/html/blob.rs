@@ -8,7 +8,8 @@ use base64::Engine;
 use flate2::write::ZlibEncoder;
 use flate2::Compression;
 
-/// Columns of numbers in bytes, one column after the other.
+/// The data of the HTML page that is not in its JSON document: columns of numbers as bytes, one column after the
+/// other.
 #[derive(Debug, Default)]
 pub struct Columns(Vec<u8>);
 

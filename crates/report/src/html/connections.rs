@@ -1,4 +1,4 @@
-//! The table of the connections and the DNS queries.
+//! Makes the HTML report's table of TCP connections and DNS queries.
 
 use tr_analyze::dns::Lookup;
 use tr_analyze::model::{Analysis, ThreadIx};
@@ -8,7 +8,7 @@ use tr_format::event::Ktime;
 use tr_insight::who;
 use tr_text::strings::Strings;
 
-/// The largest number of connections and DNS queries on a page.
+/// The largest number of TCP connections and DNS queries together that the HTML report shows.
 const CONNECTIONS: usize = 5_000;
 
 columns!(Connections(analysis: &Analysis, bar: &Bar, strings: &mut Strings) {
@@ -68,7 +68,8 @@ impl Bar {
     }
 }
 
-/// The longest connections and DNS queries, in order of their beginning.
+/// The longest TCP connections and DNS queries for the HTML report, in the order of their
+/// beginning.
 pub fn connections(analysis: &Analysis, strings: &mut Strings) -> Connections {
     let connections = analysis.network.connections.iter();
     let connections = connections.map(|connection| Bar::connection(analysis, connection));

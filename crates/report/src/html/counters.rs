@@ -1,10 +1,11 @@
-//! The table of the samples of the machine's counters.
+//! Makes the HTML report's table with the samples of the machine's counters (pressure, memory,
+//! frequency).
 
 use tr_analyze::model::Analysis;
 use tr_format::counters::{self, Counter};
 use tr_format::event::Ktime;
 
-/// The largest number of samples of the machine's counters on a page.
+/// The largest number of samples of the machine's counters in the HTML report.
 const SAMPLES: usize = 2_000;
 
 columns!(Counters(zero: Ktime, time: Ktime, values: &counters::Counters) {

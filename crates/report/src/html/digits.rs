@@ -1,4 +1,4 @@
-//! Rounds the times of single processes on a page.
+//! Rounds the times of single processes for the HTML report of a large recording, so that the file is smaller.
 
 use tr_analyze::model::Analysis;
 
@@ -7,7 +7,7 @@ use tr_analyze::model::Analysis;
 /// recording are always exact.
 const EXACT: usize = 20_000;
 
-/// The number of digits with which a page prints a time.
+/// The number of digits with which the HTML report prints a time.
 const PRINTED: u32 = 3;
 
 /// The least number of units into which the recording's time is divided when the HTML report rounds points in time:
@@ -63,7 +63,7 @@ fn last_digit(number: u64) -> u64 {
     power_of_ten(number / 10_u64.pow(PRINTED - 1))
 }
 
-/// The largest power of ten that is not above `most`; at least 1.
+/// The largest power of ten (1, 10, 100, …) that is not above `most`; at least 1.
 fn power_of_ten(most: u64) -> u64 {
     10_u64.pow(most.checked_ilog10().unwrap_or(0))
 }

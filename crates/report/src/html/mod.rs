@@ -32,16 +32,17 @@ use tr_text::escape;
 
 /// The template of the `<head>` of every HTML page that `tr` writes.
 const HEAD: &str = include_str!("../../web/src/head.html");
-/// The HTML page into which the data of a recording is put.
+/// The template of the HTML report, into which the data of a recording is put.
 const PAGE: &str = include_str!("../../web/src/page.html");
-/// The HTML page for an untraced run. It has no script.
+/// The template of the HTML report about a run that was not traced. It has no script.
 const UNTRACED: &str = include_str!("../../web/src/untraced.html");
-/// The HTML page with a verdict, for `tr diff` and others. It has no script.
+/// The template of an HTML page with a verdict, for `tr diff` and others. It has no script.
 const VERDICT: &str = include_str!("../../web/src/diff.html");
-/// The HTML page for a forecast.
+/// The template of the HTML page for a forecast by `tr predict`.
 const FORECAST: &str = include_str!("../../web/src/predict.html");
 const FORECAST_SCRIPT: &str = include_str!("../../web/dist/predict.js");
-/// The script that unpacks the page's compressed script, which otherwise would be half of a small page.
+/// The small script in the HTML report that unpacks the main script, which is compressed because it would be half of a
+/// small report.
 const LOADER: &str = include_str!("../../web/src/loader.js");
 
 fn script() -> &'static str {
@@ -52,8 +53,9 @@ fn style() -> &'static str {
     text!("report.css")
 }
 
-/// The page of an analysis made with [`Options::timeline`](tr_analyze::Options::timeline). Without a timeline, the page
-/// has sums but no pictures over time. Stacks need [`Options::samples`](tr_analyze::Options::samples).
+/// The HTML report of a recording. If the analysis was made without
+/// [`Options::timeline`](tr_analyze::Options::timeline), the report has sums but no pictures over time. Stacks need
+/// [`Options::samples`](tr_analyze::Options::samples).
 pub fn render(recording: &Recording, file: &str) -> std::io::Result<String> {
     let analysis = &recording.analysis;
     if let Some(reason) = untraced::reason(analysis) {
@@ -93,7 +95,8 @@ pub fn verdict_page(title: &str, verdict: &str, cards: &str) -> String {
     page("", title, VERDICT, &[("verdict", verdict), ("body", cards)])
 }
 
-/// The page of a forecast, with its own script. `title` and the parts are markup.
+/// The HTML page of a forecast by `tr predict`, with its own script. `title` and the parts are HTML, and their texts
+/// are escaped already.
 pub fn forecast_page(title: &str, parts: &[(&str, &str)]) -> String {
     let scripts = format!("script-src {}; ", hash(FORECAST_SCRIPT));
     let script = ("script", FORECAST_SCRIPT);
@@ -134,7 +137,7 @@ fn untraced_page(analysis: &Analysis, file: &str, reason: &str) -> String {
     page("", &command, UNTRACED, &parts)
 }
 
-/// The hash of an inline script or style for the Content-Security-Policy.
+/// The hash of a script or style in an HTML page, in the form that the Content-Security-Policy requires.
 fn hash(text: &str) -> String {
     let hash = Sha256::digest(text.as_bytes());
     let hash = base64::engine::general_purpose::STANDARD.encode(hash);

@@ -1,4 +1,5 @@
-//! The facts that a page shows above its views: the recording, its sums, what failed, the verdict and the advice.
+//! Makes the part of the HTML report above its views: the recording, its sums, what failed, the verdict and the
+//! advice.
 
 use tr_analyze::critical_path;
 use tr_analyze::model::{self, Analysis};
@@ -13,12 +14,13 @@ use tr_insight::{exit, versions, warnings, who};
 use tr_text::object;
 use tr_text::{escape, units};
 
-/// The largest number of processes that a page lists for a change that would save time.
+/// The largest number of processes that the HTML report lists as evidence for a change that would save time.
 const EVIDENCE: usize = 40;
-/// The largest number of failures on a page.
+/// The largest number of failed processes, steps and tests that the HTML report lists.
 const FAILURES: usize = 20;
 
-/// The names and results of the first failed tests that have no place in the recording.
+/// The names and results of the first failed tests in test runners' files whose place in the recording is not
+/// known.
 pub(super) fn unplaced(imports: &Imports) -> Vec<(String, &'static str)> {
     let tests = imports.unplaced_failed().take(FAILURES);
     tests.map(|test| (test.name.clone(), test.result)).collect()

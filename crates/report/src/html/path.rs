@@ -1,4 +1,5 @@
-//! The critical path: its pieces, and its time by program, by step and by kind of wait.
+//! Makes the HTML report's data about the critical path: its pieces, and its time by program, by step and by kind of
+//! wait.
 
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
@@ -14,7 +15,7 @@ use tr_insight::path_steps::{PathBySteps, StepShare};
 use tr_insight::steps::Steps;
 use tr_text::object;
 
-/// The largest number of pieces of the critical path on a page.
+/// The largest number of pieces into which the HTML report divides the critical path.
 const PIECES: usize = 20_000;
 
 /// The time in ns that a step or a program has on the critical path, by the state of its thread: on a CPU, in the run

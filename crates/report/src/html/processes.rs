@@ -1,4 +1,4 @@
-//! The tables of the processes, their threads and their programs.
+//! Makes the HTML report's tables of the processes, of their threads and of the programs that they executed.
 
 use tr_analyze::model::{Analysis, ExecSpan, Process, ProcessIx, Thread};
 use tr_format::event::{Argv, Ktime, Tgid};
@@ -12,7 +12,8 @@ use tr_insight::{exit, label, query};
 use tr_text::escape;
 use tr_text::strings::Strings;
 
-/// The tables of the processes of a recording. The rows of threads and programs are in the order of the processes.
+/// The HTML report's tables about processes. The rows of threads and of executed programs are in the order of the
+/// processes.
 pub struct Tables {
     pub processes: Processes,
     pub threads: Threads,
@@ -174,7 +175,8 @@ fn exec_label(exec: &ExecSpan, strings: &mut Strings) -> i64 {
     strings.add(label).into()
 }
 
-/// Adds the labels, then the arguments of all processes: similar texts beside each other take less room.
+/// Stores the texts of all processes in the page's list of texts: first all labels, then all command lines,
+/// because similar texts beside each other compress better.
 fn texts(analysis: &Analysis, strings: &mut Strings) {
     for process in &analysis.processes {
         strings.add(label::label(process));
@@ -209,7 +211,7 @@ fn since_process(execs: &mut Execs, processes: &Processes) {
     }
 }
 
-/// A length of time with its sign, rounded to the precision of the page.
+/// A difference of times in ns with its sign, rounded to the precision of the HTML report.
 fn rounded(length: i64, digits: Digits) -> i64 {
     let ns = digits.length(length.unsigned_abs()).cast_signed();
     if length < 0 {

@@ -16,7 +16,8 @@ use tr_format::event::Reason;
 use tr_text::object;
 use tr_text::words::{ON_CPU, UNKNOWN};
 
-/// The largest number of pieces of all threads' lives on a page. A piece has 2 to 6 bytes in the file.
+/// The largest number of pieces of all threads' timelines together in an HTML report. A piece has 2 to 6 bytes in the
+/// file.
 pub const ROOM: u64 = 500_000;
 
 /// The timelines of all threads for the HTML report, in columns. A piece is a time in which a thread stays in one state

@@ -47,7 +47,7 @@ impl Default for Room {
 pub struct Function {
     /// The name of the function in a stack, and of the program or library that contains it.
     pub name: Name,
-    /// Whether the function is the kernel's.
+    /// Whether the function in the stack belongs to the kernel.
     pub kernel: bool,
 }
 
@@ -162,7 +162,8 @@ impl Stacks {
     }
 }
 
-/// The stacks of an analysis made with [`Options::samples`](tr_analyze::Options::samples); `None` if it has none.
+/// The sampled stacks of a recording for the HTML report; `None` if the analysis has no stack samples
+/// ([`Options::samples`](tr_analyze::Options::samples)).
 pub fn stacks(analysis: &Analysis, room: &Room) -> Option<Stacks> {
     let all = &analysis.stacks.timed;
     if all.is_empty() {
@@ -217,8 +218,8 @@ fn longest(mut waits: Vec<Timed>, room: usize) -> (Vec<Timed>, SampleSum) {
     (waits, short)
 }
 
-/// Merges consecutive samples of each thread into one. The merged sample has the stack of the sample in the middle, so
-/// that a stack's share stays correct within the error of a sample.
+/// Merges consecutive stack samples of each thread into one, if there are too many for the HTML report. The merged
+/// sample has the stack of the middle one, so that a stack's share stays correct within the error of a sample.
 fn together(samples: &[Timed], count: usize) -> Vec<(Timed, SampleSum)> {
     let threads = samples.chunk_by(|a, b| a.thread == b.thread);
     let groups = threads.flat_map(|thread| thread.chunks(count.max(1)));

@@ -1,4 +1,4 @@
-//! Shows steps, tests and marks on the page, with the facts of `--report steps`.
+//! Makes the HTML report's table of steps, tests and marks, with the facts of `tr analyze --report steps`.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -18,7 +18,7 @@ use tr_insight::{exit, imports, kinds};
 use tr_text::strings::Strings;
 use tr_text::units;
 
-/// The largest number of steps on a page.
+/// The largest number of steps in an HTML report.
 const STEPS: usize = 20_000;
 /// The largest number of parts into which the HTML report divides the uses of a step's wall time: for one step, and
 /// for all steps together.
@@ -81,7 +81,8 @@ columns!(Steps(analysis: &Analysis, row: &StepRow<'_>, strings: &mut Strings) {
     after: Vec<u32> = row.after.clone(),
 });
 
-/// The error in ns of a step's place in time, if it is at least a hundredth of the step's wall time.
+/// The error in ns of a step's place in the recording's time, if it is worth mentioning: at least a hundredth of
+/// the step's wall time.
 fn place_error_of(step: &Step) -> Option<u64> {
     let error = step.place_error.filter(|error| *error > 0)?;
     (error.saturating_mul(100) >= step.wall()).then_some(error)
@@ -127,7 +128,8 @@ fn course(parts: &[CoursePart]) -> Vec<u32> {
     out
 }
 
-/// The uses of a step's time, as text.
+/// A text about a step for the HTML report: its result, how its wall time was used, and how exact its place in time
+/// is.
 fn spent(row: &StepRow<'_>) -> String {
     let result = row.step.result.clone();
     let spent = row.times.spent.filter(|_| !row.step.is_moment());
@@ -148,7 +150,7 @@ fn spent(row: &StepRow<'_>) -> String {
     parts.join(" · ")
 }
 
-/// The longest steps of a recording, which a page shows. Parents come before the steps inside them.
+/// The longest steps of a recording, which get a row in the HTML report. A step comes before the steps inside it.
 pub struct Chosen<'a> {
     pub judged: StepVerdicts<'a>,
     rows: Vec<usize>,
@@ -211,14 +213,14 @@ impl<'a> Chosen<'a> {
         untold.map(|step| step.name.clone())
     }
 
-    /// The row of the innermost step that a process was in at its end.
+    /// The row, in the HTML report's table of steps, of the innermost step that a process was in when it ended.
     pub fn row_of(&self, analysis: &Analysis, process: ProcessIx) -> Option<u32> {
         let step = self.judged.steps.of_process(analysis, process)?;
         *self.row_of.get(step)?
     }
 
-    /// For each row, the rows of the steps that make a file which the step's command line names. Steps that contain
-    /// others are left out.
+    /// For each row of the HTML report's table of steps, the rows of the steps which made a file that the step's
+    /// command line names. Steps that contain others are left out.
     fn after(
         &self,
         analysis: &Analysis,

@@ -1,4 +1,4 @@
-//! The report on the changes that would save time.
+//! The report `advice`: the changes to the build that would save time, each with a forecast.
 
 use serde_json::{json, Value};
 use tr_analyze::model::{Basis, ProcessIx};
@@ -16,10 +16,11 @@ use tr_text::style::{Paint, Style};
 use tr_text::table::Table;
 use tr_text::units;
 
-/// The largest number of processes that the text names for a change.
+/// The largest number of processes that the text of a piece of advice names.
 const NAMED: usize = 3;
 
-/// The largest number of pids that JSON lists for an advice. JSON also has the number of all.
+/// The largest number of pids that the JSON lists for a piece of advice. The JSON also has the number of
+/// all processes.
 const PIDS: usize = 100;
 
 pub struct AdviceReport<'a> {

@@ -98,7 +98,8 @@ impl Report for Audit {
     }
 }
 
-/// The table of the tasks whose sums differ most.
+/// The table of the tasks for which the times and switches summed up over events differ most from the
+/// kernel's own figures.
 fn table<'a>() -> Table<'a, &'a Worst> {
     Table::new("the largest differences", |worst: &&Worst| {
         worst.label.clone()

@@ -29,7 +29,7 @@ use tr_insight::query;
 use tr_insight::view::View;
 use tr_text::json;
 
-/// A time in nanoseconds as an exact decimal number in units of `10^digits` ns.
+/// A time in nanoseconds as an exact decimal number, in a unit of `10^digits` ns.
 fn decimal(ns: u64, digits: u32) -> String {
     let unit = 10u64.pow(digits);
     let text = format!(

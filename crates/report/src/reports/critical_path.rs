@@ -37,8 +37,8 @@ use tr_text::units;
 /// work.
 const FREE: usize = 6;
 
-/// The longest time in nanoseconds around the path that needs no mention, because a recording takes that long
-/// to begin and to end.
+/// The longest time in nanoseconds before or after the critical path that the report does not mention, because a
+/// recording takes that long to begin and to end.
 const AROUND: u64 = 20_000_000;
 
 /// The note on a critical path that was found without scheduling events, from the lives of processes alone.
@@ -177,7 +177,7 @@ impl<'a> PathReport<'a> {
         self.label(leg.thread, leg.program)
     }
 
-    /// The label of the program that a thread's process was running at a moment.
+    /// The label of the program that the process of a thread was running at the time `at`.
     fn label_at(&self, thread: ThreadIx, at: Ktime) -> String {
         let analysis = self.view.analysis;
         let process = analysis.thread(thread).process;

@@ -91,7 +91,8 @@ pub fn label(name: &str, device: Device) -> String {
     }
 }
 
-/// The JSON value of a disk: its groups of requests, and at most `most` samples.
+/// The JSON value of a disk: its I/O requests by group (such as reads and writes), and at most
+/// `most` of their samples over time.
 fn parts(disk: &DiskRequests<'_>, most: usize) -> Value {
     let table = requests(
         Table::unnamed(),

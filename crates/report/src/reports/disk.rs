@@ -84,7 +84,7 @@ fn figures<'a, R: 'a>(
 }
 
 impl<'a> Disk<'a> {
-    /// The report on the chosen processes that used a disk.
+    /// Makes the report on disks from the chosen processes that used one.
     pub fn new(view: &View<'a>) -> Disk<'a> {
         let analysis = view.analysis;
         let path = path::path_of(view).ok();

@@ -115,7 +115,8 @@ impl<'a> Execs<'a> {
     }
 }
 
-/// The width of the terminal in columns from which on the table has a column for each kind of wait.
+/// The least width of the terminal in columns for which the table of executions has a column for each kind
+/// of wait.
 const WIDE: usize = 120;
 
 impl Report for Execs<'_> {

@@ -1,4 +1,4 @@
-//! The report on failures, with the one first that explains COMMAND's own failure.
+//! The report on failed processes, steps and tests. The failure that explains COMMAND's own failure comes first.
 
 use tr_insight::failure::{Failure, Failures, PERHAPS};
 use tr_insight::verdicts::StepVerdicts;

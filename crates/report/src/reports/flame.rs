@@ -32,7 +32,8 @@ pub struct Flame<'a> {
     groups: Vec<Members>,
     functions: Functions,
     programs: Vec<SampledProgram>,
-    /// The CPU time of the chosen processes in nanoseconds.
+    /// The CPU time of the chosen processes in nanoseconds, with which the sampled time is compared; `None` if it is
+    /// not known.
     cpu: Option<u64>,
 }
 
@@ -49,7 +50,7 @@ struct SampledProgram {
 }
 
 impl<'a> Flame<'a> {
-    /// Sums up the samples of the chosen processes.
+    /// Makes the report on functions from the stack samples of the chosen processes.
     pub fn new(view: &View<'a>) -> Flame<'a> {
         let by = view.ask.by;
         let groups = members(view, by.unwrap_or(By::Program));

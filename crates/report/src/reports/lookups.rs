@@ -22,14 +22,14 @@ pub struct Lookups<'a> {
     chosen: Option<Vec<&'a Lookup>>,
 }
 
-/// The DNS queries for one name.
+/// All DNS queries of the chosen processes for one name, summed up.
 #[derive(Clone, Debug, Default)]
 struct Name {
     name: String,
     queries: u64,
     unanswered: u64,
     errors: u64,
-    /// The sum of the times until the answers in nanoseconds. Queries without an answer are left out.
+    /// The sum of the times in nanoseconds from each DNS query to its answer. Queries without an answer are left out.
     sum: u64,
     longest: u64,
     processes: BTreeSet<ProcessIx>,
@@ -164,7 +164,7 @@ fn process(view: &View<'_>, lookup: &Lookup) -> Option<ProcessIx> {
     lookup.thread.map(|ix| view.analysis.thread(ix).process)
 }
 
-/// The name of a DNS record type in IANA's registry.
+/// The name of the type of a DNS query, such as `AAAA`, in IANA's registry.
 fn kind(number: u16) -> String {
     let name = match number {
         1 => "A",

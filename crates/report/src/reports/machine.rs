@@ -97,7 +97,8 @@ struct Fact {
     strip: Vec<(u64, u64)>,
 }
 
-/// The report on the machine. An older trace, or a trace of a single moment, has no samples for it.
+/// The report on the load of the machine. A trace that is old or covers only a moment has no samples for
+/// it.
 pub fn report<'a>(view: &View<'a>) -> Box<dyn Report + 'a> {
     match MachineFigures::new(view) {
         Some(figures) => Box::new(MachineReport {

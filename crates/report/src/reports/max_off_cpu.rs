@@ -31,7 +31,7 @@ pub struct MaxOffCpu<'a> {
     rows: Vec<Longest<'a>>,
 }
 
-/// The longest time off CPU of a process in an interval.
+/// A row of the report: the longest time off CPU of one process in one interval.
 #[derive(Clone, Copy)]
 struct Longest<'a> {
     number: u64,
@@ -42,7 +42,7 @@ struct Longest<'a> {
 }
 
 impl<'a> MaxOffCpu<'a> {
-    /// The report on the longest times off CPU of the chosen processes.
+    /// Makes the report on the longest time off CPU of each chosen process in each interval.
     pub fn new(view: &View<'a>) -> MaxOffCpu<'a> {
         let interval = view.ask.interval.unwrap_or(SECOND).max(1);
         let mut rows = BTreeMap::<(u64, usize), Longest>::new();

@@ -1,4 +1,5 @@
-//! The report on memory: the largest resident sets, waits for memory, and kills for lack of it.
+//! The report on memory: the largest resident sets, waits for memory, and processes that the kernel
+//! killed for lack of it.
 
 use std::cmp::Reverse;
 
@@ -102,7 +103,7 @@ impl<'a> Memory<'a> {
         }
     }
 
-    /// The largest sampled value of a counter, in its unit.
+    /// The largest of the sampled values of one of the machine's counters, in the counter's unit.
     fn most(&self, counter: Counter) -> Option<u64> {
         let values = self
             .samples

@@ -1,4 +1,4 @@
-//! The reports, one file each.
+//! The reports of `tr analyze`, each in a file of its own, and what they have in common.
 
 pub mod advice;
 pub mod audit;
@@ -76,16 +76,17 @@ named! {
     }
 }
 
-/// The kind of facts that a report is made from.
+/// The kind of facts from which a report is made. It decides for which recordings the report exists, and
+/// whether a timeline is needed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Source {
-    /// The report needs sums, which every recording has.
+    /// The report is made from sums, such as the CPU time of processes, which every recording has.
     Sums,
-    /// The report needs sums that only scheduling events provide.
+    /// The report is made from sums, such as run-queue waits, that only recordings with scheduling events have.
     SumsOfEvents,
-    /// The report needs the timeline, which every recording has.
+    /// The report is made from the timeline of the threads' states, which can be made for every recording.
     Timeline,
-    /// The report needs the timeline of scheduling events.
+    /// The report is made from the timeline of the threads' states, and needs the scheduling events in it.
     Events,
 }
 
@@ -164,18 +165,18 @@ impl ReportKind {
         Topic::ALL.into_iter().flat_map(about)
     }
 
-    /// Whether the report needs the analysis's timeline.
+    /// Whether the analysis must keep the timeline of the threads' states for this report.
     pub fn needs_timeline(self) -> bool {
         matches!(self.about().source, Source::Timeline | Source::Events)
     }
 
-    /// Whether only scheduling events provide what the report shows.
+    /// Whether the report can only be made for a recording with scheduling events.
     pub fn needs_events(self) -> bool {
         matches!(self.about().source, Source::SumsOfEvents | Source::Events)
     }
 
-    /// The facts that the report needs beyond the facts of every recording, with the option of `tr record` that
-    /// requests them. For the report on functions, either kind of stack is enough.
+    /// The kind of facts that the report needs and that not every recording has, with the option of `tr record`
+    /// that requests them. For the report on functions, either kind of stack is enough (`has_stacks`).
     fn extra(self, has_stacks: bool) -> Option<(Extra, Option<&'static str>)> {
         match self {
             ReportKind::Syscalls => Some((Extra::SystemCalls, Some("--syscalls"))),

@@ -20,7 +20,7 @@ use tr_text::style::{Paint, Style};
 use tr_text::table::{Cell, Sheet, Table};
 use tr_text::units;
 
-/// The number of failed connections that text lists without `--top`.
+/// The number of failed connections that the report on the network lists as text, unless `--top` is given.
 const FAILED: usize = 5;
 
 pub struct Network<'a> {
@@ -173,7 +173,7 @@ impl<'a> Network<'a> {
         sums(table, any, self.path_wait.is_some())
     }
 
-    /// The table of remote hosts. `name` returns a host's name in text.
+    /// The table of remote hosts in the report on the network. `name` returns the text for a host.
     fn hosts<'r>(&'r self, name: impl Fn(Host) -> String + 'r) -> Table<'r, NetworkRow<'r, Host>> {
         let names = &self.remotes;
         let table = Table::new("remote host", move |(host, _): &NetworkRow<'_, Host>| {
@@ -214,8 +214,8 @@ impl<'a> Network<'a> {
         out.more(rows.len(), most, "");
     }
 
-    /// The sentence about the network waits on the critical path, with the remote hosts and the process that waited
-    /// longest.
+    /// A sentence about the waits for the network on the critical path: the remote hosts that caused them, and the
+    /// process that waited longest.
     fn path_words(&self, ns: u64) -> String {
         let mut text = format!("Network waits on the critical path: {}", units::time(ns));
         let hosts = self.hosts.iter().filter(|(_, sum)| sum.path_wait > 0);

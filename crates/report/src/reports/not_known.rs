@@ -37,7 +37,7 @@ pub(super) fn without(meta: &Metadata, fact: Extra, option: Option<&str>) -> Str
     })
 }
 
-/// The text in which the recorder says why it could not record a fact, if it has one.
+/// The reason that the recorder has noted in the trace why it could not record a kind of facts, if there is one.
 pub(super) fn why(meta: &Metadata, fact: Extra) -> Option<String> {
     let missing = meta.missing(fact)?.to_string();
     Some(escape::raw(missing.as_bytes()))

@@ -33,7 +33,8 @@ type ReasonRow<'r> = (Option<&'r Members>, WaitReason, &'r ReasonSum);
 
 /// The width, in columns of the terminal, of a table column with times in the report on waits.
 const TIME: usize = 7;
-/// The width of a row of [`OffCpu::by`] without the columns of reasons.
+/// The width in columns of a row in the table of waits by group ([`OffCpu::by`]), without its columns for the
+/// reasons of waits.
 const ROW: usize = 42;
 /// The number of single waits, the longest ones, that the JSON lists; a larger `--top` replaces it.
 const LONGEST: usize = 100;

@@ -214,7 +214,7 @@ impl<'a> ParallelismReport<'a> {
     }
 }
 
-/// The names in JSON and in text of the reason why no task ran.
+/// The words in JSON and in text for the reason why no task of the build ran at some time.
 fn idle_names(idle: Idle) -> (&'static str, &'static str) {
     let kind = match idle {
         Idle::NoPath => return ("no_path", "tasks off the critical path"),

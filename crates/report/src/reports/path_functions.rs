@@ -1,4 +1,5 @@
-//! Shows the functions of the stacks that were sampled in the critical path's own time.
+//! Shows the functions in those stack samples that were taken on the critical path: of the thread that the
+//! path goes through, at that time.
 
 use serde_json::{json, Value};
 use tr_analyze::critical_path::{CriticalPath, OnPath};
@@ -15,7 +16,7 @@ use tr_text::style::Style;
 use tr_text::units;
 
 pub struct PathFunctions {
-    /// Whether stacks on a CPU were recorded, and whether stacks of waits were.
+    /// Whether the recording has stacks sampled on a CPU, and whether it has stacks of waits.
     has: [bool; 2],
     found: OnPath,
     functions: Functions,

@@ -113,7 +113,7 @@ pub fn is_by_step(view: &View<'_>, found: &PathBySteps) -> bool {
     }
 }
 
-/// The path's time by the innermost steps.
+/// Divides the critical path's time by the innermost step at each moment.
 pub fn all_by_steps(view: &View<'_>, groups: &Groups, path: &CriticalPath) -> PathBySteps {
     let steps = Steps::new(view.analysis, &view.recording.imports.spans);
     PathBySteps::new(view.analysis, groups, &steps, path)

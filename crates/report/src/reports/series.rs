@@ -14,7 +14,7 @@ use tr_text::style::{Paint, Style};
 use tr_text::table::Table;
 use tr_text::units;
 
-/// The default length of an interval in nanoseconds: 1 s.
+/// The length in nanoseconds of the report's intervals, unless `--interval` is given: 1 s.
 const INTERVAL: u64 = 1_000_000_000;
 /// The largest number of values in the report of CPU time per process and interval: they take some 200 MB of JSON. A
 /// recording has at most the first number of `FEW`, plus the second for each of its events, so that a small forged file
@@ -72,8 +72,7 @@ impl<'a> Series<'a> {
         }
     }
 
-    /// The number of intervals from the start of the recording to the end of the
-    /// span.
+    /// The number of intervals from the start of the recording to the end of the analyzed span.
     pub fn intervals(&self) -> u64 {
         let length = self.view.since(self.view.analysis.end);
         length.div_ceil(self.interval)
@@ -97,7 +96,7 @@ impl Series<'_> {
         }
     }
 
-    /// The processes with time on a CPU, the one with the most first.
+    /// The chosen processes that have CPU time in the analyzed span, the one with the most CPU time first.
     fn ranked(&self) -> Vec<&ProcessSeries<'_>> {
         let mut lines: Vec<&ProcessSeries> = self.lines.iter().collect();
         lines.retain(|line| !line.values.is_empty());

@@ -1,4 +1,4 @@
-//! The report on steps, targets, tests and marks, with the use of the time of each.
+//! The report on steps, targets, tests and marks of the build, and on how the time of each was used.
 
 use std::cmp::Reverse;
 use std::collections::HashMap;
@@ -29,17 +29,17 @@ use tr_text::table::{Cell, Table, Title};
 use tr_text::units;
 use tr_text::words::{OTHER_WAITS, RUN_QUEUE, UNKNOWN};
 
-/// The number of lines of the report's text without `--top`.
+/// The number of lines of the report on steps as text, unless `--top` is given.
 const LINES: usize = 30;
 
-/// The number of tests that have a sentence of their own.
+/// The number of slow tests about which the report on steps has a sentence each.
 const SLOWEST: usize = 3;
 
-/// The largest number of delayed steps that get a sentence.
+/// The largest number of delayed steps about which the report has a sentence each.
 const HELD: usize = 5;
 
-/// The test runners that run their tests in their own process, each with the way in which each test gets a step. The
-/// path in it is the one of `make install`, so that a report has equal bytes on every machine.
+/// The test runners that run all tests in one process, each with the command line by which every test becomes a step
+/// of the recording. The paths are those of `make install`, so that a report is the same on every machine.
 const EACH_TEST: &[(&str, &str)] = &[
     (
         "pytest",
@@ -287,7 +287,7 @@ impl<'a> StepsReport<'a> {
         out.items("In no step   ", parts);
     }
 
-    /// Prints a sentence for each of the slowest tests that contain no other tests.
+    /// Prints a sentence for each of the slowest tests, leaving out tests that contain others.
     fn slowest(&self, out: &mut Page, style: &Style) {
         let tests = self.steps().tests().filter_map(|(at, step)| {
             let times = self.times.steps.get(at)?;
@@ -348,7 +348,8 @@ impl<'a> StepsReport<'a> {
         }
     }
 
-    /// Prints how a test runner that runs its tests in its own process can show each of them as a step.
+    /// Prints how a test runner that runs all tests in one process can make each of them a step of the recording, if
+    /// the build used such a runner.
     fn each_test(&self, out: &mut Page) {
         let all = || self.all().map(|(_, step, _)| step);
         if all().any(|step| step.result.is_some()) {

@@ -39,7 +39,7 @@ struct CallRow {
 }
 
 impl<'a> SystemCalls<'a> {
-    /// Sums up the system calls of the chosen processes.
+    /// Makes the report on system calls from the sums of the chosen processes.
     pub fn new(view: &View<'a>) -> SystemCalls<'a> {
         let analysis = view.analysis;
         // The kernel's sums are of whole processes.
@@ -87,8 +87,8 @@ impl<'a> SystemCalls<'a> {
         }
     }
 
-    /// Whether the system calls are not known, because no interval of the recorder is at least half in this
-    /// part of the recording.
+    /// Whether the system calls of the analyzed span are not known: the recorder sums them up per interval,
+    /// and no interval lies at least half in the span.
     fn is_unknown(&self) -> bool {
         self.rows.is_empty() && self.view.analysis.is_part()
     }

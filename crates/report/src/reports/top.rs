@@ -35,14 +35,15 @@ use tr_text::table::{Cell, Table, Title};
 use tr_text::words::{BLOCKED, ON_CPU, RUN_QUEUE, SLEEP, SLEEP_OR_BLOCKED, UNKNOWN};
 use tr_text::{escape, units};
 
-/// The number of lines of the first screen, which is the screen of a small terminal.
+/// The number of lines of the first screen of `tr analyze`. A small terminal has as many.
 const SCREEN: usize = 30;
-/// The least number of rows of the first screen's table. It has more rows if the bars leave room for them.
+/// The usual number of rows of the first screen's table. More are shown if the bars leave room. The next
+/// constant is the least number of rows.
 const ROWS: usize = 3;
 const LEAST_ROWS: usize = 2;
-/// The largest number of bars for the critical path on the first screen.
+/// The largest number of bars by which the first screen shows the critical path's time.
 const BARS: usize = 5;
-/// The largest number of changes that the first screen names.
+/// The largest number of changes to the build that the first screen suggests.
 const FIRST: usize = 3;
 
 pub struct Top<'a> {
@@ -60,7 +61,8 @@ impl<'a> Top<'a> {
         }
     }
 
-    /// The critical path; `None` if processes are left out by filters.
+    /// The critical path for the first screen; `None` if the user's filters leave out processes, or if there
+    /// is no path.
     fn path(&self) -> Option<CriticalPath> {
         let has_all = self.view.has_all();
         has_all.then(|| path::path_of(&self.view).ok())?
@@ -312,7 +314,8 @@ impl Top<'_> {
         out.table(&self.columns(&shown).titled(title), &shown);
     }
 
-    /// Puts the step before the name of a process where the step distinguishes processes with one name.
+    /// Puts the name of a step before the name of a process in the table, where several processes have one
+    /// name and belong to different steps.
     fn name_by_steps(&self, rows: &mut [GroupRow], steps: &Steps) {
         // The innermost step that the name does not contain: a process may be a step of its own.
         let step_of = |row: &GroupRow| {

@@ -25,7 +25,7 @@ use tr_text::table::{Cell, Table};
 use tr_text::units;
 use tr_text::words::UNKNOWN;
 
-/// The default number of lines of the tree.
+/// The number of lines of the tree of processes as text, unless `--top` is given.
 const LINES: usize = 40;
 /// The divisor that decides which of several small siblings in the tree of processes get a line of their own: those
 /// with at least a twentieth of the whole tree's weight.
@@ -37,7 +37,7 @@ pub struct Tree<'a> {
 }
 
 impl<'a> Tree<'a> {
-    /// The tree of the chosen processes and their ancestors.
+    /// Makes the report with the tree of the chosen processes and their ancestors.
     pub fn new(view: &View<'a>) -> Tree<'a> {
         Tree {
             view: *view,

@@ -56,7 +56,7 @@ fn table<'a, T: 'a>(
         .place(2)
 }
 
-/// The sentence about the waits for all disks; `None` without waits.
+/// A sentence about the waits of all chosen tasks for disks; `None` if there were none.
 pub fn sentence(waited: &[WaitSum<&Disk>]) -> Option<String> {
     let part = |wait: &WaitSum<&Disk>| {
         let disk = match wait.what {

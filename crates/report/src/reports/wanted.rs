@@ -57,7 +57,7 @@ fn table(demand: &CpuDemand) -> Table<'_, &MachineSize> {
         })
 }
 
-/// The demand for CPUs in JSON.
+/// The JSON value for how many tasks wanted a CPU and how busy machines with other numbers of CPUs would be.
 pub fn json(demand: &CpuDemand) -> Value {
     json!({
         "cpus": demand.cpus,

@@ -13,13 +13,13 @@ use tr_insight::steps::times::AllTimes;
 use tr_insight::steps::{Step, Steps};
 use tr_text::{escape, units};
 
-/// The largest number of steps in a picture. A page has no room for more.
+/// The largest number of steps in the summary's picture of steps over time. A page has no room for more.
 const STEPS: usize = 20;
 
 /// The number of points of each line (CPUs, memory) in the summary's pictures.
 const POINTS: u32 = 60;
 
-/// The longest name in a picture, in columns.
+/// The greatest width in columns of a name in the summary's pictures.
 const NAME: usize = 40;
 
 /// A step of the build as a bar in the picture of steps over time. Times are in milliseconds since the start of the
@@ -32,18 +32,18 @@ struct Bar {
     is_on_path: bool,
 }
 
-/// The pictures of a recording.
+/// The data of the summary's pictures: steps over time, and the CPUs and the memory in use.
 pub struct Chart {
     title: String,
     bars: Vec<Bar>,
-    /// The length of the recording in milliseconds.
+    /// The length of the recording in milliseconds, which is the time axis of the pictures.
     ms: u64,
     cpus: u64,
     /// The CPUs that the build used, in hundredths of a CPU, in each of the equal parts of the recording's time.
     in_use: Vec<u64>,
     /// The used memory of the machine in MiB at each part of the recording's time; empty if it is not known everywhere.
     memory: Vec<u64>,
-    /// The memory of the machine in MiB.
+    /// The size of the machine's memory in MiB, which is the top of the picture of memory in use.
     whole_memory: u64,
 }
 
@@ -69,7 +69,7 @@ impl Chart {
         }
     }
 
-    /// The pictures as blocks of Markdown; empty if there is nothing to draw.
+    /// The summary's pictures as blocks of mermaid in Markdown; empty if there is nothing to draw.
     pub fn markdown(&self) -> String {
         let mut out = String::new();
         if !self.bars.is_empty() {
@@ -123,8 +123,8 @@ impl Chart {
     }
 }
 
-/// The steps to draw, in the order of time: the failed steps, and the steps that have the longest time on the critical
-/// path in no step inside them.
+/// The steps to draw in the picture, in the order of time: the failed ones, and those with the longest time on the
+/// critical path that is not in a step inside them.
 fn bars(
     analysis: &Analysis,
     steps: &Steps,

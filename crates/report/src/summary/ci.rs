@@ -8,7 +8,7 @@ use super::Summary;
 use tr_insight::job_figures::{job_figures, FigureUnit, JobFigure};
 use tr_text::escape;
 
-/// The largest number of warnings. GitHub shows ten warnings for each step of a job.
+/// The largest number of warnings about delayed steps. GitHub shows ten warnings for each step of a job.
 const ANNOTATIONS: usize = 10;
 /// The largest number of a summary's metrics about single tests.
 const TESTS: usize = 50;
@@ -39,7 +39,7 @@ impl Summary {
         out
     }
 
-    /// The summary in the OpenMetrics format. An unknown figure has no line.
+    /// The figures of the summary in the OpenMetrics format. An unknown figure is left out.
     pub fn metrics(&self, analysis: &Analysis) -> String {
         let mut out = String::new();
         let limit = self.limit.map(|ns| JobFigure {
@@ -75,7 +75,8 @@ impl Summary {
     }
 }
 
-/// The file of a test, if the name of the test begins with a file: `tests/test_a.py::test_b`, `t/a.t`.
+/// The path of the file that a test is in, if the test's name begins with one: `tests/test_a.py::test_b`,
+/// `t/a.t`.
 fn file(name: &str) -> Option<&str> {
     let path = name.split("::").next()?.split(' ').next()?;
     let safe = |c: char| c.is_ascii_alphanumeric() || "/._-".contains(c);
@@ -85,12 +86,13 @@ fn file(name: &str) -> Option<&str> {
     (known && relative && path.chars().all(safe)).then_some(path)
 }
 
-/// Escapes the text of a workflow command, so that no text of a recording ends the command or begins another one.
+/// Escapes the text of a workflow command of GitHub Actions, so that no text of a recording can end the command
+/// or begin another one.
 fn data(text: &str) -> String {
     escape::text(text.as_bytes()).replace('%', "%25")
 }
 
-/// Escapes the value of a property of a workflow command.
+/// Escapes the value of a property in a workflow command of GitHub Actions.
 fn property(text: &str) -> String {
     data(text).replace(':', "%3A").replace(',', "%2C")
 }

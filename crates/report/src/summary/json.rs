@@ -13,12 +13,12 @@ use tr_insight::warnings;
 use tr_text::json::document;
 use tr_text::units;
 
-/// The largest size of the JSON document in bytes.
+/// The largest size in bytes of the JSON document that `tr summary` writes.
 const BYTES: usize = 8 << 10;
 /// The largest number of members in each list of the summary's JSON. It is reduced if the document gets too
 /// large.
 const MEMBERS: usize = 10;
-/// The longest text in the document, in columns.
+/// The greatest width in columns of a text in the summary's JSON document.
 const TEXT: usize = 200;
 
 impl Summary {
