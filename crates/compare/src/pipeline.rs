@@ -95,7 +95,7 @@ pub struct Job {
     saved: Option<Saving>,
 }
 
-/// The time that a change to one job would save of the pipeline's time, in ns.
+/// The time in ns by which changes to one job would shorten the pipeline.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Saving {
     /// The time in ns by which the pipeline would be shorter if the job waited for no other job.
@@ -105,7 +105,8 @@ struct Saving {
 }
 
 impl Job {
-    /// The job of a recording with a timeline; `None` if the recording has no time of the day.
+    /// The job of a recording whose analysis has a timeline; `None` if the recording does not have the time of day at
+    /// which it began.
     pub fn of(recording: &Recording, file: &str) -> Option<Job> {
         let analysis = &recording.analysis;
         let meta = &analysis.meta;
@@ -162,10 +163,10 @@ impl Job {
     }
 }
 
-/// For each job, by its name, the names of the jobs that it needs.
+/// A graph of CI jobs: for the name of each job, the names of the jobs that it needs.
 pub type Graph = BTreeMap<String, Vec<String>>;
 
-/// Reads a graph of jobs from JSON: `{"jobs": [{"name": "test", "needs": ["build"]}]}`.
+/// Reads a graph of CI jobs from JSON: `{"jobs": [{"name": "test", "needs": ["build"]}]}`.
 ///
 /// # Errors
 /// A text that says what is wrong with the JSON.
@@ -212,12 +213,13 @@ pub struct Pipeline {
     start: u64,
     /// The length of the pipeline in ns, from the start of its first job to the end of its last one.
     length: u64,
-    /// The warnings about a graph and recordings that do not fit together.
+    /// The warnings that the graph and the recordings of the pipeline's jobs do not fit together.
     warnings: Vec<String>,
 }
 
 impl Pipeline {
-    /// A pipeline of at least one job. The given graph takes precedence over the CI system's list of needs.
+    /// Makes a pipeline of at least one job. The given graph of jobs takes precedence over the needs that the CI
+    /// system reports.
     ///
     /// # Errors
     /// An error is the description of a cycle in the graph.
@@ -265,7 +267,7 @@ impl Pipeline {
         Ok(pipeline)
     }
 
-    /// The job that a job waited for last.
+    /// The index of the job for which the given job waited last: of all jobs that it needs, the one that ended last.
     fn before(&self, job: &Job) -> Option<usize> {
         let needs = job.needs.iter().copied();
         needs.max_by_key(|need| (self.jobs.get(*need).map(|job| job.end), *need))
@@ -299,7 +301,8 @@ impl Pipeline {
         ends.into_iter().max().unwrap_or(0)
     }
 
-    /// Finds the jobs that set the pipeline's time, the last one first.
+    /// Finds the chain of jobs that set the pipeline's time, starting with its last job, and stores in each of them
+    /// what changes to it would save.
     fn find_path(&mut self) {
         let all = self.without(None, None);
         let jobs = self.jobs.iter().enumerate();
@@ -322,7 +325,7 @@ impl Pipeline {
         self.jobs.iter().filter(|job| job.saved.is_some())
     }
 
-    /// The number of jobs, the length of the pipeline and what is known about the clocks, as text.
+    /// A line of text with the number of jobs, the length of the pipeline, and by which clocks it is known.
     fn sum(&self) -> String {
         let jobs = units::plural(self.jobs.len() as u64, "job", "jobs");
         let doubt = units::time(self.uncertain);
@@ -337,7 +340,7 @@ impl Pipeline {
         format!("{jobs} in {}, by {clocks}", units::time(self.length))
     }
 
-    /// How the order of the jobs and the waits between them are known, as text.
+    /// A line of text about how it is known which job waited for which, and for how long.
     fn basis(&self) -> &'static str {
         match (self.given, self.by_ci_clock) {
             (true, true) => "what waited for what: the job graph",
@@ -356,7 +359,7 @@ impl Pipeline {
         }
     }
 
-    /// The pipeline as a page of text.
+    /// The pipeline of CI jobs as text for a terminal.
     pub fn page(&self) -> Page {
         let mut out = Page::new();
         out.spans([self.sum()]);
@@ -437,7 +440,7 @@ impl Pipeline {
         gains
     }
 
-    /// The pipeline as JSON. Times are in ns from the pipeline's start.
+    /// The pipeline of CI jobs as JSON. Times are in ns from the pipeline's start.
     pub fn json(&self) -> Value {
         let jobs = self.jobs.iter().map(|job| {
             let steps = job.steps.iter().take(10);
@@ -473,7 +476,7 @@ impl Pipeline {
     }
 }
 
-/// Numbers the jobs that share a name: attempts, or legs of a matrix.
+/// Adds numbers to the names of CI jobs that share one: they are attempts, or legs of a matrix.
 fn number(jobs: &mut [Job]) {
     let mut seen: BTreeMap<String, u64> = BTreeMap::new();
     for job in jobs {

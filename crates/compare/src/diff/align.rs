@@ -43,7 +43,8 @@ impl Slot {
     }
 }
 
-/// Matches the processes of all runs. Parents come before their children, unless a later run has another tree.
+/// Matches the processes of all runs with each other, and returns a slot for each process of the build. Parents come
+/// before their children, unless a later run has another tree of processes.
 pub fn align(runs: &[&Run]) -> Vec<Slot> {
     let mut slots: Vec<Slot> = Vec::new();
     for (number, run) in runs.iter().enumerate() {
@@ -186,8 +187,8 @@ fn find(slots: &[Slot], run: &Run) -> Vec<Option<usize>> {
     search.found
 }
 
-/// Matches a program that runs exactly once on both sides, whatever its arguments and its parent are, for
-/// example `make` under a wrapper.
+/// Matches a program that has exactly one process in this run and one in the earlier runs, whatever its arguments and
+/// its parent are, for example `make` under a wrapper.
 fn only_one(search: &mut Search<'_>, slots: &[Slot]) {
     fn single<'a>(all: impl Iterator<Item = &'a str>) -> HashMap<&'a str, Option<usize>> {
         let mut single = HashMap::new();
@@ -207,7 +208,8 @@ fn only_one(search: &mut Search<'_>, slots: &[Slot]) {
 }
 
 /// Matches the children of one parent that have the same program, in the order of their start, if none of them is
-/// matched and both sides have equally many. They have different arguments (`sleep 1` and `sleep 2`; COMMAND itself).
+/// matched yet and this run and the earlier ones have equally many. Their arguments may differ (`sleep 1` and `sleep
+/// 2`; COMMAND itself).
 fn all_of_program(
     search: &mut Search<'_>,
     there: &HashMap<(Option<usize>, &str), Vec<usize>>,

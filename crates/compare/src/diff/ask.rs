@@ -1,4 +1,4 @@
-//! The settings of a comparison that a user can choose.
+//! The settings of a comparison of builds that a user can choose by options of `tr diff`.
 
 use super::run::Figure;
 

@@ -1,5 +1,4 @@
-//! Writes the figures of runs as the JSON of services that follow figures over time: github-action-benchmark
-//! and Bencher.
+//! Writes the figures of builds as JSON for services that follow them over time: github-action-benchmark and Bencher.
 
 use super::ends;
 use std::cmp::Reverse;
@@ -17,24 +16,24 @@ use tr_text::named;
 
 named! {
     pub enum Service {
-        /// The format `customSmallerIsBetter` of github-action-benchmark.
+        /// The service github-action-benchmark, whose format is `customSmallerIsBetter`.
         Action = "benchmark-action", "for github-action-benchmark: customSmallerIsBetter";
         Bencher = "bencher", "for Bencher: Bencher Metric Format";
     }
 }
 
-/// The largest number of steps that are written: each step is a line of a chart.
+/// The largest number of steps whose wall times are written for a service, which shows each step as a line of a chart.
 const STEPS: usize = 100;
-/// The least length in ns of a step that is written. A shorter step is noise. A guess.
+/// The least wall time in ns of a step that is written for a service. A shorter step is noise. A guess.
 const LEAST: u64 = 100_000_000;
 
-/// The longest name that Bencher takes, in characters.
+/// The longest name of a benchmark that Bencher accepts, in characters.
 const NAME: usize = 1024;
 
 /// The unit in which a figure of a build is written for a service such as Bencher.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Unit {
-    /// The values are in ns; github-action-benchmark shows them in ms.
+    /// The values are times in ns. For github-action-benchmark they are converted to ms.
     Time,
     Bytes,
     Cpus,
@@ -140,7 +139,8 @@ fn steps(runs: &[Run]) -> Vec<Row> {
     steps
 }
 
-/// The runs of one build as JSON for a service: the medians of their figures, with the smallest and the largest values.
+/// The figures of several runs of one build as JSON for a service: the median of each figure, with its smallest and
+/// largest value.
 pub fn json(runs: &[Run], service: Service) -> String {
     let mut rows = whole(runs);
     rows.extend(steps(runs));
@@ -152,8 +152,8 @@ pub fn json(runs: &[Run], service: Service) -> String {
     tr_text::json::document(&document, true).unwrap_or_default()
 }
 
-/// The figures of the new runs as JSON for a service. There are none if the new runs or the base do not
-/// measure a whole build: a service that stored such a figure would compare later builds with it.
+/// The figures of the new runs of a comparison as JSON for a service. There are none if any run does not measure a
+/// whole build: the service would compare later builds with such a figure.
 pub fn render(diff: &Diff, service: Service) -> String {
     let runs = match ends::no_build(diff) {
         Some(_) => &[],
@@ -173,7 +173,7 @@ struct ActionRow {
     range: Option<String>,
 }
 
-/// A measure of the Bencher Metric Format.
+/// A measure of a benchmark in the Bencher Metric Format: its value with lower and upper values.
 #[derive(Serialize)]
 struct BencherMeasure {
     value: u64,

@@ -58,9 +58,9 @@ pub enum Whose {
 pub enum Doubt {
     /// Other tasks on the machine share cores and caches with the build, which makes its CPU time longer.
     Beside,
-    /// The two sides ran on different CPU models.
+    /// The two sides of the comparison ran on different CPU models.
     Model,
-    /// The two sides had different numbers of CPUs: that of the base, and that of the new runs.
+    /// The two sides of the comparison ran on different numbers of CPUs: those of the base, and those of the new runs.
     Cpus(u64, u64),
 }
 

@@ -1,10 +1,10 @@
-//! Compares and prints the commands of the two sides.
+//! Compares the command lines (COMMAND) of the runs of both sides, and prints them.
 
 use super::run::Run;
 use super::Diff;
 use tr_text::units;
 
-/// The width of each command in a warning, in columns.
+/// The width in columns to which each command line is shortened in a warning.
 const SHOWN: usize = 60;
 
 /// The command lines of the runs of one side as text; several if the runs are of different commands.
@@ -47,7 +47,7 @@ pub(super) fn title(diff: &Diff, columns: usize) -> String {
     format!("{}{ARROW}{}", part(&base, &new), part(&new, &base))
 }
 
-/// A sentence which says that the runs are of different commands, if they are.
+/// A warning that the compared runs are of different commands; `None` if they are not.
 pub(super) fn other_commands(diff: &Diff) -> Option<String> {
     let mut kinds: Vec<&Run> = Vec::new();
     for run in diff.runs() {
@@ -64,8 +64,8 @@ pub(super) fn other_commands(diff: &Diff) -> Option<String> {
     })
 }
 
-/// A sentence which says that the two commands have nothing in common, if so. One may be a wrapper of the
-/// other.
+/// A warning that the commands of the runs differ and no other process exists on both sides; `None` if one
+/// does. A command that is only a wrapper of the other causes no warning.
 pub(super) fn strangers(diff: &Diff) -> Option<String> {
     other_commands(diff).filter(|_| diff.shared == 0)?;
     Some("not the same command, and no other process is on both sides".into())

@@ -1,4 +1,5 @@
-//! Words the first lines of a comparison: a failure, or what became slower, by how much, and who is responsible.
+//! Words the first lines of a comparison of builds: a failure, or what became slower, by how much, and who is
+//! responsible.
 
 use super::causes::{work, Cause, Doubt, Share, Whose};
 use super::demands;

@@ -12,9 +12,10 @@ use tr_text::units;
 
 /// The largest depth, in frames, to which the differential flame graph is drawn.
 const LEVELS: usize = 60;
-/// The divisor of the graph's width: a frame narrower than this share, one thousandth, is not drawn.
+/// The divisor of the flame graph's width that gives the least width of a frame: a frame narrower than one
+/// thousandth is not drawn.
 const SHORT: u64 = 1000;
-/// The divisor of the graph's width: a frame narrower than this share, one fortieth, has no name.
+/// The divisor of the flame graph's width that gives the least width of a frame with a name: one fortieth.
 const NAMED: u64 = 40;
 /// The height of a level of the flame graph in CSS pixels. The next constant is the height of a frame, with
 /// a gap to the next level.
@@ -34,7 +35,7 @@ struct Graph<'a> {
     periods: [u64; 2],
 }
 
-/// Draws the flame graph, if both sides have samples.
+/// Adds the differential flame graph to the page of `tr diff`, if both sides have stack samples.
 pub(super) fn flame_card(diff: &Diff, out: &mut String) {
     let sides = [&diff.base, &diff.new];
     let Some(both) = ProfilePair::new(sides.map(Vec::as_slice)) else {

@@ -78,8 +78,8 @@ pub fn period<'a>(runs: impl Iterator<Item = &'a Profile>) -> u64 {
     all.ns.checked_div(all.samples).unwrap_or(0)
 }
 
-/// The functions whose time differs, with the largest difference of their own time first; `None` if a run has
-/// no stacks.
+/// The functions whose sampled CPU time differs between the sides, with the largest difference of their own time
+/// first; `None` if a run has no stacks.
 pub fn changes(sides: Sides<'_>, ask: &Ask) -> Option<Vec<FunctionChange>> {
     let profiles = |runs: &[Run]| -> Option<Vec<_>> {
         let profiles = runs

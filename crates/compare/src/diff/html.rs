@@ -32,7 +32,7 @@ impl Medium for Page<'_> {
     }
 }
 
-/// The comparison as one HTML file that loads nothing else.
+/// The comparison of builds as one HTML page that loads nothing else.
 pub fn render(diff: &Diff) -> String {
     let mut body = String::new();
     page_head(diff, &mut body);

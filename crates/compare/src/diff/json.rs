@@ -171,7 +171,7 @@ fn values<T: Copy>(all: &[(T, Difference)], key: fn(T) -> String) -> Values {
     all.map(|(it, judged)| (key(*it), value(judged))).collect()
 }
 
-/// The comparison as a JSON document.
+/// The comparison of builds as the JSON document of `tr diff`.
 pub fn render(diff: &Diff) -> std::io::Result<String> {
     json::safe(&Document::new(diff), PrettyFormatter::new()).map(|json| json + "\n")
 }

@@ -12,18 +12,19 @@ use tr_text::units;
 /// The number of colours by which programs are distinguished in the timelines of `tr diff`. The last one is
 /// for all other programs.
 const COLORS: usize = 8;
-/// The divisor of the axis: a bar shorter than one five-hundredth of it is merged with its short neighbours
-/// in the lane. So narrow a bar is two pixels of a page.
+/// The divisor of the time axis that gives the length of a short bar: bars shorter than one five-hundredth
+/// are merged with their short neighbours. So narrow a bar is two pixels of a page.
 const SHORT: u64 = 500;
-/// The divisor of the axis: a bar shorter than one fortieth of the axis of the page has no name, because the
-/// part of a name that fits says nothing.
+/// The divisor of the time axis that gives the least length of a bar with a name, one fortieth, because so
+/// little of a name fits into a shorter bar of the page.
 const NAMED: u64 = 40;
 /// The largest number of lanes, which are rows of bars, in the timeline of one run.
 const LANES: usize = 40;
 /// The height in CSS pixels of a lane in a timeline. The next constant is the height of the bars in it.
 const LANE: usize = 18;
 const BAR: usize = 16;
-/// The height of the strip of states at the bottom of a bar, in CSS pixels.
+/// The height, in CSS pixels, of the strip at the bottom of a timeline's bar that shows the states of its
+/// process.
 const STATES: usize = 3;
 
 #[derive(Clone, Debug, PartialEq, Eq)]

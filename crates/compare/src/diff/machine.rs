@@ -1,4 +1,4 @@
-//! Compares the machines and the system calls of the two sides.
+//! Compares the load of the machines and the system calls of the builds between the two sides.
 
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};

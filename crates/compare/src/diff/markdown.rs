@@ -10,7 +10,8 @@ use tr_text::escape::{code, markdown};
 use tr_text::table::Table;
 use tr_text::units;
 
-/// The largest number of rows of a table that is shown at once and not folded.
+/// The largest number of rows with which a table in the Markdown is shown at once; longer tables
+/// are folded.
 const OPEN: usize = 10;
 
 struct Comment<'a>(&'a mut String);
@@ -44,7 +45,7 @@ impl Medium for Comment<'_> {
     }
 }
 
-/// The comparison as Markdown for GitHub and GitLab.
+/// The comparison of builds as Markdown for a comment on GitHub or GitLab.
 pub fn render(diff: &Diff) -> String {
     let mut out = String::new();
     // The conclusion tells the times of a build that failed.

@@ -1,4 +1,5 @@
-//! Handles recordings by different methods: facts that one of them lacks are not compared.
+//! Handles comparisons of runs that were recorded by different methods: facts that one method does not record are
+//! not compared.
 
 use tr_analyze::model::Basis;
 

@@ -85,7 +85,8 @@ pub struct Diff {
 }
 
 impl Diff {
-    /// Compares the runs of the base with the new runs, and keeps what `ask` wants to see.
+    /// Compares the runs of the base with the new runs. `ask` has the user's settings, such as the least difference
+    /// that is shown.
     pub fn new(base: Vec<Run>, mut new: Vec<Run>, ask: Ask) -> Diff {
         let (mut base, left_out) = ends::sorted_out(base);
         methods::keep_common(&mut base, &mut new);

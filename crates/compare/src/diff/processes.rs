@@ -1,4 +1,4 @@
-//! Finds the processes that differ between the two sides.
+//! Finds the processes whose times differ between the two sides of a comparison of builds.
 
 use std::cmp::Reverse;
 use std::collections::BTreeMap;

@@ -1,4 +1,5 @@
-//! Makes a tree of the stacks that were sampled on a CPU: programs, the functions that they call, and so on.
+//! Makes a tree of the functions in stacks that were sampled on a CPU: programs at the top, then the functions that
+//! they call, and so on.
 
 use std::collections::{BTreeMap, HashMap};
 use std::fmt::Write;
@@ -110,7 +111,7 @@ pub struct FunctionTimes {
     pub total: u64,
 }
 
-/// The stacks of one run that were sampled on a CPU.
+/// The stacks of one run that were sampled on a CPU, as a tree of functions with times.
 #[derive(Clone, Debug, Default)]
 pub struct Profile {
     tree: Tree,
@@ -124,7 +125,8 @@ pub struct Profile {
 }
 
 impl Profile {
-    /// The profile of a recording; `None` if it has no samples of stacks on a CPU.
+    /// Makes the tree of functions from the stack samples of a recording; `None` if it has no stacks that were
+    /// sampled on a CPU.
     pub fn of(analysis: &Analysis) -> Option<Profile> {
         if !analysis.meta.has(Extra::Stacks) {
             return None;
@@ -202,7 +204,8 @@ impl Profile {
     }
 }
 
-/// The sampled stacks of the base and of the new runs. Each side has the means of its runs.
+/// The tree of functions of both sides of a comparison, with the times of the base and of the new runs. A side's
+/// time is the mean over its runs.
 #[derive(Debug)]
 pub struct ProfilePair {
     pub tree: Tree,
@@ -212,7 +215,7 @@ pub struct ProfilePair {
 }
 
 impl ProfilePair {
-    /// Merges the profiles of both sides; `None` if a run has no stacks.
+    /// Merges the trees of functions of all runs of both sides; `None` if a run has no stacks.
     pub fn new(sides: [&[Run]; 2]) -> Option<ProfilePair> {
         let mut tree = Tree::default();
         let mut own = [Vec::new(), Vec::new()];
@@ -235,8 +238,8 @@ impl ProfilePair {
         [base, new].map(|side| side.get(node as usize).copied().unwrap_or(0))
     }
 
-    /// The stacks as folded lines: the program and its functions separated by semicolons, then the µs in base
-    /// and the µs in new, each after a blank.
+    /// The stacks of both sides as folded lines: the program and its functions separated by semicolons, then the µs
+    /// in the base and the µs in the new runs, each after a blank.
     pub fn folded(&self) -> String {
         let us = |ns: u64| ns.saturating_add(500) / 1000;
         let (children, programs) = self.tree.children();

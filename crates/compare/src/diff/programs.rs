@@ -1,4 +1,5 @@
-//! Finds the programs that differ between the two sides: the sums over all processes of each.
+//! Finds the programs whose times differ between the two sides of a comparison, summed up over all processes of each
+//! program.
 
 use std::cmp::Reverse;
 use std::collections::BTreeMap;

@@ -1,4 +1,4 @@
-//! Reduces a recording to the figures that are compared.
+//! Reduces a recording to the figures by which builds are compared.
 
 use std::ops::Range;
 
@@ -113,18 +113,19 @@ pub struct Proc {
 /// The figures of one recorded build that comparisons need. They take little memory, and the events are not kept.
 #[derive(Clone, Debug, Default)]
 pub struct Run {
-    /// The name of the run's file, escaped for a terminal.
+    /// The file name of the run's recording, escaped for a terminal.
     pub file: String,
-    /// The address of the run's page, or of its recording, relative to the comparison; `None` if it has none.
+    /// The URL of the run's HTML report, or of its recording, relative to the page of the comparison; `None` if it has
+    /// none.
     pub link: Option<String>,
-    /// The command line of COMMAND, escaped for a terminal; empty without a COMMAND.
+    /// The command line of the recorded COMMAND, escaped for a terminal; empty without a COMMAND.
     pub command: String,
     pub status: Option<u32>,
     pub cpus: usize,
-    /// The number of CPUs that the build was allowed to use, if it is less than `cpus`.
+    /// The number of CPUs that the build was allowed to use, if it is less than that of the machine (`cpus`).
     pub allowed: Option<u64>,
     pub kernel: String,
-    /// The model of the CPUs, escaped for a terminal; empty if the recording does not have it.
+    /// The model of the machine's CPUs, escaped for a terminal; empty if the recording does not have it.
     pub cpu: String,
     pub method: String,
     /// The kind of facts from which the run's times come: scheduling events, or totals.
@@ -141,7 +142,7 @@ pub struct Run {
     pub root: Option<usize>,
     pub steps: StepSums,
     pub path: Vec<Bar>,
-    /// How much the build used disks, the network and memory.
+    /// The demands of the run on disks, the network and memory, such as bytes read.
     pub demands: Demands,
     /// The size of a CI runner (memory, CPUs, disk) that would suffice for the run.
     pub size: RunSize,
@@ -150,7 +151,7 @@ pub struct Run {
     pub parts: Option<Parts>,
     /// The load of the machine during the run, such as the CPU time of other tasks.
     pub machine: Loads,
-    /// The sampled stacks on a CPU, if they were recorded.
+    /// The tree of functions from stacks that were sampled on a CPU; `None` if they were not recorded.
     pub profile: Option<Profile>,
     /// The run's processes as bars over time, in the order of their beginning. Processes that mostly waited for their
     /// children are left out.
@@ -187,7 +188,7 @@ pub struct Bar {
     pub from: u64,
     pub to: u64,
     pub program: String,
-    /// The label of the process, escaped for a terminal.
+    /// The label of the bar's process, escaped for a terminal.
     pub label: String,
     /// The time in ns in each of the states [`tr_text::words::STATES`]: of all threads of the process, or of the part
     /// of the critical path.
@@ -278,7 +279,7 @@ impl Run {
     }
 }
 
-/// The run of a side whose wall time is nearest to the median of the side. It stands for the side in pictures.
+/// The run that represents its side in pictures: the one whose wall time is nearest to the median over the side's runs.
 pub(super) fn middle(runs: &[Run]) -> Option<&Run> {
     let wall = |run: &Run| run.figures.get(Figure::Wall);
     let walls: Vec<u64> = runs.iter().filter_map(wall).collect();

@@ -55,7 +55,8 @@ impl Statistic {
     }
 }
 
-/// The least p that the rank test can have with these numbers of runs, which is the p of sides that do not overlap.
+/// The least p value that the rank test can have for sides with these numbers of runs. Sides whose values do not
+/// overlap have it.
 fn least_p(few: usize, many: usize) -> f64 {
     let ways = (1..=few).map(|k| (many + k) as f64 / k as f64);
     2.0 / ways.product::<f64>()
@@ -205,8 +206,8 @@ fn doubled_ranks(values: &[u64]) -> Vec<usize> {
     values.iter().map(rank).collect()
 }
 
-/// The two-sided p value of the rank test: the share of the assignments of ranks whose rank sum is at least
-/// as far from its mean. Equal values have their mean rank.
+/// The two-sided p value of the rank test for two lists of values: the share of all assignments of the ranks to the two
+/// sides for which a side's rank sum is at least as far from its mean. Equal values have their mean rank.
 fn mann_whitney(base: &[u64], new: &[u64]) -> f64 {
     let all: Vec<u64> = base.iter().chain(new).copied().collect();
     let ranks = doubled_ranks(&all);
@@ -226,7 +227,7 @@ fn mann_whitney(base: &[u64], new: &[u64]) -> f64 {
     }
 }
 
-/// The normal approximation of the p value of a doubled rank sum of `few` values that is `far` from its mean. Equal
+/// The p value of the rank test by a normal approximation. The sum of `few` doubled ranks is `far` from its mean. Equal
 /// values make the variance smaller.
 fn normal_p(all: &[u64], few: usize, far: f64) -> f64 {
     let mut equal = std::collections::BTreeMap::<u64, f64>::new();
@@ -244,7 +245,8 @@ fn normal_p(all: &[u64], few: usize, far: f64) -> f64 {
     (2.0 * upper_tail(z)).min(1.0)
 }
 
-/// The p value of a sum of `few` of the doubled ranks that is `far` from its mean: all choices of ranks are counted.
+/// The exact p value of the rank test, found by counting all choices of ranks. The sum of `few` of the doubled ranks is
+/// `far` from its mean.
 fn exact_p(ranks: &[usize], few: usize, far: f64) -> f64 {
     let total: usize = ranks.iter().sum();
     // ways[k][s]: the choices of k ranks with the doubled sum s.
@@ -274,8 +276,8 @@ fn exact_p(ranks: &[usize], few: usize, far: f64) -> f64 {
     extreme / row.iter().sum::<f64>()
 }
 
-/// The upper tail of the standard normal distribution: Abramowitz and Stegun
-/// 26.2.17, error below 7.5e-8.
+/// The probability that a standard normal variable is larger than the argument: Abramowitz and Stegun 26.2.17, error
+/// below 7.5e-8.
 fn upper_tail(z: f64) -> f64 {
     let t = 1.0 / (1.0 + 0.231_641_9 * z);
     let series = [
@@ -396,7 +398,7 @@ mod tests {
             radius * (2.0 * std::f64::consts::PI * angle).cos()
         }
 
-        /// The false-positive rate in percent: how often two equal builds are judged different.
+        /// The false-positive rate of the statistics in percent: how often two equal builds are judged different.
         fn outside(&mut self, runs: (usize, usize), of: fn(&mut Draws) -> f64) -> f64 {
             const PAIRS: usize = 4000;
             let mut side = |count: usize| -> Vec<u64> {

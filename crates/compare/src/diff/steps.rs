@@ -1,4 +1,4 @@
-//! Compares the steps of one kind and name: the sums over all of them in a run.
+//! Compares the steps of two sides of builds. All steps of one kind and name in a run are summed up.
 
 use std::cmp::Reverse;
 
@@ -45,8 +45,9 @@ fn fails_now(failed: PerSide<u64>) -> bool {
     failed.base == 0 && failed.new > 0
 }
 
-/// The steps that differ: first those that fail only now, then by the difference of wall time, the largest
-/// first. A run without a step counts as one in which the step took 0 ns.
+/// The steps that differ between the sides: first those that fail only in the new runs, then the others
+/// with the largest difference of wall time first. A run without a step counts as one in which the step
+/// took 0 ns.
 pub fn changes(sides: Sides<'_>, ask: &Ask) -> Vec<StepChange> {
     let mut keys: Vec<&Key> = sides.runs().flat_map(|run| run.steps.keys()).collect();
     keys.sort_unstable();

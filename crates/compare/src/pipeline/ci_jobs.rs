@@ -8,7 +8,7 @@ use tr_text::escape;
 
 use super::{Graph, Job};
 
-/// The resolution of the CI systems' times, in ns: whole seconds.
+/// The resolution in ns of the times that CI systems report: whole seconds.
 const SECOND: u64 = 1_000_000_000;
 
 impl Job {
@@ -33,9 +33,9 @@ impl Job {
     }
 }
 
-/// Gives each recording the times of its job, adds the jobs that were not recorded, and returns the graph of
-/// needs if the CI system reports it. A recording belongs to the job with its name, or else to the only job in whose
-/// time it lies. A second recording in a job is added to the first.
+/// Gives each recorded job the times that the CI system reports, adds jobs that were not recorded, and returns the
+/// graph of jobs if the CI system reports what they need. A recording belongs to the job with its name, or else to
+/// the only job in whose time it lies. A second recording in a job is added to the first.
 pub(super) fn place(recordings: Vec<Job>, ci_jobs: &[CiJob]) -> (Vec<Job>, Option<Graph>) {
     let mut left: Vec<&CiJob> = ci_jobs.iter().collect();
     let mut names: BTreeMap<&str, String> = BTreeMap::new();

@@ -1,5 +1,5 @@
-//! Writes `tr pipeline` as a page: the jobs over the wall time, what each waited for, the path through them.
-//! The page has no script.
+//! Writes `tr pipeline` as a page: the jobs over the wall time, what each waited for, and the chain of jobs
+//! that set the pipeline's time. The page has no script.
 
 use std::fmt::Write;
 
@@ -28,7 +28,7 @@ struct JobRow<'a> {
 }
 
 impl Pipeline {
-    /// The pipeline as one HTML file that loads nothing else.
+    /// The pipeline of CI jobs as one HTML page that loads nothing else.
     pub fn html(&self) -> String {
         let mut body = String::new();
         let _ = writeln!(

@@ -141,8 +141,9 @@ fn needed(
     found.into_iter().collect()
 }
 
-/// The jobs of `all` that one job can have waited for. Where several attempts have one name, a later
-/// attempt does not count; if all times are from the CI system's clock, no job that began later counts.
+/// The indices in `all` of the jobs for which the job with the index `at` can have waited. Of several attempts of
+/// one job, a later one does not count; if all times come from the CI system's clock, no job that began later
+/// does.
 fn begun(jobs: &[Job], at: usize, all: &[usize]) -> Vec<usize> {
     let by_ci = jobs.iter().all(|job| job.apart > 0);
     let name = |at: usize| jobs.get(at).map(|job| numberless(&job.name));
@@ -204,8 +205,9 @@ fn sorted(needs: &[&[usize]]) -> Result<Vec<usize>, Vec<usize>> {
     Err(cycle)
 }
 
-/// Puts jobs into the order of the graph. A job that began before the end of a job that it needs is moved to that
-/// end. Returns the least amount by which the clocks differ, in ns, and a sentence about it.
+/// Sorts jobs so that each one comes after the jobs that it needs. A job that began before the end of one that it
+/// needs is moved to that end. Returns the least amount in ns by which the clocks therefore differ, and a
+/// sentence about it; `None` if no job was moved.
 pub(super) fn follow(jobs: &mut Vec<Job>) -> Option<(u64, String)> {
     let needs: Vec<&[usize]> = jobs.iter().map(|job| job.needs.as_slice()).collect();
     let order = sorted(&needs).unwrap_or_else(|_| {
