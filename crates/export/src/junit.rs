@@ -17,10 +17,12 @@ use tr_insight::Recording;
 use tr_text::escape::commands;
 use tr_text::units;
 
-/// The prefix of the names of properties that `tr` adds. Properties in a file that already have it are replaced.
+/// The prefix of the names of all properties that `tr` adds to tests. Properties in a JUnit report that already
+/// have it are replaced.
 const OURS: &str = "tr.";
 
-/// The report with the properties added, and the number of its tests that have figures.
+/// Adds properties to the tests of a JUnit report. Returns the report, and the number of its tests that got
+/// figures.
 ///
 /// # Errors
 /// The file is no JUnit report, or is damaged, or is larger than a limit.
@@ -58,8 +60,8 @@ pub fn write(bytes: &[u8], recording: &Recording) -> Result<(Vec<u8>, u64), Erro
     Ok((writer.out, writer.count))
 }
 
-/// Makes a report safe for a log: no line in it is a command to a CI system (`::error::`). As XML it is the
-/// same, but for comments and processing instructions, where a blank is added.
+/// Makes a JUnit report safe for a log of a CI system: no line in it is a command (`::error::`). As XML it means
+/// the same, except that blanks are added in comments and processing instructions.
 ///
 /// # Errors
 /// The report is damaged.
@@ -140,7 +142,7 @@ struct Written {
     has_figures: bool,
 }
 
-/// The properties, as XML, of a test whose place in time is proven.
+/// The properties, as XML, that a test of the JUnit report gets if its place in the recording's time is proven.
 fn properties(step: &Step, at: StepIx, verdicts: &Verdicts) -> String {
     let place = match step.place_error {
         Some(0) => "exact".to_owned(),
@@ -282,7 +284,8 @@ impl Writer<'_> {
         }
     }
 
-    /// Writes an element that is empty in the report as one that contains `text`, unless `text` is empty.
+    /// Writes an empty element of the JUnit report as one that contains `text`; the element stays as it is if
+    /// `text` is empty.
     fn fill(&mut self, span: Range<usize>, name: &str, text: &str) {
         if text.is_empty() {
             return;

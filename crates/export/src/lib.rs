@@ -37,13 +37,14 @@ named! {
     pub enum Weight {
         #[default]
         Cpu = "cpu", "CPU time";
-        /// The wall time of a process without the wall time of its children.
+        /// A stack's weight is the wall time of its process, without the wall time of the process's
+        /// children.
         Wall = "wall", "wall time, without that of children";
-        /// The time of a process in run queues, asleep and blocked.
+        /// A stack's weight is the time in which its process waited: in run queues, asleep and blocked.
         Waiting = "waiting", "time off CPU: run queue, sleep, blocked";
-        /// The sampled time of a process on a CPU, by the stacks of functions.
+        /// A stack of functions has as its weight the time on a CPU that its samples stand for.
         Stacks = "stacks", "sampled time on a CPU, by function";
-        /// The time of a process's sampled waits, by the stacks of functions.
+        /// A stack of functions has as its weight the time of the sampled waits in it.
         Waits = "waits", "sampled waits, by function";
     }
 }
@@ -58,8 +59,8 @@ pub struct Settings<'a> {
     pub ids: &'a otlp::ids::Ids,
 }
 
-/// Writes an export of the processes that the view has chosen. `trace` is read once more for the scheduling
-/// events. The analysis has a timeline if [`Format::needs_timeline`].
+/// Writes an export of the chosen processes in a format such as Perfetto. `trace` is read once more for its
+/// scheduling events. The analysis must have a timeline if [`Format::needs_timeline`] says so.
 pub fn write(
     settings: Settings<'_>,
     view: &View<'_>,

@@ -149,7 +149,7 @@ impl Packets<'_> {
         Ok(track)
     }
 
-    /// Writes an arrow from the track of a waker to the track of its wakee.
+    /// Writes an arrow (a flow) from the track of a waker to the track of the thread that it woke.
     fn flow(&mut self, time: Ktime, waker: u64, wakee: u64) -> io::Result<()> {
         self.flows += 1;
         let instant = |track_uuid, name: &str| TrackEvent {
@@ -245,7 +245,8 @@ fn text(bytes: &[u8]) -> String {
     escape::raw(bytes)
 }
 
-/// Writes the clocks, and the kernel's release, which the importer needs to read the states of tasks.
+/// Writes the clocks to the Perfetto trace, and the kernel's release, which the importer needs to read the states of
+/// tasks.
 fn head(analysis: &Analysis, packets: &mut Packets<'_>) -> io::Result<()> {
     // BUILTIN_CLOCK_REALTIME and BUILTIN_CLOCK_BOOTTIME.
     const REALTIME: u32 = 1;
@@ -278,7 +279,7 @@ fn head(analysis: &Analysis, packets: &mut Packets<'_>) -> io::Result<()> {
     packets.put(None, Data::SystemInfo(info))
 }
 
-/// Writes the tracks of the analysis: programs, steps, the critical path, the machine's counters. Pieces
+/// Writes the tracks that come from the analysis: programs, steps, the critical path, the machine's counters. Pieces
 /// shorter than `detail` ns are merged.
 fn tracks(view: &View<'_>, detail: u64, packets: &mut Packets<'_>) -> io::Result<()> {
     let analysis = view.analysis;
@@ -322,7 +323,7 @@ struct Leg {
     inferred: bool,
 }
 
-/// Writes the critical path as a track, if there is one.
+/// Writes the critical path as a track of the Perfetto trace, if there is one.
 fn critical_path(view: &View<'_>, detail: u64, packets: &mut Packets<'_>) -> io::Result<()> {
     let Ok(path) = path::path_of(view) else {
         return Ok(());
@@ -368,8 +369,8 @@ fn leg(
     packets.slice(track, from..to, name, facts)
 }
 
-/// Writes the machine's counters as tracks: current values, and for totals the share of the time since the
-/// previous sample.
+/// Writes the machine's counters as tracks of the Perfetto trace: momentary values as they are, and totals of time as
+/// the share of the time since the previous sample.
 fn counters(analysis: &Analysis, packets: &mut Packets<'_>) -> io::Result<()> {
     for counter in Counter::ALL {
         let unit = match counter.unit() {

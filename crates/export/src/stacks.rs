@@ -1,4 +1,4 @@
-//! Writes processes as stacks: folded lines.
+//! Writes stacks of processes or functions with their times as folded lines, for flame graphs.
 
 use std::collections::BTreeMap;
 use std::io::{self, Write};
@@ -42,7 +42,8 @@ fn of_processes(view: &View<'_>, weight: impl Fn(&Process) -> u64) -> Sums {
     sums
 }
 
-/// The sums of sampled times, by the stack of a process, its ancestors and its functions.
+/// Sums up the sampled times of the chosen processes, in ns, for each stack of a process, its ancestors and its
+/// functions.
 fn of_functions(view: &View<'_>, doing: Doing) -> Sums {
     let analysis = view.analysis;
     let chosen = view.is_chosen();
@@ -94,8 +95,8 @@ fn own_wall(analysis: &Analysis, process: &Process) -> u64 {
     process.wall().saturating_sub(covered)
 }
 
-/// Writes one line for each stack: the frames separated by semicolons, a blank, the weight in µs. The first frame can be a
-/// name from the trace, so hidden characters in the line are escaped as in a report.
+/// Writes a folded line for each stack: the frames separated by semicolons, a blank, and the weight in µs. The first
+/// frame can be a name from the trace, so hidden characters in the line are escaped as in a report.
 pub fn folded(view: &View<'_>, weight: Weight, out: &mut dyn Write) -> io::Result<()> {
     for (names, ns) in stacks(view, weight) {
         if ns >= 500 {

@@ -27,7 +27,8 @@ use tr_insight::identity;
 use tr_text::units;
 use tr_text::units::hex;
 
-/// The table in which each run has one row. Its file is written last.
+/// The table of the dataset that has one row for each run. Its file is written last, because it makes the run part of
+/// the dataset.
 pub const MARKER: &str = "runs";
 
 /// The version of the dataset's tables, which is stored in the metadata of each Parquet file.
@@ -39,22 +40,23 @@ const LOCAL: &str = "local";
 /// The place of a run in a dataset: the directories and the id from which the paths of its files are made.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Place {
-    /// The name of the directory of the run's repository: `repo=…`, escaped.
+    /// The name of the directory for the run's repository in the dataset: `repo=…`, escaped.
     pub repo: String,
-    /// The name of the directory of the run's day in UTC: `date=2026-11-23`.
+    /// The name of the directory for the day of the run in UTC: `date=2026-11-23`.
     pub date: String,
-    /// The run's id. Recordings that `tr redact` or `tr recover` made from one recording share its id.
+    /// The id of the run, which is the name of its files. Recordings that `tr redact` or `tr recover` made from one
+    /// recording share its id.
     pub run: String,
     project: String,
-    /// The job's name, if it is not the one that the CI system has: the name that the user gives, or that of
-    /// a matrix leg.
+    /// The name of the run's CI job, if it differs from the one that the recording has: a name that the user gives, or
+    /// that of a matrix leg.
     job: Option<String>,
     /// The time in ns that the job waited for a runner, as the CI system reports it.
     queued: Option<u64>,
 }
 
 impl Place {
-    /// The place of a recording in a dataset. `project` and `job` replace the names that the CI system has.
+    /// Determines the place of a recording in a dataset. `project` and `job` replace the names that the CI system has.
     pub fn of(meta: &Metadata, project: Option<&str>, job: Option<&str>) -> Place {
         let ci = Ci::new(meta);
         let project = project.or_else(|| ci.get("project")).unwrap_or(LOCAL);
@@ -119,7 +121,7 @@ pub fn columns() -> Vec<(&'static str, &'static [Column])> {
     ]
 }
 
-/// The bytes of a table's Parquet file.
+/// The bytes of a Parquet file with the rows of one table.
 ///
 /// # Errors
 /// The table is too large.

@@ -13,7 +13,7 @@ use super::thrift::{varint, Struct};
 
 const MAGIC: &[u8] = b"PAR1";
 
-/// The compression level of zstd: an export is written once, and stored and read for years.
+/// The compression level of zstd for Parquet files, which are written once, and stored and read for years.
 const LEVEL: i32 = 15;
 
 // Numbers of parquet.thrift.
@@ -42,7 +42,7 @@ struct Chunk {
     packed: usize,
 }
 
-/// The bytes of a Parquet file with this table. `facts` go into its metadata.
+/// The bytes of a Parquet file with this table. `facts` are the keys and values of its metadata.
 ///
 /// # Errors
 /// The table is larger than a page can be.
@@ -59,7 +59,7 @@ pub fn file(table: &Table, facts: &[(&str, &str)]) -> io::Result<Vec<u8>> {
 /// Writes a table to a Parquet file in groups of rows, so that a large table is never in memory as a whole.
 pub struct Writer<'a> {
     out: &'a mut dyn Write,
-    /// The number of bytes that were written so far.
+    /// The number of bytes of the Parquet file that were written so far.
     offset: usize,
     columns: &'static [Column],
     groups: Vec<Struct>,
@@ -82,7 +82,7 @@ impl<'a> Writer<'a> {
         })
     }
 
-    /// Writes a group of rows.
+    /// Writes rows to the Parquet file as one row group.
     ///
     /// # Errors
     /// The file cannot be written, or a column is larger than a page can be.
@@ -107,7 +107,7 @@ impl<'a> Writer<'a> {
         Ok(())
     }
 
-    /// Writes the end of the file.
+    /// Writes the metadata at the end of the Parquet file, without which nobody can read it.
     ///
     /// # Errors
     /// The file cannot be written.
@@ -165,7 +165,7 @@ fn page(out: &mut Vec<u8>, kind: Kind, values: &[Option<&Value>]) -> io::Result<
     Ok(header.len() + body.len())
 }
 
-/// Booleans as packed bits, the first one in the lowest bit.
+/// Packs booleans into the bits of bytes, the first one in the lowest bit.
 fn packed(bits: &[bool]) -> Vec<u8> {
     let byte = |bits: &[bool]| {
         let bits = bits.iter().enumerate();
@@ -174,8 +174,8 @@ fn packed(bits: &[bool]) -> Vec<u8> {
     bits.chunks(8).map(byte).collect()
 }
 
-/// The definition levels of a page, which say with one bit whether each value is present: one run if they are
-/// equal, else groups of eight.
+/// The definition levels of a Parquet page, which say with one bit whether each value is present. They are
+/// one run if they are equal, else groups of eight.
 fn levels(present: &[bool]) -> Vec<u8> {
     let mut out = Vec::new();
     let first = present.first().copied().unwrap_or(false);

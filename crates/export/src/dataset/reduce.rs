@@ -1,4 +1,4 @@
-//! Reduces the analysis of a run to the rows of a dataset.
+//! Reduces the analysis of a recording to the rows that the run has in a dataset.
 
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
@@ -40,8 +40,8 @@ const PROCESSES: usize = 400;
 /// The greatest length in characters of a command line in a dataset.
 const COMMAND: usize = 200;
 
-/// The tables of a run, with [`super::MARKER`] last. The analysis has a timeline; `chosen` are the processes
-/// that may have rows of their own.
+/// The tables with the rows of one run, with [`super::MARKER`] last. The analysis must have a timeline; `chosen` are
+/// the processes that may have rows of their own.
 pub fn tables(recording: &Recording, chosen: &[ProcessIx], place: &Place) -> Vec<Table> {
     let analysis = &recording.analysis;
     let path = critical_path::of(analysis).ok();
@@ -138,7 +138,8 @@ pub(super) fn is_incomplete(analysis: &Analysis) -> bool {
     analysis.summary.is_none() || quality.truncated.is_some() || !quality.lost.is_empty()
 }
 
-/// The time in ns that the job waited for a runner, from the moment at which the job's script says the wait began.
+/// The time in ns for which the CI job waited for a runner. A script of the job has recorded when the wait began;
+/// `None` if not.
 fn queued(meta: &Metadata) -> Option<u64> {
     let told = meta.ci.iter().find(|(name, _)| name == QUEUED_AT)?;
     let since: f64 = told.1.parse().ok()?;
@@ -197,7 +198,7 @@ fn key(arguments: &[String]) -> String {
     hex(hash.finalize().iter().take(8))
 }
 
-/// The rows of steps, one for each kind and name, and the number of rows that the limit leaves out. Failed
+/// The run's rows about steps, one for each kind and name, and the number of rows that the limit leaves out. Failed
 /// and long steps are kept.
 fn steps(recording: &Recording, path: Option<&CriticalPath>, run: &str) -> (Vec<Step>, u64) {
     let analysis = &recording.analysis;
@@ -266,7 +267,7 @@ fn programs(analysis: &Analysis, run: &str) -> Vec<Program> {
     sums.into_values().collect()
 }
 
-/// The rows of the longest of the chosen processes, and the number of processes that the limit leaves out.
+/// The run's rows about the longest of the chosen processes, and the number of processes that the limit leaves out.
 fn processes(
     analysis: &Analysis,
     chosen: &[ProcessIx],

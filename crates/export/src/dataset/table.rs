@@ -1,4 +1,4 @@
-//! Tables of a dataset: rows with named, typed columns.
+//! Tables for Parquet files: rows with named, typed columns.
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
@@ -9,7 +9,7 @@ pub enum Kind {
 }
 
 impl Kind {
-    /// The name of the type in SQL.
+    /// The name of the column's type in SQL.
     pub fn name(self) -> &'static str {
         match self {
             Kind::Int => "bigint",
@@ -19,7 +19,7 @@ impl Kind {
     }
 }
 
-/// A column of a table: its name and its type.
+/// A column of a table for a Parquet file: its name and its type.
 pub type Column = (&'static str, Kind);
 
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -29,7 +29,7 @@ pub enum Value {
     Bool(bool),
 }
 
-/// A type that a field of a row can have; `None` is null.
+/// A type that a value in a row of a table can have. `None` is stored as null.
 pub(super) trait Field {
     const KIND: Kind;
     fn value(self) -> Option<Value>;
@@ -70,7 +70,7 @@ pub(super) trait Row {
     fn values(self) -> Vec<Option<Value>>;
 }
 
-/// Defines a struct for the rows of a table, with a field for each column.
+/// Defines a struct whose values are the rows of a table, with a field for each column.
 macro_rules! rows {
     ($(#[$doc:meta])* $row:ident = $name:literal { $($(#[$about:meta])* $field:ident: $type:ty,)* }) => {
         $(#[$doc])*
@@ -99,7 +99,7 @@ pub struct Table {
     /// The name of the table, which is also the name of its directory.
     pub name: &'static str,
     pub columns: &'static [Column],
-    /// The rows of the table, each with a value for every column; `None` is null.
+    /// The rows of the table. Each has a value for every column; `None` is null.
     pub rows: Vec<Vec<Option<Value>>>,
 }
 

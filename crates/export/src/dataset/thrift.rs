@@ -7,7 +7,8 @@ const BINARY: u8 = 8;
 const LIST: u8 = 9;
 const STRUCT: u8 = 12;
 
-/// Appends an unsigned number with seven bits in each byte, the lowest first.
+/// Appends an unsigned number to the bytes as a varint of Thrift: seven bits in each byte, the lowest
+/// first.
 pub fn varint(out: &mut Vec<u8>, mut value: u64) {
     while value >= 0x80 {
         out.push(value as u8 | 0x80);
@@ -38,7 +39,8 @@ impl Struct {
         }
     }
 
-    /// Appends the header of a field: the distance of its number to that of the last field, and its type.
+    /// Appends the header of a field of a Thrift struct: the difference between its number and that of the
+    /// field before, and its type.
     fn field(&mut self, number: u8, kind: u8) -> &mut Vec<u8> {
         debug_assert!(number > self.last && number - self.last < 16);
         self.bytes.push((number - self.last) << 4 | kind);

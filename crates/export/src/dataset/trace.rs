@@ -25,12 +25,12 @@ use super::trace_rows::{
 /// The number of rows that are written to a Parquet file as one group. They are in memory at once.
 const GROUP: usize = 50_000;
 
-/// The names of the tables of a recording. Each is also the name of a file.
+/// The names of the tables that a recording is exported to. Each is also the name of a file.
 pub fn names() -> impl Iterator<Item = &'static str> {
     columns().into_iter().map(|(name, _)| name)
 }
 
-/// The names and the columns of the tables of a recording.
+/// The names and the columns of all tables that a recording is exported to.
 pub fn columns() -> Vec<(&'static str, &'static [Column])> {
     fn of<R: Row>(name: &'static str) -> (&'static str, &'static [Column]) {
         (name, R::COLUMNS)
@@ -53,7 +53,7 @@ pub fn columns() -> Vec<(&'static str, &'static [Column])> {
 /// The name of the table that has the steps which are tests.
 const TESTS: &str = "tests";
 
-/// A recording whose facts can be written as tables.
+/// A recording, with the analyses by which its facts are written as tables.
 pub struct Tables<'a> {
     recording: &'a Recording,
     analysis: &'a Analysis,
@@ -62,7 +62,7 @@ pub struct Tables<'a> {
 }
 
 impl<'a> Tables<'a> {
-    /// The tables of a recording whose analysis has a timeline.
+    /// Prepares a recording for export as tables. The analysis must have a timeline.
     pub fn new(recording: &'a Recording) -> Tables<'a> {
         Tables {
             recording,
@@ -72,7 +72,7 @@ impl<'a> Tables<'a> {
         }
     }
 
-    /// Writes the table with this name to a Parquet file.
+    /// Writes the recording's table with this name to a Parquet file.
     ///
     /// # Errors
     /// The file cannot be written, or there is no table of this name.
@@ -93,7 +93,7 @@ impl<'a> Tables<'a> {
         }
     }
 
-    /// A time in ns since the beginning of the recording.
+    /// Converts a time of the recording to ns since its beginning.
     fn since(&self, time: Ktime) -> u64 {
         time.since(self.analysis.start)
     }
@@ -352,7 +352,7 @@ fn ender(end: WaitEnd) -> &'static str {
     }
 }
 
-/// Writes rows to a Parquet file, one group after the other.
+/// Writes the rows of a table to a Parquet file, in groups, so that they are never all in memory.
 fn write<R: Row>(
     name: &str,
     rows: impl IntoIterator<Item = R>,

@@ -7,7 +7,7 @@
 use super::table::rows;
 
 rows! {
-    /// The recording as a whole; the table has one row.
+    /// The exported recording as a whole; the table has one row.
     Recording = "recording" {
         command: String,
         host: String,
@@ -18,7 +18,7 @@ rows! {
         wall_ns: u64,
         exit_code: Option<u64>,
         exit_signal: Option<u64>,
-        /// Whether events were lost or the trace is truncated.
+        /// Whether the recording is incomplete: events were lost, or the trace is truncated.
         incomplete: bool,
     }
 }
@@ -35,7 +35,7 @@ rows! {
         command: String,
         from_ns: u64,
         to_ns: u64,
-        /// Whether the process began before the recording. The next column says whether it lived at the
+        /// Whether the process began before the recording. The next column says whether it was still alive at the
         /// recording's end.
         started_before: bool,
         alive: bool,
@@ -46,7 +46,7 @@ rows! {
         sleep_ns: Option<u64>,
         blocked_ns: Option<u64>,
         unknown_ns: u64,
-        /// The time of the critical path in the process, in ns.
+        /// The time in ns that the process has on the critical path.
         path_ns: Option<u64>,
         max_rss_bytes: Option<u64>,
         container: Option<String>,
@@ -56,7 +56,7 @@ rows! {
 }
 
 rows! {
-    /// A program that a process executed.
+    /// A program that a process executed, from its exec to the next one or to the process's exit.
     Exec = "execs" {
         process: u64,
         from_ns: u64,
@@ -87,7 +87,7 @@ rows! {
 }
 
 rows! {
-    /// A stay of a thread on a CPU.
+    /// A stay of a thread on a CPU, from switch-in to switch-out.
     OnCpu = "on_cpu" {
         thread: u64,
         process: u64,
@@ -98,33 +98,34 @@ rows! {
 }
 
 rows! {
-    /// A time in which a thread was not on a CPU.
+    /// A time in which a thread was off CPU: asleep, blocked, or waiting for a CPU.
     Wait = "waits" {
         thread: u64,
         process: u64,
         from_ns: u64,
         to_ns: u64,
         ns: u64,
-        /// The state of the thread: `run_queue`, `preempted`, `sleep`, `stopped`, `disk`, `vfork`, `blocked`
-        /// or `unknown`.
+        /// The state of the thread while it was off CPU: `run_queue`, `preempted`, `sleep`, `stopped`, `disk`, `vfork`,
+        /// `blocked` or `unknown`.
         state: String,
-        /// The class of the system call in which the thread waited, as in `tr dump`.
+        /// The class of the system call in which the thread waited, by the words of `tr dump`.
         call: Option<String>,
-        /// The proven end of the wait: `timer`, `packet`, `child`, `task`, `block_io`, `signal` or `unknown`;
-        /// null for a wait for a CPU.
+        /// The event by which the wait provably ended: `timer`, `packet`, `child`, `task`, `block_io`, `signal` or
+        /// `unknown`; null for a wait for a CPU.
         ended_by: Option<String>,
-        /// The thread that ended the wait, or preempted the thread. The next column has its process.
+        /// The number of the thread that ended this thread's wait or preempted it. The next column has the process of
+        /// that thread.
         by_thread: Option<u64>,
         by_process: Option<u64>,
-        /// The name of the thread that ended the wait or preempted the thread, even if that thread is not recorded.
+        /// The name of the thread that ended this thread's wait or preempted it, even if that thread is not recorded.
         by_name: Option<String>,
-        /// The CPU on which a wait for a CPU ended.
+        /// The number of the CPU on which a wait for a CPU ended.
         cpu: Option<u64>,
     }
 }
 
 rows! {
-    /// A part of the critical path, from its beginning to its end.
+    /// A part of the critical path in one thread and one kind of time.
     PathPart = "path" {
         thread: u64,
         process: u64,
@@ -154,12 +155,13 @@ rows! {
         ns: u64,
         failed: bool,
         result: Option<String>,
-        /// The CPU time of all threads in the step in ns, including the steps inside it.
+        /// The CPU time in ns of all threads in the step, including the steps inside it.
         on_cpu_ns: Option<u64>,
         run_queue_ns: Option<u64>,
         path_ns: u64,
         processes: u64,
-        /// The largest error in ns of the place of a span from another tool's file; null if the place is not proven.
+        /// The largest error in ns of the step's place in time, if the step is a span from another tool's file; null if
+        /// the place is not proven.
         place_error_ns: Option<u64>,
         verdict: Option<String>,
         verdict_ns: Option<u64>,
@@ -172,7 +174,7 @@ rows! {
         at_ns: u64,
         name: String,
         kind: Option<String>,
-        /// The point of the mark: `moment`, `begin` or `end`.
+        /// The meaning of the mark: `moment`, or `begin` or `end` of a span.
         point: String,
         result: Option<String>,
         pid: Option<u64>,
@@ -180,7 +182,7 @@ rows! {
 }
 
 rows! {
-    /// The tasks of one name that are not part of the build and had CPUs for which the build waited.
+    /// The tasks of one name that do not belong to the build and that had CPUs for which the build waited.
     Other = "others" {
         name: Option<String>,
         ns: u64,

@@ -24,17 +24,19 @@ struct PartialSuccess {
     error_message: String,
 }
 
-/// A receiver's remark: spans or data points that it did not take, or how the next request should differ.
+/// The remark in a receiver's answer to an OTLP request: that it rejected spans or data points, or how the
+/// next request should differ.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Answer {
-    /// The number of spans or data points that were rejected. If it is 0, the message is a warning.
+    /// The number of spans or data points of the request that the receiver rejected. If it is 0, the
+    /// receiver's message is only a warning.
     pub rejected: u64,
-    /// The message of the receiver, not escaped. It can be empty.
+    /// The message in the receiver's answer, which is not escaped and can be empty.
     pub message: String,
 }
 
-/// Reads the body of an answer with a status of success. Returns `None` if the receiver took everything and
-/// has no message.
+/// Reads the body of a receiver's answer to an OTLP request, if the HTTP status was a success. Returns
+/// `None` if the receiver accepted everything and has no message.
 ///
 /// # Errors
 /// The body is no answer of OTLP in the encoding of the request.
@@ -54,7 +56,7 @@ pub fn read(encoding: Encoding, body: &[u8]) -> Result<Option<Answer>, String> {
     Ok(says_something.then_some(answer))
 }
 
-/// Reads a 64-bit integer: OTLP's JSON has it as a string, and some receivers write a number.
+/// Reads a 64-bit integer from OTLP's JSON, which has it as a string; some receivers write a number.
 fn integer<'de, D: serde::Deserializer<'de>>(from: D) -> Result<i64, D::Error> {
     #[derive(Deserialize)]
     #[serde(untagged)]

@@ -1,4 +1,5 @@
-//! Makes attributes by the semantic conventions: those of the job in which a recording was made, and of the resource.
+//! Makes OpenTelemetry attributes by the semantic conventions: for the CI job in which a recording was made, and for
+//! the resource.
 
 use tr_analyze::model::Analysis;
 use tr_format::meta::Metadata;
@@ -12,7 +13,8 @@ pub const TASK_NAME: &str = "cicd.pipeline.task.name";
 pub const TASK_ID: &str = "cicd.pipeline.task.run.id";
 pub const TASK_PAGE: &str = "cicd.pipeline.task.run.url.full";
 
-/// The attributes of the job in which the recording was made, which is a task of its pipeline.
+/// The OpenTelemetry attributes of the CI job in which the recording was made. The conventions call it a task of a
+/// pipeline.
 pub fn job(meta: &Metadata) -> Vec<KeyValue> {
     let ci = Ci::new(meta);
     let known = [(TASK_NAME, "job"), (TASK_ID, "job_id")];

@@ -17,27 +17,28 @@ use tr_format::trace_context::{bytes, TraceContext};
 
 use tr_insight::identity;
 
-/// The source from which the ids of an export are made.
+/// The source from which the ids of exported spans are made (`tr export --ids`).
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub enum IdSource {
-    /// The ids come from the context that the recording has: TRACEPARENT, a job of GitHub Actions, or none.
+    /// The ids come from what the recording contains: TRACEPARENT, or else its job of GitHub Actions; otherwise new
+    /// ones are made.
     #[default]
     Recording,
-    /// The ids come from the run of GitHub Actions, whatever TRACEPARENT says.
+    /// The ids come from the run of GitHub Actions in which the recording was made, even if it has a TRACEPARENT.
     Github,
-    /// The ids come from the pipeline of GitLab.
+    /// The ids come from the GitLab pipeline in which the recording was made.
     Gitlab {
-        /// The time at which the pipeline ended, as GitLab's webhook writes it: `2025-04-01 18:31:49 UTC`.
+        /// The time at which the GitLab pipeline ended, as GitLab's webhook writes it: `2025-04-01 18:31:49 UTC`.
         finished_at: String,
     },
-    /// The ids of the trace and of the span around the recording, if there is one, are given.
+    /// The ids of the trace, and of the span around the recording if there is one, are given by the user.
     Given {
         trace: [u8; 16],
         parent: Option<[u8; 8]>,
     },
 }
 
-/// The texts that [`IdSource`] can be read from, for help and errors.
+/// The texts that the option for the ids of spans accepts ([`IdSource`]), for help and errors.
 pub const ID_SOURCES: &str =
     "github, gitlab:FINISHED_AT, or TRACE or TRACE-SPAN in hexadecimal digits";
 
@@ -119,7 +120,7 @@ pub struct Ids {
 }
 
 impl Ids {
-    /// The ids for the spans of a recording.
+    /// Makes the ids for the spans of a recording from the given source.
     ///
     /// # Errors
     /// The recording lacks a number that the ids are made of; the text names the variable.
@@ -195,8 +196,8 @@ fn part<const N: usize>(text: &str, from: usize) -> [u8; N] {
     part
 }
 
-/// The ids for a job of GitHub: the span is the job's where the number of its check run is known, else that
-/// of the workflow's run.
+/// The ids for a recording in a job of GitHub Actions. The span around the recording is that of the job if the number
+/// of its check run is known, else that of the workflow's run.
 fn github(run: &str, attempt: &str, check_run: Option<&str>) -> Ids {
     let parent = match check_run {
         Some(number) => format!("{number}-j"),
@@ -209,8 +210,8 @@ fn github(run: &str, attempt: &str, check_run: Option<&str>) -> Ids {
     }
 }
 
-/// The ids for a job of GitLab: the span is the job's where its number and the time of its begin are known, else
-/// that of the pipeline.
+/// The ids for a recording in a job of GitLab. The span around the recording is that of the job if its number and the
+/// time of its begin are known, else that of the pipeline.
 fn gitlab(pipeline: &str, finished_at: &str, job: Option<(&str, String)>) -> Ids {
     let parent = match job {
         Some((number, started_at)) => format!("{number}{started_at}"),

@@ -71,7 +71,7 @@ pub struct Sum {
 pub struct Point {
     #[prost(message, repeated, tag = "7")]
     pub attributes: Vec<KeyValue>,
-    /// The start of the recording, from which the value is counted, in ns since 1970.
+    /// The time from which the metric's value counts, in ns since 1970: the start of the recording.
     #[prost(fixed64, tag = "2")]
     #[serde(serialize_with = "decimal")]
     pub start_time_unix_nano: u64,

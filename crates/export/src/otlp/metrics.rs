@@ -24,8 +24,8 @@ use super::{request, scope, unix, Encoding, Given, SCHEMA};
 /// OTLP's number for metrics whose values are sums since the start of the job (cumulative temporality).
 const CUMULATIVE: i32 = 2;
 
-/// Writes the metrics of a job as a request of OTLP. The attributes `given` replace those of the recording in
-/// the resource.
+/// Writes the figures of a recorded job as an OTLP request of metrics. In the attributes of the resource, those in
+/// `given` replace the recording's.
 pub fn write(
     view: &View<'_>,
     encoding: Encoding,
@@ -74,7 +74,7 @@ fn metrics(view: &View<'_>) -> Vec<Metric> {
 /// The facts that all exported metrics of a CI job have in common.
 struct Job {
     attributes: Vec<KeyValue>,
-    /// The start of the recording in ns since 1970. The next field is its end.
+    /// The start of the recorded job in ns since 1970. The next field is its end.
     start: u64,
     end: u64,
 }
@@ -175,7 +175,8 @@ impl Job {
     }
 }
 
-/// The name of a figure by the rules of the conventions, in which dots divide it: `memory.at_least`.
+/// The name that a figure of a job has as an OpenTelemetry metric, with dots by the rules of the conventions:
+/// `memory.at_least`.
 fn named(name: &str) -> String {
     let groups = ["run_queue_", "memory_", "cpus_", "disk_"];
     let group = groups.iter().find(|group| name.starts_with(*group));

@@ -49,16 +49,16 @@ const ERROR: i32 = 2;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Encoding {
-    /// The request is in the binary encoding of proto3.
+    /// The OTLP request is in the binary encoding of proto3.
     Protobuf,
-    /// The request is in OTLP's JSON: ids are hexadecimal digits, and 64-bit integers are strings.
+    /// The OTLP request is in OTLP's JSON: ids are hexadecimal digits, and 64-bit integers are strings.
     Json,
 }
 
-/// An attribute of the resource that a user gives: its name and its value.
+/// An attribute of the OpenTelemetry resource that the user gives: its name and its value.
 pub type Given = (String, String);
 
-/// The kind of data that a request of OTLP has.
+/// The kind of data that an OTLP request has: spans (traces) or metrics.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Signal {
     Traces,
@@ -66,8 +66,8 @@ pub enum Signal {
 }
 
 impl Signal {
-    /// The name of the kind of data: the last part of the path of a receiver's URL, and the word in the names
-    /// of OpenTelemetry's variables.
+    /// The name of the kind of OTLP data, `traces` or `metrics`: it is the last part of the path of a receiver's
+    /// URL, and a part of the names of OpenTelemetry's variables.
     pub fn name(self) -> &'static str {
         match self {
             Signal::Traces => "traces",
@@ -75,7 +75,8 @@ impl Signal {
         }
     }
 
-    /// The noun for one span or data point of a request, and the noun for several.
+    /// The nouns for one part of an OTLP request and for several: `span` and `spans`, or `data point` and `data
+    /// points`.
     pub fn parts(self) -> [&'static str; 2] {
         match self {
             Signal::Traces => ["span", "spans"],
@@ -84,7 +85,8 @@ impl Signal {
     }
 }
 
-/// Writes the spans of a recording as a request of OTLP. The attributes `given` replace those of the recording.
+/// Writes a recording as an OTLP request of spans. In the attributes of the resource, those in `given` replace
+/// the recording's.
 pub fn write(
     view: &View<'_>,
     encoding: Encoding,
@@ -409,7 +411,7 @@ impl<'a> Spans<'a> {
         span
     }
 
-    /// Adds the attributes and the status of a process to its span.
+    /// Adds the attributes and the status of a process to the OTLP span that stands for it.
     fn describe(&self, ix: ProcessIx, span: &mut Span) {
         let process = self.view.analysis.process(ix);
         let facts = &mut span.attributes;
@@ -461,7 +463,7 @@ fn program(process: &Process) -> Vec<KeyValue> {
     facts
 }
 
-/// The attributes of the container that a process is in, as far as they are known.
+/// The OpenTelemetry attributes of the container that a process is in, as far as they are known.
 fn container(called: &Called) -> impl Iterator<Item = KeyValue> + '_ {
     let all = [
         ("container.id", &called.id),
@@ -485,7 +487,7 @@ fn times(times: &Times) -> impl Iterator<Item = KeyValue> {
     known.map(|(name, ns)| int(name, ns))
 }
 
-/// Marks a span as failed. The class of the error is the exit code, or the signal's name.
+/// Marks an OTLP span as failed. The class of the error is the exit code, or the name of the signal.
 fn fail(span: &mut Span, status: Option<u32>, result: Option<&str>) {
     let class = match status.filter(|status| *status != 0) {
         None => "_OTHER".to_owned(),

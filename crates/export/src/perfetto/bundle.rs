@@ -1,4 +1,4 @@
-//! A CPU's bundle of scheduling events, as Perfetto's traces have it.
+//! Collects the scheduling events of one CPU into a bundle, as Perfetto's trace format has it.
 
 use std::collections::HashMap;
 use std::io;

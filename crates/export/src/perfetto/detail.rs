@@ -10,19 +10,20 @@ use tr_analyze::model::{Analysis, Process};
 use tr_analyze::share;
 use tr_format::event::Ktime;
 
-/// The greatest size of an export in bytes, unless the user gives a level of detail.
+/// The greatest size in bytes of a Perfetto export, unless the user gives a level of detail (`--detail`).
 pub const MOST: u64 = 200_000_000;
-/// The greatest number of bytes that an exact export takes for an event: with a timeline, most wake-ups cause a slice of the
-/// critical path.
+/// The greatest number of bytes that a Perfetto export with every detail takes for an event of the recording: with a
+/// timeline, most wake-ups cause a slice of the critical path.
 const EVENT: u64 = 12;
 const EVENT_AND_PATH: u64 = 80;
-/// The approximate number of bytes for a stay on a CPU, for a slice of the critical path, or for a process
-/// with its program. The numbers are rather too large.
+/// The approximate number of bytes that a Perfetto export takes for a stay on a CPU, for a slice of the critical path,
+/// and for a process with its program. The numbers are rather too large.
 const STAY: u64 = 30;
 const SLICE: u64 = 150;
 const PROCESS: u64 = 1_000;
 
-/// The detail in ns with which the export of a recording takes some [`MOST`] bytes; 0 for a recording with few events.
+/// The level of detail in ns for which the Perfetto export of a recording takes about [`MOST`] bytes; 0, which is every
+/// detail, for a recording with few events.
 pub fn of(analysis: &Analysis, events: u64) -> u64 {
     if whole(analysis, events) <= MOST {
         return 0;

@@ -17,7 +17,7 @@ use tr_insight::view::View;
 
 const CLONE_THREAD: u64 = 0x10000;
 
-/// Writes wake-ups and the lives of tasks, from the events of a recording.
+/// The writer of wake-ups and of tasks' lives to a Perfetto trace, from the events of a recording.
 pub struct Lives<'a> {
     analysis: &'a Analysis,
     /// The tids of the tasks whose events are exported.

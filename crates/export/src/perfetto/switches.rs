@@ -44,7 +44,7 @@ struct Stay {
     place: usize,
 }
 
-/// Finds the stays of a thread on CPUs one by one, in its timeline.
+/// Finds the stays of one thread on CPUs, one after the other, in the thread's timeline.
 struct Stays {
     thread: ThreadIx,
     tid: Tid,
@@ -95,7 +95,8 @@ fn state(after: Bucket) -> i64 {
     }
 }
 
-/// Writes the switches between the stays of tasks, and the counter of running tasks.
+/// Writes the context switches between the stays of tasks on CPUs to a Perfetto trace, and the counter of running
+/// tasks.
 pub fn write(
     view: &View<'_>,
     detail: u64,
@@ -134,8 +135,8 @@ pub fn write(
     waits.cpu.flush(CpuId(0), packets)
 }
 
-/// Like [`write()`], but uses the events themselves, for recordings without a timeline: waits are as the events
-/// have them, and the end of a loss begins with a CPU whose task is not known.
+/// Like [`write()`], but takes the switches from the events themselves, for recordings without a timeline: waits are
+/// as the events have them, and after a loss of events it is not known which task a CPU runs.
 pub fn by_events(
     view: &View<'_>,
     trace: &Trace,
@@ -198,8 +199,8 @@ pub fn by_events(
     all_cpus.end(packets)
 }
 
-/// The state in which a task leaves a CPU, as sched_switch reports it, from the recorded raw bits.
-/// include/linux/sched.h defines TASK_DEAD as 0x80.
+/// The state in which a task leaves a CPU, as the tracepoint sched_switch reports it, from the raw bits that were
+/// recorded. include/linux/sched.h defines TASK_DEAD as 0x80.
 fn left(bits: u16, preempt: bool) -> i64 {
     match bits {
         _ if preempt => 0x100,
