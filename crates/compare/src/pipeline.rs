@@ -43,9 +43,9 @@ struct Gain {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct StepOnPath {
     kind: &'static str,
-    /// The name that these steps have in common, without the parts that differ between runs.
+    /// The name that the job's steps of this kind share, without the parts that differ between runs.
     name: String,
-    /// The time in ns that these steps have on the critical path of their job.
+    /// The time in ns that all steps of this kind and name have on the critical path of their job.
     ns: u64,
 }
 
@@ -209,7 +209,7 @@ pub struct Pipeline {
     /// The least amount in ns by which the clocks of the jobs' machines differ, because a job began before the end of
     /// one that it needs.
     apart_at_least: u64,
-    /// The start of the pipeline's first job, in ns since 1970.
+    /// The start of the first job of the CI run's pipeline, in ns since 1970.
     start: u64,
     /// The length of the pipeline in ns, from the start of its first job to the end of its last one.
     length: u64,

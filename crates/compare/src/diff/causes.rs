@@ -91,7 +91,8 @@ pub struct Share {
 /// The difference of the wall times of two builds, divided into parts, and the causes that are found for it.
 #[derive(Clone, Debug, Default)]
 pub struct Causes {
-    /// For each part of the wall time, its difference between the sides; empty if too few runs know their parts.
+    /// For each part of the wall time, its difference between the base and the new runs; empty if too few runs know
+    /// their parts.
     pub parts: Vec<(Part, Difference)>,
     /// The difference of the simulated time that each build would take if it had its CPUs for itself.
     pub alone: Option<Difference>,
@@ -103,12 +104,13 @@ pub struct Causes {
     /// Parts of the build's own time whose difference is opposite to that of the wall time, the largest first. The
     /// build became slower, for example, while other tasks left it more of the CPUs.
     pub against: Vec<Share>,
-    /// The names of the tasks outside of the build that took its CPUs, with the differences of these times in ns.
+    /// The names of the tasks outside of the build that had its CPUs, each with the difference of this time in ns
+    /// between the base and the new runs.
     pub names: Vec<(String, i128)>,
     /// A circumstance other than the build's work that can explain the difference of its CPU time, if there is one.
     pub doubt: Option<Doubt>,
-    /// The numbers of CPUs of both sides if they differ, because that alone changes how much of the work runs at the
-    /// same time.
+    /// The numbers of CPUs of the base and of the new runs, if they differ, because that alone changes how much of the
+    /// work runs at the same time.
     pub cpus: Option<Doubt>,
 }
 
@@ -233,7 +235,7 @@ impl Causes {
         causes
     }
 
-    /// The difference between the sides in one part of the wall time; `None` if it is not known.
+    /// The difference between the base and the new runs in one part of the wall time; `None` if it is not known.
     pub fn part(&self, part: Part) -> Option<&Difference> {
         let mut parts = self.parts.iter();
         parts.find(|(it, _)| *it == part).map(|(_, judged)| judged)
@@ -395,7 +397,8 @@ impl Causes {
         }
     }
 
-    /// Whether the two sides ran on different CPU models, and such a difference of CPU time can come from that.
+    /// Whether the base and the new runs were recorded on different CPU models, and the difference of their CPU time
+    /// can come from that.
     fn model(&self, sides: Sides<'_>, changed: i128) -> bool {
         let known = sides.runs().all(|run| !run.cpu.is_empty());
         let one = |run: &Run| sides.new.iter().any(|other| other.cpu == run.cpu);
@@ -408,7 +411,8 @@ impl Causes {
         self.whose_of(&self.shares.iter().collect::<Vec<_>>())
     }
 
-    /// The party to which these parts of a difference are attributed together; `None` if there are none.
+    /// The party to which some parts of a difference between builds are attributed together; `None` if there are no
+    /// such parts.
     pub fn whose_of(&self, shares: &[&Share]) -> Option<Whose> {
         let any = |whose| shares.iter().any(|share| share.whose == whose);
         match (any(Whose::Build), any(Whose::Machine), any(Whose::Unclear)) {
@@ -503,8 +507,8 @@ fn withheld_by(sides: Sides<'_>, part: Part, cause: Cause) -> Option<Share> {
     })
 }
 
-/// The names of the tasks outside of the build that took its CPUs, each with the difference in ns between the medians
-/// of these times on both sides. The largest difference is first.
+/// The names of the tasks outside of the build that had its CPUs, each with the difference in ns between the medians
+/// of this time in the base and in the new runs. The largest difference is first.
 fn names(sides: Sides<'_>) -> Vec<(String, i128)> {
     fn all(runs: &[Run]) -> impl Iterator<Item = &BTreeMap<String, u64>> {
         runs.iter()

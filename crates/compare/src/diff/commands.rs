@@ -1,4 +1,4 @@
-//! Compares the command lines (COMMAND) of the runs of both sides, and prints them.
+//! Compares the command lines (COMMAND) of the runs of both sides of the comparison, and prints them.
 
 use super::run::Run;
 use super::Diff;
@@ -7,7 +7,8 @@ use tr_text::units;
 /// The width in columns to which each command line is shortened in a warning.
 const SHOWN: usize = 60;
 
-/// The command lines of the runs of one side as text; several if the runs are of different commands.
+/// The command lines of the runs on one side of a comparison as text; several if the runs are of different
+/// commands.
 pub(super) fn command(runs: &[Run]) -> String {
     let mut all: Vec<&str> = runs.iter().map(|run| run.command.as_str()).collect();
     all.dedup();
@@ -64,8 +65,8 @@ pub(super) fn other_commands(diff: &Diff) -> Option<String> {
     })
 }
 
-/// A warning that the commands of the runs differ and no other process exists on both sides; `None` if one
-/// does. A command that is only a wrapper of the other causes no warning.
+/// A warning that the commands of the runs differ and no other process exists on both sides of the comparison;
+/// `None` if one does. A command that is only a wrapper of the other causes no warning.
 pub(super) fn strangers(diff: &Diff) -> Option<String> {
     other_commands(diff).filter(|_| diff.shared == 0)?;
     Some("not the same command, and no other process is on both sides".into())

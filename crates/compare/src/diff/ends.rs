@@ -74,7 +74,7 @@ fn partial_of(side: &str, runs: &[Run]) -> Option<String> {
     Some(format!("the {side} recording {file} {why}"))
 }
 
-/// A text about recordings of either side that have only a part of the build, so that their times are lower
+/// A text about recordings in a comparison that have only a part of the build, so that their times are lower
 /// bounds; `None` if all are whole.
 fn partial(diff: &Diff) -> Option<String> {
     partial_of("new", &diff.new).or_else(|| partial_of("base", &diff.base))

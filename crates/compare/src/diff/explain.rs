@@ -42,8 +42,8 @@ pub(super) fn grown<'a>(diff: &'a Diff, program: &ProgramChange) -> Option<&'a F
     })
 }
 
-/// The sampled stacks of both sides as folded lines with the µs of each side, for flamegraph.pl and inferno,
-/// in the form that difffolded.pl writes.
+/// The sampled stacks of both sides of the comparison as folded lines with the µs of each side, for
+/// flamegraph.pl and inferno, in the form that difffolded.pl writes.
 ///
 /// # Errors
 /// The name of the file of a run that has no stacks.

@@ -35,7 +35,8 @@ struct Graph<'a> {
     periods: [u64; 2],
 }
 
-/// Adds the differential flame graph to the page of `tr diff`, if both sides have stack samples.
+/// Adds the differential flame graph to the page of `tr diff`, if both sides of the comparison have stack
+/// samples.
 pub(super) fn flame_card(diff: &Diff, out: &mut String) {
     let sides = [&diff.base, &diff.new];
     let Some(both) = ProfilePair::new(sides.map(Vec::as_slice)) else {

@@ -23,9 +23,11 @@ const DEVIATIONS: f64 = 3.0;
 /// may be chance.
 #[derive(Clone, Copy, Debug)]
 pub struct SampledDifference {
-    /// The function's time on the two sides in ns, as the number of its samples times the sampling interval.
+    /// The function's time in the base and in the new runs in ns, as the number of its samples times the sampling
+    /// interval.
     pub time: Difference,
-    /// The largest difference in ns between the sides that can be explained by the randomness of sampling.
+    /// The largest difference in ns between a function's times in the base and in the new runs that the randomness of
+    /// sampling can explain.
     pub noise: u64,
 }
 
@@ -42,8 +44,8 @@ impl SampledDifference {
         }
     }
 
-    /// Whether a function's time differs by at least `least` ns, by more than sampling can explain, and by more than
-    /// the runs of one side differ.
+    /// Whether a function's time differs between builds by at least `least` ns, by more than sampling can explain,
+    /// and by more than runs of one and the same build differ.
     pub fn differs(&self, least: u64) -> bool {
         let size = self.time.difference().unsigned_abs();
         self.time.verdict != Verdict::Inside
@@ -60,26 +62,27 @@ impl SampledDifference {
     }
 }
 
-/// A function of a program whose sampled CPU time differs between the two sides.
+/// A function of a program whose sampled CPU time differs between the base and the new runs.
 #[derive(Clone, Debug)]
 pub struct FunctionChange {
     pub program: String,
     pub name: Name,
-    /// The function's own CPU time on both sides: it was the innermost function of the stack.
+    /// The function's own CPU time in the base and in the new runs: it was the innermost function of the stack.
     pub own: SampledDifference,
-    /// The CPU time of the function including its callees on both sides: it was anywhere in the stack.
+    /// The CPU time of the function including its callees, in the base and in the new runs: it was anywhere in the
+    /// stack.
     pub total: SampledDifference,
 }
 
-/// The mean time between two stack samples of these runs, in ns.
+/// The mean time in ns between two stack samples in the profiles of several runs.
 pub fn period<'a>(runs: impl Iterator<Item = &'a Profile>) -> u64 {
     let mut all = SampleSum::default();
     runs.for_each(|run| all.add(run.all));
     all.ns.checked_div(all.samples).unwrap_or(0)
 }
 
-/// The functions whose sampled CPU time differs between the sides, with the largest difference of their own time
-/// first; `None` if a run has no stacks.
+/// The functions whose sampled CPU time differs between the base and the new runs, with the largest difference of
+/// their own time first; `None` if a run has no stacks.
 pub fn changes(sides: Sides<'_>, ask: &Ask) -> Option<Vec<FunctionChange>> {
     let profiles = |runs: &[Run]| -> Option<Vec<_>> {
         let profiles = runs
@@ -126,10 +129,10 @@ pub fn changes(sides: Sides<'_>, ask: &Ask) -> Option<Vec<FunctionChange>> {
     Some(changes)
 }
 
-/// The note below the table of functions that differ.
+/// The note below the table of functions whose CPU time differs between two builds.
 pub const RULE: &str =
     "Differences within the noise of their samples (three standard deviations) are left out.";
-/// The sentence in place of the table of functions if no function differs.
+/// The sentence in place of the table of functions, if no function's CPU time differs between two builds.
 pub const NONE: &str =
     "No function's time differs by more than the noise of its samples (three standard deviations).";
 

@@ -9,11 +9,11 @@ use super::Diff;
 use super::{commands, conclusion, ends, methods};
 use tr_text::units;
 
-/// The decision of the gate (`--fail-over`) about the growth of one figure of the build.
+/// The decision of the gate (`tr diff --fail-over`) about the growth of one figure of the build.
 #[derive(Clone, Copy, Debug)]
 pub struct Gate {
     pub(super) figure: Figure,
-    /// The largest growth in percent that the gate allows.
+    /// The largest growth in percent of a build's figure that the gate (`--fail-over`) allows.
     most: f64,
     /// The growth in percent, from the base to the new runs, of the figure that the gate judges.
     pub(super) percent: f64,
@@ -115,7 +115,7 @@ pub(super) fn gate_words(diff: &Diff) -> Option<(String, bool)> {
     })
 }
 
-/// The difference between the sides of a figure of the whole build, if the gate can judge it.
+/// The difference in a figure of whole builds between the base and the new runs, if the gate can judge it.
 ///
 /// # Errors
 /// The reason why it cannot be judged, as text.
@@ -208,7 +208,7 @@ fn judge_gate(diff: &Diff, figure: Figure, most: f64) -> Result<Gate, String> {
     Ok(gate)
 }
 
-/// A part of a difference between the sides, given in ns, in percent of the base.
+/// Converts a part of the difference between two builds, in ns, to percent of the base.
 fn share_of(judged: &Difference, ns: i128) -> f64 {
     ns as f64 * 100.0 / judged.base as f64
 }

@@ -85,8 +85,8 @@ fn page_head(diff: &Diff, out: &mut String) {
     );
 }
 
-/// HTML that lists the runs of one side with their wall times. The run that represents its side in the
-/// pictures is bold.
+/// HTML that lists the compared runs of one side (base or new) with their wall times. The run that
+/// represents its side in the pictures is bold.
 fn runs(runs: &[Run]) -> String {
     let middle = run::middle(runs).filter(|_| runs.len() > 1);
     let shown = runs.iter().map(|run| {
@@ -111,8 +111,8 @@ fn linked(run: &Run) -> String {
     }
 }
 
-/// Adds the timelines of two runs to the page, over one time axis: for each side the run whose wall time is
-/// nearest to the median.
+/// Adds the timelines of two compared runs to the page, over one time axis: of the base and of the new
+/// runs, the one whose wall time is nearest to the median.
 fn page_timelines(diff: &Diff, out: &mut String) {
     let (Some(base), Some(new)) = (run::middle(&diff.base), run::middle(&diff.new)) else {
         return;

@@ -117,7 +117,7 @@ impl<'a> Axis<'a> {
         );
     }
 
-    /// Draws a run's critical path as a single row of bars.
+    /// Draws the critical path of a compared run as a single row of bars.
     pub fn path(&self, out: &mut String, name: &str, run: &Run) {
         let _ = write!(
             out,

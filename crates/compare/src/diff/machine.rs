@@ -13,12 +13,12 @@ use tr_insight::loads::Load;
 pub struct CallChange {
     pub name: String,
     pub count: Difference,
-    /// The time in ns that all these calls of a run took together, on both sides.
+    /// The time in ns that all invocations of this system call took together, in the base and in the new runs.
     pub time: Difference,
 }
 
-/// The figures of the machine's load (such as CPU time of other tasks) that differ between the sides by at least a
-/// twentieth of the wall time.
+/// The figures of the machine's load (such as CPU time of other tasks) that differ between the base and the new runs by
+/// at least a twentieth of the wall time.
 pub fn loads_of(sides: Sides<'_>) -> Vec<(Load, Difference)> {
     let wall = sides.judge(|run| run.figures.get(Figure::Wall));
     let wall = wall.map_or(u64::MAX, |wall| wall.most());
@@ -33,8 +33,8 @@ pub fn loads_of(sides: Sides<'_>) -> Vec<(Load, Difference)> {
 /// that many more or fewer.
 const CALLS: u128 = 100;
 
-/// The system calls whose number or time differs between the sides, by time and the largest difference first. A
-/// difference of time counts from `least` ns on. Empty if a run did not record system calls.
+/// The system calls whose number or time differs between the base and the new runs, with the largest difference of time
+/// first. A difference of time counts from `least` ns on. Empty if a run did not record system calls.
 pub fn calls_of(sides: Sides<'_>, least: u64) -> Vec<CallChange> {
     let runs = sides.runs();
     if runs.clone().any(|run| run.machine.calls.is_none()) {

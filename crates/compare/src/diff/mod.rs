@@ -59,22 +59,23 @@ pub struct Diff {
     ask: Ask,
     /// The differences of the figures of whole builds, such as the wall time, that both sides know.
     whole: Vec<(Figure, Difference)>,
-    /// The differences of single processes between the sides, with the largest difference of wall time first.
+    /// The differences of single processes between the base and the new runs, with the largest difference of wall
+    /// time first.
     changes: Vec<Change>,
-    /// The differences of programs (all their processes together) between the sides, with the largest difference
-    /// first.
+    /// The differences of programs (all their processes together) between the base and the new runs, with the
+    /// largest difference first.
     programs: Vec<ProgramChange>,
     /// The differences of the builds' steps, with the largest difference first.
     steps: Vec<StepChange>,
-    /// The figures of the machine's load that differ noticeably between the sides.
+    /// The figures of the machine's load that differ noticeably between the base and the new runs.
     loads: Vec<(Load, Difference)>,
     /// The demands of the builds on disks, the network and memory that differ noticeably between the sides.
     demands: Vec<(Demand, Difference)>,
-    /// The system calls whose number or time differs noticeably between the sides, with the largest difference of
-    /// time first.
+    /// The system calls whose number or time differs noticeably between the base and the new runs, with the largest
+    /// difference of time first.
     calls: Vec<CallChange>,
-    /// The functions whose sampled CPU time differs between the sides, with the largest difference first; `None` if
-    /// a run has no stacks.
+    /// The functions whose sampled CPU time differs between the base and the new runs, with the largest difference
+    /// first; `None` if a run has no stacks.
     functions: Option<Vec<FunctionChange>>,
     /// The difference of the wall time divided into parts, and the causes that it is attributed to.
     causes: Causes,

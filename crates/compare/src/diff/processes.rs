@@ -28,7 +28,7 @@ pub(super) struct Change {
     pub label: String,
     /// The names of the programs of the process's nearest ancestors, the outermost first.
     pub above: Vec<String>,
-    /// For each side, the number of its runs in which the process exists.
+    /// For each side of the comparison, the number of its runs in which the process exists.
     pub runs: PerSide<usize>,
     /// The median of each figure of the process over the runs of the base; empty if the base does not have the process.
     pub base: BTreeMap<Figure, u64>,
@@ -44,8 +44,8 @@ pub(super) struct Change {
 const TIMES: [Figure; 2] = [Figure::Wall, Figure::OnCpu];
 
 impl Change {
-    /// The difference in one of the process's figures between the sides, new minus base. A side without the process
-    /// counts as 0; `None` if a side that has the process does not know the figure.
+    /// The difference in one of the process's figures between the base and the new runs, new minus base. A side without
+    /// the process counts as 0; `None` if a side that has the process does not know the figure.
     pub fn known(&self, figure: Figure) -> Option<i128> {
         let of = |side: &BTreeMap<Figure, u64>| {
             if side.is_empty() {
@@ -77,7 +77,7 @@ impl Change {
         }
     }
 
-    /// The absolute difference in the process's wall time between the sides, in ns.
+    /// The absolute difference in the process's wall time between the base and the new runs, in ns.
     pub fn size(&self) -> u128 {
         self.value(Figure::Wall).unsigned_abs()
     }
@@ -107,8 +107,8 @@ pub(super) fn changes(slots: &[Slot], base: usize, ask: &Ask) -> Vec<Change> {
     all
 }
 
-/// Compares the two sides of a slot, which is a process matched across all runs. `above` has the names of its
-/// ancestors' programs. The result does not depend on the size of the difference.
+/// Compares the figures of one process (a slot, matched across all runs) in the base and in the new runs, whatever the
+/// size of the difference. `above` has the names of its ancestors' programs.
 fn change(slot: &Slot, above: Vec<String>, base: usize) -> Change {
     let (base, new) = slot.sides(base);
     let judged = Figure::ALL.into_iter().filter_map(|figure| {
@@ -159,8 +159,8 @@ fn mark_waiting(slots: &[Slot], all: &mut [Change]) {
     }
 }
 
-/// The CPU time in ns that the new build has more because processes exist on one side only: that of new processes minus
-/// that of vanished ones.
+/// The CPU time in ns that the new build has more because some processes exist in only one of the builds: that of new
+/// processes minus that of vanished ones.
 pub(super) fn unmatched(slots: &[Slot], base: usize) -> i128 {
     let of = |slot: &Slot| {
         let (base, new) = slot.sides(base);

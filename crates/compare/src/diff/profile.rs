@@ -215,7 +215,7 @@ pub struct ProfilePair {
 }
 
 impl ProfilePair {
-    /// Merges the trees of functions of all runs of both sides; `None` if a run has no stacks.
+    /// Merges the trees of functions of all runs of both sides of the comparison; `None` if a run has no stacks.
     pub fn new(sides: [&[Run]; 2]) -> Option<ProfilePair> {
         let mut tree = Tree::default();
         let mut own = [Vec::new(), Vec::new()];

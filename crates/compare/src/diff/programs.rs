@@ -10,17 +10,17 @@ use super::run::Figure;
 use super::spread::{Difference, PerSide, Verdict};
 use tr_insight::step_sums::add;
 
-/// The difference between the sides of one program, which is the sum over all processes that run it.
+/// The difference in one program between the base and the new runs: the sums over all processes that run it.
 #[derive(Clone, Debug)]
 pub(super) struct ProgramChange {
     pub name: String,
-    /// For each side, the median of the number of processes that run this program.
+    /// For each side of the comparison, the median of the number of processes that run this program.
     pub count: PerSide<u64>,
     pub on_cpu: Difference,
     pub path: Option<Difference>,
 }
 
-/// The sums over all processes of one program in one run.
+/// The sums (CPU time, time on the critical path) over all processes of one program in one run.
 #[derive(Clone, Copy)]
 struct ProgramSum {
     processes: u64,

@@ -97,7 +97,7 @@ impl Figures {
 /// path, then those with file names only, then the label.
 pub const WAYS: usize = 4;
 
-/// A process of one of the compared runs.
+/// A process in one of the compared runs, with its keys for matching and its figures.
 #[derive(Clone, Debug)]
 pub struct Proc {
     /// The index of this process's parent in the list of the run's processes. A parent comes before its children.
@@ -188,7 +188,7 @@ pub struct Bar {
     pub from: u64,
     pub to: u64,
     pub program: String,
-    /// The label of the bar's process, escaped for a terminal.
+    /// The label of the process that this bar of the timeline is about, escaped for a terminal.
     pub label: String,
     /// The time in ns in each of the states [`tr_text::words::STATES`]: of all threads of the process, or of the part
     /// of the critical path.
@@ -279,7 +279,8 @@ impl Run {
     }
 }
 
-/// The run that represents its side in pictures: the one whose wall time is nearest to the median over the side's runs.
+/// The run that represents its side of the comparison in pictures: the one whose wall time is nearest to the median
+/// over the side's runs.
 pub(super) fn middle(runs: &[Run]) -> Option<&Run> {
     let wall = |run: &Run| run.figures.get(Figure::Wall);
     let walls: Vec<u64> = runs.iter().filter_map(wall).collect();

@@ -3,7 +3,7 @@
 use super::run::Run;
 use super::spread::Difference;
 
-/// The recorded runs of both sides of a comparison.
+/// The recorded runs of a comparison of builds: those of the base, and the new ones.
 #[derive(Clone, Copy, Debug)]
 pub struct Sides<'a> {
     pub base: &'a [Run],
@@ -16,8 +16,8 @@ impl<'a> Sides<'a> {
         self.base.iter().chain(self.new)
     }
 
-    /// Compares both sides by a value that `of` returns for each run. Runs for which it returns `None` are ignored; the
-    /// result is `None` if a side has no value at all.
+    /// Compares the base and the new runs by a value that `of` returns for each run. Runs for which it returns `None`
+    /// are ignored; the result is `None` if a side has no value at all.
     pub fn judge(self, of: impl Fn(&'a Run) -> Option<u64>) -> Option<Difference> {
         let side = |runs: &'a [Run]| runs.iter().filter_map(&of).collect::<Vec<_>>();
         Difference::new(&side(self.base), &side(self.new))

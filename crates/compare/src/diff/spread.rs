@@ -9,8 +9,8 @@
 
 use serde::Serialize;
 
-/// The verdict on a difference between two sides: whether it can be explained by how much runs of one and the same
-/// build differ (the spread).
+/// The verdict on a difference between the base and the new runs: whether it can be explained by how much runs of one
+/// and the same build differ (the spread).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Verdict {
     /// There is no verdict, because there are too few runs to know how much runs of one build differ.
@@ -32,7 +32,8 @@ impl Verdict {
     }
 }
 
-/// The method that decides whether a difference between two sides is within the spread of their runs.
+/// The method that decides whether a difference between the base and the new runs is within the spread: no larger than
+/// differences between runs of one build.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Statistic {
@@ -45,7 +46,7 @@ pub enum Statistic {
 }
 
 impl Statistic {
-    /// The method for judging a difference between sides that have these numbers of runs.
+    /// The method for judging a difference between two sides of a comparison that have the given numbers of runs.
     pub fn of(base: usize, new: usize) -> Statistic {
         match (base.min(new), base.max(new)) {
             (0, _) | (1, ..=2) => Statistic::None,
@@ -55,7 +56,7 @@ impl Statistic {
     }
 }
 
-/// The least p value that the rank test can have for sides with these numbers of runs. Sides whose values do not
+/// The least p value that the rank test of two sides with the given numbers of runs can have. Sides whose values do not
 /// overlap have it.
 fn least_p(few: usize, many: usize) -> f64 {
     let ways = (1..=few).map(|k| (many + k) as f64 / k as f64);
@@ -94,12 +95,12 @@ pub struct PerSide<T> {
 /// their difference.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Difference {
-    /// The median of the figure over the runs of the base.
+    /// The median of the compared figure over the runs of the base.
     pub base: u64,
-    /// The median of the figure over the new runs.
+    /// The median of the compared figure over the new runs.
     pub new: u64,
-    /// The larger of the two sides' ranges of the figure (maximum minus minimum over the runs); `None` if there are too
-    /// few runs for a verdict.
+    /// The range of the compared figure (maximum minus minimum over the runs) on the side where it is larger, base or
+    /// new; `None` if there are too few runs for a verdict.
     pub spread: Option<u64>,
     /// The largest difference of the medians that is within the spread of the runs; `None` if the rank test decides
     /// instead, or if there are too few runs.
@@ -109,8 +110,8 @@ pub struct Difference {
     pub verdict: Verdict,
 }
 
-/// The largest number of runs, of both sides together, for which the rank test's p value is computed exactly. With more
-/// runs a normal approximation is used.
+/// The largest number of runs, base and new together, for which the p value of the rank test is computed exactly. With
+/// more runs a normal approximation is used.
 const EXACT: usize = 40;
 /// The significance level of the rank test: a difference with a larger p value is within the spread of the runs. A
 /// guess that is a convention: one in twenty equal pairs differs.
@@ -147,7 +148,7 @@ impl Difference {
         Some(judged)
     }
 
-    /// The median values of the compared figure on both sides.
+    /// The median values of the compared figure in the base and in the new runs.
     pub fn medians(&self) -> PerSide<u64> {
         PerSide {
             base: self.base,
@@ -155,7 +156,7 @@ impl Difference {
         }
     }
 
-    /// The larger of the two sides' medians of the compared figure.
+    /// The larger of the two medians of the compared figure, that of the base and that of the new runs.
     pub fn most(&self) -> u64 {
         self.base.max(self.new)
     }
@@ -207,7 +208,7 @@ fn doubled_ranks(values: &[u64]) -> Vec<usize> {
 }
 
 /// The two-sided p value of the rank test for two lists of values: the share of all assignments of the ranks to the two
-/// sides for which a side's rank sum is at least as far from its mean. Equal values have their mean rank.
+/// lists for which a list's rank sum is at least as far from its mean. Equal values have their mean rank.
 fn mann_whitney(base: &[u64], new: &[u64]) -> f64 {
     let all: Vec<u64> = base.iter().chain(new).copied().collect();
     let ranks = doubled_ranks(&all);

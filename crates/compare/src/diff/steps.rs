@@ -10,26 +10,29 @@ use tr_insight::parts::Part;
 use tr_insight::step_sums::StepSum;
 use tr_programs::steps::StepKind;
 
-/// The difference between the sides of all steps that have the same kind and name, summed up in each run.
+/// The difference between the base and the new runs in the steps that have one kind and name, summed up in
+/// each run.
 #[derive(Clone, Debug)]
 pub struct StepChange {
     pub kind: StepKind,
     pub name: String,
-    /// For each side, the median of the number of steps with this kind and name in a run.
+    /// For each side of the comparison, the median of the number of steps with this kind and name in a
+    /// run.
     pub count: PerSide<u64>,
     pub wall: Difference,
     pub on_cpu: Option<Difference>,
-    /// The part of these steps' wall time in which they were able to run but got no CPU; `None` if it is
-    /// not known.
+    /// The part of the wall time of all steps with this kind and name in which they were able to run but
+    /// got no CPU; `None` if it is not known.
     pub starved: Option<Difference>,
     pub path: Option<Difference>,
-    /// For each side, how many steps of this kind and name failed in all its runs together.
+    /// For the base and for the new runs, how many steps of this kind and name failed in all runs
+    /// together.
     pub failed: PerSide<u64>,
-    /// The part of these steps' wall time (such as waits for the disk) that grew most, and by how much;
-    /// `None` if none grew.
+    /// The part of the wall time of all steps with this kind and name (such as waits for the disk) that
+    /// grew most, and by how much; `None` if none grew.
     pub more: Option<(Part, Difference)>,
-    /// The reason, with evidence, why one of these steps failed or was slow in the new runs, if something
-    /// held it back.
+    /// The reason, with evidence, why a step of this kind and name failed or was slow in the new runs, if
+    /// something held it back.
     pub held: Option<String>,
 }
 
@@ -45,9 +48,9 @@ fn fails_now(failed: PerSide<u64>) -> bool {
     failed.base == 0 && failed.new > 0
 }
 
-/// The steps that differ between the sides: first those that fail only in the new runs, then the others
-/// with the largest difference of wall time first. A run without a step counts as one in which the step
-/// took 0 ns.
+/// The steps that differ between the base and the new runs: first those that fail only in the new runs,
+/// then the others with the largest difference of wall time first. A run without a step counts as one in
+/// which the step took 0 ns.
 pub fn changes(sides: Sides<'_>, ask: &Ask) -> Vec<StepChange> {
     let mut keys: Vec<&Key> = sides.runs().flat_map(|run| run.steps.keys()).collect();
     keys.sort_unstable();

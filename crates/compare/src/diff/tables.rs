@@ -62,7 +62,7 @@ pub(super) fn value(figure: Figure, value: u64) -> String {
     }
 }
 
-/// The difference between the sides in a figure of builds, as text with sign and unit.
+/// The difference between the base and the new runs in a figure of builds, as text with sign and unit.
 pub(super) fn difference(figure: Figure, judged: &Difference) -> String {
     signed(judged.difference(), |size| value(figure, size))
 }
@@ -353,7 +353,8 @@ fn show_programs(diff: &Diff, to: &mut impl Medium) {
     show(diff, to, title, table, &diff.programs);
 }
 
-/// Writes the table of the functions whose sampled CPU time differs between the sides to the output.
+/// Writes the table of the functions whose sampled CPU time differs between the base and the new runs to the
+/// output.
 pub(super) fn show_functions(diff: &Diff, to: &mut impl Medium) {
     let least = diff.ask.least;
     let change = move |noisy: &SampledDifference| {

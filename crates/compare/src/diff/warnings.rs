@@ -65,8 +65,8 @@ pub(super) fn warnings(diff: &Diff) -> Vec<String> {
     said
 }
 
-/// A sentence with the numbers of runs on both sides, and the rule by which a difference counts as
-/// outside of their spread.
+/// A sentence with the numbers of runs in the comparison, and the rule by which a difference counts
+/// as larger than their spread.
 pub(super) fn statistic(diff: &Diff) -> String {
     let runs = |n: usize| units::plural(n as u64, "run", "runs");
     let sides = format!("{} against {}", runs(diff.new.len()), runs(diff.base.len()));

@@ -6,7 +6,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use super::{Graph, Job};
 use tr_text::units;
 
-/// The largest number of names of jobs in one warning.
+/// The largest number of names of CI jobs that one warning lists.
 const NAMED: usize = 5;
 
 /// The name by which the graph of jobs knows a job: without the number of the attempt, and without the leg of a
