@@ -54,7 +54,7 @@ pub struct Contents {
     pub summary: Option<Summary>,
     /// The minor version number of the file format in which the trace is written.
     pub minor: u16,
-    /// The size of the trace file in bytes.
+    /// The size in bytes of the trace file that `tr info` describes.
     pub bytes: u64,
     /// The counts of the trace's events and losses. The delay of commits is a lower bound of the longest
     /// one; without an analysis, that requires that the CPUs' clocks agree.

@@ -19,7 +19,7 @@ use crate::inherited;
 
 /// The words with which the first word of a mistyped command line is compared.
 pub struct Words {
-    /// The names of `tr`'s subcommands.
+    /// The names of the subcommands of this program, with which a mistyped word is compared.
     pub ours: Vec<&'static str>,
     /// The names that other tools have for such subcommands, each with the name of the subcommand of `tr`.
     pub others: Vec<(&'static str, &'static str)>,
@@ -35,8 +35,8 @@ const LONG: [&str; 6] = [
     "version",
 ];
 
-/// The name of the subcommand of this program that these arguments (without the program's name) probably mean, if a
-/// word is near to one or a recording is among them; `None` otherwise.
+/// The name of the subcommand of this program that the arguments (without the program's name) probably mean, if a word
+/// is near to one or a recording is among them; `None` otherwise.
 pub fn near_ours(args: &[OsString], words: &Words) -> Option<&'static str> {
     let word = args.iter().find(|arg| !is_option(arg))?;
     let near = word.to_str().and_then(|word| near(word, &words.ours));

@@ -6,7 +6,8 @@ use std::path::Path;
 
 use tr_text::escape;
 
-/// The largest number of files of a directory that are compared with a shell pattern. A bound of the work.
+/// The largest number of files of a directory that are compared with a shell pattern, so that a huge directory costs no
+/// more time.
 const FILES: usize = 10_000;
 
 /// The pattern that matches these files of one directory and no other file there: `day/host.2026*Z.bin`. `count` is the

@@ -298,8 +298,8 @@ fn wanted(kind: ReportKind) -> Use {
     }
 }
 
-/// The settings of the analysis that these reports of `tr analyze` need. They decide how much memory the
-/// analysis takes.
+/// The settings of the analysis that the requested reports of `tr analyze` need. They decide how much memory
+/// the analysis takes.
 fn options(
     args: &Args,
     kinds: &[ReportKind],

@@ -41,9 +41,8 @@ enum FormatArg {
     Json,
 }
 
-/// The recordings that need BPF programs: those of processes other than COMMAND's. They are a line of the
-/// output of `tr doctor`, because another method of recording refuses these options and no trace can list
-/// them as missing.
+/// The line of `tr doctor` about recordings of processes other than COMMAND's, which need BPF programs. The
+/// trace of another method cannot list them as missing, because that method refuses their options.
 const OTHERS: &str = "other processes than COMMAND's (--all, --pid, --cgroup)";
 
 /// The findings of `tr doctor` about this machine, and the conclusions from them.
@@ -281,7 +280,8 @@ fn settings(file: &Settings) -> Value {
     })
 }
 
-/// Whether there is a program `sudo` on PATH. A `sudo` that only an exec could prove counts as well.
+/// Whether `sudo` is an executable file on PATH, or may be one because a filter of system calls (seccomp)
+/// hides the answer.
 fn has_sudo() -> bool {
     tr_record::find("sudo".as_ref()).is_ok()
 }

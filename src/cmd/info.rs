@@ -91,7 +91,7 @@ fn bytes_per_event(contents: &Contents) -> f64 {
     }
 }
 
-/// A JSON object made of pairs of a name and a number.
+/// A JSON object made of pairs of a name and a number, such as the counts of events.
 fn object<'a>(numbers: impl IntoIterator<Item = &'a (&'static str, u64)>) -> Value {
     let numbers = numbers.into_iter();
     Value::Object(

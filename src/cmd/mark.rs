@@ -46,7 +46,7 @@ pub struct Args {
     command: Vec<OsString>,
 }
 
-/// Runs `tr mark` with these arguments before clap is set up, if they have a form that the analysis of a
+/// Runs `tr mark` with the given arguments before clap is set up, if they have a form that the analysis of a
 /// recording understands. Returns the exit status; `None` for any other form.
 pub fn quickly(args: &[OsString]) -> Option<u8> {
     let is_name = |name: &OsString| !name.is_empty() && !name.as_bytes().starts_with(b"-");

@@ -40,7 +40,7 @@ struct Text {
     field: Option<String>,
     /// The position of the text, from 1, among the texts of its event or of its field of the metadata.
     number: usize,
-    /// The ranges of bytes of the text that are secrets.
+    /// The ranges of bytes of the listed text that are secrets.
     places: Vec<Range<usize>>,
 }
 

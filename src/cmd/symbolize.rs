@@ -175,7 +175,7 @@ struct Unnamed {
     cwd: PathBuf,
     /// The number of frames that are not searched, because the trace has more unnamed frames than the limit.
     left_out: u64,
-    /// The time in the trace at which the recording ended.
+    /// The end of the recording, at which the names of functions are added to the trace.
     end: Ktime,
 }
 

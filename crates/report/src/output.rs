@@ -4,12 +4,12 @@ use serde_json::Value;
 use tr_text::page::Page;
 use tr_text::style::Style;
 
-/// A report that can be printed in every output format.
+/// A report of `tr analyze`, which can be written as text, Markdown, JSON and CSV.
 pub trait Report {
     /// The report's content for people, as text or Markdown. On a narrow terminal, tables have fewer columns.
     fn page(&self, style: &Style) -> Page;
 
-    /// The report as text for a terminal or a log.
+    /// The report of `tr analyze` as text for a terminal or a log.
     fn text(&self, style: &Style) -> String {
         self.page(style).text(style)
     }
@@ -18,7 +18,7 @@ pub trait Report {
     /// document has.
     fn json(&self) -> Option<Value>;
 
-    /// The report as CSV, with all its tables in one.
+    /// The report of `tr analyze` as CSV, with all its tables in one.
     fn csv(&self) -> Result<Vec<u8>, csv::Error>;
 
     /// A warning that a limit, such as the number of values, changed what the user requested. `text` is true for

@@ -185,7 +185,7 @@ impl Summary {
         self
     }
 
-    /// The text of the summary for a terminal or a log.
+    /// The job's summary by `tr summary` as text for a terminal or a log.
     pub fn page(&self, style: &Style, links: Links<'_>) -> Page {
         let mut out = Page::new();
         for warning in &self.warnings {

@@ -60,8 +60,8 @@ impl<'a> Pages<'a> {
     }
 }
 
-/// The HTML page next to a recording whose name differs from the recording's only in the ending, if there is
-/// one; otherwise the recording itself.
+/// The HTML file that lies beside a recording and has its name with another ending (`main.html` for
+/// `main.bin`), if there is one; otherwise the recording itself.
 pub fn beside(file: &Path) -> PathBuf {
     let page = file.with_extension("html");
     if is_page(&page) {

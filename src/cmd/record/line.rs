@@ -162,7 +162,7 @@ type Name = Arc<(Argv, Comm)>;
 struct Line {
     start: Ktime,
     living: HashMap<u32, Living<(Name, bool)>>,
-    /// For each tid, the thread's wait that is under way.
+    /// For each thread (by its tid), the wait that it is in at the moment.
     waits: HashMap<u32, Waits>,
 }
 

@@ -7,7 +7,7 @@ use super::table::rows;
 rows! {
     /// A recorded run of a build; the table has one row for each run.
     Run = "runs" {
-        /// The id of the run, which is also the name of its files.
+        /// The id of the recorded run, which is also the name of its files in the dataset.
         run: String,
         /// The version of the `tr` that recorded the run.
         tool: String,
@@ -91,10 +91,10 @@ rows! {
         longest_ns: u64,
         on_cpu_ns: Option<u64>,
         run_queue_ns: Option<u64>,
-        /// The time in ns that these steps have on the run's critical path.
+        /// The time in ns that the steps of this kind and name have on the run's critical path.
         path_ns: u64,
-        /// The part in ns of these steps' wall time that was spent on a CPU, along each step's own critical path.
-        /// The next columns have the other uses of the wall time.
+        /// The part in ns of the wall time of the steps of this kind and name that was spent on a CPU, along each
+        /// step's own critical path. The next columns have the other uses of the wall time.
         spent_on_cpu_ns: Option<u64>,
         spent_run_queue_ns: Option<u64>,
         spent_disk_ns: Option<u64>,
@@ -102,11 +102,11 @@ rows! {
         spent_sleep_ns: Option<u64>,
         spent_other_ns: Option<u64>,
         spent_unknown_ns: Option<u64>,
-        /// The number of these steps that failed or were slow while something held them back; null without
-        /// scheduling events.
+        /// The number of steps of this kind and name that failed or were slow while something held them back;
+        /// null without scheduling events.
         held_back: Option<u64>,
-        /// The verdict on the longest of these steps that something held back, or else on the longest step; null
-        /// if nothing stands out.
+        /// The verdict on the longest step of this kind and name that something held back, or else on the longest
+        /// step; null if nothing stands out.
         verdict: Option<String>,
         verdict_ns: Option<u64>,
         /// The time in ns, along each step's own critical path, in which a thread had a CPU. The next column has
@@ -193,7 +193,7 @@ rows! {
         available_memory_bytes: Option<u64>,
         /// The mean frequency of the machine's CPUs in kHz, over the samples during the run.
         frequency_khz: Option<u64>,
-        /// The model of the machine's first CPU.
+        /// The model name of the first CPU of the run's machine.
         cpu_model: Option<String>,
         cpu_stepping: Option<String>,
         microcode: Option<String>,

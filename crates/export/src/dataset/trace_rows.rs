@@ -169,7 +169,8 @@ rows! {
 }
 
 rows! {
-    /// A mark that a program wrote to the recorder.
+    /// A mark (the name of a moment, or of the begin or end of a span) that a program of the build wrote to the
+    /// recorder.
     Mark = "marks" {
         at_ns: u64,
         name: String,

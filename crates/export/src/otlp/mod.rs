@@ -151,7 +151,7 @@ fn scope() -> Scope {
     }
 }
 
-/// Converts a time of the recording to ns since 1970.
+/// Converts a point in time of the recording to ns since 1970.
 fn unix(analysis: &Analysis, time: Ktime) -> u64 {
     let meta = &analysis.meta;
     meta.start_clock.real.saturating_add(time.since(meta.start))

@@ -47,7 +47,7 @@ impl<'a> Lives<'a> {
         }
     }
 
-    /// Remembers to which process a new task belongs.
+    /// Remembers to which process a new task belongs, for arrows between the tracks of threads.
     fn task(&mut self, tid: Tid, tgid: Tgid) {
         if let Some(processes) = &mut self.flows {
             processes.insert(tid, tgid);

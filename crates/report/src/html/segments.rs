@@ -34,8 +34,8 @@ pub struct Segments {
     /// For each piece of a timeline, the number of its [`kind`], such as a wait for the disk; [`MIXED`] for merged
     /// stretches.
     pub kinds: Vec<u8>,
-    /// The length of each piece of a thread's timeline in units. The ends of the pieces, and not their lengths, are
-    /// rounded, so that errors do not add up.
+    /// The length of each piece of a thread's timeline, in multiples of `unit` nanoseconds. The ends of the pieces, and
+    /// not their lengths, are rounded, so that errors do not add up.
     pub lengths: Vec<u64>,
     /// For each piece of merged stretches, how much of its time the thread was on a CPU, waiting for a CPU, blocked and
     /// asleep, in 255ths. The rest is unknown.

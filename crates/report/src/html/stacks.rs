@@ -88,7 +88,8 @@ pub struct Stacks {
     pub short: SampleSum,
     /// For each thread, the number of its stack samples.
     counts: Vec<u64>,
-    /// For each stack sample, the time since the previous sample of the same thread, in units.
+    /// For each stack sample, the time since the previous sample of the same thread, in multiples of `unit`
+    /// nanoseconds.
     since: Vec<u64>,
 }
 
@@ -140,8 +141,8 @@ impl Stacks {
         columns.varints(samples.map(|sample| sample.sum.ns));
     }
 
-    /// Computes the columns with the times of the stack samples, in units since the previous sample. Times are rounded
-    /// down.
+    /// Computes, for each stack sample, the time since the previous sample of its thread, rounded down to multiples of
+    /// `unit` nanoseconds.
     fn place(&mut self, analysis: &Analysis) {
         self.unit = (analysis.wall() >> 16).clamp(1, 100_000);
         self.counts = vec![0; analysis.threads.len()];
@@ -206,7 +207,7 @@ fn one(sample: &Timed) -> SampleSum {
     }
 }
 
-/// The `room` longest of the sampled waits, and the number and time of the others.
+/// The longest of the sampled waits, as many as `room`, and the number and time of all shorter ones.
 fn longest(mut waits: Vec<Timed>, room: usize) -> (Vec<Timed>, SampleSum) {
     let mut short = SampleSum::default();
     if waits.len() > room {

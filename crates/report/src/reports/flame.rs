@@ -40,12 +40,12 @@ pub struct Flame<'a> {
 #[derive(Clone, Debug, Default)]
 struct SampledProgram {
     name: String,
-    /// The number of this program's stack samples that have frames in user mode.
+    /// The number of a program's stack samples that have frames in user mode.
     samples: u64,
-    /// The number of this program's stack samples with only one frame in user mode, so that the callers are unknown.
+    /// The number of a program's stack samples with only one frame in user mode, so that the callers are unknown.
     flat: u64,
-    /// The number of this program's stack samples that lack their outermost frames, because the stacks were deeper
-    /// than the recorder copies.
+    /// The number of a program's stack samples that lack their outermost frames, because the stacks were deeper than
+    /// the recorder copies.
     cut: u64,
 }
 

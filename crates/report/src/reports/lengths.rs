@@ -107,7 +107,7 @@ impl<'a> Lengths<'a> {
         }
     }
 
-    /// The plural noun in the report's texts: `slices` or `waits`.
+    /// The plural noun for what the report is about, `slices` on a CPU or `waits` for a CPU, in its texts.
     fn what(&self) -> &'static str {
         match self.waits {
             None => "slices",

@@ -27,7 +27,7 @@ impl Summary {
         failed.chain(slow.map(|(name, held)| (name.clone(), format!("slow; {held}"))))
     }
 
-    /// The summary as workflow commands of GitHub Actions.
+    /// The warnings of the summary about delayed tests and steps, as workflow commands of GitHub Actions.
     pub fn github(&self) -> String {
         let mut out = String::new();
         for (name, held) in self.held().take(ANNOTATIONS) {
