@@ -213,7 +213,7 @@ pub struct Pipeline {
     start: u64,
     /// The length of the pipeline in ns, from the start of its first job to the end of its last one.
     length: u64,
-    /// The warnings that the graph and the recordings of the pipeline's jobs do not fit together.
+    /// The warnings that the graph of CI jobs does not fit the recordings: jobs that only one of them has.
     warnings: Vec<String>,
 }
 

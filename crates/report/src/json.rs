@@ -30,7 +30,8 @@ use tr_text::json;
 use tr_text::json::text;
 use tr_text::object;
 
-/// The key in the JSON document of the report `audit`, whose value can also come from [`All`].
+/// The key `audit` in the JSON document. If the document has the part [`All`], that part has the value, and the one
+/// of the report `audit` is dropped.
 const AUDIT: &str = "audit";
 
 #[derive(Serialize)]

@@ -378,8 +378,8 @@ impl Causes {
         (machine || more) && self.is_alike(SHARED, changed)
     }
 
-    /// Whether the CPU times of the sides differ by no more than `most`, and the processes that only one side has
-    /// explain less than half of that difference.
+    /// Whether the CPU times of the base and of the new runs differ by no more than the factor `most`, and the
+    /// processes that only one side has explain less than half of that difference.
     fn is_alike(&self, most: Ratio, changed: i128) -> bool {
         self.work
             .as_ref()

@@ -37,8 +37,8 @@ fn by_name<'a>(jobs: &'a [Job], graph: &Graph) -> BTreeMap<&'a str, Vec<usize>> 
     all
 }
 
-/// Warnings about jobs that the graph names and no recording has, and about recorded jobs that the graph does not
-/// name.
+/// Warnings about CI jobs that the graph of jobs names and no recording has, and about recorded jobs that the
+/// graph does not name.
 pub(super) fn strangers(jobs: &[Job], graph: &Graph) -> Vec<String> {
     let there = by_name(jobs, graph);
     let named = graph
@@ -78,7 +78,8 @@ pub(super) fn strangers(jobs: &[Job], graph: &Graph) -> Vec<String> {
     said
 }
 
-/// For each job, the indices of the jobs that it needs by the graph, even if they began later by their clocks.
+/// For each recorded CI job, the indices of the jobs that it needs by the graph of jobs, even if they began later
+/// by their clocks.
 ///
 /// # Errors
 /// A text that names a cycle in the graph.
@@ -103,8 +104,8 @@ pub(super) fn given(jobs: &[Job], graph: &Graph) -> Result<Vec<Vec<usize>>, Stri
         .collect())
 }
 
-/// For each job, the indices of the jobs that it needs by the graph, without those that come later in the list,
-/// which is ordered by time.
+/// For each recorded CI job, the indices of the jobs that it needs by the graph of jobs, without those that come
+/// later in the list, which is ordered by time.
 pub(super) fn earlier(jobs: &[Job], graph: &Graph) -> Vec<Vec<usize>> {
     let there = by_name(jobs, graph);
     let needs = (0..jobs.len()).map(|at| {
@@ -115,8 +116,8 @@ pub(super) fn earlier(jobs: &[Job], graph: &Graph) -> Vec<Vec<usize>> {
     needs.collect()
 }
 
-/// The indices of the jobs that the job with the index `at` needs by the graph. In place of a needed job that was
-/// not recorded stand the jobs which that job needs.
+/// The indices of the jobs that the job with the index `at` needs by the graph of CI jobs. In place of a needed
+/// job that was not recorded stand the jobs which that job needs.
 fn needed(
     jobs: &[Job],
     at: usize,

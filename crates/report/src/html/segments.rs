@@ -84,8 +84,8 @@ enum PieceKind {
     OnCpu,
     /// The piece consists of several stretches of the thread's timeline that were merged.
     Mixed,
-    /// The thread was off CPU: the reason of the wait, the index of the thread's state, and for waits for storage which
-    /// ones they are.
+    /// The piece is a time in which the thread was off CPU. The fields are the reason of the wait, the index of the
+    /// thread's state, and for waits for storage which kind they are.
     Off(WaitReason, usize, Option<Storage>),
 }
 
