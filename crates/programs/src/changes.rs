@@ -1,11 +1,13 @@
-//! The words by which advice suggests a change to a program: those of the program's row, or else of its role.
+//! The words by which the report's advice suggests a change to a program of a build. They come from
+//! the program's row in [`crate::table`], or else from its role (compiler, package manager, …).
 
 use crate::command_line;
 use crate::job_tools;
 use crate::job_tools::JobTool;
 use crate::tools::{Change, Family, Role};
 
-/// The words for a change that applies to all programs of a role.
+/// The words for a change that the report's advice suggests for any program with this role in a
+/// build (for configure scripts: keep the results).
 pub fn of_role(role: Role) -> &'static str {
     match role {
         Role::Configure => "keep its results (a cache file, the build directory)",
@@ -21,12 +23,12 @@ pub struct Known {
     pub family: Family,
     jobs: Option<JobTool>,
     pub action: &'static str,
-    /// Whether the number of jobs follows the words of the change.
+    /// Whether a suggested number of jobs is appended to the words of the change, as in `-j4`.
     numbered: bool,
 }
 
-/// The facts about a program that changes concern. The name is the one that [`command_line::program_of`]
-/// gives it, with its verb.
+/// The facts that the report's advice needs about a program to suggest a change to it. `program` is
+/// the name that [`command_line::program_of`] gives it, with its verb (`git clone`).
 pub fn known(program: &str) -> Option<Known> {
     let (tool, verb) = command_line::tool_of(program)?;
     let role = tool.role(verb)?;
@@ -57,7 +59,8 @@ impl Known {
             .is_none_or(|tool| tool.unless_told == job_tools::Untold::One)
     }
 
-    /// The words for a change to this number of jobs; empty if the program has none.
+    /// The text with which the report's advice suggests that the program runs `jobs` jobs at once;
+    /// empty if no change to the program is known.
     pub fn change(&self, jobs: u64) -> String {
         if self.numbered {
             format!("{}{jobs}", self.action)
@@ -71,7 +74,8 @@ impl Known {
         self.jobs?.load_limit(args)
     }
 
-    /// The number of jobs that the arguments set. `Some(None)` stands for the option without a number.
+    /// The number of jobs that the program's command line sets, such as 4 for `-j4`. `Some(None)`
+    /// is returned for an option without a number, and `None` if there is no such option.
     pub fn jobs(&self, args: &[&[u8]]) -> Option<Option<u64>> {
         self.jobs?.jobs(args)
     }

@@ -2,12 +2,14 @@
 
 use crate::command_line::program_of_args;
 
-/// Linters and type checkers. They write nothing unless an option in [`WRITES`] is given.
+/// The names of linters and type checkers, separated by spaces. These programs write no files
+/// unless an option of [`WRITES`] is given.
 const LINTERS: &str = "ansible-lint bandit checkstyle clang-tidy codespell cppcheck dockerfilelint eslint flake8 golangci-lint \
     hadolint htmlhint jshint jsonlint luacheck markdownlint mypy phpcs phpstan psalm pycodestyle pydocstyle pyflakes pylint \
     pyright rubocop shellcheck standard staticcheck stylelint tflint vulture xmllint yamllint";
 
-/// The options by which linters and type checkers write their findings to a file, or change the files that they check.
+/// The options of linters and type checkers (`--fix`, …) that let them write their findings to a
+/// file or change the files that they check.
 const WRITES: [&[u8]; 8] = [
     b"--fix",
     b"--fix-errors",
@@ -19,7 +21,8 @@ const WRITES: [&[u8]; 8] = [
     b"--output-file",
 ];
 
-/// Programs that only check files if one of these options is given, each with its options.
+/// Programs, such as `black`, that only check files and write none if one of the listed options is
+/// given (`--check`).
 const LOOKING: [(&str, &[&[u8]]); 12] = [
     ("bash", &[b"-n"]),
     ("black", &[b"--check"]),

@@ -13,27 +13,31 @@ use tr_format::event::{Argv, Comm};
 
 use tr_text::{escape, units};
 
-/// The call by which a Perl text runs the tests of a module. The next constant has the modules that have this function.
+/// The call in a Perl program's text by which it runs the tests of a module (`test_harness(`). The
+/// following constant lists the Perl modules that have this function.
 const HARNESS: &str = "test_harness(";
 const HARNESSES: [&str; 2] = ["Test::Harness", "ExtUtils::Command::MM"];
 
-/// The largest number of interpreters, one inside the other, that are followed.
+/// The largest depth to which interpreters inside a command line are followed, as in `env bash
+/// script.py`. It bounds the recursion for hostile command lines.
 const MOST_NESTED: u8 = 4;
 
-/// The word after the name of a test runner in the name of its workers.
+/// The word that follows a test runner's name in the names of its worker processes: `jest worker`.
 const WORKER: &str = "worker";
 
-/// The longest script text in a label, in columns.
+/// The largest width, in columns, of a script's text in the label of a process (`sh -c 'TEXT'`).
 const TEXT: usize = 60;
 
-/// The program of a command line and the rest of its label.
+/// The name of the program that a command line runs, and the further words of the process's label.
 struct Said {
     program: String,
-    /// The words of the label after the program; empty if only the program was requested.
+    /// The words that follow the program's name in the label of a process; empty if only the
+    /// program's name was requested.
     what: Vec<String>,
 }
 
-/// The parts of a command line that are requested. The program alone costs much less than the label.
+/// The part of a process's description that a caller needs: the name of its program alone, or the
+/// whole label. The name costs much less time.
 #[derive(Clone, Copy, Debug)]
 enum Ask {
     Program,
@@ -49,7 +53,8 @@ impl Ask {
     }
 }
 
-/// Finds the program and the label of a command line. `nested` is the number of interpreters before it.
+/// Finds the program and the label of a command line. `nested` is the number of interpreters that
+/// were already followed to get to these arguments.
 fn read(args: &[&[u8]], nested: u8, ask: Ask) -> Said {
     let (first, rest) = match args.split_first() {
         Some((first, rest)) => (*first, rest),
@@ -152,14 +157,18 @@ fn program_name(path: &str) -> String {
     }
 }
 
-/// The place of the argument that says what an interpreter runs.
+/// The index of the argument of an interpreter (a shell, Python, …) that says what it runs: an
+/// option, a text or a script.
 #[derive(Clone, Copy, Debug)]
 enum Runs {
-    /// The place of an option of [`Script::mode`].
+    /// The interpreter has an option that selects what it does ([`Script::mode`]). The value is the
+    /// index of this option among the arguments.
     Mode(usize),
-    /// The place of an option with a text. The text is the next argument.
+    /// The interpreter gets its program as a text, as in `sh -c TEXT`. The value is the index of
+    /// the option; the text is the next argument.
     Text(usize),
-    /// The place of a script, or of the name of a module or a jar.
+    /// The interpreter runs a script, a module or a jar. The value is the index of the argument
+    /// that names it.
     Script(usize),
     Nothing,
 }
@@ -208,7 +217,8 @@ fn runs(rest: &[&[u8]], script: &Script) -> Runs {
     Runs::Nothing
 }
 
-/// The program that an interpreter runs.
+/// Finds the name and the label of the program that an interpreter such as a shell or Python runs.
+/// `rest` has the interpreter's arguments.
 fn interpreted(name: &str, rest: &[&[u8]], script: &Script, nested: u8, ask: Ask) -> Said {
     let from = |at: usize| rest.get(at..).unwrap_or_default();
     let said = |program: &str, what: Vec<String>| Said {
@@ -238,7 +248,8 @@ fn interpreted(name: &str, rest: &[&[u8]], script: &Script, nested: u8, ask: Ask
     }
 }
 
-/// Whether a Perl text, which follows these options, runs the tests of a module.
+/// Whether a Perl program given as text (`perl OPTIONS -e TEXT`) runs the tests of a module through
+/// the function `test_harness`.
 fn calls_harness(options: &[&[u8]], text: &[u8]) -> bool {
     let names = |text: &[u8]| {
         let mut harnesses = HARNESSES.iter();
@@ -248,8 +259,8 @@ fn calls_harness(options: &[&[u8]], text: &[u8]) -> bool {
     contains(text, HARNESS.as_bytes()) && (options.iter().any(loads) || names(text))
 }
 
-/// The arguments from the script, module or class on that an interpreter runs, and likewise if that is
-/// another interpreter; all arguments of any other program.
+/// Removes interpreters and their options from a command line: `bash -e x.sh a` becomes `x.sh a`,
+/// also if interpreters are nested. The command line of another program is returned unchanged.
 pub fn without_interpreter<'a>(args: &'a [&'a [u8]]) -> &'a [&'a [u8]] {
     let mut inner = args;
     for _ in 0..MOST_NESTED {
@@ -269,7 +280,8 @@ pub fn without_interpreter<'a>(args: &'a [&'a [u8]]) -> &'a [&'a [u8]] {
     inner
 }
 
-/// The program and label of a script, module or class with its arguments.
+/// Finds the program and the label for a script, a module or a class that an interpreter runs, from
+/// its name and its arguments.
 fn run(args: &[&[u8]], script: &Script, nested: u8, ask: Ask) -> Said {
     let (first, rest) = match args.split_first() {
         Some((first, rest)) => (*first, rest),
@@ -285,7 +297,8 @@ fn run(args: &[&[u8]], script: &Script, nested: u8, ask: Ask) -> Said {
     read(args, nested + 1, ask)
 }
 
-/// A script that is an argument, for a label: on one line, shortened, in quotes.
+/// A script's text, as the label of a process shows it: on one line, shortened to [`TEXT`] columns,
+/// in quotes.
 fn short(script: &[u8]) -> String {
     let script = script.get(..4 * TEXT * 4).unwrap_or(script);
     let words: Vec<&[u8]> = script
@@ -300,7 +313,8 @@ pub fn program_of_args(args: &[&[u8]]) -> String {
     read(args, 0, Ask::Program).program
 }
 
-/// The name of the program of an execution, by its arguments or else by the task's name (`comm`).
+/// The name of the program that a process executed, from its argv. If the argv gives no name, it is
+/// the name of the task (`comm`).
 pub fn program_of(argv: &Argv, comm: &Comm) -> String {
     let args: Vec<&[u8]> = argv.args().collect();
     Some(program_of_args(&args))
@@ -308,7 +322,8 @@ pub fn program_of(argv: &Argv, comm: &Comm) -> String {
         .unwrap_or_else(|| escape::raw(comm.bytes()))
 }
 
-/// The label of a command line without the arguments that are of this machine alone: absolute paths, temporary names.
+/// The label of a command line, without arguments that differ between machines: absolute paths and
+/// names of temporary files.
 pub fn portable_label(args: &[&[u8]]) -> String {
     let Said { program, what } = read(args, 0, Ask::Label);
     let what = what
@@ -329,7 +344,8 @@ pub fn shell_text<'a>(args: &[&'a [u8]]) -> Option<&'a [u8]> {
     }
 }
 
-/// The whole script on a shell's command line, like [`shell_text`].
+/// Like [`shell_text`], but returns a script only if the recording has the whole command line, not
+/// one that was cut off.
 pub fn script_text(argv: &Argv) -> Option<&[u8]> {
     let args: Vec<&[u8]> = argv.args().collect();
     shell_text(&args).filter(|_| !argv.truncated())
@@ -393,28 +409,33 @@ pub fn role_of(program: &str) -> Option<Role> {
     tool.role(verb)
 }
 
-/// Whether the program is a worker of a test runner (`jest worker`). It ends with 0 whether its tests passed or failed.
+/// Whether the program with this name is a worker process of a test runner, such as `jest worker`.
+/// Its exit status is 0 even if tests failed.
 pub fn is_worker(program: &str) -> bool {
     tool_of(program).is_some_and(|(_, verb)| verb == Some(WORKER))
 }
 
-/// Whether one call of the program can do for many files what several calls do.
+/// Whether one call of the program with this name can process many files, so that several calls can
+/// be merged into one.
 pub fn handles_files(program: &str) -> bool {
     tool_of(program).is_some_and(|(tool, _)| tool.handles_files)
 }
 
-/// Whether the program is run until its output no longer changes.
+/// Whether scripts run the program with this name again and again until its output no longer
+/// changes, as they do with LaTeX.
 pub fn converges(program: &str) -> bool {
     tool_of(program).is_some_and(|(tool, _)| tool.converges)
 }
 
-/// For a program that only finds and starts another one: the change that saves its own time.
+/// The change that the advice suggests instead of a program that only finds and starts another
+/// program. `None` for any other program.
 pub fn bypass(program: &str) -> Option<&'static str> {
     tool_of(program)?.0.bypass
 }
 
-/// For a program that runs the scripts of a package: the change that saves its own time. A call of it is how
-/// a build begins; the calls among the descendants of that one only start programs.
+/// The change that the advice suggests if a build calls `npm run` and similar commands, which start
+/// the scripts of a package. It concerns calls inside such a call, because the outermost one may be
+/// how the build begins.
 pub fn bypass_of_scripts(program: &str) -> Option<&'static str> {
     let (name, verb) = program.split_once(' ')?;
     let runs = matches!(verb, "run" | "run-script" | "exec" | "x" | "test" | "start");
@@ -422,18 +443,21 @@ pub fn bypass_of_scripts(program: &str) -> Option<&'static str> {
         .then_some("call node or the tools in node_modules/.bin from one script, without npm")
 }
 
-/// Whether the program runs another one with a lower priority, or on fewer CPUs.
+/// Whether the program with this name runs another program with a lower priority or on fewer CPUs,
+/// as `nice` does.
 pub fn limits(program: &str) -> bool {
     tool_of(program).is_some_and(|(tool, _)| tool.limits)
 }
 
-/// Whether the program runs another one on given CPUs alone.
+/// Whether the program with this name runs another program on a given set of CPUs only, as
+/// `taskset` does.
 pub fn pins(program: &str) -> bool {
     tool_of(program).is_some_and(|(tool, _)| tool.pins)
 }
 
-/// The manager of versions whose shim, or a part of it, is run with this file and these arguments: `pyenv` for `env
-/// bash /root/.pyenv/shims/python3`. The shim finds the program of the right version and replaces itself by it.
+/// The version manager, such as `pyenv`, if a process runs one of its shims or a part of a shim
+/// (`env bash /root/.pyenv/shims/python3`). A shim finds the right version of a program and
+/// replaces itself by that program.
 pub fn shim(filename: &[u8], args: &[&[u8]]) -> Option<&'static str> {
     // An interpreter has the script among its first arguments.
     const FIRST: usize = 4;
@@ -457,7 +481,7 @@ pub fn shim(filename: &[u8], args: &[&[u8]]) -> Option<&'static str> {
     })
 }
 
-/// The managers of versions that put shims into PATH.
+/// The names of version managers that put shims into PATH.
 const SHIMS: [&str; 7] = ["pyenv", "rbenv", "nodenv", "goenv", "jenv", "plenv", "asdf"];
 
 /// Whether the program with these arguments changes files that it names, or any files (`git checkout`).
@@ -477,21 +501,23 @@ pub fn edits(program: &str, args: &[&[u8]]) -> bool {
     }
 }
 
-/// The verbs of git that change files of the work tree.
+/// The verbs of git that change files of the work tree, separated by spaces.
 const EDITS_OF_GIT: &str =
     "am apply checkout cherry-pick merge mv pull rebase reset restore revert rm stash switch";
 
-/// The verbs of git that change the repository alone.
+/// The verbs of git that change only the repository and no file of the work tree, separated by
+/// spaces.
 const CHANGES_OF_GIT: &str = "add commit fetch push tag";
 
-/// Whether the program changes a repository of git, which the next call of git reads.
+/// Whether the program, named with its verb as in `git add`, changes a git repository, so that the
+/// next git command depends on it.
 pub fn changes_repository(program: &str) -> bool {
     let verb = program.strip_prefix("git ").unwrap_or("").as_bytes();
     has(EDITS_OF_GIT, verb) || has(CHANGES_OF_GIT, verb)
 }
 
-/// The role of an execution of the program with these arguments. cmake configures, unless an option says what
-/// else it does.
+/// The role in a build of an executed program with these arguments. CMake, for example, counts as
+/// configuring unless an option makes it build or do something else.
 pub fn role(program: &str, argv: &Argv) -> Option<Role> {
     let (tool, _) = tool_of(program)?;
     let others = tool.configures_unless;
@@ -499,7 +525,9 @@ pub fn role(program: &str, argv: &Argv) -> Option<Role> {
     role_of(program).or_else(|| configures().then_some(Role::Configure))
 }
 
-/// The label of an execution. `forked` is whether the process is a child that has executed no program of its own.
+/// The label of a process: its program and the arguments that matter. `forked` says that the
+/// process was only forked and shows its parent's command line; the label then ends with
+/// `(forked)`.
 pub fn label_of(argv: &Argv, comm: &Comm, forked: bool) -> String {
     let args: Vec<&[u8]> = argv.args().collect();
     let Said { program, what } = read(&args, 0, Ask::Label);
@@ -521,7 +549,8 @@ pub fn label_of(argv: &Argv, comm: &Comm, forked: bool) -> String {
 mod tests {
     use super::*;
 
-    /// Command lines of programs that have no row in the table.
+    /// Examples of command lines of programs that have no row in the table of known programs, each
+    /// with the program and the label expected for it.
     const OTHERS: &str = "
         /usr/lib/go/pkg/tool/linux_amd64/compile -o x.a -p net/http => go compile | http
         /tmp/go-build12/b001/http.test -test.v => test http | -test.v

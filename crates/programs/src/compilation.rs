@@ -8,7 +8,8 @@ use crate::table;
 use crate::tools::Label;
 use crate::words::{has, is_source};
 
-/// The options of compiler drivers whose value is the next argument. A value is no source, whatever its name is.
+/// The options of compiler drivers (gcc, clang, nvcc) whose value is the next argument, separated
+/// by spaces. Such a value is not a source file, even if it is named like one.
 const VALUED: &str = "-A -B -D -F -G -I -J -L -MF -MJ -MQ -MT -T -U -Xarch_device -Xarch_host -Xassembler -Xclang \
                       -Xcompiler -Xcuda-fatbinary -Xcuda-ptxas -Xlinker -Xpreprocessor -Xptxas -arch -aux-info \
                       -bundle_loader -ccbin -cxx-isystem -dumpbase -dumpbase-ext -dumpdir -framework -gencode \
@@ -18,21 +19,26 @@ const VALUED: &str = "-A -B -D -F -G -I -J -L -MF -MJ -MQ -MT -T -U -Xarch_devic
                       --compiler-options --config --linker-options --options-file --output --param --sysroot \
                       --serialize-diagnostics --target";
 
-/// The options with which a compiler driver compiles nothing: it preprocesses, lists dependencies, or prints facts.
+/// The options with which a compiler driver compiles nothing, because it only preprocesses, lists
+/// dependencies or prints facts; separated by spaces.
 const NO_COMPILATION: &str =
     "-E -M -MM -### -cc1 -cc1as -dumpversion -dumpmachine -dumpfullversion -dumpspecs \
                               -fsyntax-only -print-search-dirs -v -V --help --preprocess --version";
 
-/// The extensions of headers. A driver can compile a header on its own.
+/// The file-name extensions of C and C++ headers. A compiler driver can also compile a header by
+/// itself.
 const HEADERS: [&[u8]; 7] = [b".h", b".hh", b".hp", b".hpp", b".hxx", b".h++", b".H"];
 
-/// The way in which a command line is or is not a compilation of its own.
+/// Whether a command line calls a compiler driver, so that it can be an entry of
+/// `compile_commands.json`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Call<'a> {
-    /// A compiler's driver is called with these arguments, the first of which is its name.
+    /// The command line calls a compiler driver. The value has the driver's arguments, the first of
+    /// which is its name.
     Driver(&'a [&'a [u8]]),
-    /// The command line is the server of a cache of compilations, or a query to it. Its compilers work for
-    /// calls that other command lines have.
+    /// The command line starts the server of a compiler cache such as ccache, or queries it.
+    /// Compilers under it work on behalf of other command lines, and so it is no compilation
+    /// itself.
     Cache,
     Other,
 }
@@ -63,22 +69,25 @@ pub fn call<'a>(args: &'a [&'a [u8]]) -> Call<'a> {
     }
 }
 
-/// A compilation of one or more sources by one call of a driver.
+/// The sources, the output and the options of one call of a compiler driver, which compiles one or
+/// more source files.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Compilation<'a> {
-    /// The places of the sources among the arguments.
+    /// The indices of the source files among the driver's arguments.
     sources: Vec<usize>,
-    /// The output file, if an option names it.
+    /// The output file that the compiler driver's `-o` option names, if it has one.
     output: Option<&'a [u8]>,
-    /// The stage at which the driver stops. It decides the name of the output if no option does.
+    /// The last stage that the compiler driver runs. It decides the name of the output file if
+    /// there is no `-o` option.
     stage: Stage,
-    /// Whether the standard input is one of the sources.
+    /// Whether the compiler driver reads one of its sources from standard input.
     pub reads_input: bool,
-    /// Whether further arguments stand in a file that the command line names.
+    /// Whether the compiler driver takes further arguments from a response file (`@FILE`).
     pub has_response_file: bool,
 }
 
-/// The stage at which a driver stops: it makes an assembler file, an object file or a program.
+/// The last stage that a compiler driver runs. It ends with an assembler file (`-S`), an object
+/// file (`-c`) or a linked program.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 enum Stage {
     #[default]
@@ -88,7 +97,8 @@ enum Stage {
 }
 
 impl<'a> Compilation<'a> {
-    /// Reads the arguments of a driver, the first of which is its name. `None` if it compiles nothing.
+    /// Reads the arguments of a compiler driver, the first of which is its name. Returns `None` if
+    /// the call compiles nothing.
     pub fn of(args: &[&'a [u8]]) -> Option<Compilation<'a>> {
         let mut found = Compilation::default();
         // After `-x LANGUAGE` each file is a source, whatever its name is.
@@ -122,7 +132,8 @@ impl<'a> Compilation<'a> {
         compiles.then_some(found)
     }
 
-    /// For each source: the source, its output, and the arguments of the call without its other sources.
+    /// Splits a compilation into one entry for each source file: the source, its output, and the
+    /// arguments of the call without the other sources.
     pub fn entries<'b>(&'b self, args: &'b [&'a [u8]]) -> impl Iterator<Item = Entry<'a>> + 'b {
         self.sources.iter().filter_map(move |own| {
             let source = args.get(*own).copied()?;
@@ -136,7 +147,8 @@ impl<'a> Compilation<'a> {
         })
     }
 
-    /// The file that is made of a source; `None` if only the driver's default decides its name.
+    /// The output file that the compiler driver makes from this source; `None` if only the driver's
+    /// default decides its name.
     fn output_of(&self, source: &'a [u8]) -> Option<Cow<'a, [u8]>> {
         if let Some(output) = self.output {
             return Some(output.into());
@@ -155,7 +167,8 @@ impl<'a> Compilation<'a> {
     }
 }
 
-/// One source of a compilation, with its output and arguments.
+/// One source file of a compilation, with its output and its arguments, as an entry of
+/// `compile_commands.json` has them.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Entry<'a> {
     pub arguments: Vec<&'a [u8]>,
@@ -163,7 +176,8 @@ pub struct Entry<'a> {
     pub output: Option<Cow<'a, [u8]>>,
 }
 
-/// Whether an argument is `-oFILE`, and not another option that begins with that letter, such as `-objcmt-…`.
+/// Whether an argument of a compiler driver is `-oFILE`, and not another option that begins with
+/// `-o`, such as `-objcmt-…`.
 fn is_output(arg: &[u8]) -> bool {
     !arg.starts_with(b"-objcmt") && !arg.starts_with(b"-openmp") && arg.len() > 2
 }
@@ -184,8 +198,8 @@ mod tests {
         String::from_utf8_lossy(bytes).into_owned()
     }
 
-    /// The entries of the compilation on a command line, as text: the output, then the arguments, and the
-    /// sources between brackets.
+    /// Formats the entries of the compilation on a command line for a comparison in tests: each
+    /// output, then the arguments with the sources between brackets.
     fn entries(line: &str) -> Vec<String> {
         let args = words(line);
         let Call::Driver(args) = call(&args) else {

@@ -3,31 +3,39 @@
 
 use crate::words::has;
 
-/// The facts about a tool that runs several jobs at once.
+/// How a build tool such as make or ninja runs several jobs at once: its options for the number of
+/// jobs, and the order in which it starts them.
 #[derive(Clone, Copy, Debug)]
 pub struct JobTool {
-    /// The options that set the number of jobs, separated by spaces.
+    /// The build tool's options that set the number of jobs, such as `-j --jobs`, separated by
+    /// spaces.
     pub(crate) options: &'static str,
-    /// The short options without a value. They may stand before one that has a value, as in `-kj4`.
+    /// The letters of the build tool's short options without a value. They may stand before an
+    /// option with a value, as `k` in `-kj4`.
     pub(crate) flags: &'static str,
-    /// The options with a value in the next argument, separated by spaces, beside those for the number of jobs and for the
-    /// load, whose number may be left out.
+    /// The build tool's options that have their value in the next argument, separated by spaces.
+    /// The options for the number of jobs and for the load limit are not among them, because their
+    /// number may be left out.
     pub(crate) valued: &'static str,
-    /// The options without a value that set the number of jobs to one, separated by spaces.
+    /// The build tool's options that set the number of jobs to one, separated by spaces.
     pub(crate) one: &'static str,
-    /// The values of the option that set the number of jobs to that of the CPUs, separated by spaces.
+    /// The values, such as `auto`, with which the build tool's option sets the number of jobs to
+    /// the number of CPUs; separated by spaces.
     pub(crate) auto: &'static str,
-    /// The letter of the short option with which the tool goes on after the failure of a job.
+    /// The letter of the short option with which the build tool continues after a job has failed
+    /// (`k` for make).
     pub keep_going: &'static str,
-    /// The letters of the short options with which the tool only prints what it would do.
+    /// The letters of the short options with which the build tool only prints what it would do, as
+    /// make's `n` does.
     pub asks: &'static str,
-    /// The order in which the tool starts its jobs, if that is known.
+    /// The order in which the build tool starts its jobs, if that order is known.
     pub starts: Option<Starts>,
-    /// The number of jobs that the tool runs at once if no argument sets it.
+    /// The number of jobs that the build tool runs at once if no argument sets it.
     pub unless_told: Untold,
 }
 
-/// A tool for which only the option for the number of jobs is known.
+/// The base from which descriptions of build tools are made if only their option for the number of
+/// jobs is known.
 pub(crate) const JOBS: JobTool = JobTool {
     options: "",
     flags: "",
@@ -40,46 +48,50 @@ pub(crate) const JOBS: JobTool = JobTool {
     unless_told: Untold::One,
 };
 
-/// The order in which a tool starts its jobs.
+/// The order in which a build tool starts its jobs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Starts {
-    /// The tool starts each job as soon as the jobs that it needs have ended and a slot is free. The recorded
-    /// wait of the tool shows which of the two came last.
+    /// The build tool starts each job as soon as the jobs that it depends on have ended and a job
+    /// slot is free. The recorded wait of the tool shows which of the two came last.
     Needs,
-    /// The order is that of [`Starts::Needs`], but a thread of the tool waits for each job.
+    /// The build tool starts its jobs in the order of [`Starts::Needs`], but a thread of the tool
+    /// waits for each job.
     Threads,
-    /// The tool starts its jobs in the order of a list, each as soon as a slot is free.
+    /// The build tool starts its jobs in the order of a list, each as soon as a job slot is free.
     Listed,
 }
 
-/// The number of jobs that a tool runs at once if no argument sets it.
+/// The number of jobs that a build tool runs at once if no argument sets it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Untold {
-    /// The tool runs one job at a time.
+    /// The build tool runs one job at a time by default.
     One,
-    /// The tool runs as many jobs as there are CPUs.
+    /// The build tool runs as many jobs as there are CPUs by default.
     Cpus,
-    /// The tool runs two more jobs than there are CPUs; with one or two CPUs, one more (`GuessParallelism` in
-    /// ninja's src/ninja.cc).
+    /// The build tool runs two more jobs than there are CPUs by default; with one or two CPUs, one
+    /// more (`GuessParallelism` in ninja's src/ninja.cc).
     CpusAndMore,
-    /// The tool runs as many jobs as there are CPUs that it may use, which the recording does not show. The
-    /// largest number that ran is taken.
+    /// The build tool runs as many jobs as there are CPUs that it may use. A recording does not
+    /// show this number, so the largest number of jobs that ran at once is taken instead.
     Seen,
 }
 
-/// The long options of make that set the limit of the machine's load; the short one is [`LOAD`].
+/// The long options with which make starts jobs only while the machine's load is below a limit. The
+/// short option is [`LOAD`].
 const LOAD_LIMITS: [&[u8]; 2] = [b"--load-average", b"--max-load"];
 const LOAD: &[u8] = b"-l";
 
 impl JobTool {
-    /// The number of jobs that the arguments set. `Some(None)` stands for the option without a number.
+    /// The number of jobs that the build tool's arguments set, such as 4 for `-j4`. `Some(None)` is
+    /// returned for an option without a number, and `None` without such an option.
     pub fn jobs(&self, args: &[&[u8]]) -> Option<Option<u64>> {
         let told = self.told(args)?;
         // 0: as many as there are.
         Some(told.parse().ok().filter(|jobs| *jobs > 0))
     }
 
-    /// The option among the arguments that lets the tool start jobs only while the machine's load is low (`-l2`).
+    /// The argument, such as `-l2`, that lets the build tool start jobs only while the machine's
+    /// load is below a limit.
     pub fn load_limit<'a>(&self, args: &[&'a [u8]]) -> Option<&'a [u8]> {
         let is_long = |arg: &[u8]| LOAD_LIMITS.iter().any(|option| arg.starts_with(option));
         let is_limit = |arg: &&&[u8]| {
@@ -91,8 +103,8 @@ impl JobTool {
         found.filter(|_| self.starts == Some(Starts::Needs))
     }
 
-    /// Whether a call with these arguments starts as many workers as there are CPUs, in an order that is
-    /// not known.
+    /// Whether a build tool with these arguments starts as many workers as there are CPUs, in an
+    /// order that is not known.
     pub fn follows(&self, args: &[&[u8]]) -> bool {
         let told = self.told(args).unwrap_or_default();
         // A share of the CPUs, or a name for their number, is no number.
@@ -100,7 +112,8 @@ impl JobTool {
         self.is_auto(&told) || (untold && told.parse::<u64>().is_err())
     }
 
-    /// The arguments before `--` that are neither options nor their values: targets and variables.
+    /// The targets and variable settings among the build tool's arguments: those before `--` that
+    /// are neither options nor values of options.
     pub fn operands<'a>(&self, args: &'a [&'a [u8]]) -> impl Iterator<Item = &'a [u8]> + use<'a> {
         let tool = *self;
         let mut before: &[u8] = b"";
@@ -112,7 +125,8 @@ impl JobTool {
         })
     }
 
-    /// Whether an argument is the value of the option before it.
+    /// Whether the argument `value` is the value of the option before it on the build tool's
+    /// command line.
     pub fn takes(&self, option: &[u8], value: &[u8]) -> bool {
         let is_digit = |byte: &u8| byte.is_ascii_digit() || *byte == b'.';
         let is_number = !value.is_empty() && value.iter().all(is_digit);
@@ -125,7 +139,8 @@ impl JobTool {
         !value.is_empty() && self.auto.split(' ').any(|word| word == value)
     }
 
-    /// The value of the option for the number of jobs, if the arguments have that option; empty if it has no value.
+    /// The value of the build tool's option for the number of jobs; an empty text if the option has
+    /// no value, and `None` if the arguments do not have the option.
     fn told(&self, args: &[&[u8]]) -> Option<String> {
         let is_one = |arg: &&[u8]| self.one.split(' ').any(|option| option.as_bytes() == *arg);
         if !self.one.is_empty() && args.iter().any(is_one) {
@@ -151,8 +166,8 @@ impl JobTool {
         None
     }
 
-    /// The letters of the short options among the arguments. The text after an option that has a value is not
-    /// among them.
+    /// The letters of all short options in the build tool's arguments: `k` and `j` for `-kj4`. A
+    /// value that follows a letter in the same argument is left out.
     pub fn letters<'a>(
         &'a self,
         args: impl Iterator<Item = &'a [u8]> + 'a,
@@ -170,7 +185,8 @@ impl JobTool {
         })
     }
 
-    /// The value of the option that follows its name in the same argument.
+    /// The value of a build tool's option, if it follows the option's name in the same argument, as
+    /// in `-j4` or `--jobs=4`.
     fn value<'a>(&self, arg: &'a str, option: &str) -> Option<&'a str> {
         let value = match arg.strip_prefix(option) {
             Some(value) => value,

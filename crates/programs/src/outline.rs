@@ -32,7 +32,8 @@ pub use values::without_values;
 pub use words::{Expansion, Word};
 
 impl Outline {
-    /// Reads a script. Of a text that is longer than [`LONGEST`], only the beginning is read.
+    /// Reads the outline of a shell script. Only the first [`LONGEST`] bytes of a longer text are
+    /// read.
     pub fn read(text: &[u8]) -> Outline {
         reader::read(text)
     }

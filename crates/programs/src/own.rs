@@ -1,4 +1,5 @@
-//! Names steps of a team's own tools by rules from a file of settings. These rules are tried before those of the table.
+//! Names the build steps that a team's own tools run, by rules from the user's settings file. These
+//! rules are tried before the built-in ones.
 
 use std::sync::OnceLock;
 
@@ -7,27 +8,31 @@ use regex::{Regex, RegexBuilder};
 use crate::steps::{found, Found, StepKind};
 use tr_text::{escape, units};
 
-/// The size in bytes of the largest compiled pattern of a rule.
+/// The largest size in bytes of the compiled regular expression of a user's step rule.
 const LARGEST: usize = 1 << 20;
-/// The length in bytes of the part of a command line that is matched with a pattern.
+/// The number of bytes at the beginning of a command line that are matched with the user's step
+/// rules.
 const SEEN: usize = 4096;
-/// The longest name of a step in columns.
+/// The longest name, in columns, of a step that a user's rule names. Longer names are shortened.
 const WIDTH: usize = 120;
 
-/// The rules of this process. All analyses in a process have the same rules, because they have one file of settings.
+/// The user's step rules, set once for this process. All analyses in a process use the same rules,
+/// because there is one settings file.
 static RULES: OnceLock<Vec<OwnRule>> = OnceLock::new();
 
-/// A rule that names the executions whose command lines a pattern matches.
+/// A user's rule: processes whose command lines match its regular expression are build steps with
+/// the rule's name.
 #[derive(Clone, Debug)]
 pub struct OwnRule {
     kind: StepKind,
-    /// The name of the step. `$1` stands for the pattern's first group.
+    /// The name that the user's rule gives to a build step. `$1` in it stands for the first group
+    /// of the regular expression.
     name: String,
     pattern: Regex,
 }
 
 impl OwnRule {
-    /// Reads a rule: `NAME=REGEX`.
+    /// Reads a user's step rule of the form `NAME=REGEX`.
     ///
     /// # Errors
     /// The reason why the text is no rule.
@@ -48,7 +53,8 @@ impl OwnRule {
         })
     }
 
-    /// The step that a command line is by this rule. Spaces separate the arguments of the command line.
+    /// The build step that a command line is by this user's rule, if it matches. `line` has the
+    /// arguments separated by spaces.
     fn step(&self, line: &str) -> Option<Found> {
         let groups = self.pattern.captures(line)?;
         let mut name = String::new();
@@ -58,12 +64,12 @@ impl OwnRule {
     }
 }
 
-/// Makes these the rules of the process, unless it has others.
+/// Sets the user's step rules of this process, unless they were set before.
 pub fn set(rules: Vec<OwnRule>) {
     let _ = RULES.set(rules);
 }
 
-/// The step that a command line is by the rules of the process. The first rule that matches counts.
+/// The build step that a command line is by the user's rules. The first rule that matches decides.
 pub(crate) fn step(args: &[&[u8]]) -> Option<Found> {
     by(RULES.get()?, args)
 }

@@ -9,30 +9,33 @@ use crate::rules;
 use crate::words::{has, is_assignment, relative};
 use tr_text::{escape, units};
 
-/// The largest number of commands of a recipe that are read.
+/// The largest number of commands that are read to name a recipe of make or ninja.
 const MOST: usize = 256;
 
-/// The longest name of a recipe, in columns.
+/// The longest name, in columns, that is given to a recipe of make or ninja.
 const WIDTH: usize = 60;
 
-/// The commands that prepare others or print something, separated by spaces. No recipe is named after one of
-/// them, if it has another command.
+/// The names of commands that only prepare something or print, separated by spaces. A recipe of
+/// make is not named after such a command if it has another one.
 const PREPARE: &str = ". : [ [[ break case cd continue done echo esac exit export false fi for function local mkdir printf \
                        read return rm select set shift source test trap true ulimit umask unset wait";
 
-/// The words that can stand before a command, because they belong to the shell or run the command, separated by spaces.
+/// The words that can stand before the actual command in a recipe of make, because they belong to
+/// the shell's language or run the command (`env`); separated by spaces.
 const BEFORE: &str = "! command do elif else env exec if then time until while {";
 
-/// A command of a recipe's script.
+/// A command in the shell script of a recipe that make or ninja runs.
 #[derive(Debug, Default, PartialEq, Eq)]
 struct Command {
     words: Vec<Vec<u8>>,
-    /// The file that the command's output goes to.
+    /// The file to which a redirection sends the output of the recipe's command.
     output: Option<Vec<u8>>,
 }
 
-/// The name of a recipe by the arguments of the process that make or ninja started: its first command that prepares nothing
-/// and is no step of its own, else its first step, else the file that it writes to, else its first command.
+/// The name that reports give to a recipe, from the arguments of the process that make or ninja
+/// started. It is the recipe's first command that does not just prepare something and is no build
+/// step of its own; else its first build step, else the file that it writes, else its first
+/// command.
 pub fn name(args: &[&[u8]]) -> Option<String> {
     let commands = match command_line::shell_text(args) {
         Some(script) => commands(script),
@@ -78,7 +81,7 @@ fn of_command(command: &Command) -> String {
     )
 }
 
-/// The commands in a shell's script. Commands inside of `$(…)` are not examined.
+/// The commands in the shell script of a recipe, without the commands inside `$(…)`.
 fn commands(script: &[u8]) -> Vec<Command> {
     let outline = Outline::read(script);
     let is_before = |word: &&Word| has(BEFORE, &word.text);

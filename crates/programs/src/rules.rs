@@ -1,4 +1,5 @@
-//! Finds the step that a command line is: by the row of its program, or by its path.
+//! Finds the build step that a command line runs: by the rule in the row of its program, or by its
+//! path.
 
 use crate::command_line;
 use crate::own;
@@ -8,7 +9,8 @@ use crate::tools::{Label, TOOL};
 use crate::words;
 use tr_text::escape;
 
-/// The rules for paths, which apply to any program, in the order in which they are tried.
+/// The rules that name build steps by the path of the program, for any program, in the order in
+/// which they are tried. Each rule has examples, which a test verifies.
 const PATHS: &[(Read, &str)] = &[
     (
         github,
@@ -92,8 +94,9 @@ const PATHS: &[(Read, &str)] = &[
     ),
 ];
 
-/// Whether a command line's program has a rule of its own, or only prints facts. Without a step such a
-/// command line is not counted as a test that a runner starts (`ninja --version`).
+/// Whether the program of a command line has a rule for build steps, or only prints facts, as
+/// `ninja --version` does. If such a command line is no build step, it also does not count as a
+/// test that a test runner starts.
 pub fn knows(all: &[&[u8]]) -> bool {
     let first = command_line::without_interpreter(all).first();
     let path = first.and_then(|first| std::str::from_utf8(first).ok());
@@ -101,12 +104,14 @@ pub fn knows(all: &[&[u8]]) -> bool {
     tool.is_some_and(|tool| tool.answers || tool.step.is_some() || tool.label == Label::Wrapper)
 }
 
-/// The step that a command line is.
+/// The build step that a command line runs, by the user's rules or else by the built-in ones;
+/// `None` if it is no step.
 pub fn step(all: &[&[u8]]) -> Option<Found> {
     own::step(all).or_else(|| of_tool(all))
 }
 
-/// The step that a command line is by the row of its program, or by its path.
+/// The build step that a command line runs by the built-in rules: the rule of its program's row in
+/// the table, or a rule for its path.
 fn of_tool(all: &[&[u8]]) -> Option<Found> {
     let (first, args) = command_line::without_interpreter(all).split_first()?;
     let path = std::str::from_utf8(first).ok()?;
@@ -131,8 +136,8 @@ fn of_tool(all: &[&[u8]]) -> Option<Found> {
     PATHS.iter().find_map(|(read, _)| read(&line))
 }
 
-/// The step of a script that the runner of GitHub or Azure has written for a step of a job, or of an action
-/// in JavaScript.
+/// The build step of a script that the GitHub or Azure runner wrote for a step of a CI job, or of a
+/// JavaScript action.
 fn github(line: &Line) -> Option<Found> {
     if let Some((_, action)) = line.path.split_once("/_actions/") {
         let mut parts = action.split('/');
@@ -200,7 +205,8 @@ fn go_test(line: &Line) -> Option<Found> {
     found(StepKind::Test, escape::raw(package.as_bytes()))
 }
 
-/// The step of a script that GitLab's custom executor writes and runs. The step has the name of the script's stage.
+/// The build step of a script that GitLab's custom executor writes and runs, named after the job
+/// stage that the script executes.
 fn gitlab_script(line: &Line) -> Option<Found> {
     let stage = line.args.first()?;
     let is = line.path.contains("/custom-executor") && line.path.ends_with("/script.");
@@ -228,7 +234,8 @@ fn gradle_worker(line: &Line) -> Option<Found> {
     is.then(|| found(StepKind::Test, escape::raw(line.args.first()?)))?
 }
 
-/// The step of a run of JUnit or TestNG, recognized by their main classes and the names of their archives.
+/// The build step of a Java process that runs JUnit or TestNG, recognized by its main class or the
+/// name of its archive.
 fn java_test(line: &Line) -> Option<Found> {
     const RUNNERS: [(&str, &str); 5] = [
         ("org.junit.runner.JUnitCore", "JUnit"),
@@ -243,7 +250,8 @@ fn java_test(line: &Line) -> Option<Found> {
     found(StepKind::Test, *name)
 }
 
-/// The step of a program that is in a directory of tests or has the name of a test, and does not belong to the system.
+/// The build step of a program that is named like a test or is in a directory of tests, and is not
+/// installed with the system.
 fn named_test(line: &Line) -> Option<Found> {
     // A script that an interpreter runs needs no directory.
     let script = line

@@ -1,4 +1,4 @@
-//! The steps that command lines are: what a rule reads, and what it returns.
+//! What a rule that recognizes build steps reads from a command line, and what it returns.
 
 use crate::job_tools::JOBS;
 use crate::tools::{Role, Tool};
@@ -7,7 +7,8 @@ use crate::words::has;
 use tr_text::{called, escape, named};
 
 named! {
-    /// The kind of a step, which a rule finds in a command line, a mark or an imported file.
+    /// The kind of a build step. The step is found in a command line, a mark (`tr mark`) or an
+    /// imported file.
     #[derive(Hash)]
     pub enum StepKind {
         Job = "job", "step of a CI job";
@@ -18,23 +19,25 @@ named! {
     }
 }
 
-/// A command line that is a step.
+/// A build step that a rule recognized in the command line of a process.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Found {
     pub kind: StepKind,
     pub name: String,
-    /// The tests that the command runs, apart from those that are steps by rules.
+    /// How the tests that the step's command runs can be recognized, beside those that are steps by
+    /// a rule.
     pub tests: Tests,
-    /// Whether a step inside another one with the same name is a step of its own. Otherwise both are the same
-    /// step: `gcc -o lua` starts `ld -o lua`.
+    /// Whether a step inside another step with the same name counts separately. Otherwise both are
+    /// one step: `gcc -o lua` starts `ld -o lua`.
     pub nests: bool,
-    /// Whether the command is a runner's script with a random name, so that the first program that it starts
-    /// gives a better name.
+    /// Whether the step's command is a CI runner's script with a random name, so that the first
+    /// program that it starts gives the step a better name.
     pub script: bool,
-    /// Whether the command is a worker of a test runner: a process that runs tests, and is none itself.
+    /// Whether the step's command is a worker process of a test runner, which runs tests and is no
+    /// test itself.
     pub worker: bool,
-    /// The place of the argument at which a wrapped program begins, if the command ends with 0 whatever that
-    /// program does.
+    /// The index of the argument at which another program's command line begins, if the step's
+    /// command runs that program and ends with 0 whatever happens.
     pub wraps: Option<usize>,
 }
 
@@ -42,25 +45,28 @@ pub struct Found {
 pub enum Tests {
     #[default]
     None,
-    /// The programs that the command starts are tests.
+    /// The child processes that the step's command starts are tests.
     Children,
-    /// The threads that the command starts are tests and have their names (libtest).
+    /// The threads that the step's command starts are tests and have the tests' names (Rust's
+    /// libtest).
     Threads,
 }
 
-/// A command line, and the program in it that a rule examines.
+/// A command line of a process, with the program in it that a rule for build steps examines.
 pub struct Line<'a> {
-    /// The whole command line, with the interpreter's arguments if there is one.
+    /// The whole command line, including an interpreter and its arguments before the program.
     pub(crate) all: &'a [&'a [u8]],
     pub(crate) path: &'a str,
-    /// The name of the program. [`crate::command_line`] names the programs of reports in more detail.
+    /// The name of the program that the rule for build steps examines. Reports use the more
+    /// detailed names of [`crate::command_line`].
     pub(crate) name: &'a str,
-    /// The row of the program in the table.
+    /// The program's row in [`crate::table`].
     pub(crate) tool: &'static Tool,
     pub(crate) args: &'a [&'a [u8]],
 }
 
-/// A function that names the step of a command line.
+/// A rule that recognizes build steps: a function that returns the step of a command line, or
+/// `None`.
 pub type Read = fn(&Line) -> Option<Found>;
 
 impl<'a> Line<'a> {
@@ -69,13 +75,14 @@ impl<'a> Line<'a> {
         args.any(|arg| options.iter().any(|option| option.as_bytes() == *arg))
     }
 
-    /// The argument that follows an option.
+    /// The argument that follows this option on the command line.
     pub(crate) fn after(&self, option: &str) -> Option<&'a [u8]> {
         let at = self.args.iter().position(|arg| *arg == option.as_bytes())?;
         self.args.get(at + 1).copied()
     }
 
-    /// The value of an option: `-o FILE`, `-oFILE`, `--option FILE`, `--option=FILE`.
+    /// The value of an option on the command line: `-o FILE`, `-oFILE`, `--option FILE` or
+    /// `--option=FILE`.
     pub(crate) fn value(&self, option: &str) -> Option<&'a [u8]> {
         let joined = |arg: &&'a [u8]| {
             let value = arg.strip_prefix(option.as_bytes())?;
@@ -89,8 +96,9 @@ impl<'a> Line<'a> {
             .or_else(|| self.args.iter().find_map(joined))
     }
 
-    /// The arguments before `--` that are no options. The options in `valued`, separated by spaces, and those
-    /// of the tool have their value in the next argument.
+    /// The arguments of the command line before `--` that are neither options nor values of
+    /// options. `valued` lists further options, separated by spaces, that have their value in the
+    /// next argument.
     pub(crate) fn words(&self, valued: &'static str) -> impl Iterator<Item = &'a [u8]> + use<'a> {
         let of_tool = self.tool.valued();
         let is_valued = move |arg: &[u8]| has(valued, arg) || has(of_tool, arg);
@@ -103,14 +111,14 @@ impl<'a> Line<'a> {
         })
     }
 
-    /// The targets and variables of a tool that runs jobs.
+    /// The targets and variable settings on the command line of a build tool.
     pub(crate) fn operands(&self) -> impl Iterator<Item = &'a [u8]> + use<'a> {
         self.tool.jobs.unwrap_or(JOBS).operands(self.args)
     }
 }
 
 impl Found {
-    /// A step with this kind and name, and without further facts.
+    /// A build step with this kind and name, and with the default for every other field.
     pub fn new(kind: StepKind, name: impl Into<String>) -> Found {
         Found {
             kind,
@@ -135,7 +143,7 @@ pub(crate) fn test_runner(name: impl Into<String>) -> Option<Found> {
     })
 }
 
-/// The step of a worker of a test runner.
+/// The build step for a worker process of a test runner, with this name.
 pub(crate) fn worker(name: &str) -> Option<Found> {
     Some(Found {
         worker: true,
@@ -143,8 +151,9 @@ pub(crate) fn worker(name: &str) -> Option<Found> {
     })
 }
 
-/// The step of a tool whose first word says what it does: `bazel build`, `cabal test all`. The row's verbs
-/// decide its kind. The words after the verb belong to the name, unless they are paths of this machine.
+/// The build step of a tool whose first word says what it does: `bazel build`, `cabal test all`.
+/// The verbs in the tool's row decide the kind of the step. The words after the verb belong to the
+/// step's name, unless they are paths of this machine.
 pub(crate) fn call(line: &Line) -> Option<Found> {
     const SAYS: &str =
         "completion config describe env eval exec help info list log path query repl \
@@ -163,7 +172,8 @@ pub(crate) fn call(line: &Line) -> Option<Found> {
     found(kind, in_directory(line.tool.name(), None, words))
 }
 
-/// The step that makes a file; `None` for a file that no build is about.
+/// The build step of a command that makes this file. Returns `None` for temporary files and the
+/// like, which no step is named after.
 pub(crate) fn file(path: &[u8]) -> Option<Found> {
     let name = escape::raw(path);
     let base = words::base(&name);
@@ -180,8 +190,8 @@ pub(crate) fn file(path: &[u8]) -> Option<Found> {
     found(StepKind::Target, name)
 }
 
-/// The name of a step: its program, the directory that the program works in, and further words. Of an
-/// absolute path only the end belongs to the name.
+/// The name of a build step: the program, the directory in which it works (`-C DIRECTORY`), and
+/// further words. Only the last part of an absolute path belongs to the name.
 pub(crate) fn in_directory<'a>(
     program: &str,
     directory: Option<&'a [u8]>,
@@ -200,7 +210,8 @@ pub(crate) fn in_directory<'a>(
     name
 }
 
-/// A command line of `tr mark`.
+/// The form of a `tr mark` command line: a moment, a command, or the beginning or the end of a
+/// step.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Mark<'a> {
     Moment(&'a [u8]),

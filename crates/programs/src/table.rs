@@ -18,7 +18,7 @@ use std::sync::LazyLock;
 
 use crate::tools::Tool;
 
-/// The rows of all topics in the table of programs.
+/// All rows of the table of known programs, from the files of all topics.
 pub(crate) fn rows() -> impl Iterator<Item = &'static Tool> {
     let topics: [&'static [Tool]; 8] = [
         compilers::ROWS,
@@ -33,7 +33,7 @@ pub(crate) fn rows() -> impl Iterator<Item = &'static Tool> {
     topics.into_iter().flatten()
 }
 
-/// The row of the program with exactly this name.
+/// The row for the program with exactly this name in the table of known programs.
 pub(crate) fn exact(name: &str) -> Option<&'static Tool> {
     // Looked up for every execution, of which there may be a million.
     static KNOWN: LazyLock<HashMap<&str, &Tool>> = LazyLock::new(|| {
@@ -43,8 +43,8 @@ pub(crate) fn exact(name: &str) -> Option<&'static Tool> {
     KNOWN.get(name).copied()
 }
 
-/// The row of the program with this name, or with the name that remains without a version and a target (`gcc`
-/// for `x86_64-linux-gnu-gcc-12`).
+/// The row for the program with this name in the table of known programs. If there is none, a
+/// version and a target in the name are ignored: `x86_64-linux-gnu-gcc-12` is found as `gcc`.
 pub fn by_name(name: &str) -> Option<&'static Tool> {
     if let Some(found) = exact(name) {
         return Some(found);
@@ -61,7 +61,7 @@ pub fn by_name(name: &str) -> Option<&'static Tool> {
     versioned.and_then(exact).or_else(|| exact(short()?))
 }
 
-/// The row of the program whose file has this path.
+/// The row for the program in the file with this path in the table of known programs.
 pub fn by_path(path: &[u8]) -> Option<&'static Tool> {
     let name = path.rsplit(|byte| *byte == b'/').next()?;
     by_name(std::str::from_utf8(name).ok()?)

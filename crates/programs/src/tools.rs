@@ -1,10 +1,10 @@
-//! The facts about a build tool, which are the columns of the table in [`crate::table`].
+//! The facts that `tr` knows about a build tool: the columns of [`crate::table`].
 
 use crate::job_tools::JobTool;
 use crate::steps::Read;
 
-/// The tools for which other crates have rules of their own, beside the facts of their rows: how make shares
-/// its slots, how to read cargo's file of times.
+/// The families of build tools for which other crates have special rules, for example how make
+/// shares its job slots or how to read cargo's timing file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Family {
     Archiver,
@@ -18,74 +18,83 @@ pub enum Family {
     Rspec,
     Rustc,
     Rustdoc,
-    /// A tool that needs no rule beyond its row.
+    /// The tool needs no special rule beyond its row in the table of known programs.
     Other,
 }
 
-/// The role of a program in a build.
+/// The role that a program has in a build.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Role {
-    /// The program translates a source file.
+    /// The program compiles a source file.
     Compiler,
     Linker,
-    /// The program finds out about the machine before the build does anything else.
+    /// The program examines the machine before the actual build begins, as a configure script does.
     Configure,
-    /// The program fetches and unpacks packages.
+    /// The program downloads and unpacks packages.
     Packages,
-    /// The program starts jobs, and can run several at once.
+    /// The program starts jobs, and can run several of them at once, as make does.
     Jobs,
     Tests,
     Shell,
 }
 
-/// The arguments of a tool that its label shows. Lists of options in it are separated by spaces.
+/// Which arguments of a program the label of its process shows in reports. Lists of options in the
+/// variants are separated by spaces.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Label {
-    /// The label shows all arguments.
+    /// The label of the process shows all arguments.
     All,
-    /// The label shows the source file, or else the output. If an option requests less than compiling (`-E`,
-    /// `-MM`), that option comes first.
+    /// The label of the process shows the source file, or else the output. If an option requests
+    /// something less than compiling (`-E`, `-MM`), that option comes first.
     Compiler,
-    /// The label shows the output, unless it is a temporary file.
+    /// The label of the process shows the output file, unless it is a temporary one.
     Assembler,
-    /// The label shows the value of this option.
+    /// The label of the process shows the value of this option.
     Named(&'static str),
-    /// The first argument that is no option belongs to the program's name (`git clone`). The listed options
-    /// have their value in the next argument.
+    /// The first argument that is no option is a verb, which belongs to the program's name (`git
+    /// clone`). The listed options have their value in the next argument.
     Verbs(&'static str),
-    /// The first argument belongs to the program's name if it is one of the listed ones. Otherwise the second
-    /// text does.
+    /// The first argument belongs to the program's name if it is one of the listed ones (first
+    /// text). Otherwise the second text is appended to the name.
     Commands(&'static str, &'static str),
-    /// The program is named after a script, a module, or a text among the arguments.
+    /// The process is named after the script, the module or the text that it gets as a program
+    /// among its arguments.
     Interpreter(Script),
-    /// The label is that of the tool that the first argument names.
+    /// The label of the process is that of the program which its first argument names.
     Wrapper,
-    /// The label shows the directory of the program, which has the name of a crate.
+    /// The label of the process shows the directory of its program's file, which is named after a
+    /// crate (cargo's build scripts).
     Crate,
 }
 
-/// The options of an interpreter, which decide what it runs.
+/// The options of an interpreter such as a shell or Python that decide which program it runs. Lists
+/// of options are separated by spaces.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Script {
-    /// The options with the program's text in the next argument.
+    /// The interpreter's options that have the program's text in the next argument (`sh -c TEXT`).
     pub text: &'static str,
-    /// The options with the name of a module or a jar in the next argument.
+    /// The interpreter's options that have the name of a module or a jar in the next argument
+    /// (`python -m MODULE`).
     pub named: &'static str,
-    /// The other options with a value in the next argument.
+    /// The interpreter's other options that have a value in the next argument.
     pub valued: &'static str,
-    /// The options that belong to the program's name.
+    /// The interpreter's options that select what it does and that reports show with its name, such
+    /// as `-c` of ruby.
     pub mode: &'static str,
-    /// Whether one-letter options may stand together: `sh -ec TEXT`.
+    /// Whether the interpreter's one-letter options may be written together: `sh -ec TEXT`.
     pub clustered: bool,
-    /// Whether the letter for a text may stand before others: `sh -ce TEXT`.
+    /// Whether the interpreter's option for a program's text may stand before other letters: `sh
+    /// -ce TEXT`.
     pub text_anywhere: bool,
-    /// Whether the interpreter runs a class and not a file.
+    /// Whether the interpreter's argument names a class and not a file, as for `java`.
     pub class: bool,
-    /// Whether a text may call Perl's `test_harness`, which runs tests.
+    /// Whether a text that the interpreter runs may call Perl's function `test_harness`, which runs
+    /// tests.
     pub harness: bool,
 }
 
-/// An interpreter without known options. Rows add the options that it has.
+/// An interpreter without known options, as the base for the interpreters in the table of known
+/// programs.
 pub const SCRIPT: Script = Script {
     text: "",
     named: "",
@@ -97,49 +106,52 @@ pub const SCRIPT: Script = Script {
     harness: false,
 };
 
-/// The consequence of a child's failure for the tool that started the child.
+/// What happens to a build tool if a child process that it started fails.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Children {
-    /// The consequence of the child's failure is not known. If the tool ends right after the child, the tool is taken to
-    /// fail because of it.
+    /// The effect of the child's failure on the build tool is not known. If the tool ends right
+    /// after the child, the child's failure is assumed to be the reason.
     Unknown,
-    /// A shell, which ends with the status of one of its commands.
+    /// The program is a shell, which ends with the status of one of its commands.
     Script,
-    /// The tool fails if the child fails.
+    /// The build tool fails if the child fails.
     Fail,
-    /// The tool fails if the child fails, and also if a step fails that runs inside its own process.
+    /// The build tool fails if the child fails, or if a build step fails that runs inside the
+    /// tool's own process.
     FailOrOwn,
-    /// The tool lets its other children end, and then fails.
+    /// The build tool waits until its other children have ended, and then fails.
     FailLate,
-    /// The tool fails, unless the child was optional.
+    /// The build tool fails if the child fails, unless the child was optional.
     FailUnlessOptional,
-    /// The tool fails after its other children if its command line names the child; it runs programs of its
-    /// own as well.
+    /// The build tool waits for its other children and then fails, if its own command line names
+    /// the failed child. It also runs programs that its command line does not name.
     FailIfNamed,
-    /// The tool exits with the status of its child.
+    /// The program exits with the status of its child.
     Status,
 }
 
-/// The words for a change to a tool's number of jobs, or to the tool.
+/// The words with which the report's advice suggests to change a tool or its number of jobs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Change {
     Words(&'static str),
-    /// The number of jobs follows the words.
+    /// The suggested number of jobs is appended to the words.
     Numbered(&'static str),
 }
 
-/// The places in which a path or an argument contains a tool's version.
+/// Where a tool's version is found: the directories of a path, or an argument.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Version {
-    /// The name of the tool that has the version.
+    /// The name of the tool under which the version is reported.
     pub called: &'static str,
-    /// The directories that stand for the tool in a path before the version, separated by spaces.
+    /// The names of directories after which a path contains the tool's version, separated by spaces
+    /// (`gcc` for `/usr/lib/gcc/TARGET/12`).
     pub homes: &'static str,
-    /// The argument whose value is the version; empty if there is none.
+    /// The argument whose value is the tool's version; empty if there is none.
     pub argument: &'static str,
 }
 
-/// The places of a tool's version in paths, for a tool whose arguments do not have it.
+/// Describes where a tool's version is found, for a tool whose version is only in paths and not in
+/// its arguments.
 pub(crate) const fn version(called: &'static str, homes: &'static str) -> Version {
     Version {
         called,
@@ -148,72 +160,82 @@ pub(crate) const fn version(called: &'static str, homes: &'static str) -> Versio
     }
 }
 
-/// A known program: a row of the table.
+/// What `tr` knows about one program: a row of the table of known programs.
 #[derive(Clone, Copy, Debug)]
 pub struct Tool {
-    /// The names, separated by spaces, without version and target. Reports use the first one.
+    /// The names under which the program is known, separated by spaces, without a version and a
+    /// target. Reports use the first one.
     pub(crate) names: &'static str,
     pub family: Family,
     pub(crate) role: Option<Role>,
-    /// For each role, the first words (verbs) with which the tool has that role.
+    /// For each role in a build, the verbs (first words) with which the program has that role.
     pub(crate) verbs: &'static [(Role, &'static str)],
-    /// For a tool that configures by default: the options with which it does not.
+    /// For a program that configures a build by default: the options with which it does something
+    /// else.
     pub(crate) configures_unless: &'static str,
     pub(crate) label: Label,
-    /// The function that finds the step that a call of the tool is.
+    /// The rule that returns the build step for a command line of the program.
     pub(crate) step: Option<Read>,
-    /// The worker of a test runner that the program is.
+    /// The worker process of a test runner that this program can be.
     pub(crate) worker: Option<Worker>,
-    /// How the tool runs jobs: the option for their number, and their order.
+    /// How the program runs several jobs: the option for their number, and their order; `None` if
+    /// it runs none.
     pub jobs: Option<JobTool>,
     pub(crate) change: Option<Change>,
     pub(crate) version: Option<Version>,
     pub children: Children,
-    /// Whether the programs that the tool starts while it configures are checks. Most of these fail because
-    /// something is not there, and the tool goes on.
+    /// Whether the programs that this tool starts while it configures a build are checks. Most of
+    /// their failures only mean that something is not installed, and the tool continues.
     pub probes: bool,
-    /// Whether the tool prints facts about the machine, so that scripts run it for its answer.
+    /// Whether the program prints facts about the machine, so that scripts run it to read its
+    /// output.
     pub answers: bool,
-    /// Whether the tool takes job slots from the pipe of a job server (GNU make's protocol, "POSIX Jobserver
-    /// Interaction" in its manual).
+    /// Whether the tool takes job slots from the pipe of a job server (GNU make's protocol, "POSIX
+    /// Jobserver Interaction" in its manual).
     pub client: bool,
-    /// Whether a daemon runs the tool's containers, so that they are no descendants of the tool.
+    /// Whether a daemon runs the tool's containers, so that the processes in them are no
+    /// descendants of the tool.
     pub asks_daemon: bool,
-    /// Whether the tool runs all its tests in one process or in a few, and can report them as JUnit XML.
+    /// Whether the test runner runs all its tests in one process or a few, and can report them as
+    /// JUnit XML.
     pub tells_tests: bool,
-    /// The change that saves the tool's own time, for a tool that only finds and starts another program.
+    /// The change that the advice suggests to save the time of this program, if it only finds and
+    /// starts another program.
     pub(crate) bypass: Option<&'static str>,
-    /// Whether the tool runs another program with a lower priority, or on fewer CPUs.
+    /// Whether the program runs another program with a lower priority or on fewer CPUs, as `nice`
+    /// does.
     pub(crate) limits: bool,
-    /// Whether the tool runs another program on given CPUs alone.
+    /// Whether the program runs another program on a given set of CPUs only, as `taskset` does.
     pub(crate) pins: bool,
-    /// Whether one call of the tool can do for many files what it does for one, so that a script needs to call it once.
+    /// Whether one call of the program can process many files, so that a script needs to call it
+    /// only once.
     pub(crate) handles_files: bool,
-    /// Whether the tool is run until its output no longer changes: each run reads what the previous run has written.
+    /// Whether scripts run the program repeatedly until its output no longer changes, because each
+    /// run reads what the previous one wrote (LaTeX).
     pub(crate) converges: bool,
-    /// Whether the tool is the driver of a compiler for C, C++, Fortran, CUDA or a related language, so that
-    /// its calls are entries of a `compile_commands.json`.
+    /// Whether the program is a compiler driver for C, C++, Fortran, CUDA or a related language, so
+    /// that its calls are entries of a `compile_commands.json`.
     pub(crate) drives: bool,
-    /// Examples of command lines, each with the program and the rest of its label. A test verifies them (`~`
-    /// stands for a space in an argument).
+    /// Examples of the program's command lines, each with the program's name and the rest of the
+    /// expected label. A test verifies them (`~` stands for a space in an argument).
     #[cfg_attr(not(test), expect(dead_code, reason = "tests read the examples"))]
     pub(crate) labels: &'static str,
-    /// Examples of command lines, each with the kind and the name of its step, or `-` if it is none. A test
-    /// verifies them.
+    /// Examples of the program's command lines, each with the kind and the name of the expected
+    /// build step, or `-` if it is no step. A test verifies them.
     #[cfg_attr(not(test), expect(dead_code, reason = "tests read the examples"))]
     pub(crate) steps: &'static str,
 }
 
-/// A process in which a test runner of Node.js runs its tests.
+/// A process in which a test runner of Node.js, such as jest, runs its tests.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Worker {
-    /// The directory of the package that the program's file lies in.
+    /// The directory of the Node.js package in which the worker's program file lies.
     pub(crate) package: &'static str,
-    /// The name of the process in reports, and of its step.
+    /// The name of the worker process in reports, and of its build step.
     pub(crate) name: &'static str,
 }
 
-/// A program of which only the name is known. Rows add what else is known.
+/// A row of the table of known programs with only default values. Actual rows are based on it.
 pub(crate) const TOOL: Tool = Tool {
     names: "",
     family: Family::Other,
@@ -243,26 +265,28 @@ pub(crate) const TOOL: Tool = Tool {
 };
 
 impl Tool {
-    /// The name of the worker that the program in this file is.
+    /// The name of the worker process, if the program file with this path is a worker of this test
+    /// runner.
     pub(crate) fn worker_in(&self, path: &str) -> Option<&'static str> {
         let worker = self.worker?;
         let is = path.split('/').any(|part| part == worker.package);
         is.then_some(worker.name)
     }
 
-    /// The name of the program in reports, which is the first of its names.
+    /// The program's name in reports, which is the first of its names.
     pub fn name(&self) -> &'static str {
         self.names.split(' ').next().unwrap_or(self.names)
     }
 
-    /// The role of the tool with this verb, if a verb is given.
+    /// The role in a build of the program with this verb, if a verb is given.
     pub fn role(&self, verb: Option<&str>) -> Option<Role> {
         let has = |(_, verbs): &&(Role, &str)| verbs.split(' ').any(|word| Some(word) == verb);
         let by_verb = self.verbs.iter().find(has).map(|(role, _)| *role);
         by_verb.or(self.role)
     }
 
-    /// The options before a verb of the tool that have their value in the next argument, separated by spaces.
+    /// The options that stand before the program's verb and have their value in the next argument,
+    /// separated by spaces.
     pub(crate) fn valued(&self) -> &'static str {
         match self.label {
             Label::Verbs(valued) => valued,
@@ -271,19 +295,22 @@ impl Tool {
     }
 }
 
-/// The effect of a verb of a program for containers; `docker ps` has none.
+/// The effect of a verb of docker or a similar program. Verbs without an effect on containers or
+/// images, such as `ps`, are not included.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ContainerVerb {
-    /// The verb runs containers to their end. The call is a step of a build.
+    /// The verb runs containers until they end. Such a call is a build step.
     Run,
-    /// The verb does a part of running a container, or runs a program in an existing container.
+    /// The verb does a part of running a container (`create`, `start`), or runs a program in an
+    /// existing container.
     Part,
-    /// The verb transfers images. The call is a step.
+    /// The verb transfers images, as `docker pull` does. Such a call is a build step.
     Image,
 }
 
 impl ContainerVerb {
-    /// The effect of this verb.
+    /// The effect of this verb of docker or a similar program; `None` for a verb without an effect
+    /// on containers or images.
     pub fn of(verb: &str) -> Option<ContainerVerb> {
         match verb {
             "bud" | "build" | "buildx" | "compose" | "run" => Some(ContainerVerb::Run),

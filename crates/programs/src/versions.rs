@@ -3,21 +3,25 @@
 use crate::table;
 use crate::tools::Version;
 
-/// The directory in the paths of the programs that `go` starts.
+/// The part of a path by which the programs that `go` starts (compiler, linker) are recognized.
+/// They lie in this directory of the Go installation.
 const GO_TOOLS: &str = "/pkg/tool/";
 
-/// The name of the tool that has this name and whose versions are known, as a static string.
+/// The given name as a static string, if it is the name of a tool whose versions are found in
+/// recordings.
 pub fn called(name: &str) -> Option<&'static str> {
     let mut versions = table::rows().filter_map(|tool| tool.version);
     versions.find_map(|version| (version.called == name).then_some(version.called))
 }
 
-/// The places in which a path or an argument has the version of the program with exactly this name.
+/// Where paths and arguments contain the version of the program with exactly this name; `None` if
+/// this is not known.
 fn places(program: &str) -> Option<Version> {
     table::exact(program)?.version
 }
 
-/// The name of a program without target and version, and the name of its file without the version.
+/// The name of a program without its target and version (`gcc`), and its file name without the
+/// version only (`x86_64-linux-gnu-gcc`).
 fn named(file: &str) -> (&str, &str) {
     let short = |name| str::rsplit(name, '-').next().unwrap_or(name);
     // The digit of cc1 is no version.
@@ -28,7 +32,8 @@ fn named(file: &str) -> (&str, &str) {
     (short(plain), plain)
 }
 
-/// Returns the name and the version of the tool that a program's path or its arguments contain.
+/// The name and the version of the build tool, if the path of the executed program or its arguments
+/// contain a version.
 pub fn of(path: &[u8], args: &[&[u8]]) -> Option<(&'static str, String)> {
     let path = std::str::from_utf8(path).ok()?;
     let mut parts = path.rsplit('/');
@@ -47,7 +52,7 @@ pub fn of(path: &[u8], args: &[&[u8]]) -> Option<(&'static str, String)> {
     Some((places.called, version))
 }
 
-/// The value of an argument, without the letters before its digits.
+/// The version in the value of this argument, without letters before its first digit.
 fn value(args: &[&[u8]], argument: &str) -> Option<String> {
     if argument.is_empty() {
         return None;
@@ -57,14 +62,16 @@ fn value(args: &[&[u8]], argument: &str) -> Option<String> {
     number(value.trim_start_matches(|c: char| c.is_ascii_alphabetic()))
 }
 
-/// The version after a program's name, such as `-12` or `3.11`; not the 3 of `python3`, which any version has.
+/// The version that follows a program's name, such as `-12` or `3.11`. The 3 of `python3` does not
+/// count, because it belongs to the name.
 fn in_name(rest: &str) -> Option<String> {
     let found = number(rest.trim_start_matches('-'))?;
     (rest.starts_with('-') || rest.contains('.')).then_some(found)
 }
 
-/// The version in one of the directories of a path, from the innermost on: `gcc/TARGET/12`, `llvm-14`,
-/// `toolchains/1.88.0-TARGET`, `versions/node/v20.1.0`.
+/// The tool's version, if a directory in the path of its program contains one: `gcc/TARGET/12`,
+/// `llvm-14`, `toolchains/1.88.0-TARGET`, `versions/node/v20.1.0`. The innermost directory is
+/// examined first.
 fn home(directories: &[&str], homes: &str) -> Option<String> {
     let is_home = |name: &str| homes.split(' ').any(|home| home == name);
     directories.iter().enumerate().find_map(|(at, name)| {
@@ -92,7 +99,7 @@ fn home(directories: &[&str], homes: &str) -> Option<String> {
     })
 }
 
-/// The version that a text begins with: `1.88.0` of `1.88.0-x86_64-unknown-linux-gnu`.
+/// The version number with which a text begins: `1.88.0` of `1.88.0-x86_64-unknown-linux-gnu`.
 fn number(text: &str) -> Option<String> {
     let end = text.find(|c: char| !c.is_ascii_digit() && c != '.');
     let found = text.get(..end.unwrap_or(text.len()))?.trim_end_matches('.');

@@ -2,17 +2,18 @@
 
 use tr_text::escape;
 
-/// The extensions of source files that compilers read.
+/// The file-name extensions of source files that compilers read.
 const SOURCES: [&str; 36] = [
     ".c", ".cc", ".cp", ".cpp", ".CPP", ".cxx", ".c++", ".C", ".s", ".S", ".sx", ".m", ".mi",
     ".mm", ".M", ".mii", ".f", ".F", ".for", ".ftn", ".fpp", ".FPP", ".f90", ".F90", ".f95",
     ".F95", ".f03", ".F03", ".f08", ".F08", ".i", ".ii", ".cu", ".adb", ".hs", ".swift",
 ];
 
-/// The Python text that a worker of pytest-xdist runs (execnet). It reads its program from a pipe.
+/// The Python text that a worker process of pytest-xdist executes (`python -c TEXT`, by the library
+/// execnet). The worker reads its actual program from a pipe.
 pub const XDIST: &[u8] = b"import sys;exec(eval(sys.stdin.readline()))";
 
-/// The last part of a path.
+/// The last part of a path, which is the name of the file.
 pub fn base(path: &str) -> &str {
     path.rsplit('/')
         .next()
@@ -20,35 +21,36 @@ pub fn base(path: &str) -> &str {
         .unwrap_or(path)
 }
 
-/// Whether this argument is one of the options, which spaces separate.
+/// Whether an argument of a command line is one of these options, which are separated by spaces.
 pub fn has(options: &str, arg: &[u8]) -> bool {
     let mut options = options.split_whitespace();
     options.any(|option| option.as_bytes() == arg)
 }
 
-/// Whether a text contains a part, which is not empty.
+/// Whether the bytes of a text contain a certain part, which must not be empty.
 pub fn contains(text: &[u8], part: &[u8]) -> bool {
     text.windows(part.len()).any(|window| window == part)
 }
 
-/// Whether a word of a shell's script sets a variable: `CFLAGS=-O2`
+/// Whether a word of a shell script assigns a variable: `CFLAGS=-O2`.
 pub fn is_assignment(word: &[u8]) -> bool {
     let name = word.split(|byte| *byte == b'=').next().unwrap_or_default();
     let is_part = |byte: &u8| byte.is_ascii_alphanumeric() || *byte == b'_';
     name.len() < word.len() && !name.is_empty() && name.iter().all(is_part)
 }
 
-/// The arguments as escaped texts.
+/// The arguments of a command line as texts, in which control characters and invalid UTF-8 are
+/// escaped.
 pub(crate) fn texts<'a>(args: impl IntoIterator<Item = &'a &'a [u8]>) -> Vec<String> {
     args.into_iter().map(|arg| escape::raw(arg)).collect()
 }
 
-/// Whether a file's name has the extension of a compiler's source files.
+/// Whether a file name has the extension of a source file that compilers read.
 pub fn is_source(name: &[u8]) -> bool {
     SOURCES.iter().any(|end| name.ends_with(end.as_bytes()))
 }
 
-/// The names of the source files among a compiler's arguments.
+/// The names of the source files among the arguments of a compiler.
 pub(crate) fn sources<'a>(args: &'a [&'a [u8]]) -> impl Iterator<Item = String> + 'a {
     let sources = args
         .iter()
@@ -56,13 +58,13 @@ pub(crate) fn sources<'a>(args: &'a [&'a [u8]]) -> impl Iterator<Item = String> 
     sources.map(|source| base(&escape::raw(source)).to_owned())
 }
 
-/// The first source file among a compiler's arguments.
+/// The name of the first source file among the arguments of a compiler.
 pub fn source(args: &[&[u8]]) -> Option<String> {
     sources(args).next()
 }
 
-/// The name of a program in a package of Node.js: that of its file or, if many files have that name, that of
-/// its package (`@playwright/test/cli.js`).
+/// The name of a program in a Node.js package, from the path of its file. If many programs have the
+/// same file name, such as `cli.js`, it is the name of the package (`@playwright/test/cli.js`).
 pub(crate) fn of_package(path: &str) -> Option<&str> {
     const COMMON: [&str; 4] = ["bin", "cli", "index", "main"];
     let (_, inside) = path.rsplit_once("node_modules/").or_else(|| {
@@ -87,25 +89,28 @@ pub(crate) fn of_package(path: &str) -> Option<&str> {
     }
 }
 
-/// The name of a test whose program cargo has built: `target/debug/deps/NAME-HASH`.
+/// The name of a test program that cargo has built, from its path `target/debug/deps/NAME-HASH`;
+/// `None` for another path.
 pub fn test_of_cargo(path: &str) -> Option<&str> {
     let name = base(path);
     Some(unhashed(name)).filter(|plain| path.contains("/deps/") && *plain != name)
 }
 
-/// The package of a test whose program go has built: `/tmp/go-build1/b001/PACKAGE.test`.
+/// The package whose tests a program built by `go test` runs, from its path
+/// `/tmp/go-build1/b001/PACKAGE.test`; `None` for another path.
 pub fn test_of_go(path: &str) -> Option<&str> {
     let package = base(path).strip_suffix(".test");
     package.filter(|_| path.contains("/go-build"))
 }
 
-/// Whether a call of go's compiler compiles the program that runs the tests of a package, which `go test` writes. Its
-/// package is called `main`, as that of every program.
+/// Whether a call of the Go compiler compiles the main program of a package's tests, which `go
+/// test` generates. Its package is called `main`, like that of any program.
 pub fn is_test_main(args: &[&[u8]]) -> bool {
     args.iter().any(|arg| arg.ends_with(b"/_testmain.go"))
 }
 
-/// Whether `go test` gives an argument to every test binary by itself.
+/// Whether an argument of a Go test program is one that `go test` itself passes to every test
+/// program.
 pub fn is_of_go_test(arg: &[u8]) -> bool {
     let all: [&[u8]; 3] = [
         b"-test.testlogfile=",
@@ -115,10 +120,11 @@ pub fn is_of_go_test(arg: &[u8]) -> bool {
     all.iter().any(|option| arg.starts_with(option))
 }
 
-/// The name of the program that runs the tests of a package of go.
+/// The label under which reports show the compilation of the main program that `go test` generates
+/// for a package's tests.
 pub const TEST_MAIN: &str = "test main";
 
-/// A name without the suffix of 16 hexadecimal digits that cargo appends.
+/// Removes the suffix of 16 hexadecimal digits that cargo appends to file names.
 pub fn unhashed(name: &str) -> &str {
     match name.rsplit_once('-') {
         Some((plain, hash)) if hash.len() == 16 && hash.bytes().all(|b| b.is_ascii_hexdigit()) => {
@@ -128,13 +134,14 @@ pub fn unhashed(name: &str) -> &str {
     }
 }
 
-/// Whether a file has a name of gcc's temporary files: `ccXXXXXX.o`.
+/// Whether a file name looks like one of gcc's temporary files: `ccXXXXXX.o`.
 pub fn is_temporary(file: &str) -> bool {
     let stem = file.split('.').next().unwrap_or_default();
     stem.len() == 8 && stem.starts_with("cc")
 }
 
-/// The verb among a tool's arguments, and the arguments after it.
+/// The verb on a tool's command line (`clone` of `git clone`), and the arguments after it. The
+/// options in `valued` have their value in the next argument.
 pub(crate) fn verb<'a>(rest: &'a [&'a [u8]], valued: &str) -> Option<(String, &'a [&'a [u8]])> {
     let mut at = 0;
     while let Some(arg) = rest.get(at) {
@@ -150,8 +157,9 @@ pub(crate) fn verb<'a>(rest: &'a [&'a [u8]], valued: &str) -> Option<(String, &'
     None
 }
 
-/// The name of a program with its first argument if that is a known command, and otherwise with the name
-/// `other`, and the arguments after that; `None` if the call only prints something.
+/// The name of a program followed by its first argument, if that is one of the `known` commands, or
+/// else by `other`; and the remaining arguments. Returns `None` if the call only prints its version
+/// or help.
 pub(crate) fn command<'a>(
     name: &str,
     rest: &'a [&'a [u8]],
@@ -166,8 +174,8 @@ pub(crate) fn command<'a>(
     (!says).then(|| (format!("{name} {other}"), rest))
 }
 
-/// Whether an argument contains an absolute path or the name of a temporary file, which another build of the
-/// same tree in another directory would not have.
+/// Whether an argument contains an absolute path or the name of a temporary file, so that a build
+/// of the same tree in another directory would have a different argument.
 pub fn is_of_machine(arg: &[u8]) -> bool {
     let name = arg.rsplit(|byte| *byte == b'/').next().unwrap_or(arg);
     let is_temporary_name = name.starts_with(b"tmp.") || is_temporary(&escape::raw(name));
@@ -183,8 +191,8 @@ pub fn is_of_machine(arg: &[u8]) -> bool {
     is_absolute || is_option || is_temporary_name
 }
 
-/// The end of an absolute path, which another build of the same tree has as well; any other argument as it
-/// is. `//a:b` is a label of a build tool and no path.
+/// The last part of an absolute path, which does not depend on the directory of the build; any
+/// other argument unchanged. `//a:b` is a label of Bazel and no path.
 pub(crate) fn relative(arg: &[u8]) -> &[u8] {
     if !arg.starts_with(b"/") || arg.starts_with(b"//") {
         return arg;

@@ -1,11 +1,15 @@
-//! Whether the arguments of a process can be the words of a command.
+//! Compares the arguments of a recorded process with the words of a command in a shell script, to
+//! find out whether the command started the process.
 
 use super::words::Word;
 
-/// The largest number of arguments of a process, and of words of a command, that are compared.
+/// The largest number of arguments of a process that are compared with the words of a command in a
+/// script. It bounds the time of the comparison.
 pub(super) const WORDS: usize = 256;
 
-/// Whether words can become these arguments of a process. An interpreter's name and its option may stand before them.
+/// Whether the words of a command in a script can expand to these arguments of a process. The
+/// arguments may begin with the name of an interpreter and its option, which the kernel adds for a
+/// script with `#!`.
 pub(super) fn are(words: &[Word], args: &[&[u8]], is_cut: bool) -> bool {
     if can_be(words, args, is_cut) {
         return true;
@@ -30,7 +34,8 @@ pub(super) fn are(words: &[Word], args: &[&[u8]], is_cut: bool) -> bool {
     })
 }
 
-/// Whether words can become these arguments.
+/// Whether the words of a command in a script, after their expansion, can be exactly these
+/// arguments of a process.
 fn can_be(words: &[Word], args: &[&[u8]], is_cut: bool) -> bool {
     if words.len() > WORDS || args.len() > WORDS {
         let first = words.first();

@@ -3,72 +3,78 @@
 use super::words::{number, Word};
 use crate::words::has;
 
-/// How a builtin can fail.
+/// The exit statuses with which a builtin command of a shell can fail.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Builtin {
     Succeeds,
-    /// The builtin fails with 1, or with 2 after an error.
+    /// The builtin of the shell fails with the status 1, or with 2 after an error.
     Fails,
-    /// The builtin always fails with 1.
+    /// The builtin of the shell always fails with the status 1.
     False,
-    /// The builtin looks for a program, and fails with 1 or 127.
+    /// The builtin of the shell looks for a program, and fails with the status 1, 2 or 127.
     Finds,
-    /// The builtin fails with any status, such as the status of another process.
+    /// The builtin of the shell can fail with any status, such as the status of another process.
     Any,
 }
 
-/// The builtins that do not fail unless they are called wrongly, separated by spaces.
+/// The shell builtins that do not fail unless they are called wrongly, separated by spaces.
 const SUCCEED: &str =
     ": alias break continue declare disown echo exec exit export local printf pwd readonly return \
                        set shift shopt times trap true typeset umask unalias unset";
 
-/// The builtins that can fail, separated by spaces.
+/// The shell builtins that can fail with the status 1 or 2, separated by spaces.
 const FAIL: &str =
     "(( [ [[ bg cd fg getopts hash jobs kill let mapfile popd pushd read readarray test ulimit";
 
-/// The other builtins, separated by spaces.
+/// The shell builtins that can fail with other statuses than 1 and 2, or always fail, separated by
+/// spaces.
 const OTHERS: &str = ". builtin command eval false source type wait";
 
-/// The builtins that run other commands, leave a part of the script or wait, separated by spaces.
+/// The shell builtins that run other commands, leave a part of the script (`break`, `return`) or
+/// wait, separated by spaces.
 const CONTROL: &str = ". break builtin command continue eval exec exit return source trap wait";
 
-/// The builtins of `SUCCEED` that no argument makes fail, separated by spaces.
+/// The shell builtins that never fail, whatever their arguments are, separated by spaces.
 const NEVER_FAIL: &str = ": disown echo printf pwd times true umask";
 
-/// The builtins whose arguments set the variables that they name, with a value or without one, separated by spaces.
+/// The shell builtins that take assignments as arguments, such as `export x=1`, separated by
+/// spaces.
 const ASSIGN: &str = "declare export local readonly typeset";
 
-/// The other builtins that set the variables which they name, separated by spaces.
+/// The shell builtins that read input or options into the variables which their arguments name,
+/// separated by spaces.
 const READ: &str = "getopts mapfile read readarray";
 
-/// The builtins that test a condition, separated by spaces.
+/// The shell builtins that test a condition, separated by spaces.
 const TESTS: &str = "(( [ [[ let test";
 
 pub(super) fn is_builtin(name: &[u8]) -> bool {
     has(SUCCEED, name) || has(FAIL, name) || has(OTHERS, name)
 }
 
-/// Whether a builtin can decide about the exit status of its shell: it can fail, or it runs other commands.
+/// Whether a shell builtin with this name can decide about the exit status of its shell, because it
+/// can fail or runs other commands.
 pub fn may_decide(name: &[u8]) -> bool {
     is_builtin(name) && !has(NEVER_FAIL, name)
 }
 
-/// Whether a builtin does its work in the shell itself, and the script goes on after its success.
+/// Whether a shell builtin with this name starts no other command, so that the script continues
+/// after its success.
 pub fn starts_nothing(name: &[u8]) -> bool {
     is_builtin(name) && !has(CONTROL, name)
 }
 
-/// Whether the arguments of a builtin give values to variables: `export x=1`
+/// Whether a shell builtin with this name takes assignments as arguments, as in `export x=1`.
 pub(super) fn assigns(name: &[u8]) -> bool {
     has(ASSIGN, name)
 }
 
-/// Whether a builtin sets the variables that it names.
+/// Whether a shell builtin with this name sets the variables that its arguments name.
 pub(super) fn sets_variables(name: &[u8]) -> bool {
     assigns(name) || has(READ, name)
 }
 
-/// How a builtin with these arguments can fail.
+/// The exit statuses with which the shell builtin with this name can fail.
 pub(super) fn of(name: &[u8], _arguments: &[Word]) -> Builtin {
     match name {
         b"false" => Builtin::False,
@@ -79,13 +85,13 @@ pub(super) fn of(name: &[u8], _arguments: &[Word]) -> Builtin {
     }
 }
 
-/// Whether a builtin only tests a condition.
+/// Whether a shell builtin with this name only tests a condition, as `[` does.
 pub(super) fn is_test(name: &[u8]) -> bool {
     has(TESTS, name)
 }
 
 impl Builtin {
-    /// Whether the builtin can fail with a status.
+    /// Whether the shell builtin can fail with this exit status.
     pub(super) fn fails_with(self, status: u32) -> bool {
         match self {
             Builtin::Succeeds => false,
@@ -97,7 +103,8 @@ impl Builtin {
     }
 }
 
-/// Whether a test succeeds if a variable has this value; `None` if the result depends on something else.
+/// Whether a test in a script, such as `[ "$x" = 1 ]`, succeeds if the variable `name` has this
+/// value; `None` if the result depends on anything else.
 pub(super) fn result(words: &[Word], name: &[u8], value: &[u8]) -> Option<bool> {
     let texts = words.iter().map(|word| match word.variable() {
         Some(variable) => (variable == name).then_some(value),

@@ -4,15 +4,17 @@ use super::tree::{Command, CommandIx, Link, Outline, Tree};
 use super::words::Word;
 use crate::words;
 
-/// The programs whose last argument is the file that they make of another one, separated by spaces.
+/// Programs that copy or move files, so that their last argument is a file made of another one;
+/// separated by spaces.
 const MOVE: &str = "cp install ln mv";
 
-/// The signals by which others end a shell, by their names and numbers, separated by spaces.
+/// The signals with which other processes end a shell, by their names and numbers, separated by
+/// spaces.
 const SIGNALS: &str = "1 15 2 HUP INT TERM";
 
 impl Outline {
-    /// The simple commands in the order of the text, without the commands that only expand words. The redirections of a
-    /// compound command count as a command without words.
+    /// The simple commands of the script in the order of its text, without commands that only
+    /// expand words. The redirections of a compound command count as a command without words.
     pub fn in_order(&self) -> Vec<&Command> {
         let mut places = Vec::new();
         self.collect(&self.body, &mut places);
@@ -20,7 +22,8 @@ impl Outline {
         commands.filter_map(|ix| self.commands.get(ix)).collect()
     }
 
-    /// Whether the script sets a trap for a signal that others send, so that the shell can end at any command.
+    /// Whether the script sets a trap for a signal that other processes send. Its shell can then
+    /// end at any command.
     pub fn handles_signals(&self) -> bool {
         let is_signal = |word: &Word| {
             let name = word.text.strip_prefix(b"SIG").unwrap_or(&word.text);
@@ -32,8 +35,9 @@ impl Outline {
         })
     }
 
-    /// Whether a command with this name may execute a program in the shell's own process: a function that uses `exec`, or a command
-    /// whose text is not known. For other commands of a function, a shell starts a process, also for the last one.
+    /// Whether a command with this name may replace the shell's own process by a program: a
+    /// function that uses `exec`, or a command whose text is not known. For any other command the
+    /// shell starts a process.
     pub(super) fn may_exec(&self, name: &[u8]) -> bool {
         let mut names: Vec<&[u8]> = vec![name];
         let mut next = 0;
@@ -64,13 +68,13 @@ impl Outline {
         false
     }
 
-    /// Appends the places of the simple commands in a tree.
+    /// Appends the indices of the simple commands in a part of the script to `places`.
     pub(super) fn collect(&self, tree: &Tree, places: &mut Vec<CommandIx>) {
         self.visit(tree, Destination::default(), &mut |ix, _| places.push(ix));
     }
 
-    /// Calls `each` for the simple commands in a tree, with the files that get the output of each command. `around` has the
-    /// files that get the output of the whole tree.
+    /// Calls `each` for every simple command in a part of the script, with the files that get this
+    /// command's output. `around` has the files that get the output of the whole part.
     pub(super) fn visit<'a>(
         &'a self,
         tree: &Tree,
@@ -142,12 +146,13 @@ impl Outline {
         }
     }
 
-    /// The file to which a command's own redirection sends its output.
+    /// The file to which a command's own redirection (`> FILE`) sends its output.
     fn output(&self, ix: CommandIx) -> Option<&Word> {
         self.commands.get(ix)?.output.as_ref()
     }
 
-    /// The file that a tree makes, if the tree is a command that moves or copies files.
+    /// The destination file, if this part of the script is a command that copies or moves files
+    /// (`mv x.new x`).
     fn moved_to(&self, tree: &Tree) -> Option<&Word> {
         let Tree::Simple(ix) = tree else {
             return None;
@@ -158,17 +163,19 @@ impl Outline {
     }
 }
 
-/// The files that get the output of a command.
+/// The files that receive the output of a command in a script.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Destination<'a> {
-    /// The file to which the output is redirected, also through a pipe.
+    /// The file to which the command's output is redirected, directly or through a pipe.
     pub(super) output: Option<&'a Word>,
-    /// The file that is made of it by a command that runs only after the success of this one: `gen > x.new && mv x.new x`
+    /// The final file, if a later command moves the output there after this command has succeeded:
+    /// `x` in `gen > x.new && mv x.new x`.
     pub(super) moved: Option<&'a Word>,
 }
 
 impl<'a> Destination<'a> {
-    /// The destination of a command inside, whose own output may be redirected.
+    /// The files that receive the output of a command inside this part of the script. The command's
+    /// own redirection to `output` takes precedence.
     fn within(self, output: Option<&'a Word>) -> Destination<'a> {
         Destination {
             output: output.or(self.output),

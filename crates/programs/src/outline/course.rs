@@ -1,4 +1,5 @@
-//! The ways through a script that fit the processes which its shell started, and what ended the shell on them.
+//! Finds the paths through a shell script that agree with the recorded processes which its shell
+//! started, and the command that made the script end.
 
 mod causes;
 mod search;
@@ -16,24 +17,29 @@ use super::flow::{self, Graph};
 use super::options::Options;
 use super::tree::{CommandIx, Outline, Tree};
 
-/// The largest number of children of a shell that are compared with its script. Of more, the last ones are.
+/// The largest number of child processes of a shell that are compared with its script. If there are
+/// more, only the last ones are compared.
 const CHILDREN: usize = 2_048;
 
-/// The largest number of steps back from the end of a script to what caused it.
+/// The largest number of steps in the search back from the end of a script to the command that
+/// caused the end.
 const BACK: usize = 20_000;
 
-/// A process that a shell started.
+/// A process that the shell of a script started.
 #[derive(Clone, Debug, Default)]
 pub struct Child<'a> {
-    /// The arguments of the first program that the process executed; `None` if it executed none.
+    /// The arguments of the first program that the child process executed; `None` if it executed
+    /// none.
     pub args: Option<Vec<&'a [u8]>>,
-    /// Whether the last argument was cut off, or arguments are missing at the end.
+    /// Whether the recorded arguments of the child process are incomplete: the last one was cut
+    /// off, or further ones are missing.
     pub is_cut: bool,
-    /// The exit status as the shell has it in `$?`; `None` if it is not known.
+    /// The exit status of the child process, as the shell has it in `$?`; `None` if it is not
+    /// known.
     pub status: Option<u32>,
 }
 
-/// A script, or commands of a script that run in a process of their own.
+/// A shell script, or the commands of a script that run in a subshell process.
 #[derive(Clone, Debug)]
 pub struct Part {
     outline: Rc<Outline>,
@@ -41,45 +47,54 @@ pub struct Part {
     options: Options,
 }
 
-/// A command as it is written.
+/// A command of a shell script as it is written, with its file and its line.
 #[derive(Clone, Copy, Debug)]
 pub struct CommandText<'a> {
-    /// The path of the file that the script executes in its own shell and that has the command; `None` if the script itself has it.
+    /// The path of the sourced file (`. FILE`) that contains the command; `None` if the script
+    /// itself contains it.
     pub file: Option<&'a [u8]>,
-    /// The number of the line, from 1.
+    /// The number of the command's line in its file, from 1.
     pub line: u32,
     pub text: &'a [u8],
 }
 
-/// The reason why a shell ended.
+/// The reason why the shell of a script ended.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Ending {
-    /// A child of this number failed, and the script ended because of it.
+    /// The script ended because this child of its shell failed. The value is the index of the
+    /// child.
     Child(usize),
-    /// The script ended because of one of these children.
+    /// The script ended because one of these children of its shell failed, but it is not known
+    /// which.
     OneOf(Vec<usize>),
-    /// The failure of each of these children was enough: they were started for one command of a loop.
+    /// The script ended because of these children of its shell. Each of their failures was enough
+    /// alone: they were started for one command of a loop.
     Each(Vec<usize>),
-    /// A builtin, or a statement such as `exit 4`, ended the script, and no child's failure did.
+    /// The script was ended by a builtin or a statement such as `exit 4`, and not by the failure of
+    /// a child process.
     Statement(CommandIx),
     Unknown,
 }
 
-/// The facts about a run of a script that are proven.
+/// The proven facts about one run of a shell script: why it ended, and which command started each
+/// child process.
 #[derive(Clone, Debug)]
 pub struct Course {
     pub ending: Ending,
-    /// If a statement ended the script, the children whose failures may have led to it: background jobs, and commands that
-    /// name a file which the statement, or the test that decided about it, names as well.
+    /// If a statement such as `exit 1` ended the script: the indices of the child processes whose
+    /// failures may have led to it. These are background jobs, and commands that name a file which
+    /// the statement or the test before it also names.
     pub linked: Vec<usize>,
-    /// For each child, the command that it was started for.
+    /// For each child process of the script's shell, the command that it was started for, if this
+    /// is certain.
     pub commands: Vec<Option<CommandIx>>,
-    /// For each child, the commands of the script that it executed without a program of their own.
+    /// For each child process of the script's shell, the commands of the script that it executed
+    /// itself, as a subshell does.
     pub parts: Vec<Option<Part>>,
 }
 
 impl Part {
-    /// A script that a shell with these options runs.
+    /// A whole shell script, which a shell with these options runs.
     pub fn new(outline: Rc<Outline>, options: Options) -> Part {
         Part {
             tree: outline.body.clone(),
@@ -88,8 +103,8 @@ impl Part {
         }
     }
 
-    /// The name of the program that a command starts, if it is written out, or its path after an expansion: `tools/x` of
-    /// `"$top/tools/x"`.
+    /// The name of the program that a command of the script starts, if it is written out; or the
+    /// path after an expansion, such as `tools/x` of `"$top/tools/x"`.
     pub fn program(&self, command: CommandIx) -> Option<&[u8]> {
         let command = self.outline.commands.get(command)?;
         let word = command.words.first()?;
@@ -100,7 +115,7 @@ impl Part {
             .then_some(name)
     }
 
-    /// The place and the text of a command.
+    /// The text of a command of the script, with its file and its line.
     pub fn text(&self, command: CommandIx) -> Option<CommandText<'_>> {
         Some(CommandText {
             file: self
@@ -112,9 +127,11 @@ impl Part {
         })
     }
 
-    /// Compares the script with the children of its shell, in the order of their starts, and with the exit status of
-    /// the shell. `budget` is the number of steps that the comparison may still take, and is reduced. `None` if no way
-    /// through the script fits, if there are too many, or if the reader does not know all parts of the script.
+    /// Compares the script with the recorded child processes of its shell, in the order of their
+    /// starts, and with the shell's exit status. `budget` is the number of steps that the
+    /// comparison may take, and is reduced. Returns `None` if no path through the script agrees
+    /// with the recording, if there are too many paths, or if parts of the script were not
+    /// understood.
     pub fn course(
         &self,
         children: &[Child<'_>],
@@ -205,8 +222,9 @@ impl Part {
 }
 
 impl Course {
-    /// The ending, with regard to the commands of its children: several runs of one command each count, unless the script
-    /// selects some of them, and of equal tries the last one counts.
+    /// Decides between several failed children that the same command of the script started. If they
+    /// had equal arguments, the last one was the decisive retry. Otherwise each failure counts,
+    /// unless the script tolerates some of them.
     fn of_one_command(&self, children: &[Child<'_>], selects: bool) -> Ending {
         let Ending::OneOf(places) = &self.ending else {
             return self.ending.clone();

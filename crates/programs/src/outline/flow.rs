@@ -1,7 +1,7 @@
-//! The ways that a shell can take through a script, as a graph.
+//! Builds a graph of the paths that a shell can take through a script.
 //!
-//! The graph has more ways than a shell: it knows no values of variables. A fact that holds on all ways of the graph
-//! holds for the shell.
+//! The graph has more paths than a real shell can take, because the values of variables are not
+//! known. A fact that is true on all paths of the graph is true for the shell.
 
 mod branches;
 mod calls;
@@ -15,97 +15,108 @@ use super::tree::{Command, CommandIx, Link, Outline, Tree};
 use super::words::{number, Word};
 use crate::words::is_assignment;
 
-/// The largest number of nodes of a graph.
+/// The largest number of nodes in the graph of a shell script.
 pub(super) const MOST: usize = 30_000;
 
-/// The largest number of bytes of words in which arguments of functions are replaced.
+/// The largest number of bytes of words that are written while `$1` and similar words in the
+/// functions of a script are replaced by the arguments of the call.
 const REPLACED: usize = 1 << 20;
 
-/// The largest number of functions and sourced files that are executed inside of each other.
+/// The largest depth to which calls of functions and sourced files in a shell script are followed.
 const CALLS: usize = 8;
 
-/// The largest number of commands that one pipe connects.
+/// The largest number of commands in one pipe of a shell script. The effect of a longer pipe counts
+/// as unknown.
 pub(super) const MEMBERS: usize = 16;
 
 pub(super) type NodeIx = usize;
 
-/// A point of a way, or a command that the shell executes there.
+/// A point of a path through a shell script, with the command that the shell executes there, if
+/// there is one.
 #[derive(Clone, Debug)]
 pub(super) struct Node {
     pub(super) what: What,
     pub(super) command: Option<CommandIx>,
-    /// The node after the command's success and the node after its failure.
+    /// The nodes of the graph that follow if the command of this node succeeds and if it fails.
     pub(super) ends: Ends,
-    /// The node that all ways to the command have passed since the condition under which it runs was tested.
+    /// The node at which the condition was tested under which this node's command runs. All paths
+    /// to the command pass it.
     pub(super) guard: Option<NodeIx>,
-    /// Whether the node belongs to a trap.
+    /// Whether the command of this node belongs to a trap of the shell.
     pub(super) is_of_trap: bool,
 }
 
-/// The nodes at which the ways go on after a command succeeded or failed.
+/// The two nodes of a script's graph at which the paths continue after a command succeeded and
+/// after it failed.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Ends {
     pub(super) ok: NodeIx,
     pub(super) failed: NodeIx,
 }
 
-/// The effect of a node.
+/// The effect that a node in the graph of a shell script has.
 #[derive(Clone, Debug)]
 pub(super) enum What {
-    /// Nothing; the ways go on at other nodes.
+    /// The node has no effect; the paths continue at any of these nodes.
     Join(Vec<NodeIx>),
-    /// The shell starts one process.
+    /// The shell starts one process and waits for it.
     Start(Member),
-    /// The shell starts a process that it does not wait for.
+    /// The shell starts a process that it does not wait for, as in `<(…)`.
     Beside(Member),
     Pipe {
         members: Vec<Member>,
         pipefail: Setting,
     },
-    /// A builtin, which succeeds or fails.
+    /// The shell executes a builtin, which succeeds or fails.
     Builtin(Builtin),
-    /// The command could not be started, or a file could not be opened for it.
+    /// The command of the script could not be started, or a file of its redirections could not be
+    /// opened.
     NotStarted,
-    /// The shell ends because a variable is not set.
+    /// The shell ends because an expansion names a variable that is not set.
     Unset,
-    /// Variables are set. The exit status remains.
+    /// The shell sets variables. The exit status `$?` stays as it is.
     Assign,
-    /// The exit status becomes this number.
+    /// The shell's exit status becomes this number, as after `exit 4` or `return 4`.
     Status(u32),
-    /// The exit status becomes 0 because the last command failed, or 1 because it succeeded (`!`).
+    /// The shell's exit status is negated by `!`: it becomes 0 because the last command failed, or
+    /// 1 because it succeeded.
     Not(u32),
-    /// The exit status becomes the value of a variable, or is not known.
+    /// The shell's exit status becomes the value of this variable, or an unknown value.
     Value(Option<Vec<u8>>),
-    /// A loop that a `break` or `return` can leave has ended in another way. Its nodes begin with this one.
+    /// A loop that contains `break` or `return` has ended without them. The value is the first node
+    /// of the loop.
     Left(NodeIx),
-    /// `case` has chosen commands by the value of a variable.
+    /// The shell has chosen commands in a `case` by the value of this variable.
     Case(Vec<u8>),
-    /// Anything may happen.
+    /// The shell may do anything here: the analysis does not know the effect of the command.
     Wild,
-    /// The shell ends with the last exit status, apart from its traps.
+    /// The script ends with the last exit status. The shell's traps still follow.
     End,
-    /// The shell has ended with the status that it had at [`What::End`].
+    /// The shell has ended with the status that it had at [`What::End`], before its traps.
     Ended,
-    /// A trap has ended the shell with the last status.
+    /// A trap has ended the shell, with the status of the trap's last command.
     EndedByTrap,
 }
 
-/// A process that the shell starts.
+/// A process that the shell of a script starts.
 #[derive(Clone, Debug)]
 pub(super) enum Member {
-    /// A program with these words.
+    /// The process executes a program. The values are the script's command and, if they differ from
+    /// it, the words after the arguments of the called function were filled in.
     Program(CommandIx, Option<Rc<Vec<Word>>>),
-    /// Commands in a process of their own.
+    /// The process is a subshell that executes these commands of the script, with the given shell
+    /// options.
     Forked(Rc<Tree>, Options),
 }
 
-/// The graph of a script.
+/// The graph of all paths that a shell can take through a script.
 #[derive(Debug)]
 pub(super) struct Graph {
     pub(super) nodes: Vec<Node>,
 }
 
-/// The ways through commands of a script that begin with these options. `None` if there are too many of them.
+/// Builds the graph of the paths through commands of a script that is executed with these shell
+/// options. Returns `None` if the graph would have too many nodes.
 pub(super) fn graph(outline: &Outline, tree: &Tree, options: Options) -> Option<Graph> {
     let mut builder = Builder {
         outline,
@@ -143,7 +154,7 @@ pub(super) fn graph(outline: &Outline, tree: &Tree, options: Options) -> Option<
     })
 }
 
-/// The variables that a script sets.
+/// The names of all variables that a script sets.
 fn variables_set(outline: &Outline) -> HashSet<&[u8]> {
     let mut set: HashSet<&[u8]> = outline.loop_variables.iter().map(Vec::as_slice).collect();
     for command in &outline.commands {
@@ -157,31 +168,33 @@ fn variables_set(outline: &Outline) -> HashSet<&[u8]> {
     set
 }
 
-/// A function that is being called.
+/// A call of a shell function, while the body of the function is added to the script's graph.
 struct Call<'a> {
     name: &'a [u8],
-    /// The command that calls the function.
+    /// The command of the script that calls the function.
     command: CommandIx,
-    /// The condition under which the function is called.
+    /// The node of the condition under which the script calls the function.
     guard: Option<NodeIx>,
     arguments: Option<Vec<Word>>,
 }
 
 struct Builder<'a> {
     outline: &'a Outline,
-    /// The variables that the script sets somewhere, or has expanded before. The end of a shell for want of a variable is
-    /// not expected of them.
+    /// The shell variables that the script sets somewhere or has already expanded. The analysis
+    /// assumes that they are set, so that the shell does not end because of them.
     set: HashSet<&'a [u8]>,
     nodes: Vec<Node>,
     options: Options,
     guard: Option<NodeIx>,
-    /// The nodes of `break` and `continue`.
+    /// The nodes at which the paths continue after `break` and after `continue`, for each enclosing
+    /// loop of the script.
     loops: Vec<(NodeIx, NodeIx)>,
     calls: Vec<Call<'a>>,
-    /// The nodes of `return`, for each function and each sourced file that is executed.
+    /// The nodes at which the paths continue after `return`, for each function and sourced file
+    /// that is being added to the script's graph.
     returns: Vec<Ends>,
     is_of_trap: bool,
-    /// Whether `set -e` may hold when a trap runs.
+    /// Whether the shell may have the option `set -e` when a trap runs.
     may_end_at_failures: bool,
     replaced: usize,
     end: NodeIx,
@@ -215,7 +228,8 @@ impl<'a> Builder<'a> {
         }
     }
 
-    /// Sets the one node that follows another one.
+    /// Makes the node `to` follow the node `from` in the script's graph, whether its command
+    /// succeeds or fails.
     fn leads(&mut self, from: NodeIx, to: NodeIx) {
         if let Some(node) = self.nodes.get_mut(from) {
             node.ends = Ends { ok: to, failed: to };
@@ -229,7 +243,8 @@ impl<'a> Builder<'a> {
         label
     }
 
-    /// Adds a command after a node.
+    /// Adds a node with this effect to the script's graph after the node `from`. Returns the nodes
+    /// that follow its success and its failure.
     fn action(&mut self, from: NodeIx, what: What, command: Option<CommandIx>) -> Ends {
         let node = self.node(what, command);
         self.edge(from, node);
@@ -247,7 +262,8 @@ impl<'a> Builder<'a> {
         self.action(from, What::Status(status), None)
     }
 
-    /// The ends of a command whose failure ends a shell that has `set -e`.
+    /// Lets the paths of a script's graph end after the failure of a command if the shell has `set
+    /// -e`. Returns the nodes at which the paths continue otherwise.
     fn fatal(&mut self, mut ends: Ends) -> Ends {
         if self.options.tested || self.options.errexit == Setting::Off {
             return ends;
@@ -271,7 +287,8 @@ impl<'a> Builder<'a> {
         built
     }
 
-    /// Adds commands that run under a condition.
+    /// Adds commands to the script's graph that run only under the condition which was tested at
+    /// the node `guard`.
     fn guarded(&mut self, guard: NodeIx, tree: &'a Tree) -> Ends {
         let before = self.guard.replace(guard);
         let ends = self.build(tree, guard);
@@ -441,7 +458,7 @@ impl<'a> Builder<'a> {
         }
     }
 
-    /// Adds the traps, which run after a node.
+    /// Adds the commands of the shell's traps to the script's graph, after the node `from`.
     fn traps(&mut self, from: NodeIx) {
         let (outline, ended) = (self.outline, self.ended);
         self.is_of_trap = true;
@@ -473,7 +490,7 @@ impl<'a> Builder<'a> {
     }
 }
 
-/// Whether a command of a script sets `-e`.
+/// Whether a command of a script sets the shell option `-e`, as `set -e` does.
 fn sets_errexit(outline: &Outline) -> bool {
     outline.commands.iter().any(|command| {
         let Some((first, rest)) = command.words.split_first() else {
@@ -485,7 +502,7 @@ fn sets_errexit(outline: &Outline) -> bool {
     })
 }
 
-/// The command that a tree is, or that it begins with.
+/// The simple command that a part of a script consists of, or with which it begins.
 pub(super) fn command_of(tree: &Tree) -> Option<CommandIx> {
     match tree {
         Tree::Simple(ix) => Some(*ix),
@@ -501,18 +518,18 @@ pub(super) fn command_of(tree: &Tree) -> Option<CommandIx> {
     }
 }
 
-/// The number that a word is.
+/// The number that a word of a script consists of; `None` if it is no number or has an expansion.
 fn number_of(word: &Word) -> Option<u32> {
     number(word.literal()?)
 }
 
-/// Whether a word of `local` or `export` sets a variable.
+/// Whether a word after `local` or `export` in a script sets the variable with this name.
 fn sets(word: &Word, name: &[u8]) -> bool {
     let set = word.text.strip_prefix(name);
     is_assignment(&word.text) && set.is_some_and(|rest| rest.starts_with(b"="))
 }
 
-/// The value that a command gives to a variable.
+/// The value that a command of a script assigns to the variable with this name.
 pub(super) fn value(command: &Command, name: &[u8]) -> Option<Word> {
     let mut assignments = command.assignments.iter().rev();
     if let Some(set) = assignments.find(|set| set.name == name) {

@@ -2,18 +2,18 @@
 
 use super::words::Word;
 
-/// Whether an option of a shell is set.
+/// Whether a shell has an option such as `-e` set at a place of its script.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Setting {
     #[default]
     Off,
     On,
-    /// The option is set on some ways through the script.
+    /// The shell has the option set on some paths to this place of the script, but not on all.
     Maybe,
 }
 
 impl Setting {
-    /// Notes that an option that is not set may be set from now on.
+    /// Notes that the shell's option may be set from here on, if it was not set before.
     pub(super) fn doubt(&mut self) {
         if *self == Setting::Off {
             *self = Setting::Maybe;
@@ -21,23 +21,25 @@ impl Setting {
     }
 }
 
-/// The options of a shell at one place of its script.
+/// The options of the shell at one place of its script that decide what happens after a failure.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Options {
     /// `set -e`: the shell ends after a command that fails.
     pub errexit: Setting,
     /// `set -u`: the shell ends at a variable that is not set.
     pub nounset: Setting,
-    /// A pipe fails if any of its commands fails.
+    /// `set -o pipefail`: a pipe of the script fails if any of its commands fails.
     pub pipefail: Setting,
-    /// Whether the commands are a condition, so that `set -e` does not count.
+    /// Whether the commands at this place of the script are a condition (`if`, `&&`), where `set
+    /// -e` has no effect.
     pub tested: bool,
-    /// Whether the shell is bash, which forgets `set -e` in `$(…)`.
+    /// Whether the shell is bash, which switches `set -e` off inside `$(…)`.
     pub is_bash: bool,
 }
 
 impl Options {
-    /// The options by the arguments of a shell. `None` if the program is no shell whose rules are known.
+    /// The options that a shell has after a start with these arguments, such as `bash -e`. Returns
+    /// `None` if the program is no shell whose rules are known.
     pub fn of(args: &[&[u8]]) -> Option<Options> {
         let (first, rest) = args.split_first()?;
         let first = first.strip_prefix(b"-").unwrap_or(first);
@@ -58,7 +60,7 @@ impl Options {
         Some(options)
     }
 
-    /// Changes the options as `set` does with these arguments.
+    /// Changes the shell's options as the builtin `set` does with these arguments.
     pub(super) fn set(&mut self, arguments: &[Word]) {
         let mut words = arguments.iter().map(|word| word.text.as_slice());
         while let Some(word) = words.next() {
@@ -68,7 +70,8 @@ impl Options {
         }
     }
 
-    /// Changes the options by one argument; `rest` gives the value of `-o`. Returns whether the argument was an option.
+    /// Changes the shell's options by one argument of `set`. For `-o`, the name of the option is
+    /// taken from `rest`. Returns whether the argument was an option.
     fn take<'a>(&mut self, arg: &[u8], rest: &mut impl Iterator<Item = &'a [u8]>) -> bool {
         let (to, letters) = match arg {
             [b'-', b'-', ..] | [] => return false,
@@ -92,7 +95,8 @@ impl Options {
         true
     }
 
-    /// Makes these options those of two ways that meet.
+    /// Merges the shell's options of two paths through a script that meet. An option that only one
+    /// path sets becomes [`Setting::Maybe`].
     pub(super) fn merge(&mut self, other: Options) {
         for (setting, other) in [
             (&mut self.errexit, other.errexit),

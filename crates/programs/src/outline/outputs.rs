@@ -1,4 +1,4 @@
-//! The files that a script makes of the output of a program.
+//! Finds the files to which a shell script writes the output of a program that it runs.
 
 use std::collections::BTreeMap;
 
@@ -8,12 +8,14 @@ use super::tree::Outline;
 use super::words::Word;
 
 impl Outline {
-    /// The files that get the output of a program with these arguments, also through a pipe, or that a command makes of it which
-    /// runs only after the program's success. `is_cut` is whether arguments are missing at the end.
+    /// The files to which the script writes the output of the program with these arguments: by a
+    /// redirection, through a pipe, or by a command such as `mv` that runs after the program's
+    /// success. `is_cut` is whether arguments are missing at the end.
     ///
-    /// Variables whose values the program's own arguments show are replaced. Of a name that begins with another expansion,
-    /// the rest is returned: `x.txt` of `"$dir/x.txt"`. Empty if the script has no command or several commands that can be
-    /// the program, and without files whose names the text does not tell.
+    /// Variables in the names of these files are replaced if the program's own arguments show their
+    /// values. Of a name that begins with another expansion, the rest is returned: `x.txt` of
+    /// `"$dir/x.txt"`. The result is empty if no command of the script, or more than one, can be
+    /// the program.
     pub fn outputs_of(&self, args: &[&[u8]], is_cut: bool) -> Vec<Vec<u8>> {
         let mut found = Vec::new();
         self.visit(
@@ -39,7 +41,8 @@ impl Outline {
     }
 }
 
-/// The values of variables by the arguments that a command's words have become.
+/// The values of a script's variables, as far as the arguments of a recorded process show them:
+/// they are compared with the words of the command that started the process.
 fn values<'a>(words: &'a [Word], args: &[&'a [u8]]) -> BTreeMap<&'a [u8], &'a [u8]> {
     let pairs = words.iter().zip(args).filter(|_| words.len() == args.len());
     let values = pairs.filter_map(|(word, arg)| {
@@ -51,13 +54,14 @@ fn values<'a>(words: &'a [Word], args: &[&'a [u8]]) -> BTreeMap<&'a [u8], &'a [u
     values.collect()
 }
 
-/// The name of the variable that a text expands, and nothing else.
+/// The name of the variable, if a word of a script consists of nothing but its expansion.
 fn variable(text: &[u8]) -> Option<&[u8]> {
     let (name, rest) = expansion(text.strip_prefix(b"$")?)?;
     rest.is_empty().then_some(name)
 }
 
-/// The name of the variable in an expansion after its `$`, and the text after it. `None` for other expansions than `$x` and `${x}`.
+/// Splits an expansion of a script, without its `$`, into the variable's name and the text after
+/// it. Returns `None` for other forms than `$x` and `${x}`.
 fn expansion(text: &[u8]) -> Option<(&[u8], &[u8])> {
     let braced = text.strip_prefix(b"{");
     let inside = braced.unwrap_or(text);
@@ -71,7 +75,8 @@ fn expansion(text: &[u8]) -> Option<(&[u8], &[u8])> {
     (!name.is_empty()).then_some((name, rest))
 }
 
-/// The name of a file, or the part of it after the last expansion of a variable without a known value.
+/// The name of the file that a word of a script stands for. If a variable in the word has no known
+/// value, only the part after its expansion is returned.
 fn name(word: &Word, values: &BTreeMap<&[u8], &[u8]>) -> Option<Vec<u8>> {
     if let Some(name) = word.literal() {
         return Some(name.to_vec());

@@ -1,4 +1,5 @@
-//! Reads scripts byte by byte. Each loop goes forward in the text, and the depth of the recursion is bounded.
+//! Reads shell scripts byte by byte. Each loop moves forward in the text, and the depth of the
+//! recursion is bounded.
 
 mod expansions;
 mod redirections;
@@ -13,18 +14,18 @@ use super::tree::{
 };
 use super::words::{Expansion, Word};
 
-/// The largest depth of nested commands that is read.
+/// The largest depth of nested commands in a script. The reader gives up at deeper ones.
 const DEEP: usize = 48;
 
-/// The largest number of traps that are read.
+/// The largest number of `trap` commands that are read in a script.
 const TRAPS: usize = 16;
 
-/// The words that end a list of commands.
+/// The keywords that end a list of commands in a shell script.
 const CLOSERS: [&[u8]; 8] = [
     b"then", b"elif", b"else", b"fi", b"do", b"done", b"esac", b"}",
 ];
 
-/// The bytes that end a word.
+/// The bytes that end a word in a shell script.
 const DELIMITERS: &[u8] = b" \t\r\n;&|()<>";
 
 pub(super) fn read(text: &[u8]) -> Outline {
@@ -44,8 +45,9 @@ pub(super) fn read(text: &[u8]) -> Outline {
     }
 }
 
-/// The places of the values that a script gives to variables, in the order of the text: the first byte and the first byte after it.
-/// `None` if the script has a part that the reader does not know.
+/// The byte ranges of the values that a shell script assigns to variables, in the order of the
+/// text. Each has the first byte and the byte after the last one. Returns `None` if parts of the
+/// script were not understood.
 pub(super) fn values(text: &[u8]) -> Option<Vec<(usize, usize)>> {
     let mut reader = Reader::of(text);
     reader.script();
@@ -53,8 +55,9 @@ pub(super) fn values(text: &[u8]) -> Option<Vec<(usize, usize)>> {
     reader.is_whole.then_some(reader.values)
 }
 
-/// Reads another file, and appends its commands, functions and traps to those of an outline. Returns its body. `None`, with the
-/// outline as it was, if the file has a part that the reader does not know.
+/// Reads a sourced file, and appends its commands, functions and traps to the outline of the script
+/// that sources it. Returns the body of the file. If parts of the file were not understood, the
+/// outline is left unchanged and `None` is returned.
 pub(super) fn append(outline: &mut Outline, text: &[u8]) -> Option<Rc<Tree>> {
     let (commands, functions) = (outline.commands.len(), outline.functions.len());
     let mut reader = Reader {
@@ -76,17 +79,20 @@ pub(super) fn append(outline: &mut Outline, text: &[u8]) -> Option<Rc<Tree>> {
     Some(body)
 }
 
-/// A here-document whose text has not begun.
+/// A here-document (`<<END`) of a shell script whose operator was read, but whose text begins only
+/// on the next line.
 struct Here {
     command: CommandIx,
     end: Vec<u8>,
-    /// Whether tabs before the lines are removed.
+    /// Whether tabs at the beginnings of the here-document's lines are removed (`<<-`).
     strips: bool,
-    /// Whether expansions in the text are not expanded.
+    /// Whether the here-document's end word is quoted, so that the shell expands nothing in the
+    /// text.
     is_quoted: bool,
 }
 
-/// A script that is being read.
+/// A shell script while it is being read, with the position of the reader and the commands found so
+/// far.
 #[derive(Default)]
 struct Reader<'a> {
     text: &'a [u8],
@@ -97,16 +103,17 @@ struct Reader<'a> {
     commands: Vec<Command>,
     functions: Vec<Function>,
     heres: Vec<Here>,
-    /// The substitutions in the words that were read since the command began.
+    /// The command substitutions, such as `$(…)`, in the words read so far of the present command.
     found: Vec<Substitution>,
     insists: bool,
     loop_variables: Vec<Vec<u8>>,
-    /// The places of the values that variables are set to: the first byte and the first byte after it.
+    /// The byte ranges of the values that the script assigns to variables: the first byte and the
+    /// byte after the last one.
     values: Vec<(usize, usize)>,
 }
 
 impl<'a> Reader<'a> {
-    /// A reader of the beginning of a text.
+    /// A reader at the beginning of a script. It sees only the first [`LONGEST`] bytes.
     fn of(text: &'a [u8]) -> Reader<'a> {
         Reader {
             text: text.get(..LONGEST).unwrap_or(text),
@@ -145,13 +152,13 @@ impl Reader<'_> {
         is_next
     }
 
-    /// Gives up: the rest of the text is not read.
+    /// Stops reading the script and marks its outline as incomplete.
     fn give_up(&mut self) {
         self.is_whole = false;
         self.at = self.text.len();
     }
 
-    /// Whether a keyword stands here.
+    /// Whether this keyword of the shell's language stands at the reader's position.
     fn is_at(&self, keyword: &[u8]) -> bool {
         let after = self.text.get(self.at + keyword.len());
         self.starts_with(keyword) && after.is_none_or(|byte| DELIMITERS.contains(byte))
@@ -161,7 +168,8 @@ impl Reader<'_> {
         self.is_at(keyword) && self.eat(keyword)
     }
 
-    /// Reads a keyword that must stand here.
+    /// Reads a keyword that must come next in the script, such as `done`. If another word comes,
+    /// the outline is marked as incomplete.
     fn expect(&mut self, keyword: &[u8]) {
         self.separators();
         if !self.keyword(keyword) {
@@ -169,7 +177,7 @@ impl Reader<'_> {
         }
     }
 
-    /// Skips blanks, continued lines and a comment.
+    /// Skips blanks, continued lines and a comment in the script.
     fn blanks(&mut self) {
         while let Some(byte) = self.peek() {
             match byte {
@@ -187,7 +195,7 @@ impl Reader<'_> {
         }
     }
 
-    /// Skips blanks and the ends of lines.
+    /// Skips blanks and line ends in the script.
     fn newlines(&mut self) {
         self.blanks();
         while self.peek() == Some(b'\n') {
@@ -197,7 +205,7 @@ impl Reader<'_> {
         }
     }
 
-    /// Skips blanks, the ends of lines and `;`.
+    /// Skips blanks, line ends and semicolons in the script.
     fn separators(&mut self) {
         self.newlines();
         while self.peek() == Some(b';') && !self.starts_with(b";;") && !self.starts_with(b";&") {
@@ -206,7 +214,8 @@ impl Reader<'_> {
         }
     }
 
-    /// The whole text. What does not belong anywhere is skipped.
+    /// Reads the whole script. Text that cannot be part of a script is skipped and makes the
+    /// outline incomplete.
     fn script(&mut self) -> Tree {
         let mut lists = vec![self.list()];
         while self.at < self.text.len() {
@@ -229,7 +238,7 @@ impl Reader<'_> {
         }
     }
 
-    /// Commands up to a word or an operator that ends the list.
+    /// Reads a list of commands of the script, up to a keyword or an operator that ends the list.
     fn list(&mut self) -> Tree {
         let mut all = Vec::new();
         loop {
@@ -305,7 +314,8 @@ impl Reader<'_> {
         members.pop().unwrap_or_default()
     }
 
-    /// A simple command, a compound one, or the definition of a function.
+    /// Reads one command of the script: a simple command, a compound one or the definition of a
+    /// function.
     fn command(&mut self) -> Tree {
         self.blanks();
         if self.depth >= DEEP {
@@ -393,7 +403,7 @@ impl Reader<'_> {
         Tree::Loop { until, arm }
     }
 
-    /// `do … done`
+    /// Reads the block `do … done` of a loop.
     fn block(&mut self) -> Tree {
         self.separators();
         if self.keyword(b"{") {
@@ -439,7 +449,7 @@ impl Reader<'_> {
         }
     }
 
-    /// Whether no word begins here.
+    /// Whether no word of the script begins at the reader's position.
     fn is_at_a_delimiter(&self) -> bool {
         let is_beside = self.starts_with(b"<(") || self.starts_with(b">(");
         let is_delimiter = |byte| DELIMITERS.contains(&byte);
@@ -501,7 +511,7 @@ impl Reader<'_> {
         }
     }
 
-    /// `((…))`
+    /// Reads an arithmetic command of the script, `((…))`.
     fn calculation(&mut self) -> Tree {
         let at = self.begin();
         let end = self.arithmetic(self.at + 2).unwrap_or(self.text.len());
@@ -520,8 +530,9 @@ impl Reader<'_> {
         while self.at < end && self.next().is_some() {}
     }
 
-    /// The end of an arithmetic expression whose inside begins at `from`, after its `))`. `None` if the parentheses end
-    /// in another way, so that they contain commands.
+    /// Finds the end of an arithmetic expression of the script, the position after its `))`. `from`
+    /// is the position of the inside. Returns `None` if the parentheses close differently, because
+    /// then they contain commands.
     fn arithmetic(&self, from: usize) -> Option<usize> {
         let mut depth = 2;
         let mut at = from;
@@ -540,7 +551,8 @@ impl Reader<'_> {
         Some(self.text.len())
     }
 
-    /// Begins a command.
+    /// Adds a new simple command to the outline, which begins at the reader's position in the
+    /// script.
     fn begin(&mut self) -> CommandIx {
         self.commands.push(Command {
             line: self.line,
@@ -623,14 +635,16 @@ impl Reader<'_> {
         Tree::Simple(ix)
     }
 
-    /// Whether a command sets the variables that its arguments name: `export x=1`
+    /// Whether the command of the script sets the variables that its arguments name, as `export
+    /// x=1` does.
     fn sets(&self, ix: CommandIx) -> bool {
         let command = self.commands.get(ix);
         let first = command.and_then(|command| command.words.first()?.literal());
         first.is_some_and(builtins::assigns)
     }
 
-    /// Notes the place of the value in a word that began at `begin` and sets a variable.
+    /// Records the byte range of the value in a word such as `x=1`, which began at the byte `begin`
+    /// of the script and ends at the reader's position.
     fn set_value(&mut self, begin: usize) {
         let word = self.text.get(begin..self.at).unwrap_or_default();
         let sign = word.iter().position(|byte| *byte == b'=');
@@ -638,7 +652,8 @@ impl Reader<'_> {
             .extend(sign.map(|sign| (begin + sign + 1, self.at)));
     }
 
-    /// The definition of a function whose name is the only word of a command.
+    /// Reads the definition of a shell function, after its name was read as the only word of a
+    /// command.
     fn function(&mut self, ix: CommandIx) -> Option<Tree> {
         let command = self.commands.get_mut(ix)?;
         let [name] = command.words.as_slice() else {
@@ -655,14 +670,15 @@ impl Reader<'_> {
         Some(self.define(name))
     }
 
-    /// Reads the body of a function.
+    /// Reads the body of a shell function and adds the function to the outline.
     fn define(&mut self, name: Vec<u8>) -> Tree {
         let body = Rc::new(self.command());
         self.functions.push(Function { name, body });
         Tree::Function(self.functions.len() - 1)
     }
 
-    /// Reads what the commands from `first` on give to `trap`.
+    /// Reads the texts that the script's `trap` commands, from the command `first` on, set for the
+    /// shell's end (`EXIT`) and for errors (`ERR`).
     fn traps(&mut self, first: CommandIx) -> Vec<Trap> {
         let is_trap = |command: &&Command| {
             let first = command.words.first();
@@ -695,7 +711,8 @@ impl Reader<'_> {
         traps.collect()
     }
 
-    /// Reads a script inside of the script.
+    /// Reads a text inside the script that is a script itself, such as the argument of `trap` or
+    /// the inside of backquotes.
     fn inner(&mut self, text: &[u8], line: u32, span: (usize, usize)) -> Tree {
         if self.depth >= DEEP {
             self.give_up();
@@ -722,7 +739,8 @@ impl Reader<'_> {
     }
 }
 
-/// The name that a word sets, and the number of bytes before the value: `CFLAGS=-O2`, `path+=x`
+/// The name of the variable that a word of a script assigns (`CFLAGS=-O2`, `path+=x`), and the
+/// number of bytes before the value.
 struct Name(Vec<u8>, usize);
 
 impl Name {
@@ -755,7 +773,8 @@ fn assigned(word: &Word) -> Option<Name> {
     (is_name && is_unquoted).then(|| Name(name.to_vec(), end + after + sign_length))
 }
 
-/// The part of a word after its first bytes, which no expansion changes.
+/// The value in a word of a script that assigns a variable: the word without its first `before`
+/// bytes, which contain no expansion.
 fn value_of(mut word: Word, before: usize) -> Word {
     let before = before.min(word.text.len());
     word.text.drain(..before);

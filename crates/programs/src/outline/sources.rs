@@ -8,15 +8,17 @@ use super::reader;
 use super::tree::{Command, CommandIx, Outline, SourcedFile, Tree, LONGEST};
 use super::words::Word;
 
-/// The largest number of commands that execute a file, in a script and the files that it executes together. This bounds the work
-/// for scripts that execute each other.
+/// The largest number of commands such as `. FILE` that are followed in a script and its sourced
+/// files together. It bounds the work for scripts that source each other.
 const MOST: usize = 16;
 
-/// The paths that a word of `.` may name.
+/// The paths that the word after `.` in a script may stand for, because the directory before it is
+/// often an expansion or not known: `. "$ROOT/ci/lib.sh"`.
 ///
-/// `script` is the path of the file in which the word stands, if it stands in one, and `directory` is the directory in which the shell
-/// began. A script can have changed its directory, mostly to its own, and expansions mostly are the directory of the script or the
-/// one above: `. "$(dirname "$0")/lib.sh"`, `. "$ROOT/ci/lib.sh"`.
+/// `script` is the path of the file that contains the word, if it is in a file, and `directory` is
+/// the directory in which the shell began. The result has paths in these directories and in the one
+/// above the script's: most scripts change to their own directory, and most expansions stand for
+/// one of these directories.
 fn candidates(word: &Word, script: Option<&[u8]>, directory: &[u8]) -> Vec<Vec<u8>> {
     let own = script.and_then(parent);
     let directories = [own, Some(directory), own.and_then(parent)];
@@ -41,7 +43,8 @@ fn parent(path: &[u8]) -> Option<&[u8]> {
     path.get(..end.max(1))
 }
 
-/// The word of `.` or `source` that names the file, if the file gets no arguments of its own.
+/// The word after `.` or `source` that names the sourced file; `None` for other commands, and if
+/// the file gets arguments of its own.
 fn file_word(command: &Command) -> Option<&Word> {
     match command.words.as_slice() {
         [first, file] if matches!(first.literal(), Some(b"." | b"source")) => Some(file),
@@ -49,8 +52,9 @@ fn file_word(command: &Command) -> Option<&Word> {
     }
 }
 
-/// The paths of files that a script may execute in its own shell, as far as its words show them, without those that these files
-/// execute. `script` is the path of the script's own file, if it is in one, and `directory` is the directory of the shell.
+/// The paths of the files that a script may source (`. FILE`), as far as its words show them. Files
+/// that the sourced files source in turn are not included. `script` is the path of the script, if
+/// it is in a file, and `directory` is the working directory of its shell.
 pub fn sourced_files(text: &[u8], script: Option<&[u8]>, directory: &[u8]) -> Vec<Vec<u8>> {
     if !may_source(text) {
         return Vec::new();
@@ -62,7 +66,8 @@ pub fn sourced_files(text: &[u8], script: Option<&[u8]>, directory: &[u8]) -> Ve
         .collect()
 }
 
-/// Whether a script may execute a file. Most scripts do not, and need not be read to know it.
+/// Whether a script may source a file, judged by its bytes alone. Most scripts do not, and need not
+/// be read completely to know it.
 fn may_source(text: &[u8]) -> bool {
     let is_blank = |byte: &u8| matches!(byte, b' ' | b'\t');
     let mut pairs = text.windows(2);
@@ -70,19 +75,20 @@ fn may_source(text: &[u8]) -> bool {
     has_dot || crate::words::contains(text, b"source")
 }
 
-/// The knowledge of a file that a script may execute.
+/// The contents of a file that a script may source, as far as they are known from the recording.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum KnownFile<'a> {
-    /// No such file is known.
+    /// No file with this path is known.
     Absent,
-    /// The file existed, and its text is not known.
+    /// The file existed, but its text is not known.
     WithoutText,
     Text(&'a [u8]),
 }
 
 impl Outline {
-    /// Reads a script with the files that it executes in its own shell. `known` tells what is known of a file. A file is left out
-    /// if its word may name several known files, or if it has a part that the reader does not know.
+    /// Reads a script together with the files that it sources (`. FILE`). `known` returns the
+    /// contents of the file with a path. A file is left out if the word that names it may stand for
+    /// several known files, or if parts of the file were not understood.
     pub fn with_sources<'t>(
         text: &[u8],
         script: Option<&[u8]>,
@@ -115,7 +121,7 @@ impl Outline {
         outline
     }
 
-    /// Notes that a command executes a file.
+    /// Adds to the outline that the command at `at` sources the file with this path and text.
     fn source(&mut self, at: CommandIx, path: &[u8], text: &[u8]) {
         let mut files = self.files.iter();
         if let Some(known) = files.position(|file| file.path == path) {
@@ -145,7 +151,8 @@ impl Outline {
         }
     }
 
-    /// Whether a file executes the command at a place, itself or through other files.
+    /// Whether a sourced file contains the command at `at`, directly or in a file that it sources
+    /// in turn.
     fn executes(&self, file: usize, at: CommandIx) -> bool {
         let mut seen = vec![file];
         let mut next = 0;
@@ -167,24 +174,27 @@ impl Outline {
         false
     }
 
-    /// The place in [`Outline::files`] of the file that has a command; `None` for the script itself.
+    /// The index in [`Outline::files`] of the sourced file that contains a command; `None` if the
+    /// script itself contains it.
     fn place_of_file(&self, command: CommandIx) -> Option<usize> {
         let after = self.files.partition_point(|file| file.first <= command);
         after.checked_sub(1)
     }
 
-    /// The file that has a command; `None` if the script itself has it.
+    /// The sourced file that contains a command; `None` if the script itself contains it.
     pub fn file_of(&self, command: CommandIx) -> Option<&SourcedFile> {
         self.files.get(self.place_of_file(command)?)
     }
 
-    /// The commands of the file that a command executes in the script's own shell.
+    /// The commands of the file that a command of the script sources (`. FILE`), if its text is
+    /// known.
     pub(super) fn sourced(&self, command: CommandIx) -> Option<&Rc<Tree>> {
         let file = self.files.get(*self.sources.get(&command)?)?;
         Some(&file.body)
     }
 
-    /// Whether a command is written inside of another one.
+    /// Whether the command `inner` of a script is written inside the command `outer`, as in `echo
+    /// $(inner)`.
     pub(super) fn contains(&self, outer: CommandIx, inner: CommandIx) -> bool {
         let spans = self.commands.get(outer).zip(self.commands.get(inner));
         let is_inside = spans.is_some_and(|(outer, inner)| {
@@ -193,7 +203,7 @@ impl Outline {
         is_inside && self.place_of_file(outer) == self.place_of_file(inner)
     }
 
-    /// The text of a command as it is written, on one line or several.
+    /// The text of a command as the script or a sourced file has it, on one line or several.
     pub fn text_of(&self, command: CommandIx) -> Option<&[u8]> {
         let (from, to) = self.commands.get(command)?.span;
         let text = self.file_of(command).map_or(&self.text, |file| &file.text);

@@ -1,4 +1,5 @@
-//! The parts of a script's outline.
+//! The data structures of a shell script's outline: commands, words, and how the commands are
+//! connected.
 
 use std::collections::BTreeMap;
 use std::rc::Rc;
@@ -8,97 +9,107 @@ use super::words::Word;
 /// The longest script that is read, in bytes.
 pub const LONGEST: usize = 65_536;
 
-/// The place of a command in [`Outline::commands`].
+/// The index of a command in [`Outline::commands`].
 pub type CommandIx = usize;
 
 /// A shell script, read without running it.
 #[derive(Clone, Debug, Default)]
 pub struct Outline {
-    /// The text that was read.
+    /// The text of the script that was read.
     pub text: Vec<u8>,
-    /// The simple commands of the script in the order of the text, also those of functions and of `$(…)`.
+    /// The simple commands of the script in the order of the text, including those of functions and
+    /// of `$(…)`.
     pub commands: Vec<Command>,
-    /// The script's list of commands.
+    /// The commands that the script executes, as a tree.
     pub body: Rc<Tree>,
-    /// The functions of the script. A function that is defined twice is there twice.
+    /// The functions that the script defines. A function that is defined twice is in the list
+    /// twice.
     pub functions: Vec<Function>,
-    /// The commands that `trap` sets for the end of the shell or for errors.
+    /// The commands that the script sets with `trap` for the shell's end or for errors.
     pub traps: Vec<Trap>,
-    /// The variables of `for` and `select`.
+    /// The names of the variables that the script's `for` and `select` loops set.
     pub loop_variables: Vec<Vec<u8>>,
-    /// Whether the reader knows all parts of the script.
+    /// Whether all parts of the script were understood.
     pub is_whole: bool,
-    /// The files that the script executes in its own shell, in the order of their commands.
+    /// The files that the script sources (`. FILE`), in the order of the commands that do so.
     pub files: Vec<SourcedFile>,
-    /// The commands that execute a file, with the place of the file in `files`.
+    /// The commands of the script that source a file, each with the index of the file in `files`.
     pub(super) sources: BTreeMap<CommandIx, usize>,
 }
 
-/// A file that a script executes in its own shell.
+/// A file that a script sources (`. FILE`), so that its commands run in the script's own shell.
 #[derive(Clone, Debug)]
 pub struct SourcedFile {
-    /// The absolute path, as [`path_of`](tr_format::scripts::path_of) makes it.
+    /// The absolute path of the sourced file, as [`path_of`](tr_format::scripts::path_of) makes it.
     pub path: Vec<u8>,
     pub text: Vec<u8>,
-    /// The first command of the file. The commands of the next file follow the last one.
+    /// The index of the sourced file's first command. The commands of the next file follow this
+    /// file's last one.
     pub first: CommandIx,
     pub body: Rc<Tree>,
 }
 
-/// A simple command: its assignments, words and redirections.
+/// A simple command of a shell script: its assignments, words and redirections.
 #[derive(Clone, Debug, Default)]
 pub struct Command {
-    /// The line on which the command begins; the first line of a script is 1.
+    /// The line of the script on which the command begins; the first line is 1.
     pub line: u32,
-    /// The places of the first byte of the command in the text, and of the first byte after it.
+    /// The byte range of the command in the script's text: its first byte, and the byte after its
+    /// last one.
     pub span: (usize, usize),
     pub assignments: Vec<Assignment>,
     pub words: Vec<Word>,
-    /// The file that the command's output goes to.
+    /// The file to which a redirection sends the command's output.
     pub output: Option<Word>,
-    /// Whether the shell opens a file for the command, which can fail.
+    /// Whether the shell opens a file for the command's redirections, which can fail.
     pub opens: bool,
-    /// Whether an expansion of the command ends the shell if a variable is not set (`${x:?}`).
+    /// Whether an expansion in the command's words ends the shell if a variable is not set
+    /// (`${x:?}`).
     pub insists: bool,
-    /// The commands that the shell runs to expand the words of the command, in the order of the text.
+    /// The command substitutions that the shell runs to expand the command's words, in the order of
+    /// the text.
     pub substitutions: Vec<Substitution>,
 }
 
-/// The setting of a variable: `name=word`
+/// The assignment of a variable in a shell script: `name=word`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Assignment {
     pub name: Vec<u8>,
     pub value: Word,
 }
 
-/// Commands in `$(…)`, in backquotes, or in `<(…)`.
+/// A substitution in a word of a shell script: commands in `$(…)`, in backquotes, or in `<(…)`.
 #[derive(Clone, Debug)]
 pub struct Substitution {
     pub body: Rc<Tree>,
-    /// Whether the shell does not wait for the commands: `<(…)`, `>(…)`
+    /// Whether the shell does not wait for the commands of the substitution: `<(…)`, `>(…)`.
     pub is_beside: bool,
-    /// Whether the shell may expand the word without running the commands: `${x:-$(…)}`
+    /// Whether the shell may expand the word without running the commands of the substitution:
+    /// `${x:-$(…)}`.
     pub may_be_left_out: bool,
 }
 
-/// The connection of a command with the one before it.
+/// The operator that connects a command of a shell script with the one before it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Link {
-    /// `&&`
+    /// The operator `&&` of the shell: the command runs if the one before it succeeded.
     And,
-    /// `||`
+    /// The operator `||` of the shell: the command runs if the one before it failed.
     Or,
 }
 
-/// A command, or commands that are connected.
+/// A part of a shell script: a simple command, or several commands connected by operators, loops or
+/// conditions.
 #[derive(Clone, Debug)]
 pub enum Tree {
     Simple(CommandIx),
-    /// Commands that run one after the other.
+    /// Commands of the script that run one after the other.
     List(Vec<Tree>),
-    /// Commands connected by `&&` and `||`. The link of the first one has no meaning.
+    /// Commands of the script connected by `&&` and `||`. The operator stored with the first
+    /// command has no meaning.
     Chain(Vec<(Link, Tree)>),
-    /// One command or several commands connected by `|`; `!` may stand before it.
+    /// One command of the script, or several that are connected by `|`. With `negated`, `!` stands
+    /// before them.
     Pipe {
         members: Vec<Rc<Tree>>,
         negated: bool,
@@ -108,12 +119,13 @@ pub enum Tree {
         arms: Vec<Arm>,
         otherwise: Option<Box<Tree>>,
     },
-    /// `while`, or `until` if `until` is set.
+    /// A `while` loop of the script, or an `until` loop if `until` is set.
     Loop {
         until: bool,
         arm: Box<Arm>,
     },
-    /// A loop over the words of a command without a name.
+    /// A `for` loop of the script. The words over which it runs are stored as a command without a
+    /// name.
     For {
         words: CommandIx,
         body: Box<Tree>,
@@ -121,16 +133,17 @@ pub enum Tree {
     Case {
         word: CommandIx,
         arms: Vec<CaseArm>,
-        /// Whether a pattern fits any word.
+        /// Whether the `case` statement has a pattern such as `*`, which fits any word.
         has_default: bool,
     },
     Subshell(Rc<Tree>),
-    /// The redirections of a command in braces or of another compound command, which run before it.
+    /// The redirections of a compound command of the script, such as `{ …; } > FILE`. The shell
+    /// opens their files before the command runs.
     Redirected {
         words: CommandIx,
         body: Box<Tree>,
     },
-    /// The definition of a function, by its place in [`Outline::functions`].
+    /// The definition of a shell function, as an index into [`Outline::functions`].
     Function(usize),
 }
 
@@ -140,32 +153,34 @@ impl Default for Tree {
     }
 }
 
-/// A function of a script.
+/// A function that a shell script defines.
 #[derive(Clone, Debug, Default)]
 pub struct Function {
     pub name: Vec<u8>,
     pub body: Rc<Tree>,
 }
 
-/// The commands of a trap.
+/// Commands that a shell script sets with `trap`.
 #[derive(Clone, Debug, Default)]
 pub struct Trap {
-    /// Whether the commands run after each command that fails (`ERR`), and not at the end of the shell.
+    /// Whether the trap's commands run after each command that fails (`ERR`), and not at the end of
+    /// the shell.
     pub is_of_errors: bool,
     pub body: Rc<Tree>,
 }
 
-/// A condition and the commands that it decides about.
+/// A condition of a shell script (after `if`, `elif` or `while`), and the commands that run if it
+/// succeeds.
 #[derive(Clone, Debug, Default)]
 pub struct Arm {
     pub condition: Tree,
     pub body: Tree,
 }
 
-/// The commands for some patterns of `case`.
+/// The commands of one branch of a `case` statement in a shell script.
 #[derive(Clone, Debug, Default)]
 pub struct CaseArm {
-    /// Whether `0` is the only pattern.
+    /// Whether `0` is the only pattern of this branch of the `case` statement.
     pub is_zero: bool,
     pub body: Tree,
 }

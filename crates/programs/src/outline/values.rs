@@ -1,14 +1,16 @@
-//! Hides the values of variables in a file that a script executes in its own shell: such a file may be a list of settings with secrets
-//! in it.
+//! Masks the values of variables in a file that a shell script sources, because such a file may be
+//! a list of settings that contains secrets.
 
 use super::reader;
 
-/// The longest number that stays: an exit status may decide what a script does.
+/// The largest number of digits of a number that is not masked in a sourced file, because an exit
+/// status may decide what a script does.
 const NUMBER: usize = 3;
 
-/// The text of a script with `***` in place of the values that it gives to variables, on the same lines. Numbers of up to three digits,
-/// values that are one expansion, and values for which the script runs commands stay. `None` if the script has a part that the
-/// reader does not know.
+/// The text of a shell script in which the values assigned to variables are replaced by `***`; the
+/// lines stay the same. Numbers of up to three digits, values that are a single expansion, and
+/// values for which the script runs commands are kept. Returns `None` if parts of the script were
+/// not understood.
 pub fn without_values(text: &[u8]) -> Option<Vec<u8>> {
     let mut all = Vec::with_capacity(text.len());
     let mut at = 0;
@@ -27,7 +29,8 @@ pub fn without_values(text: &[u8]) -> Option<Vec<u8>> {
     Some(all)
 }
 
-/// Whether a value is no secret, or decides which commands run.
+/// Whether a value that a script assigns to a variable is kept and not masked, because it is no
+/// secret or decides which commands run.
 fn stays(value: &[u8]) -> bool {
     let is_status = value.len() <= NUMBER && value.iter().all(u8::is_ascii_digit);
     let runs = value.contains(&b'`') || value.windows(2).any(|pair| pair == b"$(");

@@ -1,54 +1,56 @@
-//! Words of a script, as far as their text shows what they become.
+//! The words of a shell script, and how far their text shows what the shell expands them to.
 
 use crate::words::contains;
 
-/// The number that a text is.
+/// The number that a text consists of; `None` if it is no number.
 pub(super) fn number(text: &[u8]) -> Option<u32> {
     std::str::from_utf8(text).ok()?.parse().ok()
 }
 
-/// The arguments that a word may become.
+/// The arguments to which the shell may expand a word of a script.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Expansion {
-    /// The word is one argument with a known text.
+    /// The word of the script has no expansion: it becomes one argument with a known text.
     #[default]
     None,
-    /// The word is one argument that begins and ends with a known text: `"$dir/x"`
+    /// The word of the script becomes one argument whose beginning and end are known: `"$dir/x"`.
     One,
-    /// The word becomes any number of arguments: `$FLAGS`, `*.c`
+    /// The word of the script becomes any number of arguments: `$FLAGS`, `*.c`.
     Any,
-    /// All arguments of the script or function: `"$@"`
+    /// The word of the script becomes all arguments of the script or function: `"$@"`.
     Arguments,
 }
 
-/// A word of a script.
+/// A word of a shell script, as it is written and as far as its expansion is known.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Word {
-    /// The word without its quotes. Expansions are as they are written.
+    /// The text of the word without its quotes. Expansions stay as they are written in the script.
     pub text: Vec<u8>,
-    /// The number of bytes at the beginning of the text that no expansion changes.
+    /// The number of bytes at the beginning of the word that no expansion changes.
     pub head: usize,
-    /// The number of bytes at the end of the text that no expansion changes.
+    /// The number of bytes at the end of the word that no expansion changes.
     pub tail: usize,
     pub expansion: Expansion,
-    /// Whether a part of the word is quoted, so that it is no keyword.
+    /// Whether a part of the word is quoted, so that it cannot be a keyword of the shell.
     pub is_quoted: bool,
 }
 
 impl Word {
-    /// The word if it has no expansion.
+    /// The text of the script's word, if it has no expansion.
     pub fn literal(&self) -> Option<&[u8]> {
         (self.expansion == Expansion::None).then_some(self.text.as_slice())
     }
 
-    /// The part of a path after the last expansion and its slash: `x.txt` of `"$dir/x.txt"`
+    /// The part of a path in a script's word after the last expansion and its slash: `x.txt` of
+    /// `"$dir/x.txt"`.
     pub fn path_after_expansion(&self) -> Option<&[u8]> {
         let end = self.text.len().checked_sub(self.tail)?;
         let path = self.text.get(end..)?.strip_prefix(b"/")?;
         (self.expansion != Expansion::None && !path.is_empty()).then_some(path)
     }
 
-    /// The name of the variable that is the whole word: `$x`, `"${x}"`, `${x:-0}`, `${x[0]}`
+    /// The name of the variable, if the script's word is only its expansion: `$x`, `"${x}"`,
+    /// `${x:-0}`, `${x[0]}`.
     pub fn variable(&self) -> Option<&[u8]> {
         let name = self.text.strip_prefix(b"$")?;
         let inside = name
@@ -70,7 +72,8 @@ impl Word {
         (is_name && self.expansion != Expansion::None).then_some(name)
     }
 
-    /// Whether the word is a path with a directory, whatever its expansions become: `./"$tool"`, `$dir/tool`
+    /// Whether the script's word is certainly a path with a directory, whatever its expansions
+    /// become: `./"$tool"`, `$dir/tool`.
     pub fn is_path(&self) -> bool {
         let head = self.text.get(..self.head).unwrap_or_default();
         let tail = self.text.len().saturating_sub(self.tail);
@@ -79,8 +82,9 @@ impl Word {
         [head, tail, text].iter().any(|part| part.contains(&b'/'))
     }
 
-    /// The names of the variables that the word expands, apart from those with a value for the case that they are not set
-    /// (`${x:-0}`), and apart from `$?` and others that are always set.
+    /// The names of the variables in the script's word whose absence would matter to the shell.
+    /// Variables with a default value (`${x:-0}`), `$?` and others that are always set are left
+    /// out.
     pub fn variables(&self) -> impl Iterator<Item = &[u8]> {
         let text = Some(self.text.as_slice()).filter(|_| self.expansion != Expansion::None);
         let mut parts = text.unwrap_or_default().split(|byte| *byte == b'$');
@@ -99,12 +103,12 @@ impl Word {
         })
     }
 
-    /// Whether the word contains the exit status of the command before it: `$?`
+    /// Whether the script's word contains `$?`, the exit status of the command before it.
     pub fn has_status(&self) -> bool {
         self.expansion != Expansion::None && contains(&self.text, b"$?")
     }
 
-    /// Whether one argument can be this word.
+    /// Whether the shell can expand the script's word to exactly this argument.
     pub fn fits(&self, arg: &[u8]) -> bool {
         if self.expansion == Expansion::None {
             return self.text == arg;
@@ -115,7 +119,7 @@ impl Word {
         arg.len() >= head.len() + tail.len() && arg.starts_with(head) && arg.ends_with(tail)
     }
 
-    /// Whether the word may become another number of arguments than one.
+    /// Whether the shell may expand the script's word to several arguments or to none.
     pub fn is_many(&self) -> bool {
         matches!(self.expansion, Expansion::Any | Expansion::Arguments)
     }

@@ -6,7 +6,8 @@ use crate::tools::{version, Change, Children, Family, Label, Role, Tool, Version
 use crate::words::{command, has, is_of_machine, relative};
 use tr_text::escape;
 
-/// The common part of the rows of tools that build what a build.ninja lists.
+/// The common part of the table rows for tools that build what a build.ninja lists, such as ninja
+/// and samurai.
 const NINJA: Tool = Tool {
     family: Family::Ninja,
     role: Some(Role::Jobs),
@@ -25,30 +26,34 @@ const NINJA: Tool = Tool {
     ..TOOL
 };
 
-/// The common part of the rows of build tools whose first word says what they do: `bazel build`, `gradle test`.
+/// The common part of the table rows for build tools whose first word says what they do: `bazel
+/// build`, `gradle test`.
 const BUILDER: Tool = Tool {
     children: Children::Fail,
     step: Some(verb),
     ..TOOL
 };
 
-/// The common part of the rows of build tools like [`BUILDER`] that also run steps in their own process.
+/// The common part of the table rows for build tools like [`BUILDER`] that also run build steps
+/// inside their own process.
 const SCRIPTED: Tool = Tool {
     children: Children::FailOrOwn,
     ..BUILDER
 };
 
-/// The common part of the rows of build tools whose verb and arguments name the step.
+/// The common part of the table rows for build tools whose build step is named after the verb and
+/// its arguments.
 const CALLED: Tool = Tool {
     children: Children::Fail,
     step: Some(call),
     ..TOOL
 };
 
-/// The options of make with a value in the next argument (GNU make's manual, "Summary of Options").
+/// The options of make that have their value in the next argument, separated by spaces (GNU make's
+/// manual, "Summary of Options").
 const MAKE_VALUED: &str = "-C -f -I -o -W --directory --file --makefile";
 
-/// The verbs of meson. Without one it sets a build up.
+/// The verbs of meson, separated by spaces. A call without one of them sets up a build directory.
 const MESON: &str =
     "setup configure dist install introspect init test wrap subprojects rewrite compile \
                      devenv env2mfile format fmt help";
@@ -533,7 +538,7 @@ fn cargo(line: &Line) -> Option<Found> {
     is.then(|| found(StepKind::Target, format!("cargo {}", escape::raw(verb))))?
 }
 
-/// The step of `cargo-nextest nextest run`, as cargo executes it.
+/// The build step of `cargo-nextest nextest run`, which is how cargo executes `cargo nextest run`.
 fn cargo_tool(line: &Line) -> Option<Found> {
     let words: Vec<String> = line.words("").take(2).map(escape::raw).collect();
     found(StepKind::Target, format!("cargo {}", words.join(" ")))
@@ -562,7 +567,7 @@ fn meson(line: &Line) -> Option<Found> {
     }
 }
 
-/// The step of a tool whose arguments are the goals that it makes.
+/// The build step of a tool such as ant or nix-build, whose arguments are the goals that it makes.
 fn goals(line: &Line) -> Option<Found> {
     if line.has(&["--version", "-version", "--help", "-help", "-projecthelp"]) {
         return None;
@@ -588,7 +593,8 @@ fn bitbake(line: &Line) -> Option<Found> {
     found(StepKind::Target, name)
 }
 
-/// The step of earthly, whose targets have a plus sign: `+build`, `./app+test`.
+/// The build step of the build tool earthly, named after its targets, which contain a plus sign:
+/// `+build`, `./app+test`.
 fn earthly(line: &Line) -> Option<Found> {
     let mut targets = line
         .args
@@ -600,7 +606,7 @@ fn earthly(line: &Line) -> Option<Found> {
     found(StepKind::Target, in_directory("earthly", None, targets))
 }
 
-/// The step of the program that `swift build` and `swift test` become.
+/// The build step of the programs that `swift build` and `swift test` execute.
 fn swift(line: &Line) -> Option<Found> {
     if line.tool.name() == "swift-test" {
         return found(StepKind::Test, "swift test");
@@ -608,7 +614,8 @@ fn swift(line: &Line) -> Option<Found> {
     found(StepKind::Target, "swift build")
 }
 
-/// The step of deno. `deno run` is an interpreter like any other.
+/// The build step of the JavaScript runtime deno; `None` for `deno run`, which is treated like any
+/// other interpreter.
 fn deno(line: &Line) -> Option<Found> {
     if line.words("").next() == Some(b"run") {
         return None;

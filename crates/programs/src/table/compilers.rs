@@ -5,10 +5,11 @@ use crate::tools::{version, Change, Children, Family, Label, Role, Tool, Version
 use crate::words;
 use tr_text::escape;
 
-/// The places in which paths and arguments have the version of GCC.
+/// The directories in which paths and arguments contain the version of GCC.
 const GCC: Version = version("gcc", "gcc");
 
-/// The common part of the rows of drivers that start the passes of a compiler, or do them themselves.
+/// The common part of the table rows for compiler drivers such as gcc and clang, which start the
+/// passes of a compiler or do them in their own process.
 const DRIVER: Tool = Tool {
     children: Children::FailLate,
     label: Label::Compiler,
@@ -17,7 +18,7 @@ const DRIVER: Tool = Tool {
     ..TOOL
 };
 
-/// The common part of the rows of linkers that use few of the CPUs.
+/// The common part of the table rows for linkers that use only a few CPUs, such as GNU ld.
 const LINKER: Tool = Tool {
     change: Some(Change::Words("use a faster linker (mold, lld)")),
     children: Children::FailLate,
@@ -26,7 +27,7 @@ const LINKER: Tool = Tool {
     ..TOOL
 };
 
-/// The common part of the rows of linkers that use all CPUs.
+/// The common part of the table rows for linkers that use all CPUs, such as mold.
 const FAST_LINKER: Tool = Tool {
     role: Some(Role::Linker),
     change: Some(Change::Words(
@@ -37,7 +38,7 @@ const FAST_LINKER: Tool = Tool {
     ..TOOL
 };
 
-/// The row of the compiler of Rust, which is run by its own name or by that of a driver of lints.
+/// The table row for the Rust compiler, which also runs under the name of the clippy driver.
 const RUSTC: Tool = Tool {
     family: Family::Rustc,
     role: Some(Role::Compiler),
@@ -262,7 +263,8 @@ fn compiler(line: &Line) -> Option<Found> {
     file(b"a.out")
 }
 
-/// The step of the compiler of Haskell, which names a program after its first source unless `-o` names it.
+/// The build step of the Haskell compiler ghc, which names a program after its first source file
+/// unless `-o` names it.
 fn haskell(line: &Line) -> Option<Found> {
     if line.has(&["-c"]) || line.value("-o").is_some() {
         return compiler(line);
@@ -275,8 +277,8 @@ fn output(line: &Line) -> Option<Found> {
     file(line.value("-o")?)
 }
 
-/// The step of the compiler of protocol buffers, named after the files that it reads. Its plugins decide the
-/// names of the files that it makes.
+/// The build step of the Protocol Buffers compiler protoc, named after the `.proto` files that it
+/// reads, because its plugins decide the names of the output files.
 fn protoc(line: &Line) -> Option<Found> {
     let files = line.words("").filter(|word| word.ends_with(b".proto"));
     let names: Vec<&[u8]> = files.map(words::relative).collect();

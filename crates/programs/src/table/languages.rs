@@ -3,7 +3,7 @@
 use crate::job_tools::{JobTool, JOBS};
 use crate::tools::{version, Change, Children, Label, Role, Script, Tool, SCRIPT, TOOL};
 
-/// The options of Python.
+/// The options with which Python gets a program, and those that have a value in the next argument.
 const PYTHON: Label = Label::Interpreter(Script {
     text: "-c",
     named: "-m",
@@ -11,7 +11,7 @@ const PYTHON: Label = Label::Interpreter(Script {
     ..SCRIPT
 });
 
-/// The options of Ruby.
+/// The options with which Ruby gets a program, and those that have a value in the next argument.
 const RUBY: Label = Label::Interpreter(Script {
     text: "-e",
     valued: "-I -r -C -E",

@@ -6,7 +6,7 @@ use crate::tools::{Children, ContainerVerb, Family, Label, Tool, TOOL};
 use crate::words::has;
 use tr_text::escape;
 
-/// The common part of the rows of tools that run containers.
+/// The common part of the table rows for tools that run containers, such as docker and podman.
 const CONTAINERS: Tool = Tool {
     family: Family::Container,
     children: Children::Status,
@@ -135,7 +135,8 @@ fn gitlab(line: &Line) -> Option<Found> {
     found(StepKind::Job, escape::raw(verb))
 }
 
-/// The step of `tr mark NAME -- COMMAND`. The other forms of `tr mark` are no steps of their own.
+/// The build step of `tr mark NAME -- COMMAND`. Other forms of `tr mark` run no command and are no
+/// step.
 fn mark(line: &Line) -> Option<Found> {
     match Mark::of(line.all)? {
         Mark::Command(name) => found(StepKind::Mark, escape::raw(name)),

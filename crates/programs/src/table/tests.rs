@@ -1,11 +1,11 @@
-//! Test runners, and the programs that run a part of their tests.
+//! The table rows for test runners and for the programs with which they run parts of their tests.
 
 use crate::job_tools::{JobTool, Starts, Untold, JOBS};
 use crate::steps::{call, found, in_directory, test_runner, worker, Found, Line, StepKind};
 use crate::tools::{version, Change, Family, Label, Role, Tool, Worker, TOOL};
 use tr_text::escape;
 
-/// A test runner whose name is that of its step.
+/// The common part of the table rows for test runners whose build step is named like the program.
 const RUNNER: Tool = Tool {
     step: Some(runner),
     ..TOOL
@@ -213,7 +213,8 @@ fn bats(_: &Line) -> Option<Found> {
     found(StepKind::Test, "bats")
 }
 
-/// The file among the arguments of a part of bats.
+/// The index of the `.bats` file among the arguments of a helper program of the shell test runner
+/// bats.
 fn bats_place(line: &Line) -> Option<usize> {
     line.args.iter().position(|arg| arg.ends_with(b".bats"))
 }

@@ -1,29 +1,33 @@
-//! The small programs that build nothing, by the use that scripts make of them.
+//! Small utility programs such as `grep` and `rm`, and what scripts use them for.
 
 use crate::words::has;
 
-/// The use that scripts make of a small program.
+/// What scripts use a small utility program such as `grep` for. It shows how serious the program's
+/// failure is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum UtilityUse {
-    /// A script runs the program for its exit status.
+    /// Scripts run the program to get an answer from its exit status.
     Question,
-    /// A script cleans up, waits or reports with the program.
+    /// Scripts use the program to clean up, to wait or to report.
     Report,
-    /// A script cleans up or reports with the program, and a configure script ends with it, whatever it ends for.
+    /// Scripts use the program to clean up or to report. A configure script runs it at its end,
+    /// whatever the reason for the end is.
     Tidying,
-    /// The program sends signals.
+    /// The program sends signals to other processes.
     Kill,
-    /// The program runs another one and exits with its status.
+    /// The program runs another program and exits with that program's status.
     Wrapper,
-    /// Recipes and scripts often ignore the failure of the program (`-mkdir out`), beside those of questions.
+    /// Recipes and scripts often ignore the program's failure (`-mkdir out`), although it does not
+    /// just answer a question.
     Ignored,
-    /// The program undoes what a script has set up.
+    /// The program undoes what a script has set up before, as `rm` does.
     Undoing,
 }
 
 use UtilityUse::{Ignored, Kill, Question, Report, Tidying, Undoing, Wrapper};
 
-/// A row of the table: the names of programs, separated by spaces, and their uses.
+/// A row of the table of utility programs: the names of programs, separated by spaces, and their
+/// uses in scripts.
 struct Utilities {
     names: &'static str,
     uses: &'static [UtilityUse],
@@ -64,7 +68,7 @@ const ROWS: [Utilities; 15] = [
     ),
 ];
 
-/// The uses of the program with exactly this name.
+/// The uses in scripts of the utility program with exactly this name; empty for any other program.
 pub fn uses(program: &str) -> &'static [UtilityUse] {
     let mut rows = ROWS.iter();
     let row = rows.find(|row| has(row.names, program.as_bytes()));

@@ -1,4 +1,4 @@
-//! The search back from the end of a script to what caused it.
+//! Searches backward from the end of a shell script to the failed command that caused it.
 
 use std::collections::{BTreeSet, HashSet};
 
@@ -11,10 +11,10 @@ use super::search::{Cause, Otherwise, Search, StateIx, Usage};
 use super::walk::Walk;
 use crate::table::utilities::{self, UtilityUse};
 
-/// The status of a process that SIGPIPE killed.
+/// The exit status that a shell has for a process which SIGPIPE killed (128 + 13).
 const PIPE: u32 = 128 + 13;
 
-/// The variable with the exit statuses of the commands of the last pipe.
+/// The name of the bash variable that holds the exit statuses of all commands of the last pipe.
 pub(super) const PIPE_STATUS: &[u8] = b"PIPESTATUS";
 
 pub(super) struct Causes<'a> {
@@ -22,14 +22,18 @@ pub(super) struct Causes<'a> {
     pub(super) status: u32,
     pub(super) found: BTreeSet<Cause>,
     pub(super) seen: HashSet<(StateIx, Search)>,
-    /// The ends with a cause.
+    /// The possible ends of the script for which a cause was found, as states of the comparison
+    /// with the recording.
     pub(super) feasible: Vec<StateIx>,
-    /// The commands whose success decided that a statement ended the script.
+    /// The tests in the script whose success decided that a statement such as `exit 1` was
+    /// executed.
     pub(super) deciding: BTreeSet<CommandIx>,
-    /// The states that remain to be searched from.
+    /// The states from which the backward search still has to continue, each with the fact to
+    /// search for.
     pub(super) queue: Vec<(StateIx, Search)>,
     pub(super) budget: usize,
-    /// Whether the script also asked something else about a failure before it counted it: the script may have tolerated some.
+    /// Whether the script tested something else about a failure before it treated the failure as
+    /// fatal. It may then have tolerated other failures of the same command.
     pub(super) selects: bool,
 }
 
@@ -52,7 +56,7 @@ impl Causes<'_> {
         Some(&self.walk.graph.nodes.get(state.node)?.what)
     }
 
-    /// Follows all ways back from a state.
+    /// Searches backward for causes along all paths that lead to this state of the script.
     fn back(&mut self, from: StateIx, search: Search) {
         self.queue.push((from, search));
         while let Some((at, search)) = self.queue.pop() {
@@ -126,7 +130,8 @@ impl Causes<'_> {
         self.found.insert(cause);
     }
 
-    /// Looks at the step between two states. Returns what to search before `from`.
+    /// Examines one step of the backward search, from the state `to` back to `from`. Returns the
+    /// fact to search for before `from`; `None` if the search ends here.
     fn step(&mut self, from: StateIx, to: StateIx, search: Search) -> Option<Search> {
         let state = self.walk.states.get(from)?;
         let target = self.walk.states.get(to)?;
@@ -221,7 +226,8 @@ impl Causes<'_> {
         status.is_some_and(|status| status.is_none_or(|status| status == self.status))
     }
 
-    /// The children of a command or pipe that may have failed.
+    /// The indices of the shell's children that may have failed at this command or pipe of the
+    /// script.
     fn failed_children(&self, at: StateIx, what: &What) -> Vec<usize> {
         let Some(state) = self.walk.states.get(at) else {
             return Vec::new();
@@ -250,14 +256,16 @@ impl Causes<'_> {
         }
     }
 
-    /// The children of a pipe that may be the cause of its failure.
+    /// Notes the failed children of the command or pipe in this state as possible causes of the
+    /// script's end.
     pub(super) fn blame(&mut self, at: StateIx, what: &What) {
         for child in self.failed_children(at, what) {
             self.found.insert(Cause::Child(child));
         }
     }
 
-    /// Whether the status of a command or pipe can be that of the shell.
+    /// Whether the exit status of this command or pipe in the script can be the status with which
+    /// the shell ended.
     fn passes(&self, at: StateIx, what: &What) -> bool {
         let Some(state) = self.walk.states.get(at) else {
             return false;
@@ -343,8 +351,8 @@ impl Causes<'_> {
         self.walk.outline.commands.get(ix?)
     }
 
-    /// Notes that a command whose commands are not known ended the script, or decided about the end. It is named if it
-    /// started no process.
+    /// Notes as the cause of the script's end a command whose effect is not known, such as `eval`.
+    /// The command is named only if it started no process.
     fn by_the_unknown(&mut self, at: StateIx, command: Option<CommandIx>) {
         let walk = self.walk;
         let node = walk.states.get(at).map(|state| state.node);
@@ -356,7 +364,8 @@ impl Causes<'_> {
         self.found.insert(cause);
     }
 
-    /// Continues the search after a statement gave the status.
+    /// Continues the backward search at the condition of a statement such as `exit 1`, after it was
+    /// found that the statement set the script's exit status.
     fn by_a_statement(
         &mut self,
         statement: Option<CommandIx>,
@@ -370,7 +379,8 @@ impl Causes<'_> {
         })
     }
 
-    /// Continues the search after a builtin failed, or decided about a statement.
+    /// Continues the backward search after a shell builtin failed and ended the script, or decided
+    /// that a statement was executed.
     fn by_a_builtin(
         &mut self,
         at: StateIx,
@@ -440,7 +450,8 @@ impl Causes<'_> {
         }
     }
 
-    /// Whether a child runs a program by which scripts ask questions.
+    /// Whether a child of the shell runs a program, such as `grep -q`, that scripts run to get an
+    /// answer from its exit status.
     fn is_question(&self, child: usize) -> bool {
         let args = self
             .walk
@@ -453,7 +464,8 @@ impl Causes<'_> {
         name.is_some_and(|name| utilities::uses(name).contains(&UtilityUse::Question))
     }
 
-    /// Looks for the command whose result was tested, at the step between two states.
+    /// Searches for the command whose success or failure the script tested, at the step between two
+    /// states of the script.
     fn tested(&mut self, from: StateIx, to: StateIx, otherwise: Otherwise) -> Option<Search> {
         let walk = self.walk;
         let state = walk.states.get(from)?;
@@ -500,7 +512,8 @@ impl Causes<'_> {
         None
     }
 
-    /// Continues the search after `wait` failed.
+    /// Continues the backward search after the builtin `wait` failed, with the background job that
+    /// it waited for.
     fn by_wait(&self, command: &Command) -> Search {
         let [_, job] = command.words.as_slice() else {
             return Search::Jobs;
@@ -522,7 +535,8 @@ impl Causes<'_> {
         }
     }
 
-    /// Whether the shell had failed before its traps.
+    /// Searches for a failure that occurred before the traps of the shell ran, and continues at its
+    /// cause.
     fn status_before_traps(
         &mut self,
         from: StateIx,
@@ -557,7 +571,7 @@ impl Causes<'_> {
     }
 }
 
-/// Whether a test compares numbers or texts, and asks nothing about files.
+/// Whether a test command in a script compares numbers or texts, and not properties of files.
 fn is_comparison(test: &Command) -> bool {
     let is_operator = |word: &Word| {
         matches!(

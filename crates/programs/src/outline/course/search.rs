@@ -1,12 +1,13 @@
-//! The questions of the search back from the end of a script.
+//! The kinds of facts that the backward search from the end of a shell script looks for.
 
 use super::super::flow::NodeIx;
 use super::super::tree::CommandIx;
 
-/// The place of a state of the comparison.
+/// The index of a state in the comparison of a script with its recorded processes.
 pub(super) type StateIx = usize;
 
-/// A cause of the end of a script.
+/// A possible cause of the end of a shell script: a failed child process, a statement of the
+/// script, or an unclear one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Cause {
     Child(usize),
@@ -14,63 +15,67 @@ pub(super) enum Cause {
     Unclear,
 }
 
-/// The search for what a way back from the end of a script depends on.
+/// The fact that the backward search from the end of a script looks for next.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(super) enum Search {
-    /// The exit status with which the shell ended.
+    /// Search for the command that set the shell's final exit status.
     Status,
-    /// The exit status of a trap, which ended the shell.
+    /// Search for the command in a trap that set the exit status, because the trap ended the shell.
     TrapStatus,
-    /// The end before the traps, with whose status the shell ended.
+    /// Search for the end of the script before its traps ran. The shell ended with the status of
+    /// that moment.
     BeforeTraps,
-    /// The end before the traps, whose status is not that of the shell. If it was no failure, this child of the trap is the
-    /// cause.
+    /// Search for the end of the script before its traps ran, whose status was then replaced. If
+    /// the script had not failed before, the given child, which a trap started, is the cause.
     Earlier(Option<usize>),
-    /// The test of the condition under which a statement ran.
+    /// Search for the test of the condition under which a statement was executed.
     Guard { after: NodeIx, otherwise: Otherwise },
-    /// The result of that test.
+    /// Search for the command whose success or failure a condition of the script tested.
     Tested(Otherwise),
-    /// The setting of a variable.
+    /// Search for the command that set a variable of the script.
     Variable {
         name: Vec<u8>,
         usage: Usage,
         otherwise: Otherwise,
     },
-    /// The command right before a statement.
+    /// Search at the command right before a statement of the script.
     Before(Otherwise),
-    /// The background jobs that failed, for which the shell waited.
+    /// Search for the failed background jobs that the shell waited for.
     Jobs,
-    /// The background job that was started last.
+    /// Search for the background job that the shell started last.
     LastJob,
-    /// The last failure in a loop, which began and ended with these nodes.
+    /// Search for the last failure in a loop. The nodes are the beginning and the end of the loop.
     Try(NodeIx, NodeIx, Otherwise),
 }
 
-/// A fact about the value of a variable.
+/// A fact that the script's behaviour shows about the value of a variable.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(super) enum Usage {
-    /// The value is the exit status of the shell.
+    /// The shell ended with the value of the variable as its exit status.
     Status,
-    /// A test of it succeeded.
+    /// A test of the variable succeeded in the script.
     Success(CommandIx),
-    /// A test of it failed.
+    /// A test of the variable failed in the script.
     Failure(CommandIx),
     Other,
 }
 
-/// The cause of the end if the search finds no child.
+/// The cause of the script's end that is reported if the backward search finds no failed child
+/// process.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(super) enum Otherwise {
-    /// Another way is enough.
+    /// Nothing is reported if this search finds no child process, because another path to the end
+    /// of the script has a cause.
     Nothing,
     Unclear,
     Statement(CommandIx),
-    /// A test that decided about a statement.
+    /// The cause is a test in the script that decided whether a statement was executed.
     Test(CommandIx),
-    /// A program that answered a question about an earlier failure.
+    /// The cause is a child that ran a program such as `grep`, with which the script examined an
+    /// earlier failure. The value is its index.
     Question(usize),
-    /// A test of a variable decided about a statement, and the script shows no reason for the value. The search goes on
-    /// with the condition under which the test ran.
+    /// The cause is the test of a variable, if the script shows no reason for the variable's value.
+    /// The search then continues at the condition under which this test ran.
     Condition {
         test: CommandIx,
         at: StateIx,

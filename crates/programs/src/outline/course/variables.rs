@@ -1,4 +1,4 @@
-//! The search for the setting of a variable that decided about the end of a script.
+//! Searches for the assignment of a shell variable whose value decided about the end of a script.
 
 use super::super::builtins;
 use super::super::flow::{self, What};
@@ -8,7 +8,8 @@ use super::causes::{Causes, PIPE_STATUS};
 use super::search::{Cause, Otherwise, Search, StateIx, Usage};
 
 impl Causes<'_> {
-    /// Whether a variable can have this value, as far as its usage shows it.
+    /// Whether a variable of the script can have had this value, judging by the fact that is known
+    /// about its use.
     pub(super) fn is_fit(&self, usage: Usage, name: &[u8], value: &[u8]) -> bool {
         let result = |ix: CommandIx| {
             let command = self.walk.outline.commands.get(ix)?;
@@ -22,7 +23,7 @@ impl Causes<'_> {
         }
     }
 
-    /// Looks for the last setting of a variable.
+    /// Searches backward from a state of the script for the command that set a variable last.
     pub(super) fn variable(
         &mut self,
         from: StateIx,

@@ -1,4 +1,5 @@
-//! The ways through a script that fit the children of its shell.
+//! Follows all paths through a shell script that agree with the recorded child processes of its
+//! shell.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::rc::Rc;
@@ -12,19 +13,23 @@ use super::super::words::Word;
 use super::search::StateIx;
 use super::{Child, Course, Part};
 
-/// The largest number of states of the comparison, and of steps from one to another.
+/// The largest number of states in the comparison of a script with its recorded processes. The
+/// number of steps between states is limited to four times as many.
 const STATES: usize = 300_000;
 
-/// A node of the graph before the child of this number was started.
+/// A state in the comparison of a script with its recorded processes: the shell is at this node of
+/// the script's graph and has started the children before the index `child`.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct State {
     pub(super) node: NodeIx,
     pub(super) child: usize,
-    /// The last step to this state, as a place in `Walk::steps` plus 1.
+    /// The last step that leads to this state, as an index into `Walk::steps` plus 1; 0 if there is
+    /// none.
     pub(super) step: usize,
 }
 
-/// A step from another state, and the step before it to the same state.
+/// A step from another state of the comparison to this one. Steps to the same state form a list:
+/// `next` is the step before this one.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Step {
     pub(super) from: StateIx,
@@ -35,15 +40,18 @@ pub(super) struct Walk<'a> {
     pub(super) outline: &'a Outline,
     pub(super) graph: &'a Graph,
     pub(super) children: &'a [Child<'a>],
-    /// Whether commands may fail that start no process, because a file could not be opened or a variable is not set.
+    /// Whether the comparison assumes that commands may fail without starting a process, because a
+    /// file could not be opened or a variable is not set.
     pub(super) has_silent_failures: bool,
-    /// Whether the first children are not compared.
+    /// Whether the first child processes of the shell are left out of the comparison, because there
+    /// are too many.
     pub(super) is_cut: bool,
     pub(super) states: Vec<State>,
     pub(super) steps: Vec<Step>,
-    /// The states that have been reached, by the number of their child.
+    /// The states reached so far, by the index of the next child process and then by their node in
+    /// the script's graph.
     pub(super) waiting: BTreeMap<usize, HashMap<NodeIx, StateIx>>,
-    /// The states at which the shell can have ended.
+    /// The states in which the shell can have ended after starting all of its recorded children.
     pub(super) ends: Vec<StateIx>,
 }
 
@@ -75,7 +83,8 @@ impl Walk<'_> {
         }
     }
 
-    /// Notes a step to a state. Returns `None` if there are too many states, and the state if it is new.
+    /// Notes a step of the comparison to a node of the script. Returns the state if it is new,
+    /// `Some(None)` if it was known, and `None` if there are too many states.
     pub(super) fn reach(
         &mut self,
         node: NodeIx,
@@ -109,7 +118,8 @@ impl Walk<'_> {
         has_room.then_some((at == new).then_some(at))
     }
 
-    /// The states after a state.
+    /// The nodes and child indices that can follow a state of the script, according to the script's
+    /// graph and the recorded processes.
     pub(super) fn next(&self, state: State) -> Vec<(NodeIx, usize)> {
         let Some(node) = self.graph.nodes.get(state.node) else {
             return Vec::new();
@@ -197,7 +207,8 @@ impl Walk<'_> {
         next
     }
 
-    /// Whether a child can be a process that the shell starts at a place of its script.
+    /// Whether a recorded child process can be the one that the shell starts at a certain place of
+    /// its script.
     pub(super) fn fits(&self, member: &Member, child: &Child<'_>) -> bool {
         match member {
             Member::Program(ix, words) => {
@@ -220,8 +231,9 @@ impl Walk<'_> {
         }
     }
 
-    /// Whether one of the commands of a tree can be a program with these arguments. The last command of a process needs
-    /// no process of its own.
+    /// Whether a command in this part of a script can be the program with these arguments. A
+    /// subshell executes its last command in its own process, so a recorded subshell can show that
+    /// program's arguments.
     pub(super) fn runs(&self, tree: &Tree, args: &[&[u8]], is_cut: bool) -> bool {
         let mut places = Vec::new();
         self.outline.collect(tree, &mut places);
@@ -253,7 +265,7 @@ impl Walk<'_> {
         })
     }
 
-    /// For each state, whether the shell can have come through it to one of these states.
+    /// For each state of the script, whether a path leads from it to one of these ends.
     pub(super) fn live(&self, ends: &[StateIx]) -> Vec<bool> {
         let mut live = vec![false; self.states.len()];
         let mut queue = ends.to_vec();
@@ -267,7 +279,8 @@ impl Walk<'_> {
         live
     }
 
-    /// Finds the line and the commands of each child that has only one on all live ways.
+    /// For each child process, finds the command that started it, if that command is the same on
+    /// all remaining paths through the script.
     pub(super) fn places(&self, live: &[bool], first: usize, part: &Part, course: &mut Course) {
         let mut found: Vec<Option<Place<'_>>> = vec![None; course.commands.len()];
         for (state, _) in self.states.iter().zip(live).filter(|(_, live)| **live) {
@@ -327,7 +340,8 @@ impl Walk<'_> {
         }
     }
 
-    /// The failed children that may have led to a statement which ended the script.
+    /// The indices of failed children that may have led to the statement which ended the script:
+    /// background jobs, and commands that name the same files as the deciding commands.
     pub(super) fn linked(&self, live: &[bool], deciding: &BTreeSet<CommandIx>) -> BTreeSet<usize> {
         let mut files: HashSet<&[u8]> = HashSet::new();
         for ix in deciding {
@@ -363,7 +377,7 @@ impl Walk<'_> {
         linked
     }
 
-    /// Whether commands of a process name one of these files.
+    /// Whether the commands of a process that the script starts name one of these files.
     pub(super) fn names(&self, member: &Member, files: &HashSet<&[u8]>) -> bool {
         let mut places = Vec::new();
         match member {
@@ -377,7 +391,7 @@ impl Walk<'_> {
     }
 }
 
-/// The command that a process executes, or with which its commands begin.
+/// The command of the script that a started process executes, or the first of its commands.
 fn member_command(member: &Member) -> Option<CommandIx> {
     match member {
         Member::Program(ix, _) => Some(*ix),
@@ -385,7 +399,8 @@ fn member_command(member: &Member) -> Option<CommandIx> {
     }
 }
 
-/// The words of a command that may be files.
+/// The words of a command in a script that may be names of files, including the file of its
+/// redirected output.
 fn files_of(command: &Command) -> impl Iterator<Item = &[u8]> {
     let words = command
         .words
@@ -399,7 +414,8 @@ fn files_of(command: &Command) -> impl Iterator<Item = &[u8]> {
     })
 }
 
-/// The place of a child in the script.
+/// The command of the script that started a child process and, for a subshell, the commands that it
+/// executes.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Place<'a> {
     pub(super) command: Option<CommandIx>,

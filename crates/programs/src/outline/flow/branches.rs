@@ -43,8 +43,9 @@ impl<'a> Builder<'a> {
         ends
     }
 
-    /// Adds `case $? in 0) … *) …`, which distinguishes the success of the command before it from failures. `None` if a tree
-    /// is something else.
+    /// Adds a statement `case $? in 0) … *) …` to the script's graph, in which the success of the
+    /// command before it leads to the first commands and its failure to others. Returns `None` if
+    /// `tree` is another kind of statement.
     pub(super) fn cases_of_status(&mut self, tree: &'a Tree, from: Ends) -> Option<Ends> {
         let Tree::Case {
             word,
@@ -132,7 +133,8 @@ impl<'a> Builder<'a> {
         ends
     }
 
-    /// Adds the end of a loop that its own commands can end as well.
+    /// Adds the normal end of a loop to the script's graph, if commands in the loop, such as
+    /// `break`, can also end it.
     pub(super) fn left(&mut self, body: &Tree, start: NodeIx, ends: Ends) -> Ends {
         let mut places = Vec::new();
         self.outline.collect(body, &mut places);
@@ -158,7 +160,8 @@ impl<'a> Builder<'a> {
         }
     }
 
-    /// Makes the options unknown if the body of a loop sets them, because an earlier round may have set them.
+    /// Marks the shell's options as unknown before a loop is analyzed whose body sets them, because
+    /// an earlier round of the loop may have changed them.
     pub(super) fn forget_options(&mut self, body: &Tree) {
         let mut places = Vec::new();
         self.outline.collect(body, &mut places);

@@ -29,20 +29,24 @@ impl<'a> Builder<'a> {
         Member::Forked(tree.clone(), options)
     }
 
-    /// Whether a command surely starts a program.
+    /// Whether a command of a script certainly starts a program: its name is known and belongs to
+    /// no builtin or function of the script.
     pub(super) fn is_program(&self, command: &Command) -> bool {
         let first = command.words.first().and_then(Word::literal);
         first.is_some_and(|name| !builtins::is_builtin(name) && self.function(name).is_none())
     }
 
-    /// The first function with a name, and whether it is the only one.
+    /// Finds the first function of the script with this name. The second value is whether it is the
+    /// only one.
     pub(super) fn function(&self, name: &[u8]) -> Option<(&'a Function, bool)> {
         let mut all = self.outline.functions.iter();
         let first = all.find(|function| function.name == name)?;
         Some((first, all.all(|function| function.name != name)))
     }
 
-    /// Adds the commands that expand the words of a command. Also returns the ends of the last one.
+    /// Adds the commands to the script's graph that the shell runs to expand the words of a
+    /// command, such as `$(…)`. Returns the node after them, and the nodes after the last one's
+    /// success and failure.
     pub(super) fn substitutions(&mut self, ix: CommandIx, from: NodeIx) -> (NodeIx, Option<Ends>) {
         let Some(command) = self.command(ix) else {
             return (from, None);
@@ -155,7 +159,8 @@ impl<'a> Builder<'a> {
         self.fatal(ends)
     }
 
-    /// Adds the way on which a file could not be opened.
+    /// Adds the path to the script's graph on which the command fails because a file of its
+    /// redirections cannot be opened.
     pub(super) fn opened(
         &mut self,
         ix: CommandIx,
@@ -194,7 +199,8 @@ impl<'a> Builder<'a> {
         self.fatal(ends)
     }
 
-    /// A command whose name an expansion gives.
+    /// Adds a command to the script's graph whose name results from an expansion (`$CC x.c`): it
+    /// may be a program, a builtin or a function.
     pub(super) fn unknown_command(
         &mut self,
         ix: CommandIx,
@@ -216,7 +222,8 @@ impl<'a> Builder<'a> {
         self.fatal(ends)
     }
 
-    /// The words of a command with the arguments of the function that is called, if they are known and differ.
+    /// Replaces `$1`, `$@` and the like in a command's words by the arguments of the shell function
+    /// being called. Returns `None` if the arguments are not known or nothing was replaced.
     pub(super) fn resolved(&mut self, words: &[Word]) -> Option<Vec<Word>> {
         let arguments = self.calls.last()?.arguments.as_ref()?;
         let number = |word: &Word| {
@@ -279,7 +286,8 @@ impl<'a> Builder<'a> {
         ends
     }
 
-    /// Adds commands that `return` can leave, and after which the ways go on at `ends`.
+    /// Adds the body of a function or sourced file to the script's graph. After its end and after
+    /// `return` the paths continue at `ends`.
     fn until_return(&mut self, tree: &'a Tree, at: NodeIx, ends: Ends) {
         self.returns.push(ends);
         let body = self.build(tree, at);
@@ -288,7 +296,8 @@ impl<'a> Builder<'a> {
         self.edge(body.failed, ends.failed);
     }
 
-    /// Adds the commands of the file that a command executes in the script's own shell; `None` if the file is not known.
+    /// Adds the commands of the file that a script sources with the command `ix` (`. FILE`); `None`
+    /// if the contents of the file are not known or too many files are nested.
     fn sourced(&mut self, ix: CommandIx, at: NodeIx) -> Option<Ends> {
         let body = self.outline.sourced(ix)?;
         if self.returns.len() >= CALLS || self.is_full() {
@@ -302,7 +311,8 @@ impl<'a> Builder<'a> {
         Some(ends)
     }
 
-    /// A node that no way reaches, for the ways after a command that does not end.
+    /// Creates new nodes in the script's graph to which no path leads. They stand after a command
+    /// that never ends, such as `exit`.
     pub(super) fn nowhere(&mut self) -> Ends {
         Ends {
             ok: self.label(),
@@ -404,7 +414,8 @@ impl<'a> Builder<'a> {
         }
     }
 
-    /// Adds the setting of a status by `exit` or `return`, after which the ways go on at `ends`.
+    /// Adds the effect of `exit` or `return` on the exit status to the script's graph. The paths
+    /// continue at `ends`.
     pub(super) fn gives(
         &mut self,
         arguments: &[Word],

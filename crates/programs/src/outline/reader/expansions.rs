@@ -1,4 +1,4 @@
-//! Reads the words of a script: quotes, expansions, and the commands inside of them.
+//! Reads the words of a shell script: quotes, expansions, and the commands inside them.
 
 use std::rc::Rc;
 
@@ -6,11 +6,12 @@ use super::super::tree::Substitution;
 use super::super::words::{Expansion, Word};
 use super::{Reader, DEEP, DELIMITERS};
 
-/// A word that is being read.
+/// A word of a shell script while it is being read.
 #[derive(Default)]
 pub(super) struct Draft {
     word: Word,
-    /// Whether an expansion was read, so that the bytes from now on belong to the tail.
+    /// Whether an expansion of the word was read. The bytes that follow then count as the unchanged
+    /// end of the word.
     has_expansion: bool,
 }
 
@@ -37,7 +38,7 @@ impl Draft {
 }
 
 impl Reader<'_> {
-    /// Reads one word. At least one byte is read unless a delimiter stands here.
+    /// Reads one word of the script. At least one byte is read unless a delimiter comes next.
     pub(super) fn word(&mut self) -> Word {
         let mut draft = Draft::default();
         while let Some(byte) = self.peek() {
@@ -95,14 +96,15 @@ impl Reader<'_> {
         draft.word
     }
 
-    /// Whether the word `[` or `[[` ends here.
+    /// Whether the word `[` or `[[` ends at the reader's position in the script.
     pub(super) fn is_at_the_end_of_a_test(&self) -> bool {
         let rest = self.text.get(self.at..).unwrap_or_default();
         let rest = rest.strip_prefix(b"[").unwrap_or(rest);
         rest.first().is_none_or(|byte| DELIMITERS.contains(byte))
     }
 
-    /// Whether braces with a comma or two points begin here: `{a,b}`, `{1..3}`
+    /// Whether a brace expansion of the shell, such as `{a,b}` or `{1..3}`, begins at the reader's
+    /// position in the script.
     pub(super) fn is_a_list_in_braces(&self) -> bool {
         let rest = self
             .text
@@ -130,7 +132,7 @@ impl Reader<'_> {
         self.end_quote(b"'");
     }
 
-    /// A pattern such as `@(a|b)`
+    /// Reads the parentheses of a pattern such as `@(a|b)` in a word of the script.
     pub(super) fn group(&mut self, draft: &mut Draft) {
         let mut depth = 0;
         while let Some(byte) = self.next() {
@@ -145,7 +147,7 @@ impl Reader<'_> {
         self.is_whole = false;
     }
 
-    /// `name=(a b c)`
+    /// Reads the values of an array in a script, such as `(a b c)` of `name=(a b c)`.
     pub(super) fn array(&mut self, draft: &mut Draft) {
         self.at += 1;
         draft.expand(b"(", Expansion::Any);
@@ -165,7 +167,8 @@ impl Reader<'_> {
         }
     }
 
-    /// Reads one byte, escaped byte or expansion, inside of double quotes or outside.
+    /// Reads one byte, escaped byte or expansion of a word in the script. `is_quoted` is whether it
+    /// stands in double quotes.
     pub(super) fn expandable(&mut self, draft: &mut Draft, is_quoted: bool) {
         let expansion = if is_quoted {
             Expansion::One
@@ -193,7 +196,7 @@ impl Reader<'_> {
         }
     }
 
-    /// Reads an expansion after its `$`.
+    /// Reads an expansion of the script, such as `$x` or `$(…)`, after its `$`.
     pub(super) fn dollar(&mut self, draft: &mut Draft, expansion: Expansion) {
         let from = self.at - 1;
         match self.peek() {
@@ -250,7 +253,7 @@ impl Reader<'_> {
         }
     }
 
-    /// Reads `${…}` after its brace.
+    /// Reads an expansion `${…}` of the script after its opening brace.
     pub(super) fn braces(&mut self, from: usize, draft: &mut Draft, expansion: Expansion) {
         if self.depth >= DEEP {
             self.give_up();
@@ -303,7 +306,8 @@ impl Reader<'_> {
         draft.expand(text, expansion);
     }
 
-    /// Reads the commands of `$(…)` or `<(…)` after the parenthesis.
+    /// Reads the commands of a substitution `$(…)` or `<(…)` in the script, after the opening
+    /// parenthesis.
     pub(super) fn substitution(
         &mut self,
         from: usize,
@@ -338,7 +342,7 @@ impl Reader<'_> {
         draft.expand(self.text.get(from..self.at).unwrap_or_default(), expansion);
     }
 
-    /// Reads the commands between backquotes after the first one.
+    /// Reads the commands between backquotes in the script, after the opening backquote.
     pub(super) fn backquotes(&mut self, draft: &mut Draft, expansion: Expansion) {
         let from = self.at - 1;
         let line = self.line;
@@ -366,7 +370,8 @@ impl Reader<'_> {
     }
 }
 
-/// Whether a word sets an array: `x=`, `x+=`
+/// Whether a word of the script ends in an assignment (`x=`, `x+=`), so that a following
+/// parenthesis begins an array.
 fn is_array(word: &[u8]) -> bool {
     let name = word.strip_suffix(b"=").unwrap_or_default();
     let name = name.strip_suffix(b"+").unwrap_or(name);

@@ -5,7 +5,8 @@ use super::expansions::Draft;
 use super::{Here, Reader, DELIMITERS};
 
 impl Reader<'_> {
-    /// Reads a redirection, if one stands here.
+    /// Reads a redirection of a command in the script, such as `2>FILE`. Returns whether there was
+    /// one.
     pub(super) fn redirection(&mut self, ix: CommandIx) -> bool {
         if self.starts_with(b"<(") || self.starts_with(b">(") {
             return false;
@@ -67,7 +68,8 @@ impl Reader<'_> {
         true
     }
 
-    /// The number of digits that stand here before `<` or `>`; `None` if neither follows.
+    /// The number of digits before a redirection operator at the reader's position, as in `2>`;
+    /// `None` if neither `<` nor `>` follows.
     fn descriptor(&self) -> Option<usize> {
         let rest = self.text.get(self.at..)?;
         let digits = rest.iter().take_while(|byte| byte.is_ascii_digit()).count();
@@ -76,7 +78,8 @@ impl Reader<'_> {
             .map(|_| digits)
     }
 
-    /// A compound command with the redirections after it.
+    /// Reads the redirections that follow a compound command of the script, and returns the command
+    /// with them.
     pub(super) fn redirected(&mut self, compound: Tree) -> Tree {
         self.blanks();
         if !self.starts_with(b"&>") && self.descriptor().is_none() {
@@ -95,7 +98,8 @@ impl Reader<'_> {
         Tree::Redirected { words, body }
     }
 
-    /// Reads the texts of the here-documents of the line that has ended.
+    /// Reads the texts of the here-documents whose operators stood on the script's line that has
+    /// just ended.
     pub(super) fn here_texts(&mut self) {
         let heres = std::mem::take(&mut self.heres);
         for here in heres {
