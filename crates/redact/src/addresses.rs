@@ -1,12 +1,12 @@
-//! Masks network addresses, and the names that are looked up by DNS.
+//! Masks the network addresses of recorded connections, and the host names of recorded DNS queries.
 
 use std::collections::HashMap;
 
 use tr_format::event::LifeKind;
 use tr_format::network::{Address, Endpoint};
 
-/// Replaces addresses by `host-1`, `host-2`, … and names by `name-1`, `name-2`, … in the order in
-/// which they come. Loopback addresses stay.
+/// Replaces recorded network addresses by `host-1`, `host-2`, … and DNS names by `name-1`,
+/// `name-2`, … in the order of their first appearance. Loopback addresses are kept.
 #[derive(Debug, Default)]
 pub struct Addresses {
     hosts: HashMap<Address, u64>,
@@ -14,7 +14,7 @@ pub struct Addresses {
 }
 
 impl Addresses {
-    /// Masks the addresses and names in an event.
+    /// Masks the network addresses and DNS names in a recorded event.
     pub fn mask(&mut self, kind: &mut LifeKind) {
         match kind {
             LifeKind::Connect(connect) => self.endpoint(&mut connect.remote),
@@ -37,7 +37,7 @@ impl Addresses {
         }
     }
 
-    /// The number of different addresses and names that were masked.
+    /// The number of different network addresses and DNS names that were masked so far.
     pub fn masked(&self) -> usize {
         self.hosts.len() + self.names.len()
     }

@@ -1,4 +1,5 @@
-//! Finds words of a command line that look like a secret after words that let one expect a secret.
+//! Masks words of a recorded command line that look like a secret and stand after words that let
+//! one expect a secret.
 
 use crate::harmless::is_harmless;
 use crate::looks;
@@ -7,7 +8,8 @@ use crate::names::{self, Sure};
 use crate::read::Read;
 use crate::words::{self, Word};
 
-/// Masks a word, or the part of it, that looks like a secret after the words before it.
+/// Masks a word of a recorded command line, or a part of it, if it looks like a secret and the
+/// words before it let one expect one.
 pub fn mask(word: &Word<'_>, read: &Read<'_>, masks: &mut Masks) {
     let text = word.text;
     let equals = text.iter().position(|b| *b == b'=').map_or(0, |at| at + 1);
@@ -53,7 +55,8 @@ pub fn mask(word: &Word<'_>, read: &Read<'_>, masks: &mut Masks) {
     }
 }
 
-/// Whether the whole word is a secret.
+/// Whether a whole word of the command line is a secret, judged by its looks and the words before
+/// it.
 fn is_secret(text: &[u8], read: &Read<'_>) -> bool {
     let previous = read.previous;
     if text.starts_with(b"-") || is_harmless(text) {
@@ -69,7 +72,8 @@ fn is_secret(text: &[u8], read: &Read<'_>) -> bool {
     is_announced(text, read) || is_generated(text, read) || follows_user(text, read)
 }
 
-/// Whether the word before is a name or a command after which a secret comes, and this word looks like that secret.
+/// Whether the word before this one is a name or a command that a secret follows, and this word
+/// looks like the secret.
 fn is_announced(text: &[u8], read: &Read<'_>) -> bool {
     let previous = read.previous;
     if words::is_content(previous) && read.stores_secret()
@@ -88,8 +92,8 @@ fn is_announced(text: &[u8], read: &Read<'_>) -> bool {
             || token && (padded || looks::is_random(text)))
 }
 
-/// Whether the word looks like a password and stands after an option that may take one, or in a command that
-/// is about passwords or accounts.
+/// Whether a word of the command line looks like a password and follows an option that may take
+/// one, or belongs to a command about passwords or accounts.
 fn is_generated(text: &[u8], read: &Read<'_>) -> bool {
     let previous = read.previous;
     if words::is_parameter(text) {
@@ -107,7 +111,8 @@ fn is_generated(text: &[u8], read: &Read<'_>) -> bool {
                 || read.changes_password && looks::may_be_password(text))
 }
 
-/// Whether the word is the password after a user's name or a port's number: `X` of `-u USER -p X` or `-P 25575 -p X`.
+/// Whether a word of the command line is the password that follows a user's name or a port: `X` of
+/// `-u USER -p X` or `-P 25575 -p X`.
 fn follows_user(text: &[u8], read: &Read<'_>) -> bool {
     let previous = read.previous;
     let takes = !words::is_parameter(text)
@@ -138,8 +143,8 @@ fn follows_user(text: &[u8], read: &Read<'_>) -> bool {
         }
 }
 
-/// Whether a name in several parts, such as `DB_PASSWORD` or `vnc_password`, has a value after it that looks
-/// like a password.
+/// Whether the name of a setting has several parts, as in `DB_PASSWORD=X` or `vnc_password=X`, and
+/// its value looks like a password.
 fn names_value(name: &[u8], value: &[u8]) -> bool {
     let parts = name.contains(&b'_') || looks::changes_case(name);
     parts
@@ -148,7 +153,7 @@ fn names_value(name: &[u8], value: &[u8]) -> bool {
         && names::secret(value) == Sure::No
 }
 
-/// Masks the value of `--cookie=NAME=X`.
+/// Masks the value `X` of a cookie on a command line: `--cookie=NAME=X`.
 fn cookie(word: &Word<'_>, masks: &mut Masks) {
     let Some(cookie) = word.text.strip_prefix(b"--cookie=") else {
         return;
@@ -191,7 +196,8 @@ fn object(word: &Word<'_>, masks: &mut Masks) {
     }
 }
 
-/// Masks the secret `X` in `--set env[0].name=API_TOKEN --set env[0].value=X`, or in one word with both settings.
+/// Masks the secret `X` of a Helm setting, `--set env[0].name=API_TOKEN --set env[0].value=X`, also
+/// if both settings stand in one word.
 fn entries(word: &Word<'_>, read: &Read<'_>, masks: &mut Masks) {
     if !word.text.contains(&b']') {
         return;

@@ -1,4 +1,5 @@
-//! Finds secrets in words of a command line that are written in a language: JSON, XML, SQL, calls of functions.
+//! Finds secrets in words of a recorded command line that contain JSON, XML, SQL, function calls or
+//! similar languages.
 
 use std::ops::Range;
 use std::sync::LazyLock;
@@ -88,7 +89,8 @@ static CALL: LazyLock<Regex> = LazyLock::new(|| {
     ))
 });
 
-/// Passes the places of the secrets in a text to `masked`, for each language that the text may be written in.
+/// Passes the byte range of each secret in a text to `masked`. All languages that the text may be
+/// written in are tried (JSON, XML, SQL, …).
 pub fn find(text: &[u8], mut masked: impl FnMut(Range<usize>)) {
     let mut search = |expression: &Regex, secret: Secret| {
         let found = expression.captures_iter(text);
@@ -131,7 +133,7 @@ pub fn find(text: &[u8], mut masked: impl FnMut(Range<usize>)) {
     }
 }
 
-/// Returns the secret in a match of an expression.
+/// A function that returns the byte range of the secret in the match of a regular expression.
 type Secret = fn(&Captures<'_>) -> Option<Range<usize>>;
 
 fn of_quoted(found: &Captures<'_>) -> Option<Range<usize>> {

@@ -1,4 +1,5 @@
-//! Finds tokens of a known form: most services give theirs a prefix.
+//! Finds secret tokens of a known form in recorded command lines: most services give their tokens a
+//! fixed prefix.
 
 use std::sync::LazyLock;
 
@@ -7,7 +8,8 @@ use regex::bytes::Regex;
 use crate::looks;
 use crate::matching::compiled;
 
-/// Texts of which a word has one, in upper or lower case, if it holds a token of a known form or a private key.
+/// Texts by which a word of a command line is recognized quickly as one that may contain a token of
+/// a known form or a private key. The case of letters does not matter.
 #[rustfmt::skip]
 pub const HINTS: [&str; 195] = [
     "sctapi", "bearer ", "@tcp(", "@unix(", "@udp(", "@/", "nats://", "infura.io/", "alchemy.com/", "quiknode.pro/", "ankr.com/", "day.app/", "/trigger/",
@@ -30,8 +32,8 @@ pub const HINTS: [&str; 195] = [
     "absk", "bedrock-api-key-", "dnkey-", "sm_pat_", "sm_aat_", "atta", "kgat_", "hcaik_", "bkaj_",
 ];
 
-/// Matches tokens by prefixes, lengths and alphabets, as the services document them and as scanners of
-/// repositories know them.
+/// Matches secret tokens by their prefixes, lengths and alphabets, as the services document them
+/// and as other secret scanners know them.
 static FORMS: LazyLock<Regex> = LazyLock::new(|| {
     compiled(concat!(
         r"(?-u)\bgh[pousr]_[A-Za-z0-9]{16,}",
@@ -132,8 +134,9 @@ static FORMS: LazyLock<Regex> = LazyLock::new(|| {
     ))
 });
 
-/// Matches secrets that stand beside certain words: `Bearer X`, and a data source of Go's,
-/// `user:X@tcp(host)/database`. Without such words the search is not worth its time.
+/// Matches secrets that stand beside certain words: `Bearer X`, or Go's data source
+/// `user:X@tcp(host)/database`. The search takes so long that it is only done in texts with such
+/// words.
 static BESIDE: LazyLock<Regex> = LazyLock::new(|| {
     compiled(concat!(
         r"(?-u)\b(?i:bearer)\s+([A-Za-z0-9._~+/=-]{20,})",
@@ -141,7 +144,7 @@ static BESIDE: LazyLock<Regex> = LazyLock::new(|| {
     ))
 });
 
-/// Whether the text has one of the words beside which [`BESIDE`] finds secrets.
+/// Whether a text contains a word that shows that the search with [`BESIDE`] may find a secret.
 fn may_be_beside(text: &[u8]) -> bool {
     let has = |word: &[u8]| {
         text.windows(word.len())
@@ -151,12 +154,13 @@ fn may_be_beside(text: &[u8]) -> bool {
         || text.contains(&b'@') && (has(b"@tcp(") || has(b"@unix(") || has(b"@/"))
 }
 
-/// Whether the argument may be the token of a Discord bot, which has three parts.
+/// Whether an argument may be the token of a Discord bot, judged by its length and its three parts.
 pub fn may_be_discord(arg: &[u8]) -> bool {
     (59..=75).contains(&arg.len()) && arg.iter().filter(|b| **b == b'.').count() == 2
 }
 
-/// Whether the text may hold a token whose form has no word of [`HINTS`].
+/// Whether a text may contain a secret token whose form has no fixed word that [`HINTS`] could
+/// list.
 pub fn may_be_bare(text: &[u8]) -> bool {
     let parts = text.split(|b| !(b.is_ascii_alphanumeric() || b"_.:-".contains(b)));
     parts.into_iter().any(|part| {
@@ -165,14 +169,14 @@ pub fn may_be_bare(text: &[u8]) -> bool {
     })
 }
 
-/// The beginnings of tokens that have no `_`, `-`, `.` or `:` after their prefix.
+/// The prefixes of those secret tokens whose prefix is not followed by `_`, `-`, `.` or `:`.
 const BEGINNINGS: [&[u8]; 8] = [b"cio", b"SK", b"K00", b"SA", b"SC", b"SN", b"SO", b"SU"];
 
-/// The longest prefix of a token, in bytes.
+/// The largest length in bytes of the prefix of a secret token.
 const PREFIX: usize = 20;
 
-/// Whether the argument as a whole may be a token: a prefix and a mark such as `_`, or one of [`BEGINNINGS`],
-/// and letters and digits. Takes bounded time.
+/// Whether an argument as a whole may be a secret token: a prefix with a mark such as `_`, or one
+/// of [`BEGINNINGS`], and then letters and digits. The check takes bounded time.
 pub fn may_be_token(arg: &[u8]) -> bool {
     if !(24..=300).contains(&arg.len()) || !arg.first().is_some_and(u8::is_ascii_alphanumeric) {
         return false;
@@ -186,8 +190,8 @@ pub fn may_be_token(arg: &[u8]) -> bool {
     begins && arg.iter().all(plain) && arg.iter().filter(|b| b.is_ascii_digit()).count() >= 3
 }
 
-/// Whether the argument is a token of a service that is not among the [`FORMS`]: most services separate the
-/// random part from a prefix of small letters by `_` or `-`.
+/// Whether an argument is a secret token of a service that [`FORMS`] does not list. Most services
+/// separate a prefix of small letters from the random part by `_` or `-`.
 fn is_prefixed_token(arg: &[u8]) -> bool {
     let mark = |b: &u8| b"_-".contains(b);
     let Some(at) = arg.iter().rposition(mark) else {
@@ -200,7 +204,8 @@ fn is_prefixed_token(arg: &[u8]) -> bool {
     prefix && tail.is_some_and(looks::is_random)
 }
 
-/// The places of the tokens in a text. For the address of a webhook, it is the place of the secret part.
+/// The byte ranges of the secret tokens in a text. For the address of a webhook it is only the
+/// secret part.
 pub fn find(text: &[u8]) -> impl Iterator<Item = std::ops::Range<usize>> + '_ {
     let secret = |found: regex::bytes::Captures<'_>| {
         let groups = found.iter().skip(1).flatten().next();
@@ -216,8 +221,8 @@ pub fn find(text: &[u8]) -> impl Iterator<Item = std::ops::Range<usize>> + '_ {
         .chain(is_prefixed_token(text).then_some(0..text.len()))
 }
 
-/// Whether a part of the token, between marks, is neither a word nor a number: it is too long, or mixes
-/// letters of both cases or digits.
+/// Whether one of the parts of a token, which are separated by marks, is neither a word nor a
+/// number, because it is too long, mixes capital and small letters, or contains letters and digits.
 fn has_long_part(token: &[u8]) -> bool {
     let is_word = |part: &[u8]| {
         part.iter().all(u8::is_ascii_lowercase) || part.iter().all(u8::is_ascii_digit)

@@ -1,6 +1,7 @@
-//! Recognizes values that are no secret, whatever the name before them: `none`, `$TOKEN`, `./token.txt`.
+//! Recognizes values on a command line that are no secrets, even after a name such as `password`:
+//! `none`, `$TOKEN`, `./token.txt`.
 
-/// Words that are no secret, whatever the name before them.
+/// Words that are never a secret, even as the value of an option such as `--password`.
 #[rustfmt::skip]
 const HARMLESS_VALUES: [&str; 110] = [
     // States and kinds.
@@ -17,15 +18,15 @@ const HARMLESS_VALUES: [&str; 110] = [
     "default", "prompt", "ask", "stdin", "oidc", "oauth", "ldap", "saml", "iam", "publickey", "-",
 ];
 
-/// The beginnings of paths of files and of other places.
+/// The beginnings of values that are paths or other places and therefore no secrets.
 #[rustfmt::skip]
 const PLACES: [&str; 14] = [
     "./", "../", "~/", "/run/", "/etc/", "/var/", "/home/", "/tmp/", "/usr/", "/opt/", "/root/",
     "/dev/", "/bin/", "/proc/",
 ];
 
-/// The beginnings of values of password options that say where the password is (`env:NAME`). `pass:X` is not
-/// among them, because it has the password.
+/// The beginnings of values of password options that say where the password is (`env:NAME`).
+/// `pass:X` is not among them, because it contains the password.
 #[rustfmt::skip]
 const SOURCES: [&str; 25] = [
     "pass:env:", "pass:file:", "pass:stdin",
@@ -33,7 +34,7 @@ const SOURCES: [&str; 25] = [
     "ref+", "azurekeyvault:", "fileb://", "file://", "sm://", "gcp:", "awssm:", "keyring:", "cmd:", "keychain:",
 ];
 
-/// The ends of the names of files.
+/// File-name extensions by which a value is recognized as a file and therefore as no secret.
 #[rustfmt::skip]
 const FILES: [&str; 43] = [
     ".js", ".ts", ".py", ".sh", ".go", ".rs", ".rb", ".java", ".html", ".md", ".csv", ".log", ".xml", ".properties",
@@ -42,12 +43,14 @@ const FILES: [&str; 43] = [
     ".env", ".creds", ".cfg", ".conf", ".keystore", ".keytab", ".pub", ".ini",
 ];
 
-/// The ends of the names of libraries. A password may have such an end as well.
+/// File-name extensions of libraries. A password may end like them by chance, so that they count
+/// only in a path.
 const LIBRARIES: [&str; 8] = [
     ".rlib", ".rmeta", ".so", ".dll", ".dylib", ".jar", ".a", ".o",
 ];
 
-/// Whether the value is no secret, because it is a switch, a small number, a variable or a place. Takes bounded time.
+/// Whether a value on a command line is certainly no secret, because it is a switch, a small
+/// number, a variable, a path or the like. The check takes bounded time.
 pub fn is_harmless(value: &[u8]) -> bool {
     if value.len() > 256 {
         return false;
@@ -82,13 +85,15 @@ pub fn is_harmless(value: &[u8]) -> bool {
         || is_placeholder(text)
 }
 
-/// Whether the text is the name of a digest, a key derivation or a signature: `SHA256`, `argon2id`, `hmac-sha1`.
+/// Whether a value is the name of a digest, a key derivation or a signature, and therefore no
+/// secret: `SHA256`, `argon2id`, `hmac-sha1`.
 fn is_algorithm(text: &str) -> bool {
     const NAMES: [&str; 19] = [
         "scram", "sha", "md5", "hmac", "argon2", "bcrypt", "scrypt", "pbkdf2", "crypt", "aes",
         "des", "rsa", "ecdsa", "ed25519", "x25519", "blake2", "blake3", "rs256", "hs256",
     ];
-    /// The sizes of digests and keys, and their versions. Other digits belong to a password.
+    /// The numbers in names of digests and keys (sizes and versions). A name with other digits may
+    /// be a password.
     const SIZES: [&str; 14] = [
         "", "1", "2", "3", "128", "192", "224", "256", "384", "512", "1024", "2048", "3072", "4096",
     ];
@@ -116,7 +121,8 @@ fn is_algorithm(text: &str) -> bool {
         && matches!(rest, "" | "id" | "i" | "b" | "s" | "gcm" | "cbc" | "ctr")
 }
 
-/// Whether the text is a path, such as `/src/token` or `path/to/key`, and no Base64, which has letters of both cases.
+/// Whether a value is a path, such as `/src/token` or `path/to/key`, and not Base64, in which
+/// capital and small letters are mixed.
 fn is_path(text: &str) -> bool {
     let plain = |b: u8| b.is_ascii_lowercase() || b"/._-".contains(&b);
     let begins = |part: &str| part.len() > 1 && part.starts_with(|c: char| c.is_ascii_lowercase());
@@ -124,8 +130,8 @@ fn is_path(text: &str) -> bool {
     text.len() > 3 && (text.starts_with('/') || relative) && text.bytes().all(plain)
 }
 
-/// Whether the text is the identifier of an access key, which is no secret without its key: `AKIA…` of AWS,
-/// also at the start of its scope.
+/// Whether a value is the identifier of an access key, which is no secret without the key itself:
+/// `AKIA…` of AWS, also at the beginning of a credential scope.
 fn is_key_id(text: &str) -> bool {
     const PREFIXES: [&str; 5] = ["AKIA", "ASIA", "AKLT", "AKID", "JDC_"];
     let id = PREFIXES.iter().find_map(|prefix| text.strip_prefix(prefix));
@@ -136,26 +142,26 @@ fn is_key_id(text: &str) -> bool {
     })
 }
 
-/// Whether the text is a duration: `90s`, `2h`, `500ms`.
+/// Whether a value is a duration and therefore no secret: `90s`, `2h`, `500ms`.
 fn is_duration(text: &str) -> bool {
     let unit = text.trim_start_matches(|c: char| c.is_ascii_digit());
     let digits = text.len() - unit.len();
     (1..=3).contains(&digits) && matches!(unit, "ms" | "s" | "m" | "h" | "d")
 }
 
-/// Whether the text is a small number, such as `-1`.
+/// Whether a value is a small negative number, such as `-1`, and therefore no secret.
 fn is_small_number(text: &str) -> bool {
     let digits = text.strip_prefix('-').unwrap_or_default();
     matches!(digits.len(), 1 | 2) && digits.bytes().all(|b| b.is_ascii_digit())
 }
 
-/// Whether the text only fills the place of a value: `xxxx`, `****`, `....`.
+/// Whether a value is a filler that stands in place of a secret: `xxxx`, `****`, `....`.
 fn is_filler(text: &str) -> bool {
     let first = text.bytes().next().unwrap_or_default();
     text.len() >= 3 && b"xX*.-_#?".contains(&first) && text.bytes().all(|b| b == first)
 }
 
-/// Whether the text is a decimal number: `0.1`, `1e-4`.
+/// Whether a value is a number and therefore no secret: `0.1`, `1e-4`.
 fn is_decimal(text: &str) -> bool {
     let number = |b: u8| b.is_ascii_digit() || b".-+e".contains(&b);
     let hex = text.strip_prefix("0x");
@@ -168,7 +174,8 @@ fn is_decimal(text: &str) -> bool {
         && text.bytes().all(number)
 }
 
-/// Whether the text is the version of a package and its build, as conda has them: `0.18.8=h3dbb7c6_0`.
+/// Whether a value is the version and the build of a conda package, and therefore no secret:
+/// `0.18.8=h3dbb7c6_0`.
 fn is_build(text: &str) -> bool {
     let Some((version, build)) = text.split_once('=') else {
         return false;
@@ -181,13 +188,14 @@ fn is_build(text: &str) -> bool {
         && build.bytes().all(in_build)
 }
 
-/// Whether the text is the name of a file, or the path of a library: `/build/libjsonwebtoken-c4c7.rlib`.
+/// Whether a value is a file name or the path of a library, and therefore no secret:
+/// `/build/libjsonwebtoken-c4c7.rlib`.
 fn is_file(text: &str) -> bool {
     let ends = |list: &[&str]| list.iter().any(|end| text.ends_with(end));
     !text.contains(' ') && (ends(&FILES) || text.contains('/') && ends(&LIBRARIES))
 }
 
-/// Whether the text is part of a regular expression or of a program for awk.
+/// Whether a value is part of a regular expression or of an awk program, and therefore no secret.
 fn is_pattern(text: &str) -> bool {
     let parts = [
         ".*", ".+", "[^", "\\w", "\\s", "\\d", "\\S", "\\(", "[a-z", "[A-Z", "(.", "/ {", "\\1",
@@ -201,8 +209,8 @@ fn is_pattern(text: &str) -> bool {
     end || parts.iter().any(|part| text.contains(part))
 }
 
-/// Whether the text is the name of a value in a synopsis (`PASSWORD`, `YOUR_TOKEN`), or a placeholder of
-/// patator (`FILE0`).
+/// Whether a value is a placeholder as in a synopsis (`PASSWORD`, `YOUR_TOKEN`) or of the tool
+/// patator (`FILE0`), and therefore no secret.
 fn is_placeholder(text: &str) -> bool {
     if text
         .strip_prefix("FILE")
@@ -229,8 +237,8 @@ fn is_placeholder(text: &str) -> bool {
     }
 }
 
-/// Whether the text stands for a value that is not yet known: `$NAME`, `${NAME:-…}`, `$(command)`, `{{ name
-/// }}`, `%s`, `<name>`.
+/// Whether a value stands for another one that is not on the command line, and is therefore no
+/// secret: `$NAME`, `${NAME:-…}`, `$(command)`, `{{ name }}`, `%s`, `<name>`.
 fn is_variable(text: &str) -> bool {
     let all = |name: &str, is: fn(&u8) -> bool| name.bytes().all(|b| b == b'_' || is(&b));
     let enclosed = |open: &str, close: &str| text.starts_with(open) && text.ends_with(close);

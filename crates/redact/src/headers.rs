@@ -1,4 +1,4 @@
-//! Finds secrets in headers and in lines of YAML: `NAME: VALUE`.
+//! Finds secrets in HTTP headers and in lines of YAML (`NAME: VALUE`) on a recorded command line.
 
 use std::sync::LazyLock;
 
@@ -11,12 +11,14 @@ use crate::matching::compiled;
 use crate::names::{self, Sure};
 use crate::words::{How, Word};
 
-/// Matches `Name: value` at the start of an argument, a line, a quoted text or a value; with or without `-H` before it.
+/// Matches an HTTP header `Name: value` at the beginning of an argument, a line, a quoted text or a
+/// value, with or without `-H` before it.
 static COLON: LazyLock<Regex> = LazyLock::new(|| {
     compiled(r#"(?i-u)(?:^/?|[\s"'=]|\\n)(-H\s*)?([a-z0-9_-]+):([ \t]*)([^\s"'\\]+)"#)
 });
 
-/// Names of headers whose value is a secret to its end, in addition to the names that stand for a secret.
+/// The names of HTTP headers whose whole value is a secret, beside names that contain a word such
+/// as `token`.
 const SECRET_HEADERS: [&str; 4] = [
     "authorization",
     "proxy-authorization",
@@ -24,7 +26,7 @@ const SECRET_HEADERS: [&str; 4] = [
     "set-cookie",
 ];
 
-/// Names of headers whose value is a secret, with or without a blank after the colon.
+/// The names of HTTP headers whose value is a secret, with or without a blank after the colon.
 const SECRET_FIELDS: [&str; 6] = [
     "private-token",
     "job-token",
@@ -34,8 +36,8 @@ const SECRET_FIELDS: [&str; 6] = [
     "x-jfrog-art-api",
 ];
 
-/// Masks the secrets in the headers and the lines of YAML of a word. `option` is whether the word is
-/// certainly a header.
+/// Masks the secrets in the HTTP headers and the lines of YAML in a word of a command line.
+/// `option` is whether the word certainly is a header, because it follows `-H`.
 pub fn mask(word: &Word<'_>, option: bool, how: How, masks: &mut Masks) {
     let (text, mut at) = (word.text, 0);
     while let Some(found) = COLON.captures_at(text, at) {
@@ -100,13 +102,14 @@ pub fn mask(word: &Word<'_>, option: bool, how: How, masks: &mut Masks) {
     }
 }
 
-/// Whether the text before a name shows that the name is in a sentence, not in a line of YAML or JSON.
+/// Whether the text before a name shows that the name belongs to a sentence, and not to a line of
+/// YAML or JSON.
 fn is_prose(before: &[u8]) -> bool {
     let last = before.iter().rev().find(|b| !b" \t".contains(b));
     last.is_some_and(u8::is_ascii_alphanumeric) && !before.trim_ascii_end().ends_with(b"\\n")
 }
 
-/// Whether the match is at the beginning of a word.
+/// Whether a regular expression's match begins at the start of the word that was searched.
 fn start_of_word(found: Option<Match<'_>>) -> bool {
     found.is_some_and(|found| found.start() == 0)
 }

@@ -35,11 +35,11 @@ use words::Word;
 
 pub use masks::MASK;
 
-/// An error in a regular expression.
+/// An error in a user's regular expression for secrets.
 pub use regex::Error as PatternError;
 
-/// Compiles a pattern of the user for [`Redactor::new`]. The first group of the pattern is masked, or without
-/// a group the whole match.
+/// Compiles a regular expression with which the user describes secrets for [`Redactor::new`]. Its
+/// first group is masked, or the whole match if it has no group.
 ///
 /// # Errors
 /// The text is no regular expression, or too large a one.
@@ -47,7 +47,8 @@ pub fn pattern(text: &str) -> Result<Regex, PatternError> {
     Regex::new(text)
 }
 
-/// Masks the secrets in texts, by the rules and by the user's patterns.
+/// Masks the secrets in recorded texts, by the rules of this crate and by the user's regular
+/// expressions.
 #[derive(Clone, Debug)]
 pub struct Redactor {
     rules: Option<Rules>,
@@ -56,7 +57,8 @@ pub struct Redactor {
 }
 
 impl Redactor {
-    /// A masker that applies the user's patterns, and with `rules` the rules of this crate.
+    /// A redactor that masks the matches of the user's regular expressions and, if `rules` is true,
+    /// the secrets that the rules of this crate find.
     pub fn new(rules: bool, patterns: Vec<Regex>) -> Redactor {
         Redactor {
             rules: rules.then(Rules::new),
@@ -65,13 +67,13 @@ impl Redactor {
         }
     }
 
-    /// The number of values masked so far.
+    /// The number of secrets masked so far.
     pub fn masked(&self) -> u64 {
         self.masked
     }
 
-    /// The masked argument vector. Its full length shrinks with the masks, so that only a
-    /// cut argv counts as cut.
+    /// The recorded argv of a process with its secrets masked. The argv's full length is adapted to
+    /// the length of the masks, so that it does not count as cut off because of them.
     pub fn masked_argv(&mut self, argv: Argv) -> Argv {
         let args: Vec<&[u8]> = argv.args().collect();
         let Some(masks) = self.masks(&argv.bytes, &args, argv.truncated()) else {
@@ -98,14 +100,14 @@ impl Redactor {
         }
     }
 
-    /// The parts of an argument vector that would be masked: the argument's index and the bytes in it. The parts
-    /// are in order, and none overlaps another.
+    /// Finds the secrets in a recorded argv without masking them: the index of each argument and
+    /// the byte range in it. The parts are in order and do not overlap.
     pub fn find(&self, argv: &Argv) -> Vec<(usize, Range<usize>)> {
         let args: Vec<&[u8]> = argv.args().collect();
         self.found(&argv.bytes, &args, argv.truncated())
     }
 
-    /// Like [`Redactor::find`], but for a command in the form of separate arguments.
+    /// Like [`Redactor::find`], but for a command that is given as a list of arguments.
     pub fn find_in_command(&self, command: &[Vec<u8>]) -> Vec<(usize, Range<usize>)> {
         let args: Vec<&[u8]> = command.iter().map(Vec::as_slice).collect();
         self.found(&args.join(&0), &args, false)
@@ -125,13 +127,15 @@ impl Redactor {
         found
     }
 
-    /// Like [`Redactor::find`], but for a text that is no command line.
+    /// Like [`Redactor::find`], but for a text that is no command line. Returns the byte ranges of
+    /// the secrets.
     pub fn find_in_text(&self, text: &[u8]) -> Vec<Range<usize>> {
         let found = self.found(text, &[text], false);
         found.into_iter().map(|(_, part)| part).collect()
     }
 
-    /// Like [`Redactor::find`], but for the text of a shell script.
+    /// Like [`Redactor::find`], but for the text of a shell script. Returns the byte ranges of the
+    /// secrets.
     pub fn find_in_script(&self, script: &[u8]) -> Vec<Range<usize>> {
         let args = [b"sh", b"-c", script];
         let found = self.found(&args.join(&0), &args, false);
@@ -139,7 +143,7 @@ impl Redactor {
         in_script.map(|(_, part)| part).collect()
     }
 
-    /// The masked arguments of a command.
+    /// The arguments of a command with their secrets masked.
     pub fn masked_command(&mut self, command: &[Vec<u8>]) -> Vec<Vec<u8>> {
         let args: Vec<&[u8]> = command.iter().map(Vec::as_slice).collect();
         let Some(masks) = self.masks(&args.join(&0), &args, false) else {
@@ -153,8 +157,8 @@ impl Redactor {
         args.iter().enumerate().map(masked).collect()
     }
 
-    /// The parts of the arguments to mask, or `None` if there are none. `line` holds all arguments with a
-    /// separator; `cut` is whether the last one may lack its end.
+    /// The parts of the arguments that are masked, or `None` if there are none. `line` has all
+    /// arguments with a separator between them; `cut` is whether the last one may be incomplete.
     fn masks(&self, line: &[u8], args: &[&[u8]], cut: bool) -> Option<Masks> {
         let rules = self
             .rules
@@ -185,8 +189,8 @@ impl Redactor {
     }
 }
 
-/// Masks a command line as a whole, and every other text as if it were a command line of one word. A task's
-/// name (comm) has only the first 15 bytes of a name.
+/// Masks a recorded command line as a whole, and any other recorded text as if it were a command
+/// line of one word. The name of a task (comm) is only the first 15 bytes of a name.
 impl Mask for Redactor {
     fn text(&mut self, text: &[u8]) -> Option<Vec<u8>> {
         let masks = self.masks(text, &[text], false)?;

@@ -1,4 +1,5 @@
-//! Recognizes values that look like a secret, for use where the word before lets one expect it.
+//! Recognizes values that look like a password or a token. These checks are used where the words
+//! before a value let one expect a secret.
 
 /// Whether the text looks like a secret access key of AWS: 40 letters of both cases and digits.
 pub fn is_aws_key(text: &[u8]) -> bool {
@@ -12,8 +13,8 @@ pub fn is_aws_key(text: &[u8]) -> bool {
         && has(u8::is_ascii_digit)
 }
 
-/// Whether the text has 16 or more digits and letters, which may be hexadecimal. It is for words after one
-/// that announces a secret.
+/// Whether a text has at least 16 digits and letters, as many tokens have. The check is for words
+/// that follow a word such as `token`, because hexadecimal digests match it as well.
 pub fn is_code(text: &[u8]) -> bool {
     let digits = text.iter().filter(|b| b.is_ascii_digit()).count();
     let letters = text.iter().filter(|b| b.is_ascii_alphabetic()).count();
@@ -26,8 +27,8 @@ pub fn is_code(text: &[u8]) -> bool {
         && others * 6 <= text.len()
 }
 
-/// Whether the text has 24 or more letters of both cases and digits in an order that no name has: among
-/// random ones, six of ten neighbouring characters differ in kind.
+/// Whether a text consists of at least 24 mixed capital and small letters and digits in an order
+/// that no name has: in random texts, six of ten neighbouring characters are of different kinds.
 pub fn is_random(text: &[u8]) -> bool {
     let kind = |b: &u8| {
         if b.is_ascii_digit() {
@@ -49,8 +50,8 @@ pub fn is_random(text: &[u8]) -> bool {
         && changes * 100 >= text.len() * 48
 }
 
-/// Whether the text is a password as generators and careful people make them: eight or more letters of both
-/// cases and digits, perhaps with marks, and no path, address or list.
+/// Whether a text looks like a password from a generator or a careful person: at least eight
+/// capital and small letters and digits, perhaps with marks, but no path, address or list.
 pub fn is_strong(text: &[u8]) -> bool {
     let has = |is: fn(&u8) -> bool| text.iter().any(is);
     let plain = |b: &u8| b.is_ascii_alphanumeric() || b"!@#$%^&*+~".contains(b);
@@ -61,8 +62,8 @@ pub fn is_strong(text: &[u8]) -> bool {
         && has(u8::is_ascii_lowercase)
 }
 
-/// Whether the text is a strong password whose neighbouring characters mostly differ in kind: `kP93hwZq`, not
-/// `Python38Lib`.
+/// Whether a text looks like a strong password in which most neighbouring characters are of
+/// different kinds: `kP93hwZq`, not `Python38Lib`.
 pub fn is_scrambled(text: &[u8]) -> bool {
     let kind = |b: &u8| {
         (
@@ -76,21 +77,22 @@ pub fn is_scrambled(text: &[u8]) -> bool {
     is_strong(text) && changes * 2 > text.len()
 }
 
-/// Whether a small letter of the text has a capital letter after it: `hubPw`, not `Hub` or `HUB`.
+/// Whether a capital letter follows a small letter in the text: `hubPw`, not `Hub` or `HUB`.
 pub fn changes_case(text: &[u8]) -> bool {
     let mut pairs = text.iter().zip(text.iter().skip(1));
     pairs.any(|(a, b)| a.is_ascii_lowercase() && b.is_ascii_uppercase())
 }
 
-/// Whether the text has letters and digits whose case changes inside a word: `fbPassword`.
+/// Whether a text has letters and digits, and changes from small to capital letters inside a word,
+/// as some passwords do: `fbPassword`.
 pub fn is_mixed_word(text: &[u8]) -> bool {
     (6..=40).contains(&text.len())
         && text.iter().all(u8::is_ascii_alphanumeric)
         && changes_case(text)
 }
 
-/// Whether a digit stands between letters, as in a word of which some letters were replaced by digits:
-/// `new-p4ss`, `s3cret`. A path or version does not count.
+/// Whether a digit stands between letters, as in a password in which digits replace some letters:
+/// `new-p4ss`, `s3cret`. Paths and versions do not count.
 pub fn is_leet(text: &[u8]) -> bool {
     let plain = |b: &u8| b.is_ascii_alphanumeric() || b"!@#$%^&*+~_-".contains(b);
     let inner = |part: &[u8]| match part {
@@ -100,8 +102,8 @@ pub fn is_leet(text: &[u8]) -> bool {
     (5..=64).contains(&text.len()) && text.iter().all(plain) && text.windows(3).any(inner)
 }
 
-/// Whether the text consists of eight or more words of three to eight small letters, from which a wallet can
-/// be restored.
+/// Whether a text consists of at least eight words of three to eight small letters each, as a
+/// mnemonic phrase does from which a crypto wallet can be restored.
 pub fn is_mnemonic(text: &[u8]) -> bool {
     let word =
         |word: &[u8]| (3..=8).contains(&word.len()) && word.iter().all(u8::is_ascii_lowercase);
@@ -109,12 +111,13 @@ pub fn is_mnemonic(text: &[u8]) -> bool {
     text.len() <= 256 && text.contains(&b' ') && words().count() >= 8 && words().all(word)
 }
 
-/// Whether the text looks like a password or a token that a program has made.
+/// Whether a text looks like a password or a token that a program has generated.
 pub fn is_generated(text: &[u8]) -> bool {
     is_scrambled(text) || is_random(text) || is_random_base64(text) || is_prefixed_hex(text)
 }
 
-/// Whether the text has 32 or more hexadecimal digits after the prefix of a service: `abc_0123…`.
+/// Whether a text looks like a token with a service's prefix and at least 32 hexadecimal digits:
+/// `abc_0123…`.
 fn is_prefixed_hex(text: &[u8]) -> bool {
     let Some(at) = text.iter().position(|b| *b == b'_') else {
         return false;
@@ -127,8 +130,8 @@ fn is_prefixed_hex(text: &[u8]) -> bool {
         && digits.iter().all(u8::is_ascii_hexdigit)
 }
 
-/// Whether the text is Base64 of 30 bytes or more whose neighbouring characters differ in kind as random ones
-/// do, and no path.
+/// Whether a text is Base64 of at least 30 bytes in which neighbouring characters differ in kind as
+/// random ones do, and is no path.
 fn is_random_base64(text: &[u8]) -> bool {
     let kind = |b: &u8| {
         (
@@ -142,9 +145,9 @@ fn is_random_base64(text: &[u8]) -> bool {
     text.len() <= 400 && is_base64(text) && changes * 100 >= text.len() * 48
 }
 
-/// Whether the text is a password as careful people make them: eight or more letters of both cases and
-/// digits, perhaps with marks between them: `Walnut-brook-41`, `Birch9meadow`. Names of tests and versions
-/// look the same, so this is for few places.
+/// Whether a text looks like a password that a careful person made up: at least eight capital and
+/// small letters and digits, perhaps with marks: `Walnut-brook-41`, `Birch9meadow`. Names of tests
+/// and versions can look like this, so the check is used in few places.
 pub fn is_careful(text: &[u8]) -> bool {
     let has = |is: fn(&u8) -> bool| text.iter().any(is);
     let plain = |b: &u8| b.is_ascii_alphanumeric() || b"!@#$%^&*+~_-.".contains(b);
@@ -158,7 +161,8 @@ pub fn is_careful(text: &[u8]) -> bool {
         && has(u8::is_ascii_lowercase)
 }
 
-/// Whether the text may be a password after the name of a user: it is no word, number, path or address.
+/// Whether a text may be a password that follows the name of a user: it is no word, number, path or
+/// address.
 pub fn may_be_password(text: &[u8]) -> bool {
     let path = text.contains(&b'/')
         && !is_careful(
@@ -172,8 +176,8 @@ pub fn may_be_password(text: &[u8]) -> bool {
     is_no_word(text) && text.len() <= 128 && !path && !begins && !text.contains(&b':')
 }
 
-/// Whether the text may be a password where nothing else fits: it may be a word, but no number, path, address
-/// or name of a file.
+/// Whether a text may be a password in a place where nothing else is expected: it may be a word,
+/// but no number, path, address or file name.
 pub fn may_be_plain_password(text: &[u8]) -> bool {
     let word = |b: &u8| b.is_ascii_alphanumeric() || b"!@#$%^&*+=~_-".contains(b);
     (4..=128).contains(&text.len())
@@ -181,7 +185,7 @@ pub fn may_be_plain_password(text: &[u8]) -> bool {
         && text.iter().any(u8::is_ascii_alphabetic)
 }
 
-/// Whether the text is Base64 of 30 bytes or more: letters of both cases and digits.
+/// Whether a text is Base64 of at least 30 bytes, with capital and small letters and digits.
 pub fn is_base64(text: &[u8]) -> bool {
     let has = |is: fn(&u8) -> bool| text.iter().filter(|b| is(b)).count() >= 3;
     let in_base64 = |b: &u8| b.is_ascii_alphanumeric() || b"+/=".contains(b);
@@ -192,8 +196,9 @@ pub fn is_base64(text: &[u8]) -> bool {
         && has(u8::is_ascii_digit)
 }
 
-/// Whether the text has five or more letters with digits or marks among them: `hunter2`, `tr0ub4dor&3`, not
-/// `expired`, `accessToken`, `X`, `2025-01-01`.
+/// Whether a text looks like a simple password and not like a word: it has five or more letters
+/// with digits or marks among them, as in `hunter2` or `tr0ub4dor&3`, not `expired`, `accessToken`,
+/// `X` or `2025-01-01`.
 pub fn is_no_word(text: &[u8]) -> bool {
     let has = |is: fn(&u8) -> bool| text.iter().any(is);
     let marks = |b: &u8| b"!@#$%^&*+=~".contains(b);
@@ -203,10 +208,11 @@ pub fn is_no_word(text: &[u8]) -> bool {
         && !has(u8::is_ascii_whitespace)
 }
 
-/// Words in passwords such as `P4ssword`, after digits and marks were replaced by the letters that they stand for.
+/// Words that passwords such as `P4ssword` contain. They are compared after digits and marks were
+/// replaced by the letters that they resemble.
 const CORES: [&[u8]; 5] = [b"password", b"passwd", b"secret", b"passphrase", b"hunter2"];
 
-/// Passwords that many people have, by lists of leaked ones, and passwords in documentation.
+/// Passwords that many people use according to leaked lists, and passwords from documentation.
 #[rustfmt::skip]
 const COMMON: [&[u8]; 14] = [
     b"mysecret", b"mykey",
@@ -214,7 +220,8 @@ const COMMON: [&[u8]; 14] = [
     b"correcthorse", b"trustnoi", b"mypass",
 ];
 
-/// Whether the text is a password that has a word for a password in it: `S3cr3t!`, `Passw0rd`, `secret123`.
+/// Whether a text is a password that contains a word such as "password" or "secret" in disguise:
+/// `S3cr3t!`, `Passw0rd`, `secret123`.
 pub fn is_password(text: &[u8]) -> bool {
     let inner = text
         .iter()
@@ -224,7 +231,7 @@ pub fn is_password(text: &[u8]) -> bool {
     inner && text.len() < 40 && (marks || digits >= 2) && has_one_of(&CORES, text)
 }
 
-/// Whether the text is a password that many people have, or a word for a password with a digit in it:
+/// Whether a text is a very common password, or a word such as "secret" with a digit in it:
 /// `changeme`, `s3cret`.
 pub fn is_common_password(text: &[u8]) -> bool {
     (6..24).contains(&text.len())
@@ -233,13 +240,14 @@ pub fn is_common_password(text: &[u8]) -> bool {
             || text.iter().any(u8::is_ascii_digit) && has_one_of(&CORES, text))
 }
 
-/// Whether the text says that it is a password, for places where one is likely: `my-secret-pw`.
+/// Whether a text contains a word such as "password" or "secret" and may be a password itself, as
+/// `my-secret-pw`. The check is used where a password is likely.
 pub fn says_password(text: &[u8]) -> bool {
     text.len() < 40 && may_be_plain_password(text) && has_one_of(&CORES, text)
 }
 
-/// Whether the text is a simple password: letters, digits and a mark, or a word and a number of three digits
-/// or more: `Summer2024!`, `hello123`.
+/// Whether a text looks like a simple password: letters, digits and a mark, or a word and a number
+/// of at least three digits: `Summer2024!`, `hello123`.
 pub fn is_simple_password(text: &[u8]) -> bool {
     let plain = |b: &u8| b.is_ascii_alphanumeric() || b"!#$%^&@_-".contains(b);
     let digits = text.iter().filter(|b| b.is_ascii_digit()).count();
@@ -254,8 +262,8 @@ pub fn is_simple_password(text: &[u8]) -> bool {
         && (marked && digits > 0 && letters >= 3 || number)
 }
 
-/// Whether the text, of at most 40 bytes, has one of these words, after its digits and marks were replaced by
-/// the letters that they stand for.
+/// Whether a text of at most 40 bytes contains one of these words, after its digits and marks were
+/// replaced by the letters that they resemble (`P4ssword`).
 fn has_one_of(words: &[&[u8]], text: &[u8]) -> bool {
     let mut plain = [0; 40];
     let Some(plain) = plain.get_mut(..text.len()) else {

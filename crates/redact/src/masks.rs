@@ -1,25 +1,26 @@
-//! The parts of a command line that are masked, and the text in their place.
+//! The parts of a recorded command line that contain secrets, and the text that replaces them.
 
 use std::ops::Range;
 
 use crate::words::Word;
 
-/// The text that replaces a secret.
+/// The text that replaces a secret in a recording.
 pub const MASK: &[u8] = b"***";
 
-/// The masked parts of arguments: the argument's index and the bytes in it.
+/// The parts of a command line that are to be masked: for each, the index of the argument and the
+/// byte range in it.
 #[derive(Debug, Default)]
 pub struct Masks(Vec<(usize, Range<usize>)>);
 
 impl Masks {
-    /// The masked parts in their order, or `None` if there are none.
+    /// The parts to be masked, sorted by argument and position; `None` if there are none.
     pub fn sorted(mut self) -> Option<Masks> {
         self.0
             .sort_unstable_by_key(|(arg, range)| (*arg, range.start, range.end));
         (!self.0.is_empty()).then_some(self)
     }
 
-    /// Adds these parts of a word to the masked parts.
+    /// Adds byte ranges of a word to the parts of the command line that are to be masked.
     pub fn extend(&mut self, word: &Word<'_>, parts: impl IntoIterator<Item = Range<usize>>) {
         // An archived trace has masks of its own.
         let open = |part: &Range<usize>| {
@@ -30,18 +31,19 @@ impl Masks {
         self.0.extend(parts.map(in_arg));
     }
 
-    /// Adds this part of a word to the masked parts.
+    /// Adds a byte range of a word to the parts of the command line that are to be masked.
     pub fn add(&mut self, word: &Word<'_>, part: Range<usize>) {
         self.extend(word, std::iter::once(part));
     }
 
-    /// The masked parts: the number of the argument of each part, and the range of its bytes there.
+    /// The parts of a command line that are to be masked: for each, the index of the argument and
+    /// the byte range in it.
     pub fn into_parts(self) -> Vec<(usize, Range<usize>)> {
         self.0
     }
 
-    /// Copies the argument `arg` with its parts replaced, and returns the number of replacements. Parts that touch
-    /// or overlap are one.
+    /// Copies the argument with the index `arg`, with its secrets replaced by [`MASK`], and returns
+    /// the number of replacements. Parts that touch or overlap are replaced together.
     pub fn copy(&self, arg: usize, text: &[u8], out: &mut Vec<u8>) -> u64 {
         let (mut done, mut count) = (0, 0);
         let first = self.0.partition_point(|(of, _)| *of < arg);

@@ -1,6 +1,7 @@
 //! Recognizes names that stand for a secret: `DB_PASSWORD`, `clientSecret`.
 
-/// Ends of words. A name with a word that ends so, or with its plural, stands for a secret.
+/// Words that make a name stand for a secret if a word of the name ends with one of them or with
+/// its plural: `DB_PASSWORD`.
 #[rustfmt::skip]
 const SECRET: [&str; 24] = [
     "psk", "mnemonic", "password", "passwd", "passphrase", "passcode", "secret", "credential", "passwrd", "pswd",
@@ -10,7 +11,7 @@ const SECRET: [&str; 24] = [
     "losenord", "salasana", "jelszo", "heslo",
 ];
 
-/// A name that has one of these words stands for a secret.
+/// Words that make a name stand for a secret if the name contains one of them: `requirepass`.
 #[rustfmt::skip]
 const SECRET_WORDS: [&str; 12] = [
     "requirepass", "masterauth", "passkey",
@@ -18,23 +19,25 @@ const SECRET_WORDS: [&str; 12] = [
     "authorization",
 ];
 
-/// A name that ends with one of these words stands for a secret.
+/// Words that make a name stand for a secret if they are the name's last word: `user_auth`.
 #[rustfmt::skip]
 const SECRET_LAST: [&str; 11] = [
     "cred", "pat", "puk", "jwt", "passw", "userpin", "hmac", "pass", "auth", "otp", "pw",
 ];
 
-/// Beginnings that make another word of `pass`: `bypass`, `lowpass`.
+/// Letters before `pass` that form another word, so that the name does not stand for a secret:
+/// `bypass`, `lowpass`.
 #[rustfmt::skip]
 const NO_OWNERS: [&str; 27] = [
     "by", "com", "encom", "tres", "sur", "over", "under", "low", "high", "band", "all", "multi", "one", "single", "two",
     "first", "second", "last", "per", "sub", "no", "xfail", "render", "geo", "is", "en", "ask",
 ];
 
-/// The short forms of the word `password`.
+/// The short forms of the word "password" in names of options and settings.
 const SHORT: [&str; 4] = ["pass", "pwd", "pw", "passw"];
 
-/// A name that ends with one of these words and `key`, written as one word or two, stands for a secret.
+/// Words that, before `key` at the end of a name, make the name stand for a secret: `api_key`,
+/// `apikey`.
 #[rustfmt::skip]
 const SECRET_KEY: [&str; 49] = [
     "api", "access", "private", "priv", "secret", "signing", "encryption", "deploy", "account", "master",
@@ -44,10 +47,11 @@ const SECRET_KEY: [&str; 49] = [
     "stripe", "honeycomb", "crypto", "crypt", "join", "agent", "ingest", "cookie", "integration", "webhook",
 ];
 
-/// A name that ends with one of these words and `code` stands for a secret.
+/// Words that, before `code` at the end of a name, make the name stand for a secret: `mfa_code`.
 const CODES: [&str; 6] = ["mfa", "otp", "totp", "verification", "pin", "2fa"];
 
-/// A name with one of these words before `key` or `token` does not stand for a secret.
+/// Words that, before `key` or `token` in a name, show that the name stands for no secret:
+/// `cache_key`.
 #[rustfmt::skip]
 const HARMLESS_KIND: [&str; 28] = [
     "public", "pub", "cache", "sort", "primary", "foreign", "partition", "object", "row", "map",
@@ -55,13 +59,15 @@ const HARMLESS_KIND: [&str; 28] = [
     "pad", "unk", "sep", "mask", "cls", "stop", "websocket", "surrogate",
 ];
 
-/// Words before `pass` that make it the pass of a compiler, an encoder or a renderer.
+/// Words that, before `pass` in a name, mean the pass of a compiler, an encoder or a renderer and
+/// no password.
 #[rustfmt::skip]
 const HARMLESS_PASS: [&str; 10] = [
     "debug", "render", "first", "second", "multi", "two", "single", "opt", "dump", "lto",
 ];
 
-/// Words at the end of a name that say only which secret it is (`prod`, `old`), or how it is written (`pem`, `hex`).
+/// Words at the end of a secret's name that only say which secret it is (`prod`, `old`) or how it
+/// is written (`pem`, `hex`). They are ignored.
 #[rustfmt::skip]
 const WHICH: [&str; 24] = [
     "prod", "production", "dev", "development", "staging", "stage", "test", "testing", "live", "ci",
@@ -69,8 +75,8 @@ const WHICH: [&str; 24] = [
     "current", "primary", "secondary",
 ];
 
-/// A name that ends with one of these words stands for the place of a secret or for a property of it, not for
-/// the secret.
+/// Last words of a name, such as `file`, that make it stand for the place or a property of a
+/// secret, and not for the secret.
 #[rustfmt::skip]
 const HARMLESS_LAST: [&str; 117] = [
     "dropout", "weights", "embedding", "loss", "map", "ids", "level", "per", "hash", "refs",
@@ -89,7 +95,8 @@ const HARMLESS_LAST: [&str; 117] = [
     "hasher", "hashers", "hashing", "rounds", "iterations", "validator", "validators",
 ];
 
-/// An option that begins with one of these words is a switch, or takes the name of a secret and not the secret.
+/// First words of an option that make it a switch, or let it take the name of a secret instead of
+/// the secret.
 #[rustfmt::skip]
 const SWITCH: [&str; 33] = [
     "load", "stdin", "insecure", "unmask", "full", "only", "try", "connect", "reveal",
@@ -98,29 +105,33 @@ const SWITCH: [&str; 33] = [
     "show", "require", "skip", "get", "existing", "generate", "hide", "check",
 ];
 
-/// Words with which a name that ends in `key` stands for no secret: actions of gpg (`import`), and things
-/// such as a host.
+/// Words that show that a name which ends in `key` stands for no secret: actions of gpg (`import`),
+/// and things such as a host.
 #[rustfmt::skip]
 const KEY_OF: [&str; 22] = [
     "install", "import", "export", "delete", "receive", "search", "refresh", "fetch", "edit", "list",
     "default", "signing", "sign", "lsign", "recv", "host", "gpg", "local", "trusted", "user", "signingkey", "kms",
 ];
 
-/// How surely a name stands for a secret.
+/// How certain it is that the name of an option or a setting stands for a secret.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Sure {
-    /// The name stands for no secret.
+    /// The name of the option or setting stands for no secret.
     No,
-    /// The name has a word that also has other meanings: `pass`, `auth`, `KEY`.
+    /// The name of the option or setting may stand for a secret, because it contains a word that
+    /// also has other meanings: `pass`, `auth`, `KEY`.
     Weak,
-    /// The name certainly stands for a secret: `password`, `token`, `api_key`.
+    /// The name of the option or setting certainly stands for a secret: `password`, `token`,
+    /// `api_key`.
     Strong,
 }
 
-/// The longest name in bytes that is examined. No program has longer names.
+/// The largest length in bytes of a name of an option or a setting that is examined. Programs have
+/// no longer names.
 const LONGEST: usize = 256;
 
-/// The words of a name in lower case, without digits at their ends: `trustStorePassword2` has three words.
+/// Splits the name of an option or a setting into its words, in lower case and without digits at
+/// their ends: `trustStorePassword2` has three words.
 fn parts(name: &[u8]) -> Vec<String> {
     let mut parts = vec![String::new()];
     let mut before = b' ';
@@ -143,7 +154,8 @@ fn parts(name: &[u8]) -> Vec<String> {
     parts
 }
 
-/// The words at the end of a name, as far as they are in its last [`LONGEST`] bytes.
+/// The last words of the name of an option or a setting. Only the name's last [`LONGEST`] bytes are
+/// examined.
 fn last_parts(name: &[u8]) -> Vec<String> {
     let from = name.len().saturating_sub(LONGEST);
     parts(name.get(from..).unwrap_or_default())
@@ -153,7 +165,7 @@ fn is(list: &[&str], part: &str) -> bool {
     list.contains(&part)
 }
 
-/// How surely a name stands for a secret.
+/// How certain it is that an option or a setting with this name has a secret as its value.
 pub fn secret(name: &[u8]) -> Sure {
     if name.len() > LONGEST || name == b"PWD" || name == b"OLDPWD" {
         return Sure::No;
@@ -254,13 +266,14 @@ pub fn secret(name: &[u8]) -> Sure {
     }
 }
 
-/// Whether a word is something's password: `dbpass`, `remotepass`.
+/// Whether a word of a name means the password of something: `dbpass`, `remotepass`.
 fn is_owned(word: &str) -> bool {
     let owner = SHORT.iter().find_map(|short| word.strip_suffix(short));
     owner.is_some_and(|owner| owner.len() >= 2 && !is(&NO_OWNERS, owner))
 }
 
-/// Whether the name is only about a secret and does not stand for one, whichever words it has.
+/// Whether a name is only about a secret and does not stand for it, although it contains a word
+/// such as `password`.
 fn is_about(parts: &[String], last: &String, before: &[String]) -> bool {
     let first = parts.first().map(String::as_str).unwrap_or_default();
     // `--with-db-password=X` sets one.
@@ -273,7 +286,8 @@ fn is_about(parts: &[String], last: &String, before: &[String]) -> bool {
     first == "checksum" || field
 }
 
-/// Whether the name is that of a key of any kind. The value of such a key is a secret if it looks like one.
+/// Whether an option or a setting with this name has a key of any kind as its value. The value is a
+/// secret if it looks like one.
 pub fn is_key(name: &[u8]) -> bool {
     let parts = last_parts(name);
     let Some((last, before)) = parts.split_last() else {
@@ -288,34 +302,36 @@ pub fn is_key(name: &[u8]) -> bool {
     (last == "key" || last == "session") && !before.is_empty() && !before.iter().any(harmless)
 }
 
-/// Whether the name ends in `key`, also as the name of a primary or a secondary key, but not of a public one.
+/// Whether a name ends in `key`, including primary and secondary keys, but not public ones.
 pub fn ends_in_key(name: &[u8]) -> bool {
     let parts = last_parts(name);
     let public = |part: &String| part == "public" || part == "pub";
     parts.last().is_some_and(|last| last == "key") && !parts.iter().any(public)
 }
 
-/// Whether a name belongs to the key of a cache, a table or a request. The value of such a key may be a digest and is
-/// not secret.
+/// Whether a name belongs to the key of a cache, a table or a request. Its value may be a digest,
+/// and is no secret.
 pub fn is_of_data(name: &[u8]) -> bool {
     let parts = last_parts(name);
     let harmless = |part: &String| part != "routing" && is(&HARMLESS_KIND, part);
     parts.len() < 2 || parts.iter().any(harmless)
 }
 
-/// Whether the name ends with a word for the words from which a wallet or a key is restored.
+/// Whether a name ends with a word such as `mnemonic`, which means the words from which a wallet or
+/// a key is restored.
 pub fn is_seed(name: &[u8]) -> bool {
     let parts = last_parts(name);
     let seed = |part: &String| matches!(part.as_str(), "seed" | "mnemonic" | "phrase" | "words");
     parts.last().is_some_and(seed)
 }
 
-/// Whether the name is only `KEY`, which has many meanings.
+/// Whether a name is only the word `key`, which has many meanings.
 pub fn is_bare_key(name: &[u8]) -> bool {
     last_parts(name) == ["key"]
 }
 
-/// Whether the value is a word in small letters, or a constant: `primary`, `KEY_F1`.
+/// Whether the value of a setting is a word in small letters or a constant, and therefore no secret
+/// key: `primary`, `KEY_F1`.
 pub fn is_plain(value: &[u8]) -> bool {
     let value = value.split(|b| *b == b',').next().unwrap_or_default();
     let small = |b: &u8| b.is_ascii_lowercase() || b"-_.".contains(b);
@@ -323,13 +339,14 @@ pub fn is_plain(value: &[u8]) -> bool {
     value.len() <= 20 && (value.iter().all(small) || value.iter().all(upper))
 }
 
-/// Whether a name in the query of an address may stand for a secret, if its value looks like one.
+/// Whether a parameter with this name in the query of a URL may have a secret as its value. It is
+/// one only if it looks like one.
 pub fn is_vague(name: &[u8]) -> bool {
     let list: [&[u8]; 5] = [b"key", b"appid", b"app_key", b"code", b"sid"];
     list.contains(&name)
 }
 
-/// Whether the name ends in `sig` or `signature`.
+/// Whether the name of a parameter ends in `sig` or `signature`.
 pub fn is_signature(name: &[u8]) -> bool {
     let parts = last_parts(name);
     parts.last().is_some_and(|p| p == "sig" || p == "signature")

@@ -1,5 +1,5 @@
-//! Finds secrets of programs whose command lines have them in places of their own: after a short option, or
-//! at a position. `programs.txt` is the table.
+//! Finds secrets in command lines of programs that expect them in special places: after a short
+//! option, or at a position. The table of these places is `programs.txt`.
 
 mod table;
 
@@ -9,34 +9,39 @@ use crate::names::{self, Sure};
 use crate::words::{self, Word};
 use table::{base, Kind, Only, Place, Program, Rule, TABLE};
 
-/// Options whose value is the name of a user, a host or a container. That name may also be the name of a program.
+/// Options whose value is the name of a user, a host or a container. Such a value is not taken for
+/// the name of a program, even if a program has that name.
 #[rustfmt::skip]
 const NAMES: [&str; 9] = [
     "-u", "--user", "--username", "-U", "--name", "--host", "--hostname", "--network",
     "--network-alias",
 ];
 
-/// Whether a word names a program that has a rule in the table.
+/// Whether a word of a command line names a program for which the table of secrets' places has a
+/// rule.
 pub fn names_program(word: &[u8]) -> bool {
     TABLE
         .named(word)
         .is_some_and(|program| !program.rules.is_empty())
 }
 
-/// Where a word holds or announces a secret.
+/// Whether a word of a command line contains a secret, or shows that the next word is one.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Found {
-    /// The word neither holds nor announces a secret.
+    /// The word of the command line contains no secret, and none follows it.
     #[default]
     No,
-    /// The secret extends from this byte of the word to its end.
+    /// The word of the command line contains a secret, which extends from this byte to the word's
+    /// end.
     From(usize),
-    /// The next word is the secret, or with a character the part of the word after that character.
+    /// The next word of the command line is a secret or, if a character is given, its part after
+    /// that character.
     Next(Option<u8>),
 }
 
 impl Found {
-    /// The first word or part that is or announces a secret. The iterator is always read to its end.
+    /// The first result that is not [`Found::No`]. The iterator is always read to its end, because
+    /// each of its steps has effects.
     fn first(found: impl Iterator<Item = Found>) -> Found {
         found.fold(Found::No, |first, found| match first {
             Found::No => found,
@@ -45,54 +50,63 @@ impl Found {
     }
 }
 
-/// A rule of a program, and how far the words of its command line were read.
+/// A rule for the secrets in a program's command line, and how far this command line was read by
+/// the rule.
 struct Active {
     rule: &'static Rule,
-    /// The number of the rule's subcommands that were read.
+    /// The number of the rule's subcommands that the command line had so far.
     path: usize,
-    /// Whether a word was not the subcommand that the rule expects.
+    /// Whether the rule does not apply, because the command line has another word than the expected
+    /// subcommand.
     failed: bool,
-    /// The least and the greatest number of words that were read after the subcommands. They differ by words
-    /// that may be values of options that the table does not know.
+    /// The smallest and the largest number of words after the subcommands that were read, without
+    /// options and their values. They differ because an unknown option may or may not have a value.
     words: (usize, usize),
-    /// Whether the word before was the name of a secret, for rules that depend on that.
+    /// Whether the previous word of the command line was the name of a secret, because some rules
+    /// depend on it.
     named: bool,
 }
 
-/// The facts about a word that are known by itself and by the word before it.
+/// The facts about a word of a command line that follow from it and from the previous word.
 #[derive(Clone, Copy, Debug)]
 struct State {
-    /// Whether the word is an option.
+    /// Whether the word of the command line is an option.
     is_option: bool,
-    /// Whether the word before was an option that has no value in itself.
+    /// Whether the previous word of the command line was an option without a value in the same
+    /// word.
     after_option: bool,
-    /// Whether the word before was an option whose value is the next word and no secret.
+    /// Whether the previous word of the command line was an option whose value is this word and is
+    /// no secret.
     is_value: bool,
 }
 
-/// Reads a command line from left to right and keeps the rules of its programs.
+/// Reads a command line from left to right and finds secrets by the rules of the table for the
+/// programs in it.
 #[derive(Default)]
 pub struct Options<'a> {
-    /// The words of the command, and the words after the command.
+    /// The words of the present command, followed by the words of later commands on the same line.
     line: &'a [Word<'a>],
     kind: Kind,
     active: Vec<Active>,
-    /// Whether the next word may be a program's name, even a short one.
+    /// Whether the next word of the command line may be the name of a program, even a short one.
     ready: bool,
-    /// Whether the last word was a subcommand.
+    /// Whether the last word of the command line was a subcommand of its program.
     subcommand: bool,
-    /// Whether the word before was an option that has no value in itself.
+    /// Whether the last word of the command line was an option without a value in the same word.
     option: bool,
-    /// Whether the word before was an option whose value is the next word and no secret.
+    /// Whether the last word of the command line was an option whose value is the next word and is
+    /// no secret.
     value: bool,
-    /// Whether the word before was an option whose value is the name of a user or a host.
+    /// Whether the last word of the command line was an option whose value is the name of a user, a
+    /// host or a container.
     name: bool,
-    /// Whether a word was `install`, so that the words after it are packages and not programs.
+    /// Whether the command line has the word `install`, so that the words after it are packages and
+    /// not programs.
     installs: bool,
 }
 
 impl<'a> Options<'a> {
-    /// The state at the beginning of a command, before a word was read.
+    /// The state of the reader at the beginning of a command, before its first word.
     pub fn new(line: &'a [Word<'a>]) -> Options<'a> {
         Options {
             line,
@@ -101,22 +115,25 @@ impl<'a> Options<'a> {
         }
     }
 
-    /// Whether the program's words are text or patterns.
+    /// Whether the words of the command line are text or patterns, as with grep, and not options
+    /// with values.
     pub fn reads_text(&self) -> bool {
         self.kind == Kind::Text
     }
 
-    /// Whether words of the command are headers (`NAME:VALUE`) that the program sends.
+    /// Whether words of the command may be HTTP headers (`NAME:VALUE`) that the program sends.
     pub fn sends(&self) -> bool {
         self.kind == Kind::Sends
     }
 
-    /// Whether any word of the command may run a program, so that options before that word are not about a password.
+    /// Whether any word of the command may be another program that it runs, as with `sudo`. Options
+    /// before that word are then not about a password.
     pub fn runs(&self) -> bool {
         self.kind == Kind::Runs
     }
 
-    /// Whether the table says if the value of this option is a secret.
+    /// Whether the table of programs says for this option of the present command whether its value
+    /// is a secret.
     pub fn knows(&self, option: &[u8]) -> bool {
         let mut rules = self.read().map(|active| active.rule);
         rules.any(|rule| {
@@ -126,12 +143,13 @@ impl<'a> Options<'a> {
         })
     }
 
-    /// Whether no word of the command runs another program.
+    /// Whether no word of the command is another program that it runs.
     pub fn is_plain(&self) -> bool {
         self.kind == Kind::Plain
     }
 
-    /// Whether the program prints its words (not to a file, and not as sed does with `-i`).
+    /// Whether the program prints its words, as `echo` does, and does not write them to a file, as
+    /// `sed -i` does.
     pub fn prints(&self) -> bool {
         if self.kind != Kind::Prints {
             return false;
@@ -158,29 +176,30 @@ impl<'a> Options<'a> {
             .is_some_and(|next| matches!(next.text, b"tee" | b"sudo"))
     }
 
-    /// The rules of which all subcommands have been read.
+    /// The rules for the present command whose subcommands have all been read, so that they apply.
     fn read(&self) -> impl Iterator<Item = &Active> {
         let read = |active: &&Active| !active.failed && active.path == active.rule.path.len();
         self.active.iter().filter(read)
     }
 
-    /// Whether all words after a subcommand are text.
+    /// Whether all words after a subcommand are text for people, such as a message.
     pub fn is_text(&self) -> bool {
         self.announces_text(b"*")
     }
 
-    /// Whether the word after this option is text for people.
+    /// Whether the value of this option is text for people, such as a commit message.
     pub fn announces_text(&self, option: &[u8]) -> bool {
         let mut texts = self.read().flat_map(|active| &active.rule.texts);
         texts.any(|text| text.as_bytes() == option)
     }
 
-    /// Notes that the last word was the value of an option.
+    /// Notes that the last word of the command line was the value of an option.
     pub fn took_value(&mut self) {
         (self.option, self.value) = (false, false);
     }
 
-    /// Reads the next word. Returns the secret that it holds or announces.
+    /// Reads the next word of the command line. Returns whether it contains a secret or shows that
+    /// one follows.
     pub fn see(&mut self, word: &[u8]) -> Found {
         if self.starts(word) {
             return Found::No;
@@ -210,12 +229,13 @@ impl<'a> Options<'a> {
         found
     }
 
-    /// Whether the last word was a subcommand of a program in the table.
+    /// Whether the last word read was a subcommand of a program in the table.
     pub fn is_subcommand(&self) -> bool {
         self.subcommand
     }
 
-    /// Whether the word is the name of a program of the table. If so, the words that follow belong to that program.
+    /// Whether the word is the name of a program in the table. If it is, the rules of that program
+    /// apply to the words that follow.
     fn starts(&mut self, word: &[u8]) -> bool {
         if word == b"--" {
             self.ready = self.kind != Kind::Text;
@@ -279,21 +299,22 @@ impl<'a> Options<'a> {
         known
     }
 
-    /// Whether the option's name is that of a secret, but its value is none.
+    /// Whether the option has a name like that of a secret (`--secret`), but its value is none
+    /// according to the table of programs.
     pub fn takes_name(&self, option: &[u8]) -> bool {
         let name = option.split(|b| *b == b'=').next().unwrap_or_default();
         let mut names = self.active.iter().flat_map(|active| &active.rule.names);
         names.any(|known| known.as_bytes() == name)
     }
 
-    /// Whether the table knows the positions of secrets among the words after these.
+    /// Whether a rule of the table gives the positions of secrets among the words that follow.
     pub fn counts(&self) -> bool {
         let position = |place: &Place| matches!(place, Place::Position { .. });
         let counts = |active: &Active| active.path > 0 && active.rule.places.iter().any(position);
         self.read().any(counts)
     }
 
-    /// Whether the last word of the command is a secret.
+    /// Whether the last word of the present command is a secret according to the table of programs.
     pub fn last_is_secret(&self) -> bool {
         let place = |place: &Place| matches!(place, Place::Last);
         let last = |active: &Active| active.words.1 > 0 && active.rule.places.iter().any(place);
@@ -302,7 +323,8 @@ impl<'a> Options<'a> {
 }
 
 impl Active {
-    /// Reads a word. Returns where it holds or announces a secret by this rule.
+    /// Reads a word of the command line by this rule. Returns whether the word contains a secret or
+    /// shows that one follows.
     fn see(&mut self, word: &[u8], state: State) -> Found {
         let State {
             is_option,
@@ -392,7 +414,8 @@ impl Active {
     }
 }
 
-/// Whether the word is one of the alternatives of a subcommand. `next` has the alternatives.
+/// Whether a word of the command line is one of the alternative subcommands in `next`, which are
+/// separated by commas.
 fn is_subcommand(next: &str, word: &[u8]) -> bool {
     next.split(',').any(|one| match one.as_bytes() {
         b"*" => !word.starts_with(b"-"),
@@ -405,7 +428,8 @@ fn is_subcommand(next: &str, word: &[u8]) -> bool {
     })
 }
 
-/// Whether the word is a setting, such as `role=ci`, which can stand between the words that are counted.
+/// Whether a word of the command line is a setting, such as `role=ci`. It is ignored when the
+/// positions of words are counted.
 fn is_setting(word: &[u8]) -> bool {
     let Some(equals) = word.iter().position(|b| *b == b'=') else {
         return false;
@@ -419,7 +443,8 @@ fn is_setting(word: &[u8]) -> bool {
             .is_some_and(|value| value.len() > 1 && !looks::is_no_word(value))
 }
 
-/// The secret that is the part of the word after the character `after`, or the whole word.
+/// Finds the secret in a word of a command line: the part after the character `after`, or the whole
+/// word without such a character.
 fn behind(word: &[u8], after: Option<u8>) -> Found {
     let Some(byte) = after else {
         return Found::From(0);
@@ -433,7 +458,8 @@ fn behind(word: &[u8], after: Option<u8>) -> Found {
     at.map_or(Found::No, |at| Found::From(at + 1))
 }
 
-/// Long options with one dash. They begin like a short option that has its value in the same word.
+/// Long options that are written with one dash, such as `-password`. They must not be read as a
+/// short option with a value in the same word (`-pX`).
 #[rustfmt::skip]
 const LONG: [&str; 30] = [
     "password", "pass", "passin", "passout", "path", "port", "prefix", "print", "profile", "project", "properties",
@@ -461,8 +487,9 @@ fn option(name: &str, word: &[u8], joined: bool, apart: bool, after: Option<u8>)
     }
 }
 
-/// Whether the option `head`, which equals `name` apart from the case of its letters, is that option. The
-/// case of short options matters; that of long ones differs between versions and shells.
+/// Whether the option `head` of a command line is the option `name`, from which it may differ in
+/// the case of its letters. For short options the case matters; for long ones it differs between
+/// versions and shells.
 fn exact(name: &[u8], head: &[u8]) -> bool {
     name == head || name.len() > 3 && name.starts_with(b"-")
 }
@@ -473,7 +500,7 @@ fn is_long(word: &[u8]) -> bool {
     LONG.iter().any(|long| long.as_bytes() == name)
 }
 
-/// Finds the option `name` in several short options in one word: `-sSu` is `-s -S -u`, of curl.
+/// Finds the option `-u` of curl in a word with several short options: `-sSu` means `-s -S -u`.
 fn cluster(name: &[u8], word: &[u8], after: Option<u8>) -> Found {
     let letters = word.len() <= 6 && word.iter().skip(1).all(u8::is_ascii_alphanumeric);
     if name == b"-u" && letters && word.starts_with(b"-") && word.ends_with(b"u") && word.len() > 2
@@ -483,7 +510,8 @@ fn cluster(name: &[u8], word: &[u8], after: Option<u8>) -> Found {
     Found::No
 }
 
-/// The position of the secret in a word that [`Found::Next`] has announced.
+/// The position of the secret in a word after the previous word returned [`Found::Next`]; `None` if
+/// the word is harmless.
 pub fn next(word: &[u8], after: Option<u8>) -> Option<usize> {
     let from = match after {
         None => 0,

@@ -1,4 +1,5 @@
-//! What the words of a command line that were read say about the next word.
+//! Keeps what the words of a command line that were already read say about the next word, for
+//! example that it may be a password.
 
 use crate::harmless::is_harmless;
 use crate::looks;
@@ -7,38 +8,45 @@ use crate::names::{self, Sure};
 use crate::programs::{self, Found, Options};
 use crate::words::{self, Word};
 
-/// A command line that is read up to some word.
+/// A command line that was read up to a certain word, to find secrets in the next ones.
 pub struct Read<'a> {
     pub options: Options<'a>,
-    /// The word that was read last.
+    /// The word of the command line that was read last.
     pub previous: &'a [u8],
-    /// The secret that the last word announces.
+    /// Whether the next word of the command line is a secret, according to the last word and the
+    /// table of programs.
     next: Found,
-    /// Whether `config` and `set` were read, after which a name and its value are two words.
+    /// Whether the command line has words such as `config` or `set`, after which a name and its
+    /// value are two separate words.
     sets: bool,
-    /// Whether the words set variables of a service, most of which are secrets.
+    /// Whether the command sets variables of a cloud service, most of which are secrets
+    /// (`config:set`).
     pub variables: bool,
-    /// Whether an access key of AWS was read, so that its secret follows.
+    /// Whether the command line had an access key of AWS, so that the secret for it follows.
     access_key: bool,
-    /// Whether an entry of a list has the name of a secret, as Helm's `env[0].name=API_TOKEN`.
+    /// Whether an earlier entry of a list is named like a secret, as in Helm's
+    /// `env[0].name=API_TOKEN`, so that its value is one.
     pub entry: bool,
-    /// Whether a word was about passwords, so that a word after it may be a password.
+    /// Whether an earlier word of the command was about passwords, so that a later one may be a
+    /// password.
     pub changes_password: bool,
-    /// Whether an option with the name of a user was read, so that the user's password may follow.
+    /// Whether the command line had an option with the name of a user, so that the user's password
+    /// may follow.
     pub user: bool,
-    /// Whether the command signs in or makes an account, or has no other words than options before its password.
+    /// Whether the command signs in or creates an account, or has only options before its password.
     pub signs_in: bool,
-    /// The option `-p`, `-P` or `--port` that had a number as its value.
+    /// The option (`-p`, `-P` or `--port`) that had a number as its value, so that it is the port;
+    /// empty if there was none.
     port: &'a [u8],
-    /// The words of the command, and the words after the command.
+    /// The words of the present command, followed by the words of later commands on the same line.
     line: &'a [Word<'a>],
-    /// The number of words since the word that signs in or makes an account. The name follows that word, and
-    /// then perhaps the password.
+    /// The number of words read since the word that signs in or creates an account. The name
+    /// follows that word, and then perhaps the password.
     account: Option<usize>,
 }
 
 impl<'a> Read<'a> {
-    /// A command line of which no word has been read.
+    /// The state before the first word of a command line is read.
     pub fn new(line: &'a [Word<'a>]) -> Read<'a> {
         Read {
             options: Options::new(line),
@@ -57,8 +65,9 @@ impl<'a> Read<'a> {
         }
     }
 
-    /// Reads a word. Masks it if the words before it announce that it is a secret; otherwise notes what it
-    /// says about the next ones. Returns whether the word was a secret.
+    /// Reads a word of the command line, and masks it if earlier words announce that it is a
+    /// secret. Otherwise it is noted what the word says about later ones. Returns whether the word
+    /// was a secret.
     pub fn secret(&mut self, word: &Word<'a>, masks: &mut Masks) -> bool {
         let text = word.text;
         if let Found::Next(after) = std::mem::take(&mut self.next) {
@@ -116,7 +125,7 @@ impl<'a> Read<'a> {
         false
     }
 
-    /// Notes what a word says about the words after it.
+    /// Notes what a word of the command line says about the words after it.
     fn note(&mut self, text: &[u8], first: bool) {
         // `write a password policy` is a sentence.
         self.sets |= words::is_setter(text) && !(first && text == b"write");
@@ -145,13 +154,15 @@ impl<'a> Read<'a> {
         }
     }
 
-    /// Whether the next word stands where a command that signs in or makes an account has its password: after a name.
+    /// Whether the next word has the place of a password, because a command that signs in or
+    /// creates an account was followed by a name.
     pub fn follows_name(&self) -> bool {
         let apart = !self.previous.starts_with(b"-");
         apart && self.account.is_some_and(|count| count >= 2) && !self.options.is_plain()
     }
 
-    /// Whether the command stores a secret, which may be the value of an option.
+    /// Whether the command stores a secret (`create-secret`), so that the value of an option may be
+    /// the secret.
     pub fn stores_secret(&self) -> bool {
         let words = self.line.iter().take(32);
         let pairs = words.clone().zip(words.skip(1));
@@ -160,18 +171,20 @@ impl<'a> Read<'a> {
             .any(|(previous, word)| words::stores_secret(previous.text, word.text))
     }
 
-    /// Whether the port was given by another letter than this option: `-P 25575 -p X`.
+    /// Whether the command gave the port with the other letter of `-p` and `-P`, so that this
+    /// option has the password: `-P 25575 -p X`.
     pub fn has_other_port(&self, option: &[u8]) -> bool {
         let port = self.port;
         !port.is_empty() && port != option && matches!(option, b"-p" | b"-P")
     }
 
-    /// Whether a word of the command signs in or makes an account.
+    /// Whether a word of the command signs in or creates an account.
     pub fn has_account(&self) -> bool {
         self.account.is_some()
     }
 
-    /// Whether the word is text for people, or a pattern.
+    /// Whether the next word `text` of the command line is text for people or a pattern, in which
+    /// only known forms of secrets are searched.
     pub fn is_text(&self, text: &[u8]) -> bool {
         let prose = |option| words::announces_prose(option) || self.options.announces_text(option);
         let head = text.split(|b| *b == b'=').next().unwrap_or_default();
@@ -186,7 +199,7 @@ impl<'a> Read<'a> {
             || (self.options.reads_text() || self.options.is_text()) && !text.starts_with(b"-")
     }
 
-    /// Masks the last word of a command, if that is where its program has a secret.
+    /// Masks the last word of a command, if the table of programs says that it is a secret.
     pub fn end(&self, last: Option<&Word<'_>>, masks: &mut Masks) {
         if let Some(last) = last.filter(|_| self.options.last_is_secret()) {
             if !is_harmless(last.text) && !last.text.starts_with(b"-") {
@@ -196,7 +209,8 @@ impl<'a> Read<'a> {
     }
 }
 
-/// Whether the option is one letter and takes the name of a user. The option for its password is often one letter then.
+/// Whether an option for the name of a user has one letter (`-u`). The option for the password then
+/// often has one letter, too.
 fn short_user(option: &[u8]) -> bool {
     matches!(option, b"-u" | b"/u")
 }

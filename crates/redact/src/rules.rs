@@ -12,12 +12,14 @@ use crate::read::Read;
 use crate::words::{self, How, Word};
 use crate::{context, expressions, forms, headers, looks, programs, stdin, urls};
 
-/// The depth to which nested scripts (`sh -c "ssh host 'sh -c …'"`) are read. So each rule reads a byte of
-/// the command line at most `2 * (DEPTH + 1)` times: a value in quotes is read once with its name.
+/// The depth to which nested scripts (`sh -c "ssh host 'sh -c …'"`) are searched for secrets. Each
+/// rule thus reads a byte of a command line at most `2 * (DEPTH + 1)` times, because a value in
+/// quotes is read once with its name.
 const DEPTH: usize = 4;
 
-/// Texts of which a command line has one, in upper or lower case, or else has a program of the table, if any
-/// rule applies to it. Tests compare the list with the rules.
+/// Texts of which a command line must contain one, unless it has a program of the table, for any
+/// rule to find a secret in it. The case of letters does not matter. Tests compare the list with
+/// the rules.
 #[rustfmt::skip]
 const HINTS: [&str; 78] = [
     "config:set", "env:set", "&u=", "?u=",
@@ -28,7 +30,7 @@ const HINTS: [&str; 78] = [
     "-seed\0", "-seed ", "db_connect", "using '", "changeme", "changeit", "letmein", "qwerty", "hunter", "swordfish",
 ];
 
-/// The searches that show whether a rule may apply to a command line.
+/// Fast searches that show whether a command line can contain a secret at all.
 #[derive(Clone, Debug)]
 pub struct Rules {
     hints: AhoCorasick,
@@ -53,7 +55,8 @@ impl Rules {
         }
     }
 
-    /// Whether any rule may apply to this command line.
+    /// Whether any rule can find a secret in this command line. A false result saves the actual
+    /// search.
     pub fn may_apply(&self, line: &[u8], args: &[&[u8]]) -> bool {
         let mut pairs = args.iter().zip(args.iter().skip(1));
         let token = |arg: &&[u8]| forms::may_be_discord(arg) || forms::may_be_token(arg);
@@ -62,7 +65,8 @@ impl Rules {
             || args.iter().any(|arg| may_hold(arg) || token(arg))
     }
 
-    /// Masks the secrets among the arguments. `cut` is whether the last one may lack its end.
+    /// Finds the secrets among the arguments of a command line and adds them to `masks`. `cut` is
+    /// whether the last argument may be incomplete.
     pub fn apply(&self, args: &[&[u8]], cut: bool, masks: &mut Masks) {
         let words = args.iter().enumerate().map(|(arg, text)| Word {
             arg,
@@ -77,8 +81,8 @@ impl Rules {
         }
     }
 
-    /// Masks the secrets in a command line, or in the words of a script. `printed` is whether the words are a
-    /// text that a program prints.
+    /// Finds the secrets in a command line or in the words of a script. `printed` is whether the
+    /// words are text that a program prints.
     fn line(&self, words: &[Word<'_>], depth: usize, printed: bool, masks: &mut Masks) {
         let mut read = Read::new(words);
         let mut last: Option<&Word<'_>> = None;
@@ -131,7 +135,7 @@ impl Rules {
         read.end(last, masks);
     }
 
-    /// Masks the secrets inside one word.
+    /// Finds the secrets inside one word of a command line.
     fn word(&self, word: &Word<'_>, read: &Read<'_>, how: How, masks: &mut Masks) {
         let text = word.text;
         let value = |part: &Range<usize>| text.get(part.clone()).unwrap_or_default();
@@ -157,7 +161,8 @@ impl Rules {
         stdin::find(text, |part| masks.add(word, part));
     }
 
-    /// Masks the secrets in a word whose form is known. `prose` is whether the word is text for people.
+    /// Finds the secrets of known forms, such as tokens and passwords in URLs, in a word of a
+    /// command line. `prose` is whether the word is text for people.
     fn known(&self, word: &Word<'_>, prose: bool, masks: &mut Masks) {
         let text = word.text;
         if self.forms.is_match(text) || forms::may_be_bare(text) || forms::may_be_token(text) {
@@ -176,7 +181,8 @@ impl Rules {
     }
 }
 
-/// Whether the word is an option with a value that looks like a token: `-k=X`.
+/// Whether a word of a command line is a short option joined with a value that looks like a token:
+/// `-k=X`.
 fn joins_generated(word: &[u8]) -> bool {
     match word {
         [b'-', letter, b'=', value @ ..] => may_be_generated(&[b'-', *letter], value),
@@ -184,7 +190,8 @@ fn joins_generated(word: &[u8]) -> bool {
     }
 }
 
-/// Whether a word of the argument names a program of the table, or may be a token.
+/// Whether a word in an argument names a program for which there are rules, or may be a secret
+/// token.
 fn may_hold(arg: &[u8]) -> bool {
     let plain = !arg.iter().any(u8::is_ascii_whitespace);
     if plain {
@@ -205,8 +212,8 @@ fn may_hold(arg: &[u8]) -> bool {
     })
 }
 
-/// Whether an option and its value may have a secret: `-p X`, where X looks like a password or a token; `-P
-/// 25575`, a port, beside which `-p X` is no port; `-C me:X`.
+/// Whether an option and its value can contain a secret: `-p X` where X looks like a password or a
+/// token, `-C me:X`, or a port as in `-P 25575`, because then `-p X` is no port.
 fn may_be_generated(option: &[u8], value: &[u8]) -> bool {
     let [b'-', letter, ..] = option else {
         return false;

@@ -1,5 +1,5 @@
-//! Finds secrets that a script writes to the standard input of a program, or to a file: `echo X | login`,
-//! `login <<< X`, a here document, `echo X > password`.
+//! Finds secrets that a shell script writes to the standard input of a program, or to a file: `echo
+//! X | login`, `login <<< X`, a here-document, `echo X > password`.
 
 use std::ops::Range;
 use std::sync::LazyLock;
@@ -12,8 +12,8 @@ use crate::matching::{compiled, first_group};
 use crate::names::{self, Sure};
 use crate::words;
 
-/// Matches a text that is written to a program, and the rest of the pipeline: `echo X | docker login
-/// --password-stdin`, `<(echo X)`, `login <<< X`.
+/// Matches a text that a script writes to a program, with the rest of the pipeline: `echo X |
+/// docker login --password-stdin`, `<(echo X)`, `login <<< X`.
 static PIPED: LazyLock<Regex> = LazyLock::new(|| {
     compiled(concat!(
         r#"(?-u)\b(?:echo|printf|yes)\s+(?:-[neE]+\s+)?(?:["']?%s(?:\\n)?["']?\s+)?"#,
@@ -23,7 +23,7 @@ static PIPED: LazyLock<Regex> = LazyLock::new(|| {
     ))
 });
 
-/// Matches a text that is written to a file: `echo X > FILE`.
+/// Matches a text that a script writes to a file: `echo X > FILE`.
 static FILED: LazyLock<Regex> = LazyLock::new(|| {
     compiled(concat!(
         r#"(?-u)\b(?:echo|printf)\s+(?:-[neE]+\s+)?(?:["']?%s(?:\\n)?["']?\s+)?"#,
@@ -31,14 +31,16 @@ static FILED: LazyLock<Regex> = LazyLock::new(|| {
     ))
 });
 
-/// Matches a here document of one line: the command, the document's end, the line, and the line after it.
+/// Matches a here-document whose text is one line: the command, the end word, the line, and the
+/// line after it.
 static DOCUMENT: LazyLock<Regex> = LazyLock::new(|| {
     compiled(
         r#"(?-u)([^|;&\n<]*)<<-?[ \t]*\\?["']?(\w+)["']?([^\n]*)\n[ \t]*([^\s]+)[ \t]*\n[ \t]*(\w+)"#,
     )
 });
 
-/// Matches programs and options that read a secret from standard input.
+/// Matches programs and options that read a secret from their standard input, such as
+/// `--password-stdin`.
 static READS_SECRET: LazyLock<Regex> = LazyLock::new(|| {
     compiled(concat!(
         r"(?-u)--password-stdin|--with-token|\bchpasswd\b|\bpasswd\s+--stdin|\bsudo\s+-S\b",
@@ -53,7 +55,7 @@ static READS_SECRET: LazyLock<Regex> = LazyLock::new(|| {
     ))
 });
 
-/// A word of a command is about a secret if it has one of these among its parts.
+/// Words such as `login` and `password` that show that a command in a pipeline handles a secret.
 #[rustfmt::skip]
 const ABOUT: [&[u8]; 22] = [
     b"login", b"join", b"signin", b"auth", b"authenticate", b"password", b"passwd", b"passphrase", b"passcode", b"secret",
@@ -61,7 +63,8 @@ const ABOUT: [&[u8]; 22] = [
     b"vault", b"keyring", b"keychain",
 ];
 
-/// Programs that pass their input on, or only measure it.
+/// Programs that pass their input on or only measure it, such as `cat` and `wc`, so that a text
+/// written to them is no secret for them.
 #[rustfmt::skip]
 const FILTERS: [&[u8]; 34] = [
     b"awk", b"base32", b"base64", b"bc", b"cat", b"cmp", b"cut", b"dc", b"diff", b"egrep", b"fold", b"grep", b"head",
@@ -69,7 +72,7 @@ const FILTERS: [&[u8]; 34] = [
     b"shasum", b"sort", b"tail", b"tee", b"tr", b"uniq", b"wc", b"xxd", b"yq", b"rg",
 ];
 
-/// Passes the places of the secrets in a script to `masked`.
+/// Passes the byte range of each secret that a script writes to a program or a file to `masked`.
 pub fn find(script: &[u8], mut masked: impl FnMut(Range<usize>)) {
     let has = |byte: u8| script.contains(&byte);
     let mut search = |expression: &Regex, secret: fn(&Captures<'_>) -> Option<Range<usize>>| {
@@ -111,8 +114,8 @@ fn of_document(found: &Captures<'_>) -> Option<Range<usize>> {
     (reads && !is_harmless(secret.as_bytes())).then(|| secret.range())
 }
 
-/// The place of a text that is written to a file whose name says that it holds a secret: `X` of `echo X >
-/// /run/secrets/db_password`.
+/// The byte range of a text that a script writes to a file whose name says that it contains a
+/// secret: `X` of `echo X > /run/secrets/db_password`.
 fn of_file(found: &Captures<'_>) -> Option<Range<usize>> {
     let secret = first_group(found, 1..4)?;
     let path = found.get(4)?.as_bytes();
@@ -126,7 +129,7 @@ fn of_file(found: &Captures<'_>) -> Option<Range<usize>> {
     (holds && !is_harmless(secret.as_bytes())).then(|| secret.range())
 }
 
-/// Whether a command of the pipeline reads this text as a secret.
+/// Whether a command of this pipeline reads the text as a secret.
 fn reads(pipeline: &[u8], text: &[u8]) -> bool {
     if READS_SECRET.is_match(pipeline) {
         return true;
@@ -145,8 +148,8 @@ fn reads(pipeline: &[u8], text: &[u8]) -> bool {
     looks::is_scrambled(text) || whole && mixed && programs.any(is_about_secret)
 }
 
-/// Whether the command's program passes its input on. For a command that ends with a script, it is the
-/// program in the script.
+/// Whether a command of a pipeline only passes its input on, as `cat` does. If the command ends
+/// with a quoted script, the program in that script counts.
 fn is_filter(command: &[u8]) -> bool {
     let script = command.rsplit(|b| b"\"'".contains(b)).next();
     let script = script.filter(|script| script.len() < command.len());
@@ -161,7 +164,8 @@ fn is_filter_program(command: &[u8]) -> bool {
     base.is_none_or(|base| FILTERS.contains(&base))
 }
 
-/// Whether a word of the command is about a secret. The names of files and the values of options do not count.
+/// Whether a word of the command shows that it handles a secret, such as `login`. File names and
+/// values of options do not count.
 fn is_about_secret(command: &[u8]) -> bool {
     let plain = |word: &&[u8]| {
         let in_name = |b: &u8| b.is_ascii_alphabetic() || b"-_:".contains(b);

@@ -1,4 +1,5 @@
-//! Finds secrets in URLs: a password, a token as the user, the secret part of a hook's path.
+//! Finds secrets in URLs: a password, a token in place of the user, and the secret part of a
+//! webhook's path.
 
 use std::ops::Range;
 use std::sync::LazyLock;
@@ -11,8 +12,8 @@ use crate::masks::MASK;
 use crate::matching::{compiled, first_group};
 use crate::names::{self, Sure};
 
-/// Matches a URL with a password (`scheme://user:password@host`), which may have characters that should have
-/// been encoded, or with a token alone as the user.
+/// Matches a URL with a password (`scheme://user:password@host`), even with characters that should
+/// have been encoded, or with only a token in place of the user.
 static URL: LazyLock<Regex> = LazyLock::new(|| {
     compiled(concat!(
         r#"(?-u)://[^\s/?#:@"']*:([^\s"'/?#]+)@|://[^\s/?#:@"']*:([^\s"'@]+)@"#,
@@ -25,24 +26,26 @@ static URL: LazyLock<Regex> = LazyLock::new(|| {
     ))
 });
 
-/// Matches a URL with a password that is cut off before its end.
+/// Matches a URL that is cut off inside its password, because the recorded command line is
+/// incomplete.
 static CUT: LazyLock<Regex> =
     LazyLock::new(|| compiled(r#"(?-u)://[^\s/?#:@"']*:([^\s"'@/?#]+)$"#));
 
-/// Matches the host, the path and the query of a URL.
+/// Matches a URL, with its path and its query as groups.
 static PATH: LazyLock<Regex> =
     LazyLock::new(|| compiled(r#"(?i-u)https?://[^\s/?#"'<>]+(/[^\s?#"'<>]+)(\?[^\s#"'<>]+)?"#));
 
-/// The longest path in bytes that may be the path of a hook.
+/// The longest path of a URL, in bytes, that is examined as the path of a webhook.
 const LONGEST: usize = 512;
 
-/// The places of passwords and tokens before the hosts of the URLs in a text.
+/// The byte ranges of the passwords and tokens that stand before the hosts of URLs in a text.
 pub fn credentials(text: &[u8]) -> impl Iterator<Item = Range<usize>> + '_ {
     let found = URL.captures_iter(text);
     found.filter_map(|found| of_url(&found))
 }
 
-/// Whether the word may be `user:X@host/path`, where the host has a domain, a port or a path. Takes bounded time.
+/// Whether a word of a command line may be an address with a password and without a scheme,
+/// `user:X@host/path`, where the host has a domain, a port or a path. The check takes bounded time.
 pub fn may_have_password(word: &[u8]) -> bool {
     let word = word.get(..word.len().min(256)).unwrap_or_default();
     let mut parts = word.splitn(2, |b| *b == b'@');
@@ -54,7 +57,7 @@ pub fn may_have_password(word: &[u8]) -> bool {
     password.is_some_and(looks::is_no_word) && host.iter().any(|b| b".:/".contains(b))
 }
 
-/// The place of the password of a URL that is cut off at the end of a text.
+/// The byte range of the password of a URL that is cut off at the end of a text.
 pub fn cut(text: &[u8]) -> Option<Range<usize>> {
     let found = CUT.captures(text)?;
     Some(found.get(1)?.range())
@@ -78,7 +81,8 @@ fn of_url(found: &Captures<'_>) -> Option<Range<usize>> {
     (!is_harmless(text)).then(|| secret.range())
 }
 
-/// The places of the secrets in the addresses of hooks. Anybody who knows the address of a hook may call it.
+/// The byte ranges of the secrets in the URLs of webhooks in a text. Anybody who knows the URL of a
+/// webhook may call it.
 pub fn hooks(text: &[u8]) -> impl Iterator<Item = Range<usize>> + '_ {
     PATH.captures_iter(text).filter_map(|found| {
         let path = found.get(1)?;
@@ -100,7 +104,8 @@ pub fn hooks(text: &[u8]) -> impl Iterator<Item = Range<usize>> + '_ {
     })
 }
 
-/// The place of the last segment of a path such as `/hooks/…/X`, `/deploy/ID/X` or `/key/X`, if it looks like a secret.
+/// The byte range of the last segment of a URL's path such as `/hooks/…/X`, `/deploy/ID/X` or
+/// `/key/X`, if it looks like a secret.
 fn of_path(path: &[u8]) -> Option<Range<usize>> {
     let path = path.strip_suffix(b"/").unwrap_or(path);
     let from = path.iter().rposition(|b| *b == b'/')? + 1;
@@ -114,8 +119,8 @@ fn of_path(path: &[u8]) -> Option<Range<usize>> {
     (secret && !last.contains(&b'.') && !is_harmless(last)).then_some(from..path.len())
 }
 
-/// The place of `X` in the query `?key=X` of a hook, and whether it is a secret. Elsewhere X may be too short
-/// to look like a key.
+/// The byte range of `X` in the query `?key=X` of a webhook's URL, and whether it is a secret. In
+/// other URLs X may be too short to look like a key.
 fn of_query(path: &[u8], query: &[u8]) -> Option<(Range<usize>, bool)> {
     if Place::of(path) == Place::Other {
         return None;
@@ -135,19 +140,20 @@ fn of_query(path: &[u8], query: &[u8]) -> Option<(Range<usize>, bool)> {
     None
 }
 
-/// The subject of a URL's path.
+/// What a URL's path is about: a webhook, a deployment, or something else.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Place {
-    /// The path leads to a hook, or has a key.
+    /// The URL's path belongs to a webhook, or contains a key.
     Hook,
-    /// The path of a URL that triggers a deployment. Such a path also has an identifier that is not secret.
+    /// The URL's path triggers a deployment. Such a path also contains an identifier that is no
+    /// secret.
     Deploy,
-    /// The path is about something else, or leads to a file of a repository.
+    /// The URL's path is about something else, or leads to a file in a repository.
     Other,
 }
 
 impl Place {
-    /// The subject of a URL's path, as its first segments, at most 16, show it.
+    /// Finds out what a URL's path is about from its first 16 segments.
     fn of(path: &[u8]) -> Place {
         let mut place = Place::Other;
         for segment in path.split(|b| *b == b'/').take(16) {

@@ -1,5 +1,6 @@
-//! Command lines as words: options and assignments with the name of a secret, the words of a script. Each
-//! function takes time linear in its input.
+//! Recognizes words of command lines and scripts that contain or announce secrets: options and
+//! assignments with the name of a secret, and the like. Each function takes time linear in its
+//! input.
 
 use std::ops::Range;
 
@@ -7,44 +8,48 @@ use crate::harmless::is_harmless;
 use crate::looks;
 use crate::names::{self, Sure};
 
-/// A part of an argument that is read as a word.
+/// A part of a command line's argument that is read as a word.
 #[derive(Clone, Copy, Debug)]
 pub struct Word<'a> {
-    /// The index of the argument that has the word.
+    /// The index of the argument that contains the word.
     pub arg: usize,
     /// The position of the word in its argument, in bytes.
     pub at: usize,
     pub text: &'a [u8],
-    /// Whether the word is the first one of a command.
+    /// Whether the word is the first word of a command.
     pub first: bool,
 }
 
-/// How a word is read.
+/// How a word of a command line is read when secrets are searched in it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum How {
-    /// The word is read as an argument.
+    /// The word is read as an ordinary argument of a command.
     Value,
     /// The word is read as a script, whose own words are read one by one.
     Script,
-    /// The word is read as text that a program prints, in which a word is just a word.
+    /// The word is read as text that a program prints. A value in such a text is a secret only if
+    /// it does not look like a word.
     Printed,
 }
 
 impl How {
-    /// Whether a value that no rule calls harmless is a secret, if the word is read in this way.
+    /// Whether a value after the name of a secret is a secret, if the word is read in this way. The
+    /// caller has excluded harmless values such as `none`.
     pub fn is_secret(self, value: &[u8]) -> bool {
         self != How::Printed || looks::is_no_word(value)
     }
 }
 
-/// Whether the word is an assignment as before a command: `NAME=value`.
+/// Whether a word is an assignment as it stands before a command: `NAME=value`.
 pub fn is_assignment(word: &[u8]) -> bool {
     let name = word.split(|b| *b == b'=').next().unwrap_or_default();
     let in_name = |b: &u8| b.is_ascii_alphanumeric() || *b == b'_';
     name.len() < word.len() && !name.is_empty() && name.iter().all(in_name)
 }
 
-/// Whether the word is a name in capitals and a plain word, as `-p` of Jenkins and `-P` of others take it: `ENV=prod`.
+/// Whether a word is a name in capital letters with a plain word as its value, `ENV=prod`. Jenkins
+/// and other programs take such parameters after `-p` or `-P`, which is then no option for a
+/// password.
 pub fn is_parameter(word: &[u8]) -> bool {
     let Some(equals) = word.iter().position(|b| *b == b'=') else {
         return false;
@@ -55,7 +60,7 @@ pub fn is_parameter(word: &[u8]) -> bool {
         && value.is_some_and(names::is_plain)
 }
 
-/// Whether the word is an option (`--x` or `-x`), and not a value that begins with a dash.
+/// Whether a word is an option (`--x` or `-x`), and not a value that begins with a dash.
 pub fn is_option(word: &[u8]) -> bool {
     match word {
         [b'-', b'-', rest @ ..] => {
@@ -71,7 +76,7 @@ pub fn is_option(word: &[u8]) -> bool {
     }
 }
 
-/// Whether the word is an option (`--password`) whose value is a secret and is the next word.
+/// Whether a word is an option, such as `--password`, whose value is the next word and a secret.
 pub fn names_secret(word: &[u8]) -> bool {
     // `+rcon_password` of a game server, `++password` of xxh.
     if let Some(name) = word.strip_prefix(b"+") {
@@ -90,7 +95,7 @@ pub fn names_secret(word: &[u8]) -> bool {
     plain && name.len() > 2 && (name == b"pin" || names::secret(name) > Sure::No)
 }
 
-/// Whether the option often has a password or a code: `-p`, `-T`, `--key`.
+/// Whether an option often has a password or a code as its value: `-p`, `-T`, `--key`.
 pub fn may_take_password(option: &[u8]) -> bool {
     match option {
         [b'-', letter] => b"pPwWkKxsatT".contains(letter),
@@ -98,7 +103,7 @@ pub fn may_take_password(option: &[u8]) -> bool {
     }
 }
 
-/// Whether the word is a command that is about passwords: `change-password`, `user:password:reset`.
+/// Whether a word is a command that handles passwords: `change-password`, `user:password:reset`.
 pub fn changes_password(word: &[u8]) -> bool {
     const ROOTS: [&[u8]; 3] = [b"password", b"passwd", b"passphrase"];
     let plain = |b: &u8| b.is_ascii_alphanumeric() || b"-_:./".contains(b);
@@ -109,18 +114,19 @@ pub fn changes_password(word: &[u8]) -> bool {
     word.len() <= 64 && !word.starts_with(b"-") && word.iter().all(plain) && ROOTS.iter().any(is)
 }
 
-/// Whether the word is an option for a key of any kind: `--worker-key`. The key is a secret if it looks like one.
+/// Whether a word is an option that takes a key of any kind: `--worker-key`. The key is a secret if
+/// it looks like one.
 pub fn is_key_option(word: &[u8]) -> bool {
     word.starts_with(b"-") && names::is_key(word)
 }
 
-/// Whether the word is an option for a key whose name also has another use, such as `--primary-key`. The key
-/// is a secret if it is Base64.
+/// Whether a word is an option for a key that is often no secret, such as `--primary-key`. The key
+/// counts as a secret only if it is Base64.
 pub fn may_take_key(word: &[u8]) -> bool {
     word.starts_with(b"--") && names::ends_in_key(word)
 }
 
-/// Whether the word is a name that configurations have for a secret. The secret is the next word.
+/// Whether a word is the name of a secret in a configuration, so that the next word is the secret.
 pub fn sets_secret(word: &[u8]) -> bool {
     let in_name = |b: &u8| b.is_ascii_alphanumeric() || b"_.-:/@".contains(b);
     let vague = word == b"secret"
@@ -132,7 +138,7 @@ pub fn sets_secret(word: &[u8]) -> bool {
         && names::secret(word) == Sure::Strong
 }
 
-/// Whether the word after this one is text for people: a commit message, a title.
+/// Whether a word announces that the next one is text for people: a commit message, a title.
 pub fn announces_prose(word: &[u8]) -> bool {
     #[rustfmt::skip]
     const OPTIONS: [&[u8]; 16] = [
@@ -143,7 +149,8 @@ pub fn announces_prose(word: &[u8]) -> bool {
     OPTIONS.contains(&word)
 }
 
-/// Whether a name and its value may be the words after this one.
+/// Whether a word such as `set` or `config` announces that a name and its value may follow as two
+/// words.
 pub fn is_setter(word: &[u8]) -> bool {
     #[rustfmt::skip]
     const SETTERS: [&[u8]; 13] = [
@@ -153,8 +160,8 @@ pub fn is_setter(word: &[u8]) -> bool {
     SETTERS.contains(&word)
 }
 
-/// Whether the word is about secrets and stores one (`create-secret`), by itself or with the word before it
-/// (`credential create`).
+/// Whether a word is a command that stores a secret (`create-secret`), alone or together with the
+/// previous word (`credential create`).
 pub fn stores_secret(previous: &[u8], word: &[u8]) -> bool {
     #[rustfmt::skip]
     const NOUNS: [&[u8]; 14] = [
@@ -176,7 +183,7 @@ pub fn stores_secret(previous: &[u8], word: &[u8]) -> bool {
     verb && (noun || NOUNS.contains(&previous)) || noun && VERBS.contains(&previous)
 }
 
-/// Whether the option, after a command that stores a secret, takes the content of the secret.
+/// Whether an option takes the content of the secret in a command that stores one.
 pub fn is_content(option: &[u8]) -> bool {
     #[rustfmt::skip]
     const OPTIONS: [&[u8]; 14] = [
@@ -186,7 +193,7 @@ pub fn is_content(option: &[u8]) -> bool {
     OPTIONS.contains(&option)
 }
 
-/// Whether the option, after a command that changes a password, takes the old or the new password.
+/// Whether an option takes the old or the new password in a command that changes one.
 pub fn is_old_or_new(option: &[u8]) -> bool {
     #[rustfmt::skip]
     const OPTIONS: [&[u8]; 8] = [
@@ -195,12 +202,13 @@ pub fn is_old_or_new(option: &[u8]) -> bool {
     OPTIONS.contains(&option)
 }
 
-/// Whether the words after this one set variables: `X=value`.
+/// Whether a word is a command that sets variables of a cloud service, so that the words after it
+/// are `X=value`.
 pub fn sets_variables(word: &[u8]) -> bool {
     matches!(word, b"config:set" | b"env:set" | b"secrets:set")
 }
 
-/// Whether the word after this one may be a secret that its service has made.
+/// Whether a word announces that the next one may be a secret that a service has generated.
 pub fn announces_code(word: &[u8]) -> bool {
     #[rustfmt::skip]
     const WORDS: [&[u8]; 12] = [
@@ -210,7 +218,7 @@ pub fn announces_code(word: &[u8]) -> bool {
     WORDS.contains(&word)
 }
 
-/// Whether the word after this one may be a random token: `spark register X`.
+/// Whether a word announces that the next one may be a random token, as in `spark register X`.
 pub fn announces_token(word: &[u8]) -> bool {
     #[rustfmt::skip]
     const WORDS: [&[u8]; 12] = [
@@ -220,7 +228,8 @@ pub fn announces_token(word: &[u8]) -> bool {
     WORDS.contains(&word)
 }
 
-/// Whether a password may follow the word: `password X` of a router's configuration, `unlock X`.
+/// Whether a word announces that a password may follow without an option: `password X` of a
+/// router's configuration, `unlock X`.
 pub fn is_bare_name(word: &[u8]) -> bool {
     matches!(
         word,
@@ -228,8 +237,8 @@ pub fn is_bare_name(word: &[u8]) -> bool {
     )
 }
 
-/// The position of the password in a user's name and password: `--user me:X`, `--add-local-user me:X`; `None`
-/// for `--user 1000:1000`.
+/// The position of the password in the value of an option with a user and a password: `--user
+/// me:X`, `--add-local-user me:X`; `None` for `--user 1000:1000`.
 pub fn user_and_password(option: &[u8], word: &[u8]) -> Option<usize> {
     #[rustfmt::skip]
     const NAMES: [&[u8]; 7] = [
@@ -248,8 +257,9 @@ pub fn user_and_password(option: &[u8], word: &[u8]) -> Option<usize> {
     (mixed && inner && !is_harmless(value)).then_some(at)
 }
 
-/// The position of a password in `NAME:X`, if it looks like a generated one after an option of one letter, or
-/// if it has a mark that no tag of an image has in `DOMAIN/NAME:X` anywhere.
+/// The position of the password in a word `NAME:X`. X must look like a generated password after an
+/// option of one letter, or contain a mark that the tag of a container image (`DOMAIN/NAME:X`)
+/// cannot contain.
 pub fn name_and_password(option: &[u8], word: &[u8]) -> Option<usize> {
     let at = word.iter().position(|b| *b == b':')? + 1;
     let (name, value) = (word.get(..at - 1)?, word.get(at..)?);
@@ -270,7 +280,8 @@ pub fn name_and_password(option: &[u8], word: &[u8]) -> Option<usize> {
     (marked || short && letters && second.is_none() && looks::is_strong(value)).then_some(at)
 }
 
-/// Whether the word is the name of a user after `-u` or another such option, or has it in itself, as `--username=me`.
+/// Whether a word is the name of a user after an option such as `-u`, or is an option with the
+/// name, as `--username=me`.
 pub fn is_user(option: &[u8], word: &[u8]) -> bool {
     #[rustfmt::skip]
     const OPTIONS: [&[u8]; 12] = [
@@ -289,25 +300,26 @@ pub fn is_user(option: &[u8], word: &[u8]) -> bool {
         || OPTIONS.contains(&head) && joined.next().is_some_and(name)
 }
 
-/// Words for people or programs that sign in: `user`, `account`.
+/// Words for the people or programs that sign in: `user`, `account`.
 #[rustfmt::skip]
 const ACCOUNTS: [&[u8]; 8] = [
     b"user", b"users", b"admin", b"admins", b"account", b"accounts", b"credential", b"credentials",
 ];
 
-/// Words for making or changing an account.
+/// Words for creating or changing an account, such as `create`.
 #[rustfmt::skip]
 const MAKES: [&[u8]; 8] = [
     b"add", b"create", b"new", b"passwd", b"password", b"update", b"set", b"save",
 ];
 
-/// Whether two words make an account, such as `create user`. The account's name follows them.
+/// Whether two words of a command line create or change an account (`create user`). The name of the
+/// account follows them.
 pub fn makes_account(previous: &[u8], word: &[u8]) -> bool {
     MAKES.contains(&previous) && ACCOUNTS.contains(&word)
 }
 
-/// Whether the word signs in (`login`, `registry:login`, `mega-login`) or, perhaps with the word before it,
-/// makes an account (`users add`, `create-user`).
+/// Whether a word of a command line signs in (`login`, `registry:login`, `mega-login`) or, perhaps
+/// with the previous word, creates an account (`users add`, `create-user`).
 pub fn is_account(previous: &[u8], word: &[u8]) -> bool {
     const ALONE: [&[u8]; 4] = [b"login", b"auth", b"signin", b"passwd"];
     let in_name = |b: &u8| b.is_ascii_alphanumeric() || b":-_".contains(b);
@@ -324,7 +336,8 @@ pub fn is_account(previous: &[u8], word: &[u8]) -> bool {
         || both()
 }
 
-/// The name and the value of `NAME="value with blanks"`, as a script has it.
+/// Splits an assignment of a script, `NAME="value with blanks"`, into the name and the value
+/// without its quotes.
 pub fn quoted_value<'a>(word: &Word<'a>) -> Option<(&'a [u8], Word<'a>)> {
     let equals = word.text.iter().position(|b| *b == b'=')?;
     let (name, value) = (word.text.get(..equals)?, word.text.get(equals + 1..)?);
@@ -342,7 +355,8 @@ pub fn quoted_value<'a>(word: &Word<'a>) -> Option<(&'a [u8], Word<'a>)> {
     (!name.is_empty() && name.iter().all(plain) && !inner.contains(quote)).then_some((name, value))
 }
 
-/// The replacement in a command of sed, `X` of `s/PATTERN/X/`, and whether the pattern names a secret.
+/// The replacement in a sed command, `X` of `s/PATTERN/X/`, and whether the pattern names a secret,
+/// so that the replacement is one.
 pub fn replacement<'a>(word: &Word<'a>) -> Option<(Word<'a>, bool)> {
     let address = |b: &&u8| b.is_ascii_digit() || b"$, ".contains(b);
     let from = word.text.iter().take_while(address).count();
@@ -366,7 +380,8 @@ pub fn replacement<'a>(word: &Word<'a>) -> Option<(Word<'a>, bool)> {
     is_sed.then_some((part, named && !is_harmless(by)))
 }
 
-/// Whether the word is a script, because it follows `-c` or `-ec`.
+/// Whether a word of a command line is a script, because it follows an option such as `-c` or
+/// `-ec`.
 pub fn is_script(previous: &[u8], word: &[u8]) -> bool {
     let letters = previous.strip_prefix(b"-").unwrap_or_default();
     letters.last() == Some(&b'c')
@@ -374,11 +389,11 @@ pub fn is_script(previous: &[u8], word: &[u8]) -> bool {
         && word.iter().any(u8::is_ascii_whitespace)
 }
 
-/// The bytes that end a value, besides white space.
+/// The bytes beside white space that can end the value of an assignment.
 const STOPS: &[u8; 6] = b"&#\"';,";
 
-/// The next position of white space and of each byte of [`STOPS`], in a text that is read from its end to its
-/// beginning.
+/// The positions of the next white space and of the next byte of each kind in [`STOPS`], while a
+/// text is read from its end to its beginning.
 struct Stops {
     space: usize,
     next: [usize; STOPS.len()],
@@ -395,7 +410,8 @@ impl Stops {
         }
     }
 
-    /// The position of the next white space or byte among `stops`.
+    /// The position of the next white space or of the next byte among `stops`, whichever comes
+    /// first.
     fn first(&self, stops: &[u8]) -> usize {
         let next = STOPS.iter().zip(self.next);
         let among = next.filter(|(stop, _)| stops.contains(stop));
@@ -403,8 +419,8 @@ impl Stops {
     }
 }
 
-/// The places of the values of `NAME=value` with a secret's name, anywhere in a word. At the start of the
-/// word the value extends to the end of the word.
+/// The byte ranges of the values of assignments `NAME=value` in a word whose name is that of a
+/// secret. If the assignment begins the word, the value extends to the word's end.
 pub fn assignments(text: &[u8]) -> Vec<Range<usize>> {
     let spaced = text.iter().any(u8::is_ascii_whitespace);
     let mut stops = Stops {
@@ -434,16 +450,18 @@ pub fn assignments(text: &[u8]) -> Vec<Range<usize>> {
     found
 }
 
-/// Whether the query of an address has a user `u`, as the addresses of InfluxDB have. The password is `p` then.
+/// Whether the query of a URL has a parameter `u` for the user, as URLs of InfluxDB have. Its
+/// parameter `p` then is the password.
 fn is_influx(text: &[u8]) -> bool {
     let query = || text.windows(3).any(|part| matches!(part, b"?u=" | b"&u="));
     text.contains(&b'?') && query()
 }
 
-/// The schemes of authorization, which stand before the secret in a header.
+/// The authorization schemes that stand before the secret in the value of an HTTP header.
 const SCHEMES: [&[u8]; 3] = [b"Bearer ", b"Basic ", b"Token "];
 
-/// The place of the value after the `=` at `equals`, if the name before it is a secret's.
+/// The byte range of the value after the `=` at the position `equals`, if the name before it stands
+/// for a secret.
 fn assignment(text: &[u8], equals: usize, stops: &Stops, spaced: bool) -> Option<Range<usize>> {
     let in_name = |b: &u8| b.is_ascii_alphanumeric() || b"_.-:/@".contains(b);
     let (head, value) = (text.get(..equals)?, text.get(equals + 1..)?);
@@ -531,15 +549,16 @@ fn assignment(text: &[u8], equals: usize, stops: &Stops, spaced: bool) -> Option
     (!is_harmless(text.get(range.clone())?)).then_some(range)
 }
 
-/// The length of a short value after which only settings follow: `X` of `apitoken=X,host=h`.
+/// The length of a short value that is followed only by settings: `X` of `apitoken=X,host=h`.
+/// Returns `None` if other text follows.
 fn ends_before_settings(value: &[u8]) -> Option<usize> {
     let comma = value.iter().take(256).position(|b| *b == b',')?;
     let rest = value.get(comma + 1..)?;
     (rest.len() <= 256 && rest.split(|b| *b == b',').all(is_assignment)).then_some(comma)
 }
 
-/// The length of a value after which all words are assignments: `X` of Ansible's variables
-/// `password=X connection=ssh`.
+/// The length of a value that is followed only by assignments: `X` of Ansible's variables
+/// `password=X connection=ssh`. Returns `None` if other text follows.
 fn ends_before_assignments(value: &[u8]) -> Option<usize> {
     let settings = ends_before_settings(value);
     if settings.is_some() {
@@ -555,8 +574,9 @@ fn ends_before_assignments(value: &[u8]) -> Option<usize> {
     words.all(is_assignment).then_some(space)
 }
 
-/// The words of a script, roughly as a shell would find them: between separators, with quoted text kept
-/// together, and without the quotes around a whole word. A quote without an end is an ordinary character.
+/// Splits a script into words, roughly as a shell would: at separators, with quoted text kept
+/// together, and without the quotes around a whole word. A quote without an end is an ordinary
+/// character.
 pub fn split<'a>(script: &Word<'a>) -> Vec<Word<'a>> {
     let text = script.text;
     let rest = |at: usize| text.get(at..).unwrap_or_default();

@@ -1,71 +1,77 @@
-//! Reads the table of programs, `programs.txt`, once.
+//! Reads the table of the places of secrets in programs' command lines, `programs.txt`, once.
 
 use std::collections::HashMap;
 use std::sync::LazyLock;
 
-/// How the words after a program's name are read.
+/// How the words that follow a program's name on a command line are read.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) enum Kind {
-    /// A word that names a program of the table is taken for that program, unless it is short.
+    /// A word that names another program of the table is taken for that program, unless its name is
+    /// short.
     #[default]
     Open,
-    /// Any word that names a program of the table is taken for that program.
+    /// Any word that names another program of the table is taken for a program that this one runs,
+    /// as with `sudo`.
     Runs,
-    /// No word is taken for a program.
+    /// No word is taken for another program.
     Plain,
-    /// The words are text or patterns, and none is taken for a program.
+    /// The words are text or patterns, as with grep, and none is taken for another program.
     Text,
-    /// The words are text, which is printed.
+    /// The words are text that the program prints, as with echo.
     Prints,
-    /// The words may be headers, which the program sends.
+    /// The words may be HTTP headers that the program sends.
     Sends,
 }
 
-/// The place of a secret in the command line of a program.
+/// The place of a secret on the command line of a program, according to the table.
 #[derive(Debug)]
 pub(super) enum Place {
-    /// The secret is the value of an option.
+    /// The secret is the value of an option. It may be joined with the option, be the next word, or
+    /// be the part after the character `after`.
     Option {
         name: &'static str,
         joined: bool,
         apart: bool,
         after: Option<u8>,
     },
-    /// The secret is the word with this number after the subcommands and, with `rest`, each word after it.
+    /// The secret is the word with this number after the subcommands. With `rest`, all later words
+    /// are secrets as well.
     Position {
         number: usize,
         rest: bool,
         after: Option<u8>,
         only: Only,
     },
-    /// The secret is the last word of the command.
+    /// The secret is the last word of the command line.
     Last,
 }
 
-/// Which of the words at a position are secrets.
+/// Which words at a given position of a command line are secrets.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Only {
-    /// Every word at the position is a secret.
+    /// Any word at the given position of the command line is a secret.
     All,
-    /// Words at the position that look like a code which a service has made are secrets.
+    /// A word at the given position of the command line is a secret if it looks like a code that a
+    /// service has generated.
     Code,
-    /// Words at the position that follow the name of a secret are secrets.
+    /// A word at the given position of the command line is a secret if it follows the name of a
+    /// secret.
     Named,
 }
 
-/// A rule for the command lines of a program: one line of the table.
+/// A rule for the secrets on the command lines of a program: one line of the table.
 #[derive(Debug)]
 pub(super) struct Rule {
-    /// The subcommands after which the rule is valid, each with its alternatives.
+    /// The subcommands after which the rule applies, in order, each with its alternatives.
     pub path: Vec<&'static str>,
     pub places: Vec<Place>,
-    /// The options whose value is no secret.
+    /// The program's options whose value is no secret.
     pub values: Vec<&'static str>,
-    /// The options whose names are those of secrets, but whose values are none.
+    /// The program's options that are named like a secret, but whose value is none.
     pub names: Vec<&'static str>,
-    /// The options whose value is text for people.
+    /// The program's options whose value is text for people, such as a commit message.
     pub texts: Vec<&'static str>,
-    /// A word without which the rule is not valid.
+    /// A word that the command line must contain for the rule to apply, if there is one.
     pub with: Option<&'static str>,
 }
 
@@ -79,8 +85,8 @@ pub(super) struct Program {
 pub(super) struct Table {
     pub programs: HashMap<&'static [u8], Program>,
     pub rules: Vec<Rule>,
-    /// For each first byte of names of programs, the lengths of these names, as bits. Most words are no
-    /// program, which this shows at once.
+    /// For each first byte of a program's name, the lengths of the names that begin with it, as a
+    /// bit set. It shows quickly that most words of command lines name no program of the table.
     pub lengths: [u32; 256],
 }
 
@@ -132,7 +138,8 @@ impl Table {
         self.programs.entry(name).or_default()
     }
 
-    /// The program of the table that a word names: `/usr/bin/mysql`, `ProxyCommand=sshpass`, `SignTool.exe`.
+    /// The program of the table that a word of a command line names: `/usr/bin/mysql`,
+    /// `ProxyCommand=sshpass`, `SignTool.exe`.
     pub fn named(&self, word: &[u8]) -> Option<&Program> {
         let base = base(word);
         let base = [&b".exe"[..], b".jar", b".cmd", b".sh", b".bat"]
@@ -218,7 +225,8 @@ impl Place {
     }
 }
 
-/// The last part of a path, or the part after `=` as in `ProxyCommand=sshpass`.
+/// The program name in a word of a command line: the last part of a path, or the part after `=` as
+/// in `ProxyCommand=sshpass`.
 pub(super) fn base(word: &[u8]) -> &[u8] {
     let from = word.iter().rposition(|b| b"/=\\".contains(b));
     word.get(from.map_or(0, |at| at + 1)..).unwrap_or_default()
