@@ -18,8 +18,8 @@ use tr_text::{escape, units};
 const HARNESS: &str = "test_harness(";
 const HARNESSES: [&str; 2] = ["Test::Harness", "ExtUtils::Command::MM"];
 
-/// The largest depth to which interpreters inside a command line are followed, as in `env bash
-/// script.py`. It bounds the recursion for hostile command lines.
+/// The largest depth to which interpreters inside a command line are followed, as in
+/// `env bash script.py`. It bounds the recursion for hostile command lines.
 const MOST_NESTED: u8 = 4;
 
 /// The word that follows a test runner's name in the names of its worker processes: `jest worker`.

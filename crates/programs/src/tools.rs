@@ -51,8 +51,8 @@ pub enum Label {
     Assembler,
     /// The label of the process shows the value of this option.
     Named(&'static str),
-    /// The first argument that is no option is a verb, which belongs to the program's name (`git
-    /// clone`). The listed options have their value in the next argument.
+    /// The first argument that is no option is a verb, which belongs to the program's name
+    /// (`git clone`). The listed options have their value in the next argument.
     Verbs(&'static str),
     /// The first argument belongs to the program's name if it is one of the listed ones (first
     /// text). Otherwise the second text is appended to the name.
@@ -83,8 +83,8 @@ pub struct Script {
     pub mode: &'static str,
     /// Whether the interpreter's one-letter options may be written together: `sh -ec TEXT`.
     pub clustered: bool,
-    /// Whether the interpreter's option for a program's text may stand before other letters: `sh
-    /// -ce TEXT`.
+    /// Whether the interpreter's option for a program's text may stand before other letters:
+    /// `sh -ce TEXT`.
     pub text_anywhere: bool,
     /// Whether the interpreter's argument names a class and not a file, as for `java`.
     pub class: bool,

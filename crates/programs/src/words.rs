@@ -103,8 +103,8 @@ pub fn test_of_go(path: &str) -> Option<&str> {
     package.filter(|_| path.contains("/go-build"))
 }
 
-/// Whether a call of the Go compiler compiles the main program of a package's tests, which `go
-/// test` generates. Its package is called `main`, like that of any program.
+/// Whether a call of the Go compiler compiles the main program of a package's tests, which
+/// `go test` generates. Its package is called `main`, like that of any program.
 pub fn is_test_main(args: &[&[u8]]) -> bool {
     args.iter().any(|arg| arg.ends_with(b"/_testmain.go"))
 }

@@ -1,5 +1,5 @@
-//! Finds secrets that a shell script writes to the standard input of a program, or to a file: `echo
-//! X | login`, `login <<< X`, a here-document, `echo X > password`.
+//! Finds secrets that a shell script writes to the standard input of a program, or to a file:
+//! `echo X | login`, `login <<< X`, a here-document, `echo X > password`.
 
 use std::ops::Range;
 use std::sync::LazyLock;
@@ -12,8 +12,8 @@ use crate::matching::{compiled, first_group};
 use crate::names::{self, Sure};
 use crate::words;
 
-/// Matches a text that a script writes to a program, with the rest of the pipeline: `echo X |
-/// docker login --password-stdin`, `<(echo X)`, `login <<< X`.
+/// Matches a text that a script writes to a program, with the rest of the pipeline:
+/// `echo X | docker login --password-stdin`, `<(echo X)`, `login <<< X`.
 static PIPED: LazyLock<Regex> = LazyLock::new(|| {
     compiled(concat!(
         r#"(?-u)\b(?:echo|printf|yes)\s+(?:-[neE]+\s+)?(?:["']?%s(?:\\n)?["']?\s+)?"#,

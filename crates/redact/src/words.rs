@@ -237,8 +237,8 @@ pub fn is_bare_name(word: &[u8]) -> bool {
     )
 }
 
-/// The position of the password in the value of an option with a user and a password: `--user
-/// me:X`, `--add-local-user me:X`; `None` for `--user 1000:1000`.
+/// The position of the password in the value of an option with a user and a password:
+/// `--user me:X`, `--add-local-user me:X`; `None` for `--user 1000:1000`.
 pub fn user_and_password(option: &[u8], word: &[u8]) -> Option<usize> {
     #[rustfmt::skip]
     const NAMES: [&[u8]; 7] = [

@@ -262,8 +262,8 @@ impl<'a> Builder<'a> {
         self.action(from, What::Status(status), None)
     }
 
-    /// Lets the paths of a script's graph end after the failure of a command if the shell has `set
-    /// -e`. Returns the nodes at which the paths continue otherwise.
+    /// Lets the paths of a script's graph end after the failure of a command if the shell has
+    /// `set -e`. Returns the nodes at which the paths continue otherwise.
     fn fatal(&mut self, mut ends: Ends) -> Ends {
         if self.options.tested || self.options.errexit == Setting::Off {
             return ends;

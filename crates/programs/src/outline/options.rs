@@ -30,8 +30,8 @@ pub struct Options {
     pub nounset: Setting,
     /// `set -o pipefail`: a pipe of the script fails if any of its commands fails.
     pub pipefail: Setting,
-    /// Whether the commands at this place of the script are a condition (`if`, `&&`), where `set
-    /// -e` has no effect.
+    /// Whether the commands at this place of the script are a condition (`if`, `&&`), where
+    /// `set -e` has no effect.
     pub tested: bool,
     /// Whether the shell is bash, which switches `set -e` off inside `$(…)`.
     pub is_bash: bool,

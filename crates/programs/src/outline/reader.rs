@@ -635,8 +635,8 @@ impl Reader<'_> {
         Tree::Simple(ix)
     }
 
-    /// Whether the command of the script sets the variables that its arguments name, as `export
-    /// x=1` does.
+    /// Whether the command of the script sets the variables that its arguments name, as
+    /// `export x=1` does.
     fn sets(&self, ix: CommandIx) -> bool {
         let command = self.commands.get(ix);
         let first = command.and_then(|command| command.words.first()?.literal());

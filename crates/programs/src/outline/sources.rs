@@ -193,8 +193,8 @@ impl Outline {
         Some(&file.body)
     }
 
-    /// Whether the command `inner` of a script is written inside the command `outer`, as in `echo
-    /// $(inner)`.
+    /// Whether the command `inner` of a script is written inside the command `outer`, as in
+    /// `echo $(inner)`.
     pub(super) fn contains(&self, outer: CommandIx, inner: CommandIx) -> bool {
         let spans = self.commands.get(outer).zip(self.commands.get(inner));
         let is_inside = spans.is_some_and(|(outer, inner)| {

@@ -26,8 +26,8 @@ const NINJA: Tool = Tool {
     ..TOOL
 };
 
-/// The common part of the table rows for build tools whose first word says what they do: `bazel
-/// build`, `gradle test`.
+/// The common part of the table rows for build tools whose first word says what they do:
+/// `bazel build`, `gradle test`.
 const BUILDER: Tool = Tool {
     children: Children::Fail,
     step: Some(verb),
