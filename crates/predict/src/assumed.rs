@@ -1,4 +1,4 @@
-//! Words the assumptions of a forecast.
+//! Writes the assumptions of a forecast as sentences for its page.
 
 use super::predictor::{Predictor, COLD};
 
@@ -28,7 +28,8 @@ impl Predictor {
         }
     }
 
-    /// The assumption about the jobs of build tools, as text.
+    /// The sentence about the assumed number of jobs of the build tools; `None` if no tool's jobs
+    /// are known.
     fn jobs(&self) -> Option<String> {
         if self.tools.jobs.is_empty() {
             return None;
@@ -60,7 +61,8 @@ impl Predictor {
         })
     }
 
-    /// The assumptions that apply to any number of jobs, as text.
+    /// The sentences about those assumptions of a forecast that apply to any number of CPUs and
+    /// jobs.
     pub(super) fn assumed_of_all(&self) -> Vec<String> {
         let mut assumed = vec![self.others()];
         if self.other_load.is_some() {
@@ -96,7 +98,8 @@ impl Predictor {
         assumed
     }
 
-    /// The assumption about waits and work, as text.
+    /// The sentence that says which waits (for disks, for the network) and which work the forecast
+    /// assumes to be as recorded, and which as the user requested.
     fn waits(&self) -> String {
         let mut same = Vec::new();
         let mut other = Vec::new();

@@ -21,21 +21,24 @@ fn factor(by: f64) -> u64 {
     (1000.0 / by.max(0.001)).round().clamp(0.0, 1_000_000.0) as u64
 }
 
-/// The changes that a forecast applies to the recorded run.
+/// The changes with which a forecast simulates the recorded run: work that is left out or becomes
+/// faster.
 #[derive(Default)]
 pub(super) struct ChangeSet {
     pub list: Vec<Change>,
-    /// For each machine, the sets of changes that count at best, probably and at worst.
+    /// For each machine of a forecast, the sets of changes that apply to it at best, probably and
+    /// at worst.
     pub variants: Vec<[Changes; 3]>,
-    /// The number of tests that are divided among the machines.
+    /// The number of tests that a forecast divides among the machines.
     pub tests: usize,
 }
 
-/// The indices of a change's three cases: at best, probably, at worst.
+/// The indices of the three cases of a forecast's changes: at best, probably, at worst.
 const ALL: &[usize] = &[0, 1, 2];
 
 impl ChangeSet {
-    /// Adds a change that leaves `remains` thousandths of a time, and returns the bit of the change.
+    /// Adds a change after which `remains` thousandths of the given times remain, and returns the
+    /// bit that stands for the change.
     fn push(&mut self, time: Without, remains: u64) -> Changes {
         let bit: Changes = 1u32.checked_shl(self.list.len() as u32).unwrap_or(0);
         self.list.push(Change {
@@ -57,7 +60,8 @@ impl ChangeSet {
         }
     }
 
-    /// Divides the tests among machines: each machine leaves out the tests of the others.
+    /// Divides the recorded tests among the machines of a forecast: each machine leaves out the
+    /// tests of the others.
     fn split(&mut self, facts: &Facts<'_>, shards: u64) -> Result<(), NoForecast> {
         let tests = tests(facts);
         if tests.len() < 2 {
@@ -78,7 +82,8 @@ impl ChangeSet {
     }
 }
 
-/// The tests that have a process of their own and contain no other test: each with its cost in ns and its executions.
+/// The recorded tests that have a process of their own and contain no other test, each with its
+/// cost in ns and its executed programs.
 fn tests(facts: &Facts<'_>) -> Vec<(u64, Vec<Group>)> {
     let steps = Steps::new(facts.analysis, &facts.recording.imports.spans);
     let costs = Costs::new(facts.recording, facts.path, &steps);
@@ -120,7 +125,7 @@ fn tests(facts: &Facts<'_>) -> Vec<(u64, Vec<Group>)> {
         .collect()
 }
 
-/// The changes that a user requests, for the simulated run.
+/// The changes that the user requests, in the form that the simulation of the recorded run needs.
 pub(super) fn changes(facts: &Facts<'_>, wanted: &Wanted) -> Result<ChangeSet, NoForecast> {
     let mut made = ChangeSet {
         variants: vec![[0; 3]],
@@ -184,8 +189,9 @@ fn whole(of: Box<[bool]>) -> Without {
     }
 }
 
-/// The executions whose command line matches a regular expression, without descendants of another match. The result is
-/// an error if there are none, or if the recorded command itself matches, because nothing would be left.
+/// The recorded executions whose command lines match a regular expression of the user, without
+/// descendants of another match. Returns an error if there are none, or if the recorded command
+/// itself matches, because nothing would be left.
 fn matching(facts: &Facts<'_>, regex: &Regex, option: &str) -> Result<Vec<Group>, NoForecast> {
     let matches = |group: Group| {
         let line = facts.args(group).join(&b' ');
@@ -216,7 +222,8 @@ fn matching(facts: &Facts<'_>, regex: &Regex, option: &str) -> Result<Vec<Group>
     }
 }
 
-/// Picks `count` groups that are evenly spread over the list.
+/// Picks `count` of these executions, spread evenly over the list. A forecast assumes that a cache
+/// answers the picked ones.
 fn spread(of: &[Group], count: usize) -> Vec<Group> {
     let all = of.iter().enumerate();
     let chosen = all.filter(|(at, _)| (at + 1) * count / of.len() > at * count / of.len());

@@ -1,4 +1,4 @@
-//! The changes that a user can request, and the forecast.
+//! The changes that a user can request from a forecast, and the result of a forecast.
 
 use std::collections::BTreeMap;
 
@@ -16,29 +16,32 @@ use tr_text::units;
 pub struct Wanted {
     pub cpus: Option<u64>,
     pub jobs: Option<u64>,
-    /// The quota of CPU time, in thousandths of a CPU.
+    /// The quota of CPU time (cgroup) for the forecast run, in thousandths of a CPU.
     pub quota: Option<u64>,
-    /// The programs that become faster, each with the factor.
+    /// The programs that the forecast assumes to be faster, each with the factor.
     pub faster: Vec<(String, f64)>,
-    /// The patterns of executions that are left out together with their descendants.
+    /// Regular expressions: executions with a matching command line are left out of the forecast,
+    /// together with their descendants.
     pub without: Vec<Regex>,
-    /// The patterns of executions of which a share is left out because a cache answers them, each with the share.
+    /// Regular expressions of command lines, each with the share of the matching executions that a
+    /// cache answers in the forecast, so that they are left out.
     pub cached: Vec<(Regex, f64)>,
-    /// The factor by which waits for disks become shorter.
+    /// The factor by which waits for disks become shorter in the forecast.
     pub disk: Option<f64>,
     pub network: Option<f64>,
-    /// Whether the run has the machine for itself: other tasks take no CPU time.
+    /// Whether the forecast assumes that other tasks take no CPU time from the run.
     pub alone: bool,
     pub longest_first: bool,
-    /// The number of machines among which the tests are divided.
+    /// The number of machines among which the forecast divides the tests.
     pub shards: Option<u64>,
-    /// Whether the user requests a table of machines.
+    /// Whether the user requests a table of forecasts for several machines.
     pub table: bool,
-    /// The price of one CPU for one minute.
+    /// The price of one CPU for one minute, in the user's currency.
     pub price: Option<f64>,
 }
 
-/// A forecast time with its lower and its upper bound, all in ns.
+/// The time that a forecast gives for a run: the likely time with its lower and its upper bound,
+/// all in ns.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Interval {
     pub low: u64,
@@ -47,8 +50,8 @@ pub struct Interval {
 }
 
 impl Interval {
-    /// The interval of a time that is forecast in two ways, of which one is right: the likely time is the geometric middle,
-    /// which is wrong by the same factor whichever is right.
+    /// Combines two forecasts of one time if it is not known which of them is right. The likely
+    /// time is the geometric mean of both, which is wrong by the same factor in either case.
     pub(crate) fn or(self, other: Interval) -> Interval {
         let product = u128::from(self.likely) * u128::from(other.likely);
         Interval {
@@ -59,31 +62,34 @@ impl Interval {
     }
 }
 
-/// A part of the critical path in the simulated run of a forecast.
+/// A part of the critical path in the simulated run of a forecast: the time on the path of the
+/// processes with one name.
 #[derive(Clone, Debug, PartialEq, Eq, serde::Serialize)]
 pub struct Part {
     pub name: String,
-    /// The length of the part in ns.
+    /// The length of the part of the critical path in ns.
     pub ns: u64,
 }
 
-/// The number of CPUs beyond which further CPUs save next to no time.
+/// The number of CPUs beyond which further CPUs save next to no time, according to a forecast.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Knee {
     pub cpus: u64,
-    /// The parts of the critical path with that number of CPUs, which are the reason.
+    /// The parts of the critical path with that number of CPUs. They are the reason why more CPUs
+    /// do not help.
     pub because: Vec<Part>,
 }
 
-/// The forecast for one machine, as a row of a table.
+/// A row in the table of a forecast: the time on a machine with a certain number of CPUs.
 #[derive(Clone, Debug)]
 pub struct Row {
     pub cpus: u64,
     pub jobs: Option<u64>,
     pub wall: Interval,
-    /// An upper bound in bytes of the memory of all processes together; `None` if a process's memory is not known.
+    /// An upper bound in bytes of the memory of all processes together on the row's machine; `None`
+    /// if a process's memory was not recorded.
     pub memory: Option<u64>,
-    /// The price of the CPUs for the forecast time.
+    /// The price of the row's machine for the forecast time, if the user gives the price of a CPU.
     pub cost: Option<f64>,
     pub decides: String,
 }
@@ -91,62 +97,68 @@ pub struct Row {
 /// A forecast of how long a recorded run takes on another machine or with changes. Times are in ns.
 #[derive(Clone, Debug)]
 pub struct Forecast {
-    /// The recorded length of the critical path in ns.
+    /// The length of the recorded run's critical path in ns.
     pub recorded: u64,
-    /// The forecast time in ns without any change, if the simulation is too far off for a comparison with the
-    /// recorded time.
+    /// The forecast time in ns without any change. It is set only if it differs so much from the
+    /// recorded time that changes should be compared with it.
     pub unchanged: Option<u64>,
     pub wall: Interval,
     pub cpus: u64,
     pub recorded_cpus: u64,
     pub jobs: Option<u64>,
-    /// The number of machines among which the tests are divided.
+    /// The number of machines among which the forecast divides the tests.
     pub shards: Option<u64>,
-    /// The CPU time of the forecast run in ns.
+    /// The CPU time of the whole forecast run in ns.
     pub on_cpu: u64,
-    /// An upper bound in bytes of the memory of all processes together; `None` if a process's memory is not known.
+    /// An upper bound in bytes of the memory of all processes of the forecast run together; `None`
+    /// if a process's memory was not recorded.
     pub memory: Option<u64>,
     pub path: Vec<Part>,
     pub knee: Option<Knee>,
-    /// The price of the forecast run.
+    /// The price of the forecast run, if the user gives the price of a CPU.
     pub cost: Option<f64>,
     pub cheapest: Option<Row>,
     pub table: Vec<Row>,
-    /// The assumptions of the forecast, and the facts that it lacks, as text.
+    /// The assumptions of the forecast, and the effects that it does not include, as sentences.
     pub assumed: Vec<String>,
-    /// The reasons why the forecast is doubtful, as text: for example, the recorded run failed or is incomplete.
+    /// The reasons why the forecast is doubtful, as sentences: for example, the recorded run failed
+    /// or is incomplete.
     pub warnings: Vec<String>,
 }
 
 #[derive(Clone, Debug)]
 pub enum NoForecast {
     Path(NoPath),
-    /// The recording has only totals of the tasks, which cannot be simulated. If no change shortens the work,
-    /// the run takes at least its CPU time divided by the number of CPUs.
+    /// The recording has only the total times of tasks, which cannot be simulated. If no change
+    /// shortens the work, the run takes at least its CPU time divided by the number of CPUs.
     Totals {
         at_best: Option<u64>,
         cpus: u64,
     },
-    /// A name or a regular expression matches nothing in the recording. The text says which.
+    /// A program name or a regular expression of the user matches nothing in the recording. The
+    /// text names the option and its value.
     NoMatch(String),
-    /// A regular expression matches the recorded command itself, so that nothing would be left. The text says which.
+    /// A regular expression of the user matches the recorded command itself, so that nothing would
+    /// be left to forecast. The text names the option and its value.
     Nothing(String),
-    /// The recording has no tool whose jobs are known.
+    /// The user requests a number of jobs, but the recording has no build tool whose jobs are
+    /// known.
     NoJobs,
-    /// The recording does not have two tests with a process each.
+    /// The user wants to divide the tests among machines, but the recording does not have two tests
+    /// with a process each.
     NoTests,
 }
 
-/// The largest number of CPUs in a forecast's table and in the search for the number that suffices. A bound
-/// of the work.
+/// The largest number of CPUs in a forecast's table and in the search for the number of CPUs that
+/// suffices. It bounds the work.
 pub const MOST_CPUS: u64 = 64;
-/// The largest number of parts of a path that are printed.
+/// The largest number of parts of the critical path that a forecast prints.
 const PARTS: usize = 6;
-/// The width of the command in a warning, in columns.
+/// The largest width of the recorded command in a forecast's warning, in columns.
 const COMMAND: usize = 60;
 
-/// The lower bound that a recording with only totals allows: the CPU time, divided evenly among the CPUs. The
-/// effect of a change on it is not known.
+/// The error for a recording with only totals. It has the lower bound that the totals allow, the
+/// CPU time divided evenly among the CPUs, unless requested changes could reduce it.
 pub(crate) fn totals(analysis: &Analysis, wanted: &Wanted) -> NoForecast {
     let cpus = wanted
         .cpus
@@ -171,7 +183,8 @@ pub(crate) fn totals(analysis: &Analysis, wanted: &Wanted) -> NoForecast {
     }
 }
 
-/// Sentences which say that the recorded run failed, is recorded only in part, or has incomplete numbers.
+/// Sentences that warn of a forecast because the recorded run failed, is recorded only in part, or
+/// has incomplete numbers.
 pub(crate) fn warnings(recording: &Recording) -> Vec<String> {
     let analysis = &recording.analysis;
     let mut said = Vec::new();
@@ -193,7 +206,7 @@ pub(crate) fn warnings(recording: &Recording) -> Vec<String> {
     said
 }
 
-/// The parts of a simulated critical path by process, the longest first.
+/// The parts of a simulated critical path, summed by the name of the process, longest first.
 pub(crate) fn parts(analysis: &Analysis, done: &Done) -> Vec<Part> {
     let mut by_name: BTreeMap<String, u64> = BTreeMap::new();
     for leg in &done.legs {

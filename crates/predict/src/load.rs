@@ -18,20 +18,23 @@ use tr_format::event::{Ktime, Tgid};
 use tr_insight::advice::facts::Facts;
 use tr_insight::shares::CpuShares;
 
-/// The load beside a run, as the simulation assumes it.
+/// The tasks outside of the recorded run that use CPUs beside it, as the simulation assumes them.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Load {
-    /// The number of tasks outside of the run that never sleep, in thousandths of a task, or the share of the other groups
-    /// in thousandths of the run's share.
+    /// The number of tasks outside of the run that use CPUs all the time, in thousandths of a task.
+    /// If the run has one share of the CPUs, it is the share of the others, in thousandths of the
+    /// run's share.
     pub others: u64,
-    /// Whether the run has one share of the CPUs, however many of its tasks run at once.
+    /// Whether the run as a whole has one share of the CPUs, however many of its tasks run at once.
     pub grouped: bool,
-    /// The simulated time of the recorded run on its own machine beside this load, in ns.
+    /// The time in ns that the simulation of the recorded run on its own machine takes beside this
+    /// load.
     pub replayed: u64,
 }
 
-/// The loads that explain the recorded time: the likely one, and another one if the recording does not show how the kernel
-/// divides the CPUs. `same` is the recorded machine, and `none` the run without others.
+/// The loads of other tasks with which the simulated run takes as long as the recorded one: the
+/// likely load, and another one if the recording does not show how the kernel divides the CPUs.
+/// `same` is the recorded machine, and `none` is that machine without other tasks.
 pub(crate) fn loads(
     facts: &Facts<'_>,
     schedule: &Schedule,
@@ -74,32 +77,38 @@ pub(crate) fn loads(
     }
 }
 
-/// How the kernel divides the CPUs between a run and the tasks outside of it.
+/// How the kernel divides the CPUs between the recorded run and the tasks outside of it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Division {
-    /// Each task has the same share.
+    /// Each task of the run or outside of it has the same share of the CPUs.
     Tasks,
-    /// The run and all others have the same share.
+    /// The run as a whole and all other tasks together have the same share of the CPUs.
     Groups,
 }
 
-/// The least number of other tasks that never sleep, in thousandths, beside which shares of the CPUs are in doubt. A
-/// guess: a quarter of a task; below it, forecasts have no note.
+/// The smallest load of other tasks (in thousandths of a task that never sleeps) for which it
+/// matters how the kernel divides the CPUs. A guess: a quarter of a task; below it, forecasts have
+/// no note.
 pub(crate) const BESIDE: u64 = 250;
-/// The divisor of the recorded time: the division counts as shown if it showed for a fifth of that. A guess: a shorter time
-/// is one of few time slices.
+/// The divisor of the recorded time for the shortest evidence: the recording shows how the kernel
+/// divides the CPUs if it shows it for a fifth of its time. A guess: a shorter time is one of few
+/// time slices.
 const SHOWN: u64 = 5;
-/// The divisor of the CPU time that the run would get by one division: the other one differs if it gives an eighth less.
-/// Measured beside two loops on two CPUs: four tasks got 1.28 to 1.36 CPUs as tasks, and 1.0 to 1.08 as a group.
+/// The divisor of CPU time for the smallest difference between the two ways to divide CPUs that can
+/// be recognized: the run gets an eighth less by one of them. Measured beside two loops on two
+/// CPUs: four tasks got 1.28 to 1.36 CPUs as tasks, and 1.0 to 1.08 as a group.
 const DIFFER: u64 = 8;
-/// The divisor of the recorded span: a process that was seen in its first and in its last quarter was there all the time.
-/// A guess: a compiler of another build ends sooner.
+/// The divisor of the recorded span for processes outside of the run: one that was seen in the
+/// first and in the last quarter counts as there all the time. A guess: a compiler of another build
+/// ends sooner.
 const ENDS: u64 = 4;
-/// A process that had less than this part of the time of the busiest one does not count as busy. A guess: of two loops, one
-/// may have stayed for long on a CPU that no task of the run wanted.
+/// The divisor of the CPU time of the busiest process outside of the run: a process with less than
+/// a quarter of that time does not count as busy. A guess: of two loops, one may have stayed for
+/// long on a CPU that no task of the run wanted.
 const PART: u64 = 4;
 
-/// The time in ns that an unrecorded process had the CPUs, and when it had them.
+/// The CPU time in ns of a process outside of the run, with the first and the last time at which it
+/// had a CPU.
 #[derive(Clone, Copy, Debug)]
 struct Busy {
     ns: u64,
@@ -107,9 +116,9 @@ struct Busy {
     last: Ktime,
 }
 
-/// The number of unrecorded processes that had the CPUs beside the run all the time, in thousandths. What other processes
-/// had is in the number, in proportion. `None` if these had more than a quarter of the time, or if it is not known for
-/// half of the time whose it was.
+/// The number of processes outside of the run that used CPUs beside it all the time, in
+/// thousandths. CPU time of other processes increases the number in proportion. Returns `None` if
+/// those had more than a quarter of the CPU time, or if for half of it the process is not known.
 fn busy_processes(outside: &Outside) -> Option<u64> {
     let mut busy: BTreeMap<Tgid, Busy> = BTreeMap::new();
     let mut all = 0u64;
@@ -161,31 +170,34 @@ fn busy_processes(outside: &Outside) -> Option<u64> {
     is_most.then(|| share((busy.len() as u64).saturating_mul(1000), named, sum))
 }
 
-/// The process of a share that several processes have.
+/// The pid that stands for a CPU whose time was divided among several processes outside of the run.
 const SEVERAL: Tgid = Tgid(0);
 
-/// Whether a number of busy processes explains a load that fits the recorded time: they differ by half of the smaller one
-/// at most. A guess: processes that often sleep, or of which each has several tasks, differ by more.
+/// Whether the number of busy processes outside of the run agrees with the load that explains the
+/// recorded time: they differ by at most half of the smaller one. A guess: processes that often
+/// sleep, or of which each has several tasks, differ by more.
 fn is_near(counted: u64, fitted: u64) -> bool {
     let (less, more) = (counted.min(fitted), counted.max(fitted));
     more <= less.saturating_add(less / 2)
 }
 
-/// The times in ns in which tasks of the run wanted CPUs, and the CPU time in ns that they got.
+/// A level of the run's demand for CPUs: the times in ns in which a certain number of its tasks
+/// wanted a CPU, and the CPU time in ns that they got.
 #[derive(Clone, Debug, Default)]
 struct Level {
-    /// The least number of tasks that wanted a CPU.
+    /// The smallest number of the run's tasks that wanted a CPU at this level.
     least: usize,
-    /// The times in which that number of tasks wanted a CPU, and each larger one.
+    /// The times in ns in which exactly that number of the run's tasks wanted a CPU, followed by
+    /// those for each larger number at this level.
     wanted: Vec<u64>,
-    /// The CPU time of all of these tasks in `ns`.
+    /// The CPU time in ns that the run's tasks got at this level, within the time `ns`.
     on_cpu: u64,
     ns: u64,
 }
 
-/// How the kernel divided the CPUs between the run and `others` thousandths of a task that never sleep; `None` if the
-/// recording does not show it, because too few tasks of the run wanted a CPU at once, or because a quota or a mask of CPUs
-/// held the run back.
+/// How the kernel divided the CPUs between the recorded run and a load of `others` thousandths of a
+/// task that never sleeps. Returns `None` if the recording does not show it, because too few tasks
+/// of the run wanted a CPU at once, or because a quota or a CPU mask limited the run.
 fn division(facts: &Facts<'_>, others: u64) -> Option<Division> {
     let throttled = withheld(facts.analysis).throttled_ns.unwrap_or(0);
     if throttled > 0 || facts.analysis.machine.limited_to.is_some() {
@@ -214,7 +226,8 @@ fn division(facts: &Facts<'_>, others: u64) -> Option<Division> {
     divided.filter(|_| used >= cpus)
 }
 
-/// Like [`division`], from the levels of the run's demand.
+/// Like [`division`], but from the levels of the run's demand for CPUs. `wall` is the recorded time
+/// in ns.
 fn divided(levels: &[Level], cpus: u64, others: u64, wall: u64) -> Option<Division> {
     let cpus = cpus.saturating_mul(1000);
     let (mut for_tasks, mut for_groups) = (0u64, 0u64);
@@ -253,9 +266,9 @@ fn divided(levels: &[Level], cpus: u64, others: u64, wall: u64) -> Option<Divisi
     })
 }
 
-/// The largest possible number of tasks outside of the run that never sleep, in thousandths of a task, by the
-/// CPU time that they had. It is at most twice the number of CPUs. Where a run waited for a CPU although
-/// others had little CPU time, the reason was a limit or a delay of the scheduler.
+/// The largest possible number of tasks outside of the run that never sleep, in thousandths of a
+/// task, judged by their CPU time. It is at most twice the number of CPUs. If the run waited for
+/// CPUs although others had little CPU time, a limit or a delay of the scheduler was the reason.
 fn most_others(analysis: &Analysis, recorded: u64) -> Option<u64> {
     // The others may have been on CPUs that the run was not allowed.
     if analysis.machine.limited_to.is_some() {
@@ -269,8 +282,8 @@ fn most_others(analysis: &Analysis, recorded: u64) -> Option<u64> {
     Some(had.saturating_mul(2).saturating_mul(cpus) / left)
 }
 
-/// The number of tasks outside of the run, in thousandths of a task, with which the simulated run takes as
-/// long as the recorded one.
+/// The number of tasks outside of the run, in thousandths of a task, with which the simulation of
+/// the recorded run takes as long as the recorded run did.
 fn fitted(schedule: &Schedule, same: Machine, most: u64, recorded: u64, alone: u64) -> u64 {
     // Less may be slices, and the choice of a CPU.
     if alone.saturating_add(alone / 50) >= recorded || most < 100 {
@@ -310,8 +323,9 @@ mod tests {
 
     const MS: u64 = 1_000_000;
 
-    /// The division that a run on two CPUs beside two tasks shows, by the numbers of its tasks that wanted a CPU: for each
-    /// the time in ms, and the CPUs that they got, in hundredths.
+    /// How the kernel divided the CPUs between a run and two other tasks on two CPUs, for tests.
+    /// Each level has the number of the run's tasks that wanted a CPU, the time in ms, and the CPUs
+    /// that they got, in hundredths.
     fn shown(levels: &[(usize, u64, u64)]) -> Option<Division> {
         let wall = levels.iter().map(|(_, ms, _)| ms * MS).sum();
         let level = |(demand, ms, percent): &(usize, u64, u64)| Level {
@@ -334,7 +348,8 @@ mod tests {
         assert_eq!(shown(&[(1, 900, 92), (2, 100, 97)]), Some(Division::Groups));
     }
 
-    /// A forecast from a simulated recording of a build that runs `jobs` jobs at once beside two tasks that never sleep.
+    /// A predictor for tests, from the simulated recording of a build that runs `jobs` jobs at once
+    /// beside two tasks that never sleep.
     fn beside_two(jobs: u32, wanted: Wanted) -> Predictor {
         let mut world = tr_sim::scenario::make(jobs, 16);
         let spin = u16::try_from(world.programs.len()).unwrap();
@@ -357,7 +372,8 @@ mod tests {
         Predictor::new(&analysis.into(), wanted).unwrap()
     }
 
-    /// The times in which processes had one CPU: the process, and its time in ms.
+    /// The CPU use outside of a run, for tests. Each item has the id of a process that had one CPU,
+    /// and the time in ms.
     fn outside(slices: &[(u32, u64)]) -> Outside {
         let mut outside = Outside::default();
         let mut at = 0;

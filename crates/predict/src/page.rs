@@ -1,4 +1,5 @@
-//! Writes a forecast as a page: the recorded schedule beside simulated ones, for a grid of machines.
+//! Writes a forecast as an HTML page that shows the recorded schedule of processes beside simulated
+//! ones, for many numbers of CPUs and jobs.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -15,15 +16,18 @@ use tr_insight::{label, who};
 use tr_report::html;
 use tr_text::{escape, json, units};
 
-/// The largest number of processes that are drawn, so that 64 schedules fit into a page.
+/// The largest number of processes that the forecast's page draws, so that 64 schedules fit into
+/// it.
 const DRAWN: usize = 120;
-/// The unit of the bars' times in ns. It is part of the layout of the page's data.
+/// The unit of the times of bars in the forecast's page, in ns. It is part of the layout of the
+/// page's data.
 const UNIT: u64 = 1000;
-/// The divisor of the total CPU time: a process that starts others is drawn if it has at least this share. A guess:
-/// with less, the schedule has more bars than anybody reads.
+/// The divisor of the run's CPU time: a process that starts other processes is drawn in the
+/// forecast's page if it has at least a tenth of that time. A guess: with less, the schedule has
+/// more bars than anybody reads.
 const WORKS: u64 = 10;
 
-/// The interactive page of a forecast in HTML. It draws the longest processes.
+/// The interactive page of a forecast as HTML. It draws the longest processes as bars.
 pub fn page(
     predictor: &Predictor,
     analysis: &Analysis,
@@ -47,20 +51,23 @@ pub fn page(
     ))
 }
 
-/// The recorded schedule and the simulated ones that the page can show. Walls are in ns; the beginning and
-/// the end of each bar are in `unit` ns since the run's beginning.
+/// The data of a forecast's page: the recorded schedule and the simulated ones that it can show.
+/// The lengths of runs are in ns; the beginning and the end of each bar are in units of `unit` ns
+/// since the run's beginning.
 #[derive(Serialize)]
 struct Schedules {
     command: String,
     recorded: Recorded,
-    /// The number of CPUs and the number of jobs of the schedule that is shown first.
+    /// The number of CPUs and the number of jobs for which the forecast's page shows the schedule
+    /// first.
     start: (u64, Option<u64>),
     unit: u64,
     names: Vec<String>,
     programs: Vec<String>,
     processes: usize,
     assumed: Vec<String>,
-    /// The sentence that is shown beside a forecast which is not narrow.
+    /// The sentence that the forecast's page shows beside a simulated run whose time interval is
+    /// too wide to be useful.
     wide: String,
     runs: Vec<Run>,
 }
@@ -75,16 +82,19 @@ struct Recorded {
 #[derive(Serialize)]
 struct Run {
     cpus: u64,
-    /// The number of jobs at once; `None` for as many as in the recording.
+    /// The number of jobs that run at once in this simulated run; `None` for as many as in the
+    /// recording.
     jobs: Option<u64>,
-    /// The length of the run at best, likely and at worst, in ns.
+    /// The length of this simulated run at best, likely and at worst, in ns.
     wall: [u64; 3],
-    /// Whether the load beside the recorded run allows no narrow forecast.
+    /// Whether the time interval of this simulated run is too wide to be useful, because of the
+    /// other tasks beside the recorded run.
     wide: bool,
-    /// The share of the CPUs that is used, in percent.
+    /// The share of the CPUs that this simulated run uses, in percent.
     used: u64,
     decides: String,
-    /// The beginning and the end of each drawn process, in turn. They are equal if the process is left out.
+    /// For each drawn process of this simulated run, its beginning and its end, one after the
+    /// other. They are equal if the run leaves the process out.
     bars: Vec<u64>,
     path: Vec<u32>,
 }
@@ -121,7 +131,8 @@ impl Schedules {
     }
 }
 
-/// The longest processes that start no others or do a large part of the work, in order of their start.
+/// The processes of the recorded run that the forecast's page draws, in order of their start: the
+/// longest ones among those that start no others or do a large part of the work.
 fn drawn(predictor: &Predictor, analysis: &Analysis, most: usize) -> Vec<ProcessIx> {
     let on_cpu = |ix: &ProcessIx| analysis.process(*ix).times.on_cpu;
     let work = predictor.own.iter().map(on_cpu);
@@ -139,7 +150,8 @@ fn drawn(predictor: &Predictor, analysis: &Analysis, most: usize) -> Vec<Process
     all
 }
 
-/// The numbers of CPUs and of jobs for which schedules are simulated for the page.
+/// The pairs of a number of CPUs and a number of jobs for which the forecast's page has a simulated
+/// schedule.
 fn grid(predictor: &Predictor, chosen: u64, wanted: Option<u64>) -> Vec<(u64, Option<u64>)> {
     let more = [chosen, predictor.recorded_cpus];
     let cpus: BTreeSet<u64> = powers().chain(more).collect();

@@ -22,47 +22,53 @@ use crate::forecast::{
 use crate::load::{self, Load, BESIDE};
 use crate::{changes, render, shards};
 
-/// The simulation behind a forecast; it can be run for any machine.
+/// The simulation of a recorded run with the changes that the user requests. It can be run for any
+/// machine, to forecast the run's time.
 pub struct Predictor {
     pub(crate) schedule: Schedule,
     pub(crate) tools: Tools,
     pub(crate) wanted: Wanted,
     pub(crate) recorded: u64,
     pub(crate) recorded_cpus: u64,
-    /// For each machine, the sets of changes that count at best, probably and at worst.
+    /// For each machine among which tests are divided, the sets of changes that apply to it at
+    /// best, probably and at worst.
     pub(crate) variants: Vec<[Changes; 3]>,
-    /// The number of tests that are split among machines.
+    /// The number of recorded tests that the forecast divides among machines.
     pub(crate) tests: usize,
     pub(crate) load: Load,
-    /// The simulated time of the recorded run without tasks outside of it, in ns.
+    /// The time in ns that the simulation of the recorded run takes without tasks outside of the
+    /// run.
     pub(crate) alone: u64,
-    /// Another load that explains the recorded time as well, if the recording does not show how the kernel divides the
-    /// CPUs.
+    /// Another load of tasks outside of the run that explains the recorded time equally well. It is
+    /// set if the recording does not show how the kernel divides the CPUs.
     pub(crate) other_load: Option<Load>,
-    /// The share of the recorded time that tasks outside of the run took, in thousandths.
+    /// The share of the recorded time that tasks outside of the run cost it, in thousandths.
     pub(crate) taken: u64,
-    /// The recorded mean number of running tasks, in thousandths.
+    /// The mean number of the run's tasks that were on CPUs at once in the recording, in
+    /// thousandths.
     pub(crate) occupancy: u64,
-    /// The time in the recording at which the run begins.
+    /// The time in the recording at which the run, and so its critical path, begins.
     pub(crate) from: Ktime,
     pub(crate) own: BTreeSet<ProcessIx>,
-    /// The tools that start as many jobs as there are CPUs.
+    /// The names of build tools that start as many jobs as there are CPUs.
     pub(crate) follow: BTreeSet<String>,
-    /// The largest number of the run's tasks that were on CPUs at once: the run may have been allowed fewer CPUs than the
-    /// machine has.
+    /// The largest number of the run's tasks that were on CPUs at once in the recording. It can be
+    /// lower than the number of CPUs, because the run may have been allowed fewer.
     pub(crate) used: u64,
     pub(crate) one_cpu: bool,
-    /// The time in ns for which a quota throttled the recorded run.
+    /// The time in ns for which a CPU quota throttled the recorded run.
     pub(crate) throttled: u64,
-    /// Whether a server of the run also serves other tasks.
+    /// Whether a server process, such as that of a compiler cache, works for the run and also for
+    /// other tasks.
     pub(crate) shared: bool,
 }
 
-/// The largest factor between the lower and the upper bound of a forecast beside other tasks, for a forecast
-/// that counts as narrow. A guess: wider ones are printed with the note that they say little.
+/// The largest factor between the lower and the upper bound of a forecast that counts as narrow, if
+/// other tasks use the CPUs. A guess: wider ones are printed with the note that they say little.
 const WIDE: u64 = 3;
 
-/// The sentence which says that the load beside a run allows no narrow forecast. `what` names the forecasts.
+/// The sentence that warns of a wide forecast, because other tasks used the CPUs beside the
+/// recorded run. `what` names the forecasts that it concerns.
 pub(crate) fn wide_sentence(what: &str) -> String {
     format!(
         "beside this load the recording does not allow {what}: what part of the CPUs the run then gets is not known; --alone leaves the load out"
@@ -84,7 +90,8 @@ impl Predictor {
         Predictor::by(&facts.ok_or(NoForecast::Path(NoPath::NoTimeline))?, wanted)
     }
 
-    /// Like [`Predictor::new`], but reuses facts that have already been computed.
+    /// Like [`Predictor::new`], but reuses facts about the recording that have already been
+    /// computed.
     fn by(facts: &Facts<'_>, wanted: Wanted) -> Result<Predictor, NoForecast> {
         let (analysis, path) = (facts.analysis, facts.path);
         let tools = depends::tools(facts);
@@ -139,17 +146,19 @@ impl Predictor {
         })
     }
 
-    /// Whether the simulation can leave out each test of a plan, because all have a process of their own.
+    /// Whether the simulation can divide all tests of a plan among machines, because each test has
+    /// a process of its own.
     pub fn leaves_out(&self, plan: &shards::Plan) -> bool {
         self.tests == plan.tests.list.len()
     }
 
-    /// Whether the jobs of the recording's build tools are known.
+    /// Whether the recording has build tools whose jobs are known, so that the number of jobs can
+    /// be changed in a forecast.
     pub fn has_jobs(&self) -> bool {
         !self.tools.jobs.is_empty()
     }
 
-    /// The number of CPUs that the user requests, or else the recorded one.
+    /// The number of CPUs for which the user requests the forecast, or else the recorded one.
     pub(crate) fn cpus(&self) -> u64 {
         self.wanted.cpus.unwrap_or(self.recorded_cpus)
     }
@@ -174,13 +183,15 @@ impl Predictor {
         }
     }
 
-    /// Whether a tool whose jobs are known starts more of them on `cpus` CPUs than in the recording.
+    /// Whether a build tool whose jobs are known would start more of them on `cpus` CPUs than in
+    /// the recording.
     pub(crate) fn starts_more(&self, cpus: u64) -> bool {
         let mut limits = self.tools.limits.values();
         limits.any(|limit| limit.follows && cpus > limit.jobs)
     }
 
-    /// The forecast time on this number of CPUs with this number of jobs at once, and the simulated run.
+    /// The forecast time of the run on this number of CPUs with this number of jobs at once, and
+    /// the simulated run from which it results.
     pub fn interval(&self, cpus: u64, jobs: Option<u64>) -> (Interval, Done) {
         let (interval, done) = self.interval_beside(self.load, cpus, jobs);
         let is_changed = self.is_changed(self.machine(cpus, jobs));
@@ -192,7 +203,7 @@ impl Predictor {
         (both, done.fitted((both.likely, interval.likely.max(1))))
     }
 
-    /// Like [`Predictor::interval`], beside one load.
+    /// Like [`Predictor::interval`], but for only one of the possible loads of other tasks.
     pub(crate) fn interval_beside(
         &self,
         load: Load,
@@ -227,8 +238,9 @@ impl Predictor {
         (interval, done.fitted(fit))
     }
 
-    /// The largest sum, in bytes, of the largest resident sets of the processes that live at the same time in
-    /// a simulated run.
+    /// The largest memory in bytes that the run's processes can occupy at the same time in a
+    /// simulated run: the sum of the largest resident sets of the processes that live then. `None`
+    /// if a process's resident set was not recorded.
     pub(crate) fn memory(&self, analysis: &Analysis, done: &Done) -> Option<u64> {
         let mut lives: BTreeMap<ProcessIx, (u64, u64)> = BTreeMap::new();
         for life in &done.lives {
@@ -246,8 +258,9 @@ impl Predictor {
         size::most_at_once(held.collect::<Option<Vec<HeldMemory>>>()?)
     }
 
-    /// The simulated time in ns without other tasks, if the run may have it beside them: with a quota, because the run then
-    /// has a cgroup, and if it is so short that its tasks are done within their first time slices.
+    /// The simulated time in ns without the tasks outside of the run, as a lower bound beside them.
+    /// It applies to a run with a quota, because it then has a cgroup of its own, and to one so
+    /// short that its tasks are done within their first time slices.
     fn without_others(&self, machine: Machine) -> Option<u64> {
         if machine.others == 0 {
             return None;
@@ -261,8 +274,9 @@ impl Predictor {
         (machine.quota.is_some() || is_short).then_some(least)
     }
 
-    /// The simulated time in ns if tasks with other work wait in run queues beside others for as long as they did: a short
-    /// task that is woken waits until a time slice of another one ends, however little it has to do then.
+    /// The simulated time in ns if the tasks of a changed run wait for CPUs as long as in the
+    /// recording. A short task that is woken waits until the time slice of another one ends,
+    /// however little work it has.
     fn kept_waits(&self, machine: Machine) -> Option<u64> {
         let same = machine.cpus == self.recorded_cpus && machine.jobs.is_none();
         let is_kept = self.is_beside() && same && machine.quota.is_none() && self.has_other_work();
@@ -277,12 +291,14 @@ impl Predictor {
         })
     }
 
-    /// Whether tasks outside of the run take so much of the CPUs that it matters how the kernel divides them.
+    /// Whether tasks outside of the run use so much of the CPUs that it matters how the kernel
+    /// divides them.
     pub(crate) fn is_beside(&self) -> bool {
         self.load.others >= BESIDE
     }
 
-    /// Whether the forecast is about a run that differs from the recorded one.
+    /// Whether the user requests a forecast for a run that differs from the recorded one in its
+    /// work, its order or its CPUs.
     fn is_changed(&self, machine: Machine) -> bool {
         let wanted = &self.wanted;
         let other_order = wanted.longest_first || wanted.shards.is_some() || machine.jobs.is_some();
@@ -290,7 +306,8 @@ impl Predictor {
         self.has_other_work() || other_order || other_cpus
     }
 
-    /// Whether the forecast is about a run whose tasks have other work or other waits of their own.
+    /// Whether the user requests a forecast for a run whose tasks have other work, or other waits
+    /// for disks or the network.
     fn has_other_work(&self) -> bool {
         let wanted = &self.wanted;
         let other_work =
@@ -298,9 +315,10 @@ impl Predictor {
         other_work || wanted.disk.is_some() || wanted.network.is_some()
     }
 
-    /// The fraction by which a simulated time is multiplied to get the time of the run. It is the recorded
-    /// run's ratio, because a run on other machines has the same additional waits, for example for a CPU
-    /// while another one is idle. On one CPU none is idle, but the run takes no less time than on two.
+    /// The fraction by which a simulated time is multiplied to get the forecast time. It is the
+    /// ratio of the recorded run to its simulation, because a run on other machines has the same
+    /// additional waits, for example for a CPU while another one is idle. On one CPU there are no
+    /// such waits, but the run takes no less time than on two.
     fn fit(&self, load: Load, machine: Machine, done: &Done) -> (u64, u64) {
         if !self.is_fitted(load, machine) {
             return (1, 1);
@@ -317,29 +335,31 @@ impl Predictor {
         (Done::times(two, (is, of)).max(done.wall), done.wall)
     }
 
-    /// Whether the excess of the recorded run over its simulation applies to a machine. With a quota it does
-    /// not, because the waits for a quota are already simulated.
+    /// Whether a simulated time on this machine is multiplied by the ratio of the recorded run to
+    /// its simulation. It is not for a machine with a quota, because the waits for a quota are
+    /// already simulated.
     fn is_fitted(&self, load: Load, machine: Machine) -> bool {
         let changed = self.wanted.alone || machine.quota.is_some();
         !changed && self.recorded_cpus > 1 && load.replayed > 0
     }
 
-    /// The recorded time in ns without the time for which a quota throttled the run, because the simulation
-    /// of the recorded run has no quota.
+    /// The recorded time in ns without the time for which a CPU quota throttled the run, because
+    /// the recorded run is simulated without a quota.
     fn without_quota(&self, load: Load) -> u64 {
         unthrottled(self.recorded, self.throttled, load.replayed)
     }
 
-    /// The forecast time in ns if the whole difference between the recorded run and its simulation remains.
+    /// The forecast time in ns if the whole difference between the recorded run and its simulation
+    /// also occurs in the forecast run.
     fn unexplained(&self, load: Load, machine: Machine, done: &Done) -> Option<u64> {
         let on_one = self.recorded_cpus == 1 && machine.cpus == 1 && self.off().is_some();
         let all = self.is_fitted(load, machine) && machine.cpus > 1 || on_one;
         all.then(|| Done::times(done.wall, (self.without_quota(load), load.replayed)))
     }
 
-    /// If the forecast of the recorded run itself is wrong by more than [`MOST_OFF`], the recorded time
-    /// without a quota's waits, and that forecast, in ns. The effects missing from the simulation are unknown
-    /// then, and they are missing from forecasts of changes as well.
+    /// The recorded time without a quota's waits and the simulated time of the same run, in ns, if
+    /// they differ by more than [`MOST_OFF`]. The effects missing from the simulation are then
+    /// unknown, and are missing from forecasts of changes as well.
     fn off(&self) -> Option<(u64, u64)> {
         let replayed = self.load.replayed;
         let recorded = self.without_quota(self.load);
@@ -354,7 +374,8 @@ impl Predictor {
         is_off.then_some((recorded, forecast))
     }
 
-    /// A sentence which says that the load beside the run allows no narrow forecast, or not for all rows of the table.
+    /// A sentence which says that the forecast, or some rows of its table, are too wide to be
+    /// useful because of other tasks beside the run; `None` if all are narrow.
     fn wide_words(&self, wall: &Interval, table: &[Row]) -> Option<String> {
         let wide = table.iter().filter(|row| self.is_wide(&row.wall)).count();
         let what = match (self.is_wide(wall), wide) {
@@ -366,12 +387,14 @@ impl Predictor {
         Some(wide_sentence(&what))
     }
 
-    /// Whether the load beside the run allows no narrow forecast.
+    /// Whether a forecast's interval is too wide to be useful because of other tasks beside the
+    /// run.
     pub(crate) fn is_wide(&self, wall: &Interval) -> bool {
         self.is_beside() && wall.low.saturating_mul(WIDE) < wall.high
     }
 
-    /// A sentence which says by how much the simulation is off, if it is too far off.
+    /// A sentence which says by how much the simulation of the recorded run differs from the
+    /// recording; `None` if the difference is small.
     fn off_words(&self) -> Option<String> {
         let (recorded, forecast) = self.off()?;
         let [recorded, forecast] = [recorded, forecast].map(units::time);
@@ -380,8 +403,9 @@ impl Predictor {
         ))
     }
 
-    /// The lower and the upper bound of the time in ns. They allow for jobs that need others, for the cost of other tasks'
-    /// use of the caches, and for chance in the order of jobs and in the shares of CPUs.
+    /// The lower and the upper bound of the simulated time in ns. They allow for jobs that depend
+    /// on others, for the CPU time that shared caches cost, and for chance in the order of jobs and
+    /// in the shares of CPUs.
     fn bounds(&self, machine: Machine, done: &Done) -> (u64, u64) {
         let (mut low, mut high) = (u64::MAX, 0);
         let (least, _, most) = COLD;
@@ -406,7 +430,8 @@ impl Predictor {
         (low, high)
     }
 
-    /// The simulated run of the slowest of the machines, and the changes that apply to that machine.
+    /// The simulated run of the slowest machine among which the tests are divided, and the changes
+    /// that apply to that machine.
     fn slowest(&self, machine: Machine, effect: Effect) -> (Done, Changes) {
         let of = |[best, likely, worst]: &[Changes; 3]| {
             let changes = match effect {
@@ -421,7 +446,8 @@ impl Predictor {
         slowest.unwrap_or_default()
     }
 
-    /// The likely simulated run of the slowest of the machines, with its critical path.
+    /// The likely simulated run of the slowest machine among which the tests are divided, with its
+    /// critical path.
     fn traced(&self, machine: Machine) -> Done {
         let changes = match self.variants.as_slice() {
             [[_, likely, _]] => *likely,
@@ -430,8 +456,8 @@ impl Predictor {
         self.schedule.trace(machine, changes, Effect::Likely)
     }
 
-    /// The lower bound of the time in ns where tools start as many jobs as there are CPUs: more jobs are not
-    /// simulated, and at best they divide all of the work.
+    /// A lower bound of the run's time in ns, for build tools that start as many jobs as there are
+    /// CPUs. Their additional jobs are not simulated, and at best they divide all of the work.
     fn followed(&self, ns: u64, cpus: u64, jobs: Option<u64>, done: &Done) -> u64 {
         if jobs.is_some() || !self.follows(cpus) {
             return ns;
@@ -440,12 +466,14 @@ impl Predictor {
         divided.max(done.on_cpu / cpus.max(1)).min(ns)
     }
 
-    /// Whether tools would start more jobs on `cpus` CPUs than in the recording.
+    /// Whether build tools would start more jobs on `cpus` CPUs than in the recording, because they
+    /// start as many as there are CPUs.
     pub(crate) fn follows(&self, cpus: u64) -> bool {
         !self.follow.is_empty() && cpus > self.used
     }
 
-    /// The largest parts by which the time may be shorter and longer than the forecast, in thousandths.
+    /// The error of a forecast: the largest parts of its time, in thousandths, by which the real
+    /// time may be shorter and longer.
     fn error(&self, load: Load, cpus: u64, done: &Done) -> (u64, u64) {
         let off = load.replayed.abs_diff(self.recorded).saturating_mul(1000);
         let off = (off / self.recorded.max(1)).min(MOST_OFF);
@@ -523,13 +551,15 @@ impl Predictor {
         }
     }
 
-    /// The price of a run that takes `ns` on `cpus` CPUs, for all machines together.
+    /// The price of a run that takes `ns` on `cpus` CPUs, summed over all machines among which the
+    /// tests are divided; `None` if the user gives no price.
     pub(crate) fn cost(&self, ns: u64, cpus: u64) -> Option<f64> {
         let one = ns as f64 / 60e9 * cpus as f64 * self.wanted.price?;
         Some(self.wanted.shards.unwrap_or(1) as f64 * one)
     }
 
-    /// The number of CPUs beyond which further CPUs save less than a fiftieth of the time.
+    /// Finds the number of CPUs beyond which further CPUs save less than a fiftieth of the run's
+    /// time; `None` if even the largest number examined is not enough.
     fn knee(&self, analysis: &Analysis) -> Option<Knee> {
         let done = |cpus| {
             let machine = self.machine(cpus, self.wanted.jobs);
@@ -557,48 +587,54 @@ impl Predictor {
     }
 }
 
-/// A run that takes less time than this in ns without other tasks may have the CPUs at once beside them. A guess: some
-/// dozens of time slices; a recorded build whose cached rest took 60 ms had them.
+/// The longest run, in ns without other tasks, that may get the CPUs at once although other tasks
+/// use them. A guess: some dozens of time slices; a recorded build whose cached rest took 60 ms had
+/// them.
 const SHORT: u64 = 100_000_000;
-/// The least error of a forecast that is assumed, in thousandths. A guess; `predict.py` compares the
-/// intervals with real runs.
+/// The smallest error that every forecast is assumed to have, in thousandths of its time. A guess;
+/// `predict.py` compares the intervals with real runs.
 const BASE: u64 = 50;
-/// The most by which a run may differ from its simulation, in thousandths. A guess: a run that differs by more is
-/// forecast as if it differed by so much.
+/// The largest difference between a recorded run and its simulation that forecasts take into
+/// account, in thousandths. A guess: a run that differs by more is forecast as if it differed by
+/// this much.
 const MOST_OFF: u64 = 300;
-/// The extra CPU time of large processes, in thousandths of their work, when other tasks use the caches while
-/// they wait for a CPU: least, likely, most. In 118 real runs, compilations that shared a CPU took 5 to 25 %
-/// more CPU time, and loops without memory took no more.
+/// The extra CPU time of large processes, in thousandths of their work, if other tasks use the
+/// CPU's caches while they wait: least, likely and most. In 118 real runs, compilations that shared
+/// a CPU took 5 to 25 % more CPU time, and loops without memory took no more.
 pub(crate) const COLD: (u64, u64, u64) = (0, 90, 250);
-/// The number of runs with randomly changed lengths of work, which show the effect of chance. A guess: more runs cost
-/// their time.
+/// The number of simulated runs with randomly changed lengths of work, which show how much of a
+/// forecast depends on chance. A guess: more runs cost their time.
 const SHAKEN: u64 = 6;
-/// The largest effect of sharing caches and cores, in thousandths. A guess.
+/// The largest effect on a run's time, in thousandths, of tasks that share caches and cores. A
+/// guess.
 const SHARED: u64 = 100;
-/// The largest additional CPU time in ns of a process that starts on another CPU than its parent's. The next constant
-/// is the largest sum of it in a run, in thousandths. Measured: hello-configure has 4,280 processes and took 13 %
-/// longer on two CPUs than on one: 0.25 ms for each process; zlib-configure with 121 processes took 18 % longer.
+/// The largest additional CPU time in ns of a process that starts on another CPU than its parent's.
+/// The constant `MOST_MOVED` limits the sum in a run, in thousandths. Measured: hello-configure has
+/// 4,280 processes and took 13 % longer on two CPUs than on one: 0.25 ms for each process;
+/// zlib-configure with 121 processes took 18 % longer.
 const MOVED: u64 = 250_000;
 const MOST_MOVED: u64 = 250;
-/// The extra time of a server that answers in another order, in thousandths. With this value the intervals of
-/// sccache's builds (pkgconf-ninja) contain their real times.
+/// The extra time of a run, in thousandths, if a server process (such as sccache's) answers in
+/// another order. With this value the intervals of sccache's builds (pkgconf-ninja) contain their
+/// real times.
 const SERVER: u64 = 200;
 
-/// The recorded time minus the time for which a quota throttled it, but at least the simulated time, unless the recorded
-/// time itself is less.
+/// The recorded time in ns minus the time for which a CPU quota throttled the run, but not less
+/// than the simulated time, unless the recorded time itself is less.
 fn unthrottled(recorded: u64, throttled: u64, replayed: u64) -> u64 {
     let less = recorded.saturating_sub(throttled);
     less.max(replayed.min(recorded))
 }
 
-/// The recorded time in ns, limited to within [`MOST_OFF`] of the simulated time.
+/// The recorded time in ns, limited to at most [`MOST_OFF`] thousandths above or below the
+/// simulated time.
 fn bounded(recorded: u64, replayed: u64) -> u64 {
     let longer = (1000 + MOST_OFF, 1000);
     let least = Done::times(replayed, (longer.1, longer.0));
     recorded.clamp(least, Done::times(replayed, longer).max(least))
 }
 
-/// The largest number of the run's tasks that were on CPUs at once.
+/// The largest number of the recorded run's tasks that were on CPUs at once.
 fn used(facts: &Facts<'_>, path: &CriticalPath) -> u64 {
     let load = facts.load(path.from, path.to);
     let running = load
@@ -607,7 +643,8 @@ fn used(facts: &Facts<'_>, path: &CriticalPath) -> u64 {
     running.max().unwrap_or(1) as u64
 }
 
-/// Whether all of the run's CPU time was on one CPU, apart from the part that [`STRAY`] allows.
+/// Whether all CPU time of the recorded run was on one CPU, apart from the small part that
+/// [`STRAY`] allows.
 fn is_on_one_cpu(facts: &Facts<'_>) -> bool {
     let by_cpu = facts.on_cpus(|_| true);
     let all = by_cpu.values().copied().fold(0, u64::saturating_add);

@@ -11,14 +11,17 @@ use tr_text::style::Paint;
 use tr_text::table::{Cell, Table};
 use tr_text::units;
 
-/// The powers of two from 1 to [`MOST_CPUS`].
+/// The numbers of CPUs for which a forecast has table rows: the powers of two from 1 to
+/// [`MOST_CPUS`].
 pub(super) fn powers() -> impl Iterator<Item = u64> {
     (0..)
         .map(|exponent| 1u64 << exponent)
         .take_while(|cpus| *cpus <= MOST_CPUS)
 }
 
-/// The rows of the table: forecasts for 1 to [`MOST_CPUS`] CPUs, with as many jobs as CPUs.
+/// The rows of a forecast's table, for 1 to [`MOST_CPUS`] CPUs. If the number of jobs can be
+/// changed and the user requests none, there are rows for several numbers of jobs, up to twice the
+/// CPUs.
 pub(super) fn table(predictor: &Predictor, analysis: &Analysis) -> Vec<Row> {
     let all = powers().flat_map(|cpus| {
         // More jobs than twice the CPUs gain nothing but what waits.
@@ -50,7 +53,8 @@ pub(super) fn table(predictor: &Predictor, analysis: &Analysis) -> Vec<Row> {
         .collect()
 }
 
-/// The row of the table with the lowest price; among equally cheap rows the fastest one.
+/// The row of a forecast's table with the lowest price. Among equally cheap rows it is the fastest
+/// one.
 pub(super) fn cheapest(rows: &[Row]) -> Option<Row> {
     let costs = rows.iter().filter_map(|row| Some((row.cost?, row)));
     let least = costs.min_by(|(a, row), (b, other)| {
@@ -60,7 +64,8 @@ pub(super) fn cheapest(rows: &[Row]) -> Option<Row> {
 }
 
 impl Row {
-    /// The machine of the row, its time and its price, as text.
+    /// The sentence about a row of a forecast's table: its machine, its time and its price; `None`
+    /// without a price.
     fn costs(&self) -> Option<String> {
         let jobs = self.jobs.map(|jobs| format!(" with {jobs} jobs"));
         Some(format!(
@@ -95,7 +100,7 @@ fn interval(wall: Interval) -> Value {
     json!({"low_ns": wall.low, "likely_ns": wall.likely, "high_ns": wall.high})
 }
 
-/// The longest parts of a path, at most `most`, as text.
+/// The longest parts of a forecast's critical path, at most `most`, as text.
 pub(super) fn told(parts: &[Part], most: usize) -> String {
     let parts = parts.iter().take(most);
     let parts = parts.map(|part| {
@@ -184,7 +189,7 @@ impl Forecast {
         out
     }
 
-    /// The table of machines as CSV, or the forecast itself if there is no table.
+    /// The forecast as CSV: the table of machines, or one row if the user requested no table.
     pub fn csv(&self) -> Result<Vec<u8>, csv::Error> {
         let own = Row {
             cpus: self.cpus,

@@ -26,60 +26,64 @@ pub use lists::{Format, Unlisted};
 
 use windows::{Place, Work};
 
-/// A test that a machine runs or leaves out as a whole.
+/// A recorded or reported test, which is the smallest unit that a plan assigns to one of several
+/// machines.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Test {
-    /// The name by which the runner can be told to run this test alone, as far as it is known: a node id of
-    /// pytest, a name in Go's package.
+    /// The name by which a test runner can be told to run this test alone, as far as it is known: a
+    /// node id of pytest, a name in Go's package.
     pub id: String,
-    /// The class of the test in the report: a package, a module, a file.
+    /// The class that the report of the runner gives for the test: a package, a module or a file.
     pub class: String,
     pub file: Option<String>,
     pub cost: Cost,
 }
 
-/// A file of tests and its cost, which includes the loading of the file itself.
+/// A file of tests and the cost of running it, which includes loading the file itself.
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct File {
     name: String,
     cost: Cost,
 }
 
-/// The tests of a recording.
+/// The tests of a recording, with their costs, that are to be divided among machines.
 #[derive(Clone, Debug, Default)]
 pub struct Tests {
     pub list: Vec<Test>,
-    /// The costs that the report has for whole files.
+    /// The costs of whole test files, as far as the runner's report shows them.
     files: BTreeMap<String, Cost>,
-    /// The cost in ns that each shard has besides its tests, the start and the end of the runner, as far as it is
-    /// known.
+    /// The cost in ns that each machine has besides its tests, for the start and the end of the
+    /// runner, as far as it is known.
     start: Option<u64>,
 }
 
-/// The plan of which tests are in each shard.
+/// A plan that says which tests run on which of several machines.
 #[derive(Clone, Debug)]
 pub struct Plan {
     pub tests: Tests,
     pub format: Format,
-    /// The names and the costs of the units that are divided: tests, or files of tests.
+    /// The names and the costs of the units that the plan divides among machines: tests, or files
+    /// of tests.
     units: Vec<(String, Cost)>,
-    /// The number of the shard of each unit, from 0.
+    /// For each unit of the plan, the number of the machine on which it runs, from 0.
     parts: Vec<u64>,
     pub shards: u64,
 }
 
-/// The sums of the costs of a shard.
+/// The sums of the costs of the tests that a plan assigns to one machine.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Sums {
     pub count: u64,
     pub cost: u64,
-    /// The CPU time in ns of the units whose CPU time is known.
+    /// The CPU time in ns of the machine's tests or files of tests, as far as their CPU time is
+    /// known.
     pub on_cpu: u64,
 }
 
 impl Tests {
-    /// The tests of the given reports, or else the recording's own test steps without any test inside. There
-    /// are none without a critical path.
+    /// The tests of the given JUnit reports, or else the tests that the recording has as build
+    /// steps and that contain no other test. The result is empty for a recording without a critical
+    /// path.
     pub fn new(recording: &Recording, reports: &[&Report]) -> Tests {
         let analysis = &recording.analysis;
         let Ok(path) = critical_path::of(analysis) else {
@@ -96,7 +100,7 @@ impl Tests {
         tests
     }
 
-    /// Gives tests whose length is not known the median length of the others.
+    /// Gives tests whose length is not known the median cost of the other tests.
     fn fill(&mut self) {
         let known = self
             .list
@@ -118,7 +122,8 @@ impl Tests {
         tests.filter(|test| test.cost.source == source).count() as u64
     }
 
-    /// The files of tests with their costs. The error is the number of tests whose file is not known.
+    /// The files of tests with their costs. The error is the number of tests whose file is not
+    /// known.
     fn by_file(&self) -> Result<Vec<File>, usize> {
         let mut files: BTreeMap<&str, Cost> = BTreeMap::new();
         let mut nameless = 0;
@@ -151,7 +156,7 @@ impl Tests {
 }
 
 impl Cost {
-    /// The estimated cost in ns of a test with this length in a report.
+    /// The cost of a test that is estimated as `ns`, from its length in a runner's report.
     fn reported(ns: u64, length: u64) -> Cost {
         Cost {
             ns,
@@ -161,7 +166,7 @@ impl Cost {
         }
     }
 
-    /// This cost with the runner's own time around the test added, in ns.
+    /// The cost of a test including `ns` of the runner's own time for it.
     fn with_runner(self, ns: u64) -> Cost {
         Cost {
             ns: self.ns.saturating_add(ns),
@@ -169,7 +174,7 @@ impl Cost {
         }
     }
 
-    /// The cost of two tests that run one after the other.
+    /// The cost of two tests, or files of tests, that run one after the other.
     fn and(self, other: Cost) -> Cost {
         Cost {
             ns: self.ns.saturating_add(other.ns),
@@ -183,15 +188,15 @@ impl Cost {
     }
 }
 
-/// The tests of a report. The costs of tests that have one id in one class of one file are added, because
-/// they are runs of one test.
+/// The tests of a report while they are collected. The costs of tests with the same id in the same
+/// class and file are added, because they are several runs of one test.
 #[derive(Default)]
 struct Merged {
     list: Vec<Test>,
     places: HashMap<TestKey, usize>,
 }
 
-/// The file, the class and the id of a test.
+/// The file, the class and the id by which two tests in a report are recognized as the same test.
 type TestKey = (Option<String>, String, String);
 
 impl Merged {
@@ -207,7 +212,7 @@ impl Merged {
     }
 }
 
-/// The tests that the recording has as steps, without those that contain another test.
+/// The tests that the recording has as build steps, without those that contain another test.
 fn of_steps(costs: &Costs<'_>) -> Tests {
     let steps = costs.steps;
     let around = steps.with_any_inside(|_, step| step.kind == StepKind::Test);
@@ -231,8 +236,8 @@ fn of_steps(costs: &Costs<'_>) -> Tests {
     }
 }
 
-/// The tests of reports. A test inside another one, such as Go's `TestA/x`, runs together with the outer one
-/// and is not listed.
+/// The tests of the runner's JUnit reports, with their costs. A test inside another one, such as
+/// Go's `TestA/x`, runs together with the outer one and is not listed.
 fn of_reports(costs: &Costs<'_>, reports: &[&Report]) -> Tests {
     let suites = || reports.iter().flat_map(|report| &report.suites);
     let mut cases = CaseSteps::new(costs.steps, suites());
@@ -314,7 +319,7 @@ fn of_reports(costs: &Costs<'_>, reports: &[&Report]) -> Tests {
     }
 }
 
-/// The file of a suite, if all tests of the suite are in one file.
+/// The file of a JUnit report's suite, if all tests of the suite are in one file.
 fn only_file(suite: &Suite) -> Option<String> {
     let file = ids::file(suite, suite.cases.first()?)?;
     let mut files = suite.cases.iter().map(|case| ids::file(suite, case));
@@ -323,7 +328,8 @@ fn only_file(suite: &Suite) -> Option<String> {
         .then_some(file)
 }
 
-/// The cost of a test by its recorded work, or else by an estimate from its length.
+/// The cost of a test from its recorded work, or else from the given estimate, which is based on
+/// its reported length.
 fn of_case(costs: &Costs<'_>, at: Option<StepIx>, estimate: Option<Cost>) -> Cost {
     let recorded = at.and_then(|at| costs.recorded(at));
     recorded.or(estimate).unwrap_or(Cost {
@@ -334,17 +340,18 @@ fn of_case(costs: &Costs<'_>, at: Option<StepIx>, estimate: Option<Cost>) -> Cos
     })
 }
 
-/// A suite of a report, with what the recording has of it.
+/// A suite of a JUnit report, with the recorded step and the recorded work that belong to it.
 struct PlacedSuite<'a> {
     suite: &'a Suite,
     at: Option<StepIx>,
-    /// The work of the build in the time of the suite.
+    /// The CPU time and waits of the build while this suite of tests ran, divided into tests and
+    /// the rest.
     work: Option<Work>,
 }
 
 impl PlacedSuite<'_> {
-    /// The cost of the whole suite, by the suite's own step, by the work in its time, or by its own length in the
-    /// report.
+    /// The cost of a whole suite of tests: from its recorded step, else from the build's work while
+    /// it ran, else from its length in the report.
     fn cost(&self, costs: &Costs<'_>, at_once: u64) -> Option<Cost> {
         let length = self.suite.attributes.length.map(i64::unsigned_abs);
         let recorded = self.at.and_then(|at| costs.recorded(at));
@@ -362,7 +369,8 @@ impl PlacedSuite<'_> {
 }
 
 impl Plan {
-    /// Divides tests among machines: the costliest test first, each to the machine that has the least to do so far.
+    /// Divides tests among machines: the tests are assigned in order of their costs, highest first,
+    /// each to the machine with the lowest cost so far.
     ///
     /// # Errors
     /// There are fewer than two tests, or the format lists files and tests name none.
@@ -390,7 +398,7 @@ impl Plan {
         })
     }
 
-    /// The sums of the costs of each shard.
+    /// The sums of the costs of the tests that the plan assigns to each machine.
     pub fn sums(&self) -> Vec<Sums> {
         let mut sums = vec![Sums::default(); usize::try_from(self.shards).unwrap_or(0)];
         for ((_, cost), part) in self.units.iter().zip(&self.parts) {
@@ -404,7 +412,8 @@ impl Plan {
         sums
     }
 
-    /// The number of tests, and how many there are for each source of their costs, as text.
+    /// A sentence with the number of tests, and how many of their costs come from the recording,
+    /// from reports or are the median.
     fn sources(&self) -> String {
         let count = |source| self.tests.count(source);
         let all = units::plural(self.tests.list.len() as u64, "test", "tests");
@@ -425,7 +434,7 @@ impl Plan {
         words
     }
 
-    /// The shards as a page of text.
+    /// The plan of tests for several machines as a page of text.
     pub fn page(&self) -> Page {
         let mut out = Page::new();
         let sums = self.sums();
@@ -470,7 +479,7 @@ impl Plan {
         out
     }
 
-    /// The document `tr.shards/1`.
+    /// The plan of tests for several machines as the JSON document `tr.shards/1`.
     pub fn json(&self) -> Value {
         let part_of: HashMap<&str, u64> = self
             .units
@@ -523,8 +532,8 @@ impl Test {
     }
 }
 
-/// The number of the machine for each unit: the costliest units are assigned first, each to the machine with
-/// the lowest cost so far.
+/// Assigns units of these costs to machines: the costliest first, each to the machine with the
+/// lowest cost so far. Returns the number of the machine for each unit.
 pub(super) fn greedy(costs: &[u64], shards: u64) -> Vec<u64> {
     let mut order: Vec<usize> = (0..costs.len()).collect();
     let cost = |at: &usize| costs.get(*at).copied().unwrap_or(0);

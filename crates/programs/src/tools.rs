@@ -38,8 +38,8 @@ pub enum Role {
     Shell,
 }
 
-/// Which arguments of a program the label of its process shows in reports. Lists of options in the
-/// variants are separated by spaces.
+/// The arguments of a program that the label of its process shows in reports. Lists of options in
+/// the variants are separated by spaces.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Label {
     /// The label of the process shows all arguments.
@@ -106,7 +106,7 @@ pub const SCRIPT: Script = Script {
     harness: false,
 };
 
-/// What happens to a build tool if a child process that it started fails.
+/// The consequence for a build tool if a child process that it started fails.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Children {
     /// The effect of the child's failure on the build tool is not known. If the tool ends right
@@ -160,7 +160,7 @@ pub(crate) const fn version(called: &'static str, homes: &'static str) -> Versio
     }
 }
 
-/// What `tr` knows about one program: a row of the table of known programs.
+/// The facts that `tr` knows about one program: a row of the table of known programs.
 #[derive(Clone, Copy, Debug)]
 pub struct Tool {
     /// The names under which the program is known, separated by spaces, without a version and a

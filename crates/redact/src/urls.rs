@@ -140,7 +140,7 @@ fn of_query(path: &[u8], query: &[u8]) -> Option<(Range<usize>, bool)> {
     None
 }
 
-/// What a URL's path is about: a webhook, a deployment, or something else.
+/// The subject of a URL's path: a webhook, a deployment, or something else.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Place {
     /// The URL's path belongs to a webhook, or contains a key.

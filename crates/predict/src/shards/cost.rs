@@ -1,4 +1,5 @@
-//! Determines the cost of a test: its CPU time and its own waits, without the waits for a CPU that others caused.
+//! Determines the cost of a test: its CPU time and its own waits, but not the waits for a CPU that
+//! other tasks caused.
 
 use tr_analyze::critical_path::CriticalPath;
 use tr_analyze::kinds::Kind;
@@ -13,35 +14,38 @@ use tr_insight::steps::{StepIx, Steps};
 use tr_insight::verdicts::Verdicts;
 use tr_insight::Recording;
 
-/// The source from which a test's cost is known.
+/// Where the cost of a test is known from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, serde::Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Source {
-    /// The recording has the work and the waits of the test itself.
+    /// The cost of the test is known from the recording, which has its CPU time and its waits.
     Recording,
-    /// The report has the length of the test. Its cost is estimated by the build's CPU time and the critical
-    /// path's other waits in that time.
+    /// Only the length of the test is known, from a runner's report. Its cost is estimated from the
+    /// build's CPU time and the critical path's waits, except those for a CPU, in that time.
     Report,
-    /// No length of the test is known. Its cost is the median of the other tests.
+    /// No length of the test is known. The median of the other tests' costs is taken.
     Median,
 }
 
-/// The cost of a test or a file of tests, in ns.
+/// The cost of a test or of a file of tests: the time in ns that it takes on a machine of its own.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Cost {
     pub ns: u64,
-    /// The CPU time in nanoseconds of all tasks of the test or the file, if the recording proves it.
+    /// The CPU time in ns of all tasks of the test or of the file of tests, if the recording proves
+    /// it.
     pub on_cpu: Option<u64>,
     pub wall: u64,
     pub source: Source,
 }
 
-/// A sum that grows over time, at a rate which changes at some times.
+/// A sum that grows over the time of a recording, such as the CPU time used so far. Its rate of
+/// growth changes at certain times.
 #[derive(Default)]
 struct Growing(Vec<(Ktime, u64, u64)>);
 
 impl Growing {
-    /// The sum for these rates, each of which is valid from its time until the time of the next one.
+    /// Makes the sum from its rates of growth. Each rate is valid from its time until the time of
+    /// the next one.
     fn new(rates: impl Iterator<Item = (Ktime, u64)>) -> Growing {
         let mut points: Vec<(Ktime, u64, u64)> = Vec::new();
         for (from, rate) in rates {
@@ -66,14 +70,14 @@ fn grown((from, rate, sum): &(Ktime, u64, u64), time: Ktime) -> u64 {
     sum.saturating_add(rate.saturating_mul(time.since(*from)))
 }
 
-/// The costs of the steps of a recording.
+/// Determines the costs of recorded tests and other build steps of one recording.
 pub struct Costs<'a> {
     pub steps: &'a Steps,
     verdicts: Verdicts,
     times: AllTimes,
-    /// The CPU time that the build has used up to each time.
+    /// The CPU time that the recorded build has used up to each time, in ns.
     on_cpu: Growing,
-    /// The waits on the critical path up to each time, except waits for a CPU.
+    /// The waits on the recorded critical path up to each time, except waits for a CPU, in ns.
     waits: Growing,
     span: (Ktime, Ktime),
 }
@@ -100,7 +104,7 @@ impl<'a> Costs<'a> {
         }
     }
 
-    /// The cost of a step whose work is recorded.
+    /// The cost of a recorded build step, if its work is recorded.
     pub fn recorded(&self, at: StepIx) -> Option<Cost> {
         let step = self.steps.list().get(at).filter(|step| step.has_work)?;
         let figures = self.verdicts.figures(at)?;
@@ -114,23 +118,24 @@ impl<'a> Costs<'a> {
         })
     }
 
-    /// The CPU time that the build has used up to a time, and the waits on the critical path up to it except waits
-    /// for a CPU, in ns.
+    /// The CPU time that the recorded build has used up to a time plus the waits on its critical
+    /// path up to that time, except waits for a CPU, in ns.
     pub fn used(&self, time: Ktime) -> u64 {
         self.on_cpu
             .until(time)
             .saturating_add(self.waits.until(time))
     }
 
-    /// The cost in ns of the parts of the recording outside of a span.
+    /// The CPU time and the waits of the recorded build outside of this span of time, in ns.
     pub fn used_outside(&self, span: (u64, u64)) -> u64 {
         let (from, to) = span;
         let inside = self.used(Ktime(to)).saturating_sub(self.used(Ktime(from)));
         self.used(self.span.1).saturating_sub(inside)
     }
 
-    /// The cost of a test whose length in ns is known from a report, and whose place in the recording is not
-    /// proven. `at_once` is the mean number of tests that run at once, in thousandths.
+    /// The estimated cost of a test whose length in ns is known from a report, but whose place in
+    /// the recording is not proven. `at_once` is the mean number of tests that run at once, in
+    /// thousandths.
     pub fn reported(&self, length: u64, at: Option<StepIx>, at_once: u64) -> Cost {
         let place = at.and_then(|at| self.steps.list().get(at));
         let (from, to) = place.map_or(self.span, |step| (step.from, step.to));
@@ -144,7 +149,7 @@ impl<'a> Costs<'a> {
         }
     }
 
-    /// The mean number of a report's tests that run at once, in thousandths.
+    /// The mean number of tests that ran at once according to a JUnit report, in thousandths.
     pub fn at_once(&self, report: &Report) -> u64 {
         let sums = report.suites.iter().map(|suite| suite.sum().unsigned_abs());
         let sum = sums.fold(0, u64::saturating_add);

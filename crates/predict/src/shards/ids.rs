@@ -7,12 +7,13 @@ use tr_insight::imports::junit::{Case, Suite};
 use tr_insight::steps::Steps;
 use tr_programs::steps::StepKind;
 
-/// The suffixes of files that contain tests. A name in a report that ends with one of them is a path.
+/// The file-name extensions of test files. If a name in a JUnit report ends with one of them, it is
+/// a path.
 const SUFFIXES: [&str; 10] = [
     ".js", ".ts", ".jsx", ".tsx", ".mjs", ".mts", ".cjs", ".cts", ".py", ".rb",
 ];
 
-/// The file that a node id of pytest begins with.
+/// The file with which a node id of pytest begins (`FILE::TEST`).
 pub fn file_of_node(node: &str) -> Option<String> {
     let (file, _) = node.split_once("::")?;
     is_path(file).then(|| file.to_owned())
@@ -22,8 +23,8 @@ fn is_path(name: &str) -> bool {
     SUFFIXES.iter().any(|suffix| name.ends_with(suffix))
 }
 
-/// The file that a test is in: the report names it, or the test's class or its suite is a file, or pytest's
-/// class is a module of that file.
+/// The file in which a test of a JUnit report is: the report names it, or the name of the test's
+/// class or suite is a path, or pytest's class name contains the module.
 pub fn file(suite: &Suite, case: &Case) -> Option<String> {
     let own = case
         .attributes
@@ -42,9 +43,9 @@ pub fn file(suite: &Suite, case: &Case) -> Option<String> {
     own.or_else(path).cloned().or_else(module)
 }
 
-/// The file of a module in the name of pytest's class, and the classes in the module: `tests.test_a.TestB` is
-/// `tests/test_a.py` and `TestB`. The module is the last part that has the name of a file of tests by
-/// pytest's defaults.
+/// The file of the module in pytest's name of a class, and the classes in that module:
+/// `tests.test_a.TestB` gives `tests/test_a.py` and `TestB`. The module is the last part that is
+/// named like a test file by pytest's defaults.
 fn module(class: &str) -> Option<(String, Vec<&str>)> {
     let parts: Vec<&str> = class.split('.').collect();
     let is_module = |part: &&str| part.starts_with("test_") || part.ends_with("_test");
@@ -53,7 +54,8 @@ fn module(class: &str) -> Option<(String, Vec<&str>)> {
     Some((format!("{}.py", path.join("/")), classes.to_vec()))
 }
 
-/// The node ids of pytest that the marks of a recording have, by the names that reports use.
+/// The node ids of pytest that occur as marks in a recording, found by the names that JUnit reports
+/// use for the tests.
 pub struct Nodes(HashMap<String, String>);
 
 impl Nodes {
@@ -67,7 +69,8 @@ impl Nodes {
         )
     }
 
-    /// The name by which a runner can run this test alone: a node id for pytest, the test's own name for other runners.
+    /// The name by which a test runner can run this test of a JUnit report alone: a node id for
+    /// pytest, the test's own name for other runners.
     pub fn id(&self, suite: &Suite, case: &Case) -> String {
         let (class, name) = (&case.attributes.class, &case.attributes.name);
         let marked = self.0.get(&dotted(&format!("{class}.{name}")));

@@ -1,4 +1,5 @@
-//! Writes a plan of shards as the file that a test runner, or a line of shell before it, reads.
+//! Writes a plan of tests for several machines as the file that a test runner, or a line of shell
+//! before it, reads.
 
 use std::collections::BTreeMap;
 use std::fmt::{self, Display};
@@ -9,7 +10,7 @@ use tr_text::{json, named, units};
 use super::{Plan, Test};
 
 named! {
-    /// The formats in which a plan of shards can be written.
+    /// The formats in which a plan of tests for several machines can be written.
     pub enum Format {
         Json = "json", "tr.shards/1: the tests of each shard, with their costs";
         PytestSplit = "pytest-split", "a file of durations for pytest-split: the costs, which it splits itself";
@@ -20,24 +21,25 @@ named! {
 }
 
 impl Format {
-    /// Whether the format lists files, so that the tests of a file are never divided.
+    /// Whether the format lists files, so that the tests of one file all run on one machine.
     pub fn is_by_file(self) -> bool {
         self == Format::Files
     }
 }
 
-/// The reason why a plan of shards cannot be written.
+/// The reason why a plan of tests for several machines cannot be written.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Unlisted {
-    /// This number of tests have no file.
+    /// The format lists files, but the files of this number of tests are not known.
     NoFile(usize),
-    /// There are fewer than two tests, or fewer than two files if the value is true.
+    /// There are fewer than two tests to divide, or fewer than two files of tests if the value is
+    /// true.
     TooFew(bool),
-    /// The name of a test, which is the value, has a control character.
+    /// The name of a test contains a control character. The value is the name.
     Control(String),
-    /// The name of a test, which is the first value, cannot be written in the format.
+    /// The name of a test cannot be written in the format. The values are the name and the reason.
     Name(String, &'static str),
-    /// The JSON document cannot be written. The value is the reason.
+    /// The plan cannot be written as JSON. The value is the reason.
     Document(String),
 }
 
@@ -68,7 +70,7 @@ impl Display for Unlisted {
 }
 
 impl Plan {
-    /// The text of the plan in a format.
+    /// The text of the plan in its format.
     ///
     /// # Errors
     /// The format cannot have the name of a test, or a file is not known.
@@ -99,7 +101,8 @@ impl Plan {
         }
     }
 
-    /// The units as lines, grouped by shard, in the order of the report.
+    /// The plan as lines, each with the number of a machine and the name of a test or file. They
+    /// are grouped by machine, in the order of the runner's report.
     fn lines(&self) -> Result<String, Unlisted> {
         let mut out = String::new();
         for part in 0..self.shards {
@@ -111,7 +114,8 @@ impl Plan {
         Ok(out)
     }
 
-    /// A line for each shard and package, with a pattern of the names of tests.
+    /// The plan for Go: a line for each machine and package, with a pattern for `go test -run` that
+    /// matches the names of its tests.
     fn go(&self) -> Result<String, Unlisted> {
         let mut packages: BTreeMap<(u64, &str), Vec<&str>> = BTreeMap::new();
         for (test, part) in self.tests.list.iter().zip(&self.parts) {
@@ -131,7 +135,7 @@ fn document(value: &Value) -> Result<String, Unlisted> {
     json::document(value, true).map_err(|error| Unlisted::Document(error.to_string()))
 }
 
-/// The name of a test as a pattern for Go needs it.
+/// The name of a Go test as the pattern of `go test -run` needs it.
 fn go_name(test: &Test) -> Result<&str, Unlisted> {
     let begins = ["Test", "Example", "Fuzz"]
         .iter()
@@ -144,7 +148,7 @@ fn go_name(test: &Test) -> Result<&str, Unlisted> {
     }
 }
 
-/// A word quoted in a way that shells and xargs read.
+/// A word with quotes, so that shells and xargs read it as one word.
 fn quoted(word: &str) -> Result<String, Unlisted> {
     if word.chars().any(char::is_control) {
         return Err(Unlisted::Control(tr_text::escape::text(word.as_bytes())));

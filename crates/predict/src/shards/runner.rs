@@ -1,8 +1,10 @@
-//! Estimates the time that a runner itself takes for each test and for each file, which its report leaves between them.
+//! Estimates the time that a test runner itself takes for each test and for each file, from the
+//! gaps in its JUnit report.
 
 use tr_insight::imports::junit::{Attributes, Report, Suite};
 
-/// The mean time that a runner takes for a test of a suite beside the test's own length, in ns.
+/// The mean time in ns that a test runner takes for each test of a suite in addition to the
+/// reported length of the test.
 pub fn between_tests(suite: &Suite) -> u64 {
     let own = suite
         .attributes
@@ -12,7 +14,7 @@ pub fn between_tests(suite: &Suite) -> u64 {
     mean(own, suite.cases.len())
 }
 
-/// The mean time between two suites that follow each other, in ns.
+/// The mean time in ns between consecutive suites of a JUnit report.
 pub fn between_suites(report: &Report) -> u64 {
     let span = |attributes: &Attributes| {
         let from = attributes.at?.local;
@@ -31,7 +33,8 @@ pub fn between_suites(report: &Report) -> u64 {
     mean(own, spans.len().saturating_sub(1))
 }
 
-/// The mean of a time over `parts`; 0 for a time below zero, which suites that ran at once have between them.
+/// The mean of a time in ns over `parts`; 0 for a negative time. The time between suites that ran
+/// at once is negative.
 fn mean(ns: i64, parts: usize) -> u64 {
     let ns = u64::try_from(ns).unwrap_or(0);
     ns.checked_div(parts as u64).unwrap_or(0)

@@ -1,4 +1,4 @@
-//! Unit tests of plans.
+//! Unit tests of plans that divide tests among machines.
 #![allow(clippy::unwrap_used, clippy::indexing_slicing)]
 
 use tr_insight::imports::junit::{Attributes, Case};
@@ -202,7 +202,7 @@ fn names_of_reports_are_those_of_runners() {
     }
 }
 
-/// A recording of a simulated build beside tasks that never sleep.
+/// A recording of a simulated build beside `spinners` tasks that use CPUs all the time.
 fn beside(spinners: u16) -> Recording {
     let options = tr_analyze::Options {
         timeline: true,
@@ -212,7 +212,8 @@ fn beside(spinners: u16) -> Recording {
     tr_analyze::analyze(&trace, &options).into()
 }
 
-/// The cost and the wall of the whole build, by the recording and by a report.
+/// The costs of the whole simulated build, from the recording and as estimated from a report,
+/// beside `spinners` tasks that use CPUs all the time.
 fn costs(spinners: u16) -> [Cost; 2] {
     let recording = beside(spinners);
     let path = critical_path::of(&recording.analysis).unwrap();

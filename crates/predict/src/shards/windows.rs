@@ -1,51 +1,59 @@
-//! Finds the time in which each suite of a report ran, and the work of the build in that time.
+//! Finds the time in which each suite of a JUnit report ran, and the work of the recorded build in
+//! that time.
 //!
-//! A suite's length contains the waits for a CPU that other tasks caused, and the build is not equally busy at all
-//! times. The work while the suite ran is what the suite costs. The times of many reports are whole seconds (jest-junit):
-//! of suites that ran one after the other, the lengths bound the times further.
+//! A suite's length contains the waits for a CPU that other tasks caused, and the build is not
+//! equally busy at all times. The work of the build while the suite ran is therefore taken as the
+//! cost of the suite. The times in many reports are whole seconds (jest-junit). If the suites ran
+//! one after the other, their lengths narrow these times further.
 
 use tr_analyze::share;
 use tr_format::event::Ktime;
 use tr_insight::imports::junit::Suite;
 
-/// The place of a suite as a report tells it.
+/// The time of a suite of tests in the recording, as far as its JUnit report shows it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Place {
-    /// The earliest time at which the suite can have begun.
+    /// The earliest time at which the suite of tests can have begun.
     pub from: Ktime,
-    /// The longest time in nanoseconds after `from` at which the suite can have begun: the last digit of its time.
+    /// The largest time in ns after `from` at which the suite of tests can have begun. It is one
+    /// unit of the last digit of the reported time.
     pub digit: u64,
-    /// The length of the suite in nanoseconds.
+    /// The reported length of the suite of tests in ns.
     pub length: u64,
-    /// The sum of the lengths of the suite's tests in nanoseconds, at most `length`.
+    /// The sum of the reported lengths of the suite's tests in ns, limited to `length`.
     pub tests: u64,
 }
 
-/// The work of a suite in nanoseconds.
+/// The work of the recorded build for one suite of tests: its CPU time and waits in ns.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Work {
-    /// The work during the tests of the suite.
+    /// The part of the suite's work during its tests, in ns.
     pub tests: u64,
-    /// The rest of the work: the loading of files, without the start of the runner's process.
+    /// The rest of the suite's work in ns: the loading of files, without the start of the runner's
+    /// process.
     pub rest: u64,
 }
 
-/// The works of all suites, and what the runner does besides.
+/// The work of the recorded build for all suites of a JUnit report, and what the runner does
+/// besides.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Works {
-    /// The work of each suite; `None` for suites without a place.
+    /// The work of each suite, in the order of the report; `None` for suites whose time is not
+    /// known.
     pub list: Vec<Option<Work>>,
-    /// The mean work in nanoseconds between suites, for each suite.
+    /// The mean work in ns that the runner does between suites, per suite.
     pub between: u64,
-    /// The work in nanoseconds by which the first suites of the runner's processes exceed later ones, because these
-    /// processes start in them.
+    /// The work in ns by which the first suites of the runner's processes exceed later ones,
+    /// because they include the start of these processes.
     pub start: u64,
-    /// The time of the first suite's begin and of the last suite's end; `None` without places.
+    /// The time of the first suite's beginning and of the last suite's end; `None` if the times of
+    /// the suites are not known.
     pub span: Option<(u64, u64)>,
 }
 
 impl Place {
-    /// The place of a suite that the recording shows from this time on; `None` if the report has no time of it.
+    /// The time of a suite of tests whose beginning is at `from` in the recording; `None` if the
+    /// report does not give its time and length.
     pub fn new(suite: &Suite, from: Ktime) -> Option<Place> {
         let length = u64::try_from(suite.attributes.length?).ok()?;
         Some(Place {
@@ -57,9 +65,10 @@ impl Place {
     }
 }
 
-/// The begin and the end of each place. If a schedule exists in which the suites ran one after the other, each begins
-/// in the middle of the times that these schedules allow, otherwise in the middle of its own digit. `None` if all have
-/// one time and cannot have followed each other: that is the time of the report, as Playwright writes it.
+/// The beginning and the end of each suite of tests. If the suites can have run one after the
+/// other, each begins in the middle of the times at which this is possible, otherwise in the middle
+/// of its last digit's unit. Returns `None` if all suites have the same time but cannot have run
+/// one after the other: it is then the time of the report, as Playwright writes it.
 fn windows(places: &[Place]) -> Option<Vec<(u64, u64)>> {
     let mut earliest: Vec<u64> = Vec::with_capacity(places.len());
     let mut end = 0;
@@ -95,8 +104,8 @@ fn windows(places: &[Place]) -> Option<Vec<(u64, u64)>> {
     Some(windows.collect())
 }
 
-/// The work in each of these windows. The work of the build while several of them were open is divided by their
-/// number. `until` is the work of the build until a time.
+/// The work of the build, in ns, in each of these windows of time. Work while several windows are
+/// open is divided evenly between them. `until` returns the work of the build up to a time.
 fn divided(windows: &[(u64, u64)], until: impl Fn(u64) -> u64) -> Vec<u64> {
     let begins = windows.iter().map(|(from, _)| (*from, 1_i64));
     let ends = windows.iter().map(|(_, to)| (*to, -1_i64));
@@ -125,11 +134,12 @@ fn divided(windows: &[(u64, u64)], until: impl Fn(u64) -> u64) -> Vec<u64> {
         .collect()
 }
 
-/// The works of suites, by their places in the order of the report. `until` is the work of the build until a time.
+/// The work of the recorded build for each suite of a report, by the times of the suites in the
+/// order of the report. `until` returns the work of the build up to a time, in ns.
 ///
-/// The first suites of a runner's processes contain the start of these processes (the loading of the runner's own modules
-/// and of compilers), which every shard pays again. If one has more work outside of its tests than all later suites, it
-/// has the median of theirs instead.
+/// The first suites of a runner's processes contain the start of these processes (the loading of
+/// the runner's own modules and of compilers), which every machine pays again. If such a suite has
+/// more work outside of its tests than all later suites, it gets the median of theirs instead.
 pub fn works(places: &[Option<Place>], until: impl Fn(u64) -> u64) -> Works {
     let mut known: Vec<(Place, usize)> = (0..)
         .zip(places)
@@ -206,7 +216,8 @@ mod tests {
         }
     }
 
-    /// `0 AAAA 1.2 BBBB 1.7 C 1.8 … 2 DDDD 3.1`, by a clock with whole seconds.
+    /// The suites run as `0 AAAA 1.2 BBBB 1.7 C 1.8 … 2 DDDD 3.1` in seconds, but the clock of the
+    /// report has whole seconds.
     #[test]
     fn lengths_bound_the_times_of_suites_that_follow_each_other() {
         let places = [

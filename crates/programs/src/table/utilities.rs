@@ -2,8 +2,8 @@
 
 use crate::words::has;
 
-/// What scripts use a small utility program such as `grep` for. It shows how serious the program's
-/// failure is.
+/// The use that scripts make of a small utility program such as `grep`. It shows how serious the
+/// program's failure is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum UtilityUse {
     /// Scripts run the program to get an answer from its exit status.

@@ -46,7 +46,7 @@ pub(super) enum Place {
     Last,
 }
 
-/// Which words at a given position of a command line are secrets.
+/// The words at a given position of a command line that are secrets.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Only {
     /// Any word at the given position of the command line is a secret.
