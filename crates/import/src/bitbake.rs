@@ -7,10 +7,11 @@ use crate::{Error, RECORDS};
 
 const FORMAT: &str = "buildstats";
 
-/// The bytes with which the file of a task begins.
+/// The bytes with which a BitBake buildstats file of a task begins.
 pub(crate) const MAGIC: &[u8] = b"Event: TaskStarted";
 
-/// Reads the file of a task. If the task ran several times, each further run follows the earlier ones in the file.
+/// Reads a BitBake buildstats file of one task. If the task ran several times, the file has the
+/// data of each run, one after the other.
 pub(crate) fn read(bytes: &[u8]) -> Result<Spans, Error> {
     let (mut spans, mut run) = (Vec::new(), Run::default());
     let mut unfinished = 0_u64;
@@ -52,12 +53,12 @@ pub(crate) fn read(bytes: &[u8]) -> Result<Spans, Error> {
     })
 }
 
-/// One run of a task, as far as its lines were read.
+/// One run of a BitBake task, as far as its lines in the buildstats file were read.
 #[derive(Default)]
 struct Run {
     start: Option<i64>,
     end: Option<i64>,
-    /// The recipe with its version, and the name of the task.
+    /// The BitBake recipe with its version, and the name of the task (`do_compile`).
     task: Option<(String, String)>,
 }
 
@@ -75,8 +76,8 @@ impl Run {
     }
 }
 
-/// The paths of the shell script that BitBake runs for a task, without its last extension, the pid. `zlib-1.2.13-r0` works in
-/// `zlib/1.2.13-r0`, or since 2024 in `zlib/1.2.13`.
+/// The paths of the shell script that BitBake runs for a task, without the pid at their end. The
+/// recipe `zlib-1.2.13-r0` works in `zlib/1.2.13-r0`, or since 2024 in `zlib/1.2.13`.
 fn scripts(recipe: &str, task: &str) -> Vec<String> {
     let mut parts = recipe.rsplitn(3, '-');
     let (revision, version, name) = (parts.next(), parts.next(), parts.next());
@@ -89,7 +90,7 @@ fn scripts(recipe: &str, task: &str) -> Vec<String> {
     ]
 }
 
-/// The nanoseconds of a time in seconds such as `1669612800.25`.
+/// The nanoseconds of a buildstats time in seconds since 1970, such as `1669612800.25`.
 fn nanoseconds(seconds: &str) -> Option<i64> {
     let seconds: f64 = seconds.parse().ok()?;
     let is_time = (0.0..9e9).contains(&seconds);

@@ -9,16 +9,17 @@ use crate::Error;
 const FORMAT: &str = "cargo --timings";
 
 const UNITS: &[u8] = b"const UNIT_DATA = ";
-/// The text on the page before the compiler's version.
+/// The HTML text that precedes the compiler's version on the page of `cargo build --timings`.
 const RUSTC: &[u8] = b"<td>rustc:</td><td>rustc ";
 
-/// The largest number of units that are read: the largest workspaces have some thousands.
+/// The largest number of compiled units that are read from a timing file of cargo. The largest
+/// workspaces have some thousands.
 pub(crate) const MOST: usize = 20_000;
 
-/// The length in bytes of the longest version of a compiler that is read.
+/// The length in bytes of the longest compiler version that is read from cargo's timing page.
 const MOST_VERSION: usize = 32;
 
-/// A unit as the page's script has it, with times in seconds.
+/// A compiled unit as the script in cargo's timing page has it, with times in seconds.
 #[derive(Deserialize)]
 struct Row {
     name: String,
@@ -26,7 +27,8 @@ struct Row {
     target: String,
     start: f64,
     duration: f64,
-    /// For cargo up to 1.86, the time at which the metadata was there, after which code is generated, in seconds.
+    /// The time in seconds after the unit's beginning at which its metadata was written, so that
+    /// the rest is code generation. Only cargo up to 1.86 has it.
     rmeta_time: Option<f64>,
     sections: Option<Vec<(String, Section)>>,
 }
@@ -62,7 +64,7 @@ impl Row {
     }
 }
 
-/// Reads a page of cargo; `None` for another HTML page.
+/// Reads an HTML page of `cargo build --timings`. Returns `None` for any other HTML page.
 pub(crate) fn read(bytes: &[u8]) -> Result<Option<Timings>, Error> {
     let mut places = bytes.windows(UNITS.len());
     let Some(at) = places.position(|part| part == UNITS) else {
@@ -90,7 +92,7 @@ pub(crate) fn read(bytes: &[u8]) -> Result<Option<Timings>, Error> {
     }))
 }
 
-/// The name and version of the compiler in the page's table: `rustc 1.95.0`.
+/// The name and the version of the compiler in the table of cargo's timing page: `rustc 1.95.0`.
 fn rustc(page: &[u8]) -> Option<String> {
     let at = page.windows(RUSTC.len()).position(|part| part == RUSTC)?;
     let version = page.get(at + RUSTC.len()..)?;
@@ -101,7 +103,7 @@ fn rustc(page: &[u8]) -> Option<String> {
     some.then(|| format!("rustc {version}"))
 }
 
-/// The nanoseconds of a time in seconds; 0 for a number that is no time.
+/// The nanoseconds of a time in seconds from a timing file of cargo; 0 if it is no valid time.
 pub(crate) fn ns(seconds: f64) -> i64 {
     // `as` saturates, and makes 0 of what is no number.
     (seconds.clamp(0.0, 1e9) * 1e9) as i64

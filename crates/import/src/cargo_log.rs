@@ -11,10 +11,10 @@ use crate::Error;
 
 const FORMAT: &str = "cargo -Zbuild-analysis";
 
-/// The bytes with which a log begins.
+/// The bytes with which a log of `cargo -Zbuild-analysis` begins.
 pub(crate) const MAGIC: &[u8] = b"{\"run_id\":";
 
-/// An event of the log. Events of other kinds are not read.
+/// An event in the log of `cargo -Zbuild-analysis`. Events of other kinds are ignored.
 #[derive(Deserialize)]
 #[serde(tag = "reason", rename_all = "kebab-case")]
 enum Event {
@@ -43,7 +43,7 @@ struct Target {
     kind: String,
 }
 
-/// A moment in the compilation of a unit, in seconds since cargo's start.
+/// A moment in the compilation of one unit, in seconds since cargo's start.
 #[derive(Deserialize)]
 struct Moment {
     index: u64,
@@ -51,7 +51,7 @@ struct Moment {
 }
 
 impl Registered {
-    /// The unit, with its name spelled as on the page of `cargo build --timings`.
+    /// The compiled unit, with its name spelled as on the page of `cargo build --timings`.
     fn unit(&self) -> Unit {
         // `registry+https://…#serde@1.0.2`, or `path+file:///p/serde#1.0.2`.
         let (source, id) = self.package_id.rsplit_once('#').unwrap_or_default();
@@ -79,7 +79,8 @@ impl Registered {
     }
 }
 
-/// Reads a log. Its last line may be incomplete, because cargo may still be writing it.
+/// Reads a log of `cargo -Zbuild-analysis`. Its last line may be incomplete, because cargo may
+/// still be writing it.
 pub(crate) fn read(bytes: &[u8]) -> Result<Timings, Error> {
     let mut started: BTreeMap<u64, Unit> = BTreeMap::new();
     let (mut units, mut rustc) = (Vec::new(), None);

@@ -17,15 +17,16 @@ use crate::{Error, RECORDS};
 
 const FORMAT: &str = "Chrome Trace Event format";
 
-/// The largest time in ns by which an inner span may end after its outer one: clang's file has both times cut
-/// to microseconds.
+/// The largest time in ns by which a span may end after the span around it because of rounding:
+/// clang cuts the beginning and the length to microseconds.
 const CUT: i64 = 2_000;
 
 #[derive(Deserialize)]
 struct Document {
     #[serde(rename = "traceEvents")]
     events: Option<Events>,
-    /// The time that the zero of the times in clang's file stands for, in µs since 1970.
+    /// The time, in µs since 1970, from which the times in a `-ftime-trace` file of clang are
+    /// counted.
     #[serde(rename = "beginningOfTime")]
     begin_us: Option<i64>,
     #[serde(rename = "otherData")]
@@ -54,12 +55,13 @@ struct Event<'a> {
     id2: Lenient<Id2>,
     #[serde(default)]
     args: Arguments,
-    /// The output file of an action of Bazel.
+    /// The output file of a build action, in the events of Bazel's profile.
     #[serde(default)]
     out: Lenient<String>,
 }
 
-/// A value that is `None` if it has another type than expected: tools write numbers as texts, and texts as numbers.
+/// A JSON value that is read as `None` if it has an unexpected type, because tools write numbers as
+/// texts and texts as numbers.
 #[derive(Clone)]
 struct Lenient<T>(Option<T>);
 
@@ -76,7 +78,7 @@ impl<'de, T: DeserializeOwned> Deserialize<'de> for Lenient<T> {
     }
 }
 
-/// The number of a process or a thread, or a number that stands for a text.
+/// The id of a process or thread in a trace event, as a number or as a text with a number.
 #[derive(Clone, Copy, Deserialize)]
 #[serde(try_from = "Value")]
 struct Id(u32);
@@ -93,7 +95,7 @@ impl TryFrom<Value> for Id {
     }
 }
 
-/// A time that the file has in microseconds, in nanoseconds.
+/// A time that a trace event has in microseconds, converted to nanoseconds.
 #[derive(Clone, Copy)]
 struct Nanoseconds(i64);
 
@@ -109,7 +111,7 @@ impl<'de> Deserialize<'de> for Nanoseconds {
     }
 }
 
-/// The identity of an asynchronous event, as text.
+/// The id by which the begin and the end event of an asynchronous span belong together, as text.
 #[derive(Clone, PartialEq, Eq, Hash)]
 struct Key(String);
 
@@ -130,10 +132,11 @@ struct Id2 {
     global: Lenient<Key>,
 }
 
-/// The texts among the arguments of an event.
+/// The texts among the arguments of a trace event.
 #[derive(Clone, Default)]
 struct Arguments {
-    /// The subject of an event of clang, such as a file or a function.
+    /// The argument of an event in clang's `-ftime-trace` file that says what the event is about,
+    /// such as a file or a function.
     detail: Option<String>,
     words: Vec<String>,
 }
@@ -216,13 +219,14 @@ impl<'de> Deserialize<'de> for Arguments {
     }
 }
 
-/// A span, and the argument that completes its name in clang's file.
+/// A span that was read from a trace file, and the argument that completes its name in clang's
+/// `-ftime-trace` file.
 struct Read {
     span: Span,
     detail: Option<String>,
 }
 
-/// An event that has begun and whose end was not read yet.
+/// A begin event of a trace file whose end event was not read yet.
 struct Begun {
     name: String,
     from: i64,
@@ -231,14 +235,16 @@ struct Begun {
     arguments: Arguments,
 }
 
-/// The group of events in which the end of a begin event is searched: those of a thread, or those of an identity.
+/// The group of trace events in which the end of a begin event is searched: those of one thread, or
+/// those with one asynchronous id.
 #[derive(PartialEq, Eq, Hash)]
 enum Track {
     Thread(Option<u32>, Option<u32>),
     Identity(Option<u32>, Option<String>, String),
 }
 
-/// The spans that were read from events, and the numbers of events that are no spans.
+/// The spans that were read from a file's trace events, and the numbers of events that are no
+/// spans.
 #[derive(Default)]
 struct Events {
     spans: Vec<Read>,
@@ -310,7 +316,7 @@ impl Events {
         });
     }
 
-    /// A sentence about the events that were not read, by their names.
+    /// A sentence that says how many trace events of which kinds were not read; `None` if all were.
     fn note(&mut self) -> Option<String> {
         let open = self.open.values().map(Vec::len).sum::<usize>() as u64;
         if open > 0 {
@@ -370,7 +376,8 @@ impl<'de> Deserialize<'de> for Events {
     }
 }
 
-/// A path in which each `x/..` is removed; anything else as it is.
+/// An absolute path of a file without its `..` parts: `/a/x/../b` becomes `/a/b`. Any other text is
+/// returned unchanged.
 fn resolved(detail: &str) -> String {
     if !detail.starts_with('/') || !detail.contains("/..") {
         return detail.to_owned();
@@ -385,7 +392,8 @@ fn resolved(detail: &str) -> String {
     format!("/{}", parts.join("/"))
 }
 
-/// Reads a file that contains a JSON object; `None` if it is another tool's.
+/// Reads a trace file in the Chrome format that contains a JSON object. Returns `None` for the file
+/// of another tool.
 pub(crate) fn read_object(bytes: &[u8]) -> Result<Option<Spans>, Error> {
     if !crate::contains(bytes, "\"traceEvents\"") {
         return Ok(None);
@@ -413,8 +421,9 @@ pub(crate) fn read_object(bytes: &[u8]) -> Result<Option<Spans>, Error> {
     }))
 }
 
-/// Reads a file that contains a JSON array; `None` if it is another tool's. The format allows an array
-/// without its end: a program that was killed wrote it.
+/// Reads a trace file in the Chrome format that contains a JSON array. Returns `None` for the file
+/// of another tool. The format allows that the end of the array is missing, because the program
+/// that wrote it was killed.
 pub(crate) fn read_array(bytes: &[u8]) -> Result<Option<Spans>, Error> {
     if !crate::contains(bytes, "\"ph\"") {
         return Ok(None);
@@ -439,8 +448,9 @@ fn damaged(error: serde_json::Error) -> Error {
     }
 }
 
-/// The spans of the events; `None` if there is no span. In clang's file sums over the whole compilation are
-/// on threads of their own, and the names need their details.
+/// The spans that the trace events of a file form; `None` if there is no span. In clang's
+/// `-ftime-trace` file sums over the whole compilation are on threads of their own and are dropped,
+/// and the names are completed by their details.
 fn spans(mut events: Events, is_compilation: bool) -> Result<Option<Spans>, Error> {
     if events.too_many {
         return Err(Error::Count {
@@ -481,8 +491,9 @@ fn spans(mut events: Events, is_compilation: bool) -> Result<Option<Spans>, Erro
     }))
 }
 
-/// The words by which a span can belong to a process: its name and the paths in it, which the process's
-/// command line can have. Bazel's label `//a/b:c` is the path `a/b/c`.
+/// The words by which a span can be assigned to a recorded process: the span's name and the paths
+/// in it, which the process's command line may contain. Bazel's label `//a/b:c` is the path
+/// `a/b/c`.
 pub(crate) fn own_words(name: &str) -> impl Iterator<Item = String> + '_ {
     let parts = name
         .split_whitespace()
@@ -497,7 +508,8 @@ pub(crate) fn own_words(name: &str) -> impl Iterator<Item = String> + '_ {
         })
 }
 
-/// Ends a span at the end of the span around it, if it ends later only because its times were rounded.
+/// Lets a span end together with the span around it, if it ends later only because its times were
+/// rounded.
 fn nest(spans: &mut [Span]) {
     spans.sort_by(|a, b| (a.tid, a.from, b.to).cmp(&(b.tid, b.from, a.to)));
     let mut around: Vec<(Option<u32>, i64)> = Vec::new();

@@ -5,15 +5,16 @@
 use tr_insight::imports::junit::Date;
 use tr_text::units;
 
-/// A second, in the unit ns.
+/// The number of nanoseconds in a second.
 const SECOND: i64 = 1_000_000_000;
 
-/// The names of the months in RFC 1123.
+/// The English names of the months as RFC 1123 abbreviates them.
 const MONTHS: [&str; 12] = [
     "Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec",
 ];
 
-/// Reads a day with a time of that day, in one of the known forms.
+/// Reads a date with a time of day in any of the known forms: ISO 8601, RFC 1123, or seconds or
+/// milliseconds since 1970.
 pub fn read(text: &str) -> Option<Date> {
     let text = text.trim();
     since_1970(text)
@@ -21,11 +22,11 @@ pub fn read(text: &str) -> Option<Date> {
         .or_else(|| iso_8601(text))
 }
 
-/// A day with a time of that day, before its numbers are verified.
+/// A date with a time of day as it was written, before its numbers are checked.
 struct Fields<'t> {
     day: [i64; 3],
     time: [i64; 3],
-    /// The digits after the decimal point of the seconds.
+    /// The digits after the decimal point of the seconds, as text.
     fraction: &'t str,
     zone: &'t str,
 }
@@ -52,7 +53,8 @@ impl Fields<'_> {
     }
 }
 
-/// The nanoseconds that the digits after a decimal point of seconds stand for, and those of the last digit's unit.
+/// The nanoseconds that digits after the decimal point of seconds stand for, and the value of one
+/// unit of the last digit in nanoseconds.
 fn fraction(digits: &str) -> Option<(i64, i64)> {
     let (mut part, mut digit) = (0, SECOND);
     for letter in digits.chars().take(9) {
@@ -85,7 +87,8 @@ fn iso_8601(text: &str) -> Option<Date> {
     fields.date()
 }
 
-/// Three numbers without anything between them. The first one has `first` digits and the others have two.
+/// Three numbers of a date or a time that are written without separators, such as `20261123`. The
+/// first one has `first` digits and the others have two.
 fn basic(text: &str, first: usize) -> Option<[i64; 3]> {
     let (a, rest) = text.split_at_checked(first)?;
     let (b, c) = rest.split_at_checked(2)?;
@@ -116,7 +119,8 @@ fn rfc_1123(text: &str) -> Option<Date> {
     fields.date().filter(|_| words.next().is_none())
 }
 
-/// Reads seconds since 1970, with digits after a point, or milliseconds since 1970.
+/// Reads a time that is written as seconds since 1970, with digits after a point, or as
+/// milliseconds since 1970.
 fn since_1970(text: &str) -> Option<Date> {
     let (whole, digits) = text.split_once('.').unwrap_or((text, ""));
     if !whole.bytes().all(|byte| byte.is_ascii_digit()) {
@@ -140,7 +144,8 @@ fn since_1970(text: &str) -> Option<Date> {
     }
 }
 
-/// The difference of a time zone from UTC in ns: `Z`, `+01:00`, `-0700`; `Some(None)` if there is no zone.
+/// The offset of a time zone from UTC in ns, from `Z`, `+01:00` or `-0700`. Returns `Some(None)`
+/// for an empty text, and `None` for anything else.
 fn ahead(zone: &str) -> Option<Option<i64>> {
     let sign = match zone.chars().next() {
         None => return Some(None),

@@ -7,13 +7,14 @@ use encoding_rs::Encoding;
 
 use crate::{Error, FILE};
 
-/// The number of bytes in which an XML declaration is searched. It stands at the beginning of the file.
+/// The number of bytes at the beginning of a file in which an XML declaration is searched.
 const DECLARATION: usize = 200;
 
-/// The bytes with which a file begins that gzip has packed.
+/// The bytes with which a file begins that is compressed with gzip.
 const GZIP: &[u8] = &[0x1f, 0x8b];
 
-/// The unpacked content of a file that gzip has packed; any other file as it is.
+/// The content of a file after decompression, if it is compressed with gzip; the content of any
+/// other file unchanged.
 ///
 /// # Errors
 /// The file is damaged, or its content is larger than the limit of a file.
@@ -37,7 +38,8 @@ pub fn unpacked(bytes: &[u8]) -> Result<Cow<'_, [u8]>, Error> {
     }
 }
 
-/// The text of a file in UTF-8. A text that is in UTF-8 or in an unknown encoding stays as it is.
+/// The text of a file converted to UTF-8. A text that is in UTF-8 or in an unknown encoding is
+/// returned unchanged.
 pub fn as_utf8(bytes: &[u8]) -> Cow<'_, [u8]> {
     let marked = Encoding::for_bom(bytes).map(|(encoding, _)| encoding);
     let Some(encoding) = marked.or_else(|| declared(bytes)) else {
@@ -50,8 +52,9 @@ pub fn as_utf8(bytes: &[u8]) -> Cow<'_, [u8]> {
     Cow::Owned(text.into_owned().into_bytes())
 }
 
-/// The encoding that an XML declaration names: `<?xml version="1.0" encoding="ISO-8859-1"?>`. The standard for the
-/// web, which the library has, reads ISO-8859-1 as windows-1252: they differ in control characters alone.
+/// The encoding that an XML declaration names: `<?xml version="1.0" encoding="ISO-8859-1"?>`.
+/// ISO-8859-1 is read as windows-1252, as the web standard that the library follows demands. The
+/// two differ only in control characters.
 fn declared(bytes: &[u8]) -> Option<&'static Encoding> {
     let start = bytes.trim_ascii_start().strip_prefix(b"<?xml")?;
     let start = start.get(..DECLARATION).unwrap_or(start);

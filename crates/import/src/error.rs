@@ -1,43 +1,43 @@
 //! The errors of reading other tools' files.
 
-/// An error of reading another tool's file.
+/// An error while a file of another tool (JUnit XML, a trace, a log) is imported.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
-    /// The file cannot be opened or read.
+    /// The file to import cannot be opened or read.
     #[error(transparent)]
     Io(#[from] std::io::Error),
-    /// The path is neither a regular file nor a directory.
+    /// The path to import is neither a regular file nor a directory.
     #[error("neither a file nor a directory")]
     NoFile,
-    /// The file is too large.
+    /// The file to import is too large.
     #[error("{} MiB, the limit is {} MiB", found >> 20, limit >> 20)]
     Size {
-        /// The size of the file in bytes.
+        /// The size of the file to import, in bytes.
         found: u64,
-        /// The largest size in bytes that is read.
+        /// The largest size of a file that is imported, in bytes.
         limit: u64,
     },
-    /// The file has too many records.
+    /// The file to import has too many records, such as spans or tests.
     #[error("{format}: more than {limit} {what}")]
     Count {
         format: &'static str,
         what: &'static str,
-        /// The largest number of records that are read.
+        /// The largest number of records that are imported from one file.
         limit: usize,
     },
-    /// The file is not of a known tool.
+    /// The file to import is in no known format.
     #[error("neither JUnit XML, nor the Chrome Trace Event format, OTLP, a .ninja_log or cargo's --timings")]
     Unknown,
     #[error("{format}: {what}")]
     Damaged {
         format: &'static str,
-        /// The way in which the file is damaged, and the place of the damage, as text.
+        /// The text that says how the file to import is damaged, and where.
         what: String,
     },
 }
 
 impl Error {
-    /// Returns an error if `count` records of a file are more than `limit`.
+    /// Returns an error if a file to import has more than `limit` records.
     pub(crate) fn at_most(
         limit: usize,
         count: usize,

@@ -1,4 +1,4 @@
-//! Finds and opens the files that a user names.
+//! Finds and opens the files of other tools that a user wants to import.
 
 use std::io::Read;
 use std::path::{Path, PathBuf};
@@ -9,44 +9,47 @@ use tr_insight::imports::{File, ToolFile};
 
 use crate::{read, Error, FILE};
 
-/// The largest number of entries that are examined in a directory and in all directories below it.
+/// The largest number of entries that are examined in a directory that the user names and in all
+/// its subdirectories.
 const ENTRIES: usize = 100_000;
 
-/// The largest number of directories inside each other that are searched, without the one that the user names.
+/// The largest depth of subdirectories that are searched below a directory that the user names.
 const DEPTH: usize = 16;
 
-/// A file that was found and is to be read.
+/// A file of another tool that was found and is to be imported.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Found {
     pub path: PathBuf,
-    /// Whether the user named the file itself, and not a directory above it.
+    /// Whether the user named the file itself, and not a directory that contains it.
     pub named: bool,
 }
 
-/// The files that a path stands for.
+/// The files to import that were found for a path that the user named.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Files {
-    /// The files that were found, in the order of their paths.
+    /// The files to import, ordered by their paths.
     pub found: Vec<Found>,
-    /// The parts of a directory that were not examined.
+    /// The parts of the directory that were not searched for files to import.
     pub skipped: Skipped,
 }
 
-/// The parts of a directory that were not examined, by the reason.
+/// The numbers of places in a directory that were not searched for files to import, by reason.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Skipped {
-    /// The number of symbolic links that have the name of a known tool's file, or lead to a directory.
+    /// The number of symbolic links that were not followed although they have the name of a known
+    /// tool's file or lead to a directory.
     pub links: u64,
-    /// The number of directories that are too deep.
+    /// The number of directories that were not searched because they are too deep.
     pub deep: u64,
-    /// The number of directories that cannot be read.
+    /// The number of directories that were not searched because they cannot be read.
     pub closed: u64,
-    /// Whether there are more entries than are examined.
+    /// Whether the search ended early because there are too many entries.
     pub more: bool,
 }
 
 impl Skipped {
-    /// A sentence about the parts that were not examined; `None` if all were.
+    /// A sentence that says which parts of the directory were not searched; `None` if everything
+    /// was.
     pub fn words(&self) -> Option<String> {
         let mut parts = Vec::new();
         for (count, what) in [
@@ -65,8 +68,8 @@ impl Skipped {
     }
 }
 
-/// The files that a path stands for: the file, or the files of a directory, and of those in it,
-/// that have the names of known tools' files. Hidden directories (`.git`) are left out.
+/// Finds the files to import for a path: the file itself, or those files in a directory that are
+/// named like files of known tools. Hidden directories (`.git`) are left out.
 ///
 /// # Errors
 /// The path cannot be read, or is neither a file nor a directory.
@@ -102,7 +105,8 @@ pub fn find(path: &Path) -> Result<Files, Error> {
     Ok(files)
 }
 
-/// Adds the known files of a directory to `files`, and the directories in it to `below`.
+/// Adds the files of a directory that are named like files of known tools to `files`, and the
+/// directory's subdirectories to `below`.
 fn look(directory: &Path, room: &mut usize, files: &mut Files, below: &mut Vec<PathBuf>) {
     let Ok(entries) = std::fs::read_dir(directory) else {
         files.skipped.closed += 1;
@@ -128,7 +132,8 @@ fn look(directory: &Path, room: &mut usize, files: &mut Files, below: &mut Vec<P
     }
 }
 
-/// Whether a file has a name that a known tool gives its files. cargo links its last page to `cargo-timing.html`.
+/// Whether a file is named like a file of a known tool. `cargo-timing.html` is not, because cargo
+/// makes it a link to its last page.
 fn is_known(path: &Path) -> bool {
     let name = path.file_name().unwrap_or_default().as_encoded_bytes();
     // BitBake's tasks are `do_compile` and the like.
@@ -147,8 +152,8 @@ fn is_known(path: &Path) -> bool {
         || ends.iter().any(|end| name.ends_with(end.as_bytes()))
 }
 
-/// Opens and reads a file of at most `room` bytes, and subtracts its size from `room`. Returns `Ok(None)` for a file of
-/// no known tool that is in a directory which the user named.
+/// Opens and reads a file to import of at most `room` bytes, and subtracts its size from `room`.
+/// Returns `Ok(None)` for a file in an unknown format that was found in a directory.
 ///
 /// # Errors
 /// The file cannot be read, is larger than a limit, is damaged, or was named by the user and is of no known tool.
@@ -174,8 +179,8 @@ pub fn open(found: &Found, room: &mut u64) -> Result<Option<ToolFile>, Error> {
     }))
 }
 
-/// Adds a file to those that were read. Small files of one tool, each with a span or two, become one, which
-/// has the name of the directory around their directories.
+/// Adds an imported file to those that were read. Small files of one tool, each with a span or two,
+/// are merged into one, which is named after the directory that contains their directories.
 pub fn add(files: &mut Vec<ToolFile>, file: ToolFile) {
     let directory = |path: &[u8]| {
         let mut parts = path.rsplitn(3, |byte| *byte == b'/');
@@ -196,7 +201,7 @@ pub fn add(files: &mut Vec<ToolFile>, file: ToolFile) {
     files.push(ToolFile { path, ..file });
 }
 
-/// Reads a file of at most `room` bytes.
+/// The bytes of a file to import, of which at most `room` may be read.
 ///
 /// # Errors
 /// The file cannot be read, or is larger than a limit.

@@ -8,7 +8,7 @@ use tr_insight::ci_jobs::{CiJob, MOST};
 
 use crate::date;
 
-/// The jobs that ran and have ended.
+/// The jobs of a CI run that ran and have ended, from the JSON of GitHub or GitLab.
 ///
 /// # Errors
 /// A text that says what is wrong with the JSON.
@@ -22,10 +22,11 @@ pub fn read(text: &str) -> Result<Vec<CiJob>, String> {
     }
 }
 
-/// The value that stands for the end of a job that still runs. It is a flag and no time.
+/// The value that stands for the end of a CI job that is still running. It is a flag and no time.
 const RUNS: u64 = u64::MAX;
 
-/// The jobs that ran or still run. One of those that still run can be the job that reads the list.
+/// The jobs of a CI run that have started, from the JSON of GitHub or GitLab. Some may still be
+/// running, such as the job that reads this list.
 ///
 /// # Errors
 /// A text that says what is wrong with the JSON.
@@ -66,13 +67,13 @@ fn text_of<'a>(job: &'a Value, key: &str) -> Option<&'a str> {
     job.get(key).and_then(Value::as_str)
 }
 
-/// The time in a field of a job, in ns since 1970.
+/// The time in a field of a CI job's JSON, in ns since 1970.
 fn time(job: &Value, key: &str) -> Option<u64> {
     let date = date::read(text_of(job, key)?)?;
     u64::try_from(date.local.checked_sub(date.ahead?)?).ok()
 }
 
-/// Reads a job; `None` if it did not run.
+/// Reads one CI job from its JSON; `None` if the job did not run.
 fn ci_job(job: &Value) -> Result<Option<CiJob>, String> {
     let name = text_of(job, "name").ok_or("a job without `name`")?;
     let ended = time(job, "completed_at").or_else(|| time(job, "finished_at"));
@@ -101,7 +102,8 @@ fn ci_job(job: &Value) -> Result<Option<CiJob>, String> {
     }))
 }
 
-/// The names of the jobs that a job needs: a list of names, of objects with a name, or GitLab's GraphQL nodes.
+/// The names of the CI jobs that must end before this one: the JSON field `needs` is a list of
+/// names, of objects with a name, or of GitLab's GraphQL nodes.
 fn needs(job: &Value) -> Option<Vec<String>> {
     let needs = job.get("needs")?;
     let needs = needs.get("nodes").unwrap_or(needs).as_array()?;
@@ -112,8 +114,8 @@ fn needs(job: &Value) -> Option<Vec<String>> {
     Some(needs.iter().filter_map(name).collect())
 }
 
-/// Gives each job of GitLab that has no `needs` the jobs that it waits for: all jobs of the stages before its
-/// own. The stages have the order of their first jobs.
+/// Sets the dependencies of each GitLab job that has no `needs`: it waits for all jobs of the
+/// earlier stages. The stages are ordered by the starts of their first jobs.
 fn by_stage(jobs: &mut [(CiJob, Option<&str>)]) {
     let mut first: BTreeMap<String, u64> = BTreeMap::new();
     for (job, stage) in jobs.iter() {
@@ -139,7 +141,7 @@ fn by_stage(jobs: &mut [(CiJob, Option<&str>)]) {
 mod tests {
     use super::*;
 
-    /// An answer of GitHub, without its other fields.
+    /// An answer of GitHub's jobs interface, without the fields that are not read.
     const GITHUB: &str = r#"{"total_count": 3, "jobs": [
         {"id": 1, "name": "build (ubuntu-24.04)", "status": "completed", "conclusion": "success",
          "created_at": "2026-11-23T05:54:00Z", "started_at": "2026-11-23T05:54:06Z",
@@ -151,7 +153,8 @@ mod tests {
          "started_at": "2026-11-23T05:55:09Z", "completed_at": null, "runner_name": "GitHub Actions 14"},
         {"id": 3, "name": "skipped", "conclusion": "skipped", "started_at": null, "completed_at": null}]}"#;
 
-    /// An answer of GitLab, without its other fields. The latest job comes first.
+    /// An answer of GitLab's jobs interface, without the fields that are not read. The latest job
+    /// comes first.
     const GITLAB: &str = r#"[
         {"id": 9, "name": "deploy", "stage": "deploy", "status": "success",
          "created_at": "2026-11-23T05:54:00.000Z", "started_at": "2026-11-23T06:01:00.500Z",

@@ -8,22 +8,22 @@ use tr_insight::imports::junit::{Attributes, Case, Report, Suite};
 use crate::date;
 use crate::{Error, RECORDS};
 
-/// The name of the format in errors.
+/// The name of the JUnit format as errors print it.
 pub const FORMAT: &str = "JUnit XML";
 
-/// The largest number of elements around an element that is read.
+/// The largest depth of nested elements in a JUnit report that is read.
 pub const DEPTH: usize = 100;
 
-/// The largest number of attributes of an element that are read.
+/// The largest number of attributes of one element in a JUnit report that are read.
 const ATTRIBUTES: usize = 100;
 
-/// The beginning of the output that the JUnit platform writes for each test. Its suites have the tests in the
-/// order in which they were found.
+/// The beginning of the output that the JUnit platform writes for each test. Suites in such a
+/// report list the tests in the order in which they were found, and not in which they ran.
 const PLATFORM: &str = "unique-id: [engine:";
 
-/// An element of the report that is open.
+/// An element of a JUnit report whose end was not read yet.
 enum Open {
-    /// An open suite, by its place in the list of suites.
+    /// A suite of a JUnit report whose end was not read yet, by its index in the list of suites.
     Suite(usize),
     Case,
     Other,
@@ -33,25 +33,29 @@ struct Parser {
     suites: Vec<Suite>,
     open: Vec<Open>,
     cases: usize,
-    /// The place of the suite for the tests that are directly below `testsuites`. It has no name and no times.
+    /// The index of the suite that collects the tests directly below the element `testsuites`. It
+    /// has no name and no times.
     loose: Option<usize>,
-    /// Whether the comma of some length in the file can only be a decimal comma.
+    /// Whether the JUnit report has a length whose comma can only be a decimal comma.
     is_decimal: bool,
-    /// The lengths whose comma is read as one between thousands, unless another length shows that the file
-    /// has decimal commas.
+    /// The lengths of the JUnit report whose comma is read as one between thousands, unless another
+    /// length shows that the report has decimal commas.
     grouped: Vec<Grouped>,
 }
 
-/// A length such as `1,234`, whose comma has two possible meanings.
+/// A length of a test or suite such as `1,234`, whose comma can stand between thousands or be a
+/// decimal comma.
 struct Grouped {
     suite: usize,
-    /// The place in the suite of the test that has the length; `None` for the suite's own length.
+    /// The index in the suite of the test that has the length; `None` if it is the length of the
+    /// suite itself.
     case: Option<usize>,
-    /// The length in ns, and the unit of its last digit in ns, if the comma is a decimal comma.
+    /// The length in ns and the value of one unit of its last digit in ns, if the comma is a
+    /// decimal comma.
     by_comma: (i64, i64),
 }
 
-/// Reads a report; `None` for other XML.
+/// Reads a JUnit report. Returns `None` for other XML.
 ///
 /// # Errors
 /// The report is damaged, or larger than a limit.
@@ -125,7 +129,8 @@ pub fn read(bytes: &[u8]) -> Result<Option<Report>, Error> {
 }
 
 impl Parser {
-    /// The suite of a test that lies directly below the root `testsuites`, as node's test runner writes it.
+    /// The index of the suite for a test that lies directly below the root `testsuites` of a JUnit
+    /// report, as node's test runner writes it.
     fn suite_of_root(&mut self) -> Option<usize> {
         if self.open.len() != 1 {
             return None;
@@ -141,8 +146,8 @@ impl Parser {
         self.loose
     }
 
-    /// Takes the output of a test into account. The JUnit platform lists tests in the order in which it found
-    /// them, whatever the order in which they ran.
+    /// Examines the output of a test in a JUnit report. If the JUnit platform wrote the report, the
+    /// order of its tests is not that of their runs.
     fn text(&mut self, text: &str) {
         if text.trim_start().starts_with(PLATFORM) {
             for suite in &mut self.suites {
@@ -151,7 +156,7 @@ impl Parser {
         }
     }
 
-    /// Notes which meanings the comma of a length can have.
+    /// Notes which meanings the comma in a length of the JUnit report can have.
     fn note(&mut self, length: Option<Length>, suite: usize, case: Option<usize>) {
         let Some(length) = length else {
             return;
@@ -164,7 +169,8 @@ impl Parser {
         }));
     }
 
-    /// Reads commas as decimal commas, if some comma of the file can be nothing else.
+    /// Reads the commas in lengths of the JUnit report as decimal commas, if at least one of them
+    /// can be nothing else.
     fn use_decimal_commas(&mut self) {
         if !self.is_decimal {
             return;
@@ -182,7 +188,7 @@ impl Parser {
         }
     }
 
-    /// Handles the beginning of an element. An error is text for the user.
+    /// Handles the beginning of an element in a JUnit report. An error is text for the user.
     fn element(&mut self, element: &BytesStart<'_>) -> Result<Open, String> {
         let around = self.open.iter().rev().find_map(|open| match open {
             Open::Suite(at) => Some(*at),
@@ -234,7 +240,7 @@ impl Parser {
     }
 }
 
-/// Reads the attributes of an element.
+/// Reads the attributes of an XML element of a JUnit report.
 ///
 /// # Errors
 /// The attributes are damaged; the error is text for the user.
@@ -242,7 +248,8 @@ pub fn attributes(list: XmlAttributes<'_>) -> Result<Attributes, String> {
     with_length(list).map(|(attributes, _)| attributes)
 }
 
-/// Reads the attributes of an element, and its length as the file has it. An error is text for the user.
+/// Reads the attributes of an XML element of a JUnit report, and the length as it is written there.
+/// An error is text for the user.
 fn with_length(mut list: XmlAttributes<'_>) -> Result<(Attributes, Option<Length>), String> {
     let mut read = Attributes::default();
     let mut known = None;
@@ -268,11 +275,13 @@ fn with_length(mut list: XmlAttributes<'_>) -> Result<(Attributes, Option<Length
     Ok((read, known))
 }
 
-/// So many zeros at the ends of all lengths cannot be chance: Go rounds to 10 ms and writes `0.300000`.
+/// The number of zeros at the ends of all lengths in a JUnit report that cannot be chance, so that
+/// these digits were not measured: Go rounds to 10 ms and writes `0.300000`.
 const ZEROS: u32 = 4;
 
-/// Gives each element the finest unit of a last digit that any of their lengths has. Zeros that end all
-/// lengths were not measured and do not count.
+/// Sets the precision of the lengths in a JUnit report: each element gets the finest unit that the
+/// last digit of any length has. Zeros at the end of all lengths were not measured and do not
+/// count.
 fn share_digits(elements: Vec<&mut Attributes>) {
     let lengths = || elements.iter().filter(|element| element.length.is_some());
     let written = lengths().map(|element| element.digit).min().unwrap_or(0);
@@ -289,8 +298,9 @@ fn share_digits(elements: Vec<&mut Attributes>) {
     }
 }
 
-/// Gives the tests of a suite the unit of the last digit of the suite's length, if that length is their sum in this
-/// unit: GoogleTest writes ms without zeros, and `0.3`, `0.4` and `0.3` in a suite of `1.001` are 300, 400 and 300 ms.
+/// Sets the precision of a suite's tests to that of the suite's own length, if this length is the
+/// sum of theirs: GoogleTest writes ms without zeros, and `0.3`, `0.4` and `0.3` in a suite of
+/// `1.001` are 300, 400 and 300 ms.
 fn share_digit_of_suite(suite: &mut Suite) {
     let digit = suite.attributes.digit;
     let cases = i64::try_from(suite.cases.len()).unwrap_or(i64::MAX);
@@ -305,13 +315,14 @@ fn share_digit_of_suite(suite: &mut Suite) {
     }
 }
 
-/// The least number of pairs of tests whose times agree with a length, so that the digit of the times is that of the
-/// lengths. A guess: with lengths that were rounded to 100 ms and times in milliseconds, three pairs agree by chance in one of
-/// 10,000 files.
+/// The smallest number of pairs of tests whose times must agree with their lengths, so that the
+/// lengths are taken to be as precise as the times. A guess: with lengths that were rounded to 100
+/// ms and times in milliseconds, three pairs agree by chance in one of 10,000 files.
 const PAIRS: usize = 3;
 
-/// Gives the tests of a suite the unit of the last digit of their times, if each length is the difference between two
-/// times in this unit: all tests of GoogleTest can last a multiple of 100 ms.
+/// Sets the precision of the lengths of a suite's tests to that of their times of day, if each
+/// length is the difference between two of these times: all tests of GoogleTest can last a multiple
+/// of 100 ms.
 fn share_digit_of_times(suite: &mut Suite) {
     let tests = suite.cases.iter().map(|case| &case.attributes);
     let tests = tests.map(|test| Some((test.at?, test.length?, test.digit)));
@@ -335,21 +346,23 @@ fn share_digit_of_times(suite: &mut Suite) {
     }
 }
 
-/// A length of time as a file has it.
+/// The length of a test or suite as a JUnit report has it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Length {
     ns: i64,
-    /// The unit of the length's last digit, in ns.
+    /// The value in ns of one unit of the length's last digit, which is the precision of the
+    /// length.
     digit: i64,
-    /// The length and the unit of its last digit in ns, if the comma is a decimal comma. The comma is before
-    /// three digits here and so is read as one between thousands.
+    /// The length and the value of one unit of its last digit, both in ns, if the comma is a
+    /// decimal comma. The comma stands before three digits and is at first read as one between
+    /// thousands.
     by_comma: Option<(i64, i64)>,
-    /// Whether the comma of the number can only be a decimal comma.
+    /// Whether the comma in the length can only be a decimal comma.
     is_decimal: bool,
 }
 
-/// Reads a length of time: seconds such as `0.151`, `10.3s`, `1,234.5`, `0,151` (a locale with a decimal
-/// comma), or `0:01:02.5`.
+/// Reads the length of a test or suite from a JUnit report: seconds such as `0.151`, `10.3s`,
+/// `1,234.5`, `0,151` (with a decimal comma), or `0:01:02.5`.
 fn length(text: &str) -> Option<Length> {
     let text = text.trim();
     let text = text.strip_suffix('s').map_or(text, str::trim_end);
@@ -402,7 +415,8 @@ fn length(text: &str) -> Option<Length> {
     }
 }
 
-/// A number of seconds with a decimal point in ns, and the unit of its last digit in ns.
+/// Converts a number of seconds with a decimal point to ns. Also returns the value of one unit of
+/// its last digit in ns.
 fn number(text: &str) -> Option<(i64, i64)> {
     let seconds: f64 = text.parse().ok()?;
     let digits = text.rsplit_once('.').map_or(0, |(_, digits)| digits.len());
@@ -415,7 +429,8 @@ fn number(text: &str) -> Option<(i64, i64)> {
 mod tests {
     use super::*;
 
-    /// All lengths of a file are read in the same way, because a file has one locale.
+    /// All lengths of a JUnit report are read with the same meaning of the comma, because one file
+    /// has one locale.
     #[test]
     fn a_comma_is_read_alike_in_a_whole_file() {
         let lengths = |second: &str| {
@@ -434,8 +449,8 @@ mod tests {
         assert_eq!(lengths("0.001"), thousands);
     }
 
-    /// Zeros that end all lengths are not measured digits: Go rounds to 10 ms, and a runner that measures
-    /// finer has other digits somewhere.
+    /// Zeros at the end of all lengths in a JUnit report are not measured digits: Go rounds to 10
+    /// ms, and a runner that measures more finely has other digits somewhere.
     #[test]
     fn zeros_that_end_all_lengths_are_no_digits() {
         let digits = |lengths: &[&str]| {
@@ -456,8 +471,8 @@ mod tests {
         assert_eq!(digits(&["0.000000"]), Some(1_000));
     }
 
-    /// The tests of a suite have the unit of the suite's length if that is their sum: GoogleTest writes ms
-    /// without the zeros at their end.
+    /// The tests of a suite get the precision of the suite's length if it is the sum of theirs:
+    /// GoogleTest writes ms without the zeros at their end.
     #[test]
     fn tests_have_the_digit_of_a_suite_that_is_their_sum() {
         let digit = |suite: &str, time: &str| {
@@ -474,7 +489,8 @@ mod tests {
         assert_eq!(digit("0.7", "0"), Some(100_000_000));
     }
 
-    /// Tests that follow each other to the millisecond were measured so, also if all lengths end with zeros.
+    /// Tests whose lengths fit the times of their neighbours to the millisecond were measured so
+    /// precisely, even if all lengths end with zeros.
     #[test]
     fn tests_have_the_digit_of_their_times() {
         let digit = |times: &[&str]| {

@@ -23,21 +23,23 @@ use tr_insight::imports::File;
 pub use error::Error;
 pub use files::{add, bytes, find, open, Files, Found, Skipped};
 
-/// The largest number of bytes of one file.
+/// The largest number of bytes that are imported from one file of another tool.
 pub const FILE: u64 = 64 << 20;
 
-/// The largest number of bytes of all files together.
+/// The largest number of bytes that are imported from all files of other tools together.
 pub const ALL: u64 = 512 << 20;
 
-/// The largest number of records of one file.
+/// The largest number of records, such as spans or tests, that are imported from one file.
 const RECORDS: usize = 1_000_000;
 
-/// A function that reads the files of one or more tools. It returns `None` for a file of another tool.
+/// A function that reads the files of one or more tools to import. It returns `None` for a file in
+/// another format.
 type Reader = fn(&[u8]) -> Result<Option<File>, Error>;
 
-/// The functions that read files, each with the bytes with which such files begin. A further tool is a
-/// further row here; a tool whose spans have names, times and perhaps a pid makes
-/// [`spans::Spans`](tr_insight::imports::spans::Spans), which insight places in a recording.
+/// The functions that read files to import, each with the bytes with which such files begin. A
+/// further format is a further row here. If a tool's spans have names, times and perhaps a pid, its
+/// function returns [`spans::Spans`](tr_insight::imports::spans::Spans), which the crate `insight`
+/// places in a recording.
 const READERS: [(&[u8], Reader); 9] = [
     (ninja::MAGIC, |bytes| {
         ninja::read(bytes).map(File::Ninja).map(Some)
@@ -61,11 +63,12 @@ const READERS: [(&[u8], Reader); 9] = [
     (b"<", |bytes| Ok(junit::read(bytes)?.map(File::Junit))),
 ];
 
-/// The first byte of OTLP's protobuf, which stands for the field of a resource's spans. A line feed has the
-/// same number, so this format is tried last.
+/// The first byte of an OTLP file in protobuf, which stands for the field with the spans of a
+/// resource. It is also a line feed, so that this format is tried last.
 const PROTOBUF: u8 = 0x0a;
 
-/// Reads the bytes of a file, which are unpacked if gzip packed them. Returns `Ok(None)` for a file of no known tool.
+/// Reads the bytes of a file to import, which may be compressed with gzip. Returns `Ok(None)` for a
+/// file in an unknown format.
 ///
 /// # Errors
 /// The file looks like that of a known tool and is damaged, or is larger than a limit.
@@ -87,7 +90,7 @@ pub fn read(bytes: &[u8]) -> Result<Option<File>, Error> {
     }
 }
 
-/// Whether some bytes contain a word.
+/// Whether the bytes of a file contain a word.
 fn contains(bytes: &[u8], word: &str) -> bool {
     memchr::memmem::find(bytes, word.as_bytes()).is_some()
 }

@@ -10,14 +10,15 @@ use crate::{Error, RECORDS};
 
 const FORMAT: &str = ".ninja_log";
 
-/// The bytes with which a log begins.
+/// The bytes with which a `.ninja_log` begins.
 pub(crate) const MAGIC: &[u8] = b"# ninja log v";
 
-/// The number below which times of files are seconds since 1970, and not nanoseconds. A decision: as
-/// nanoseconds they are 17 minutes after 1970 at most, as seconds 31,000 years.
+/// The number below which a file's time in `.ninja_log` is read as seconds since 1970, and not as
+/// nanoseconds. A decision: as nanoseconds these times would be at most 17 minutes after 1970, as
+/// seconds they reach 31,000 years.
 const SECONDS: i64 = 1_000_000_000_000;
 
-/// The fields of a line of the log.
+/// The fields of one line of a `.ninja_log`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Line<'a> {
     start: i64,
@@ -54,7 +55,7 @@ impl<'a> Line<'a> {
     }
 }
 
-/// Reads a log of ninja.
+/// Reads a `.ninja_log`.
 pub(crate) fn read(bytes: &[u8]) -> Result<Log, Error> {
     let damaged = |line: usize, what: &str| Error::Damaged {
         format: FORMAT,

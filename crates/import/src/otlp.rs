@@ -19,10 +19,10 @@ pub(crate) use protobuf::read as read_protobuf;
 
 const FORMAT: &str = "OTLP";
 
-/// The largest number of attributes of a span that are read.
+/// The largest number of attributes that are read of one OTLP span.
 const ATTRIBUTES: usize = 128;
 
-/// The code in the status of a span that has failed.
+/// The status code of an OTLP span that has failed.
 const ERROR: i64 = 2;
 
 #[derive(Deserialize)]
@@ -86,8 +86,8 @@ struct Status {
     code: Number,
 }
 
-/// A number, or a text that stands for one: OTLP's JSON has 64-bit integers as texts, and some writers use
-/// the names of enums.
+/// A number in OTLP's JSON, or a text that stands for one: 64-bit integers are written as texts,
+/// and some writers use the names of enum values.
 #[derive(Clone, Copy, Default)]
 struct Number(i64);
 
@@ -102,7 +102,8 @@ impl<'de> Deserialize<'de> for Number {
     }
 }
 
-/// The facts about a process and the kind of a span, as the attributes of a span or a resource state them.
+/// The process of an OTLP span and what kind of span it is, as the attributes of the span or of its
+/// resource say.
 #[derive(Clone, Debug, Default)]
 struct Attributes {
     pid: Option<u32>,
@@ -112,7 +113,8 @@ struct Attributes {
 }
 
 impl Attributes {
-    /// Takes an attribute into account if its name is a known one of OpenTelemetry's semantic conventions.
+    /// Uses an attribute of an OTLP span or resource, if its name belongs to OpenTelemetry's
+    /// semantic conventions for processes and tests. Other values are kept as words of the span.
     fn add_text(&mut self, key: &str, text: String) {
         match key {
             "test.case.name" | "test.suite.name" => self.is_test |= key == "test.case.name",
@@ -189,7 +191,7 @@ impl<'de> Deserialize<'de> for Attributes {
     }
 }
 
-/// A span as it was read, before its parent is found.
+/// An OTLP span with the ids of itself and its parent, before the parent is found.
 #[derive(Debug)]
 struct Raw {
     span: Span,
@@ -197,12 +199,12 @@ struct Raw {
     parent: String,
 }
 
-/// The parts of a span that both encodings have.
+/// The data of an OTLP span that the JSON and the protobuf encoding have in common.
 struct Parts {
     name: String,
     id: String,
     parent: String,
-    /// The beginning of the span in ns since 1970.
+    /// The beginning of the OTLP span in ns since 1970.
     from: i64,
     to: i64,
     attributes: Attributes,
@@ -237,7 +239,8 @@ impl Parts {
     }
 }
 
-/// The spans in a list, whatever elements are around them. The list itself is not kept.
+/// Collects the spans of an OTLP list in JSON while it is read, from any nested elements. The list
+/// itself is not kept.
 struct Flat<T> {
     spans: Vec<Raw>,
     of_list: PhantomData<T>,
@@ -252,7 +255,7 @@ impl<T> Default for Flat<T> {
     }
 }
 
-/// An element of a list that contains spans.
+/// An element of an OTLP list that contains spans or is one.
 trait HasSpans {
     fn add_to(self, spans: &mut Vec<Raw>);
 }
@@ -325,7 +328,7 @@ impl<'de, T: Deserialize<'de> + HasSpans> Deserialize<'de> for Flat<T> {
     }
 }
 
-/// Reads a file in the JSON of OTLP; `None` for other JSON.
+/// Reads an OTLP file in JSON. Returns `None` for any other JSON file.
 pub(crate) fn read_json(bytes: &[u8]) -> Result<Option<Spans>, Error> {
     let words = ["\"resourceSpans\"", "\"resource_spans\"", "\"batches\""];
     let has_spans = crate::contains(bytes, "SpanId\"") || crate::contains(bytes, "\"spanId\"");
@@ -349,7 +352,7 @@ pub(crate) fn read_json(bytes: &[u8]) -> Result<Option<Spans>, Error> {
     Ok(Some(spans(all)))
 }
 
-/// Makes the spans of a file from its raw records, and connects each span with its parent.
+/// Connects the spans of an OTLP file with their parents by the ids in them.
 fn spans(all: Vec<Raw>) -> Spans {
     let ids: HashMap<String, usize> = all
         .iter()

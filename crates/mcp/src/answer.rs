@@ -1,24 +1,29 @@
-//! Makes answers for an agent from a command's output, one page at a time, so that no answer is too long.
+//! Makes answers for an AI agent from the output of a `tr` command, one page at a time, so that no
+//! answer is too long.
 
 use std::io::{self, Read};
 
 use serde_json::{json, Value};
 use tr_text::escape;
 
-/// The length in bytes of the longest text and of the longest answer. 2,000 tokens have at least as many.
+/// The largest length in bytes of the text that an answer to an agent contains. The constant
+/// `ANSWER` is the largest length of the whole answer. 2,000 tokens have at least as many bytes, so
+/// that no answer is longer than that.
 const TEXT: usize = 6_000;
 const ANSWER: usize = 7_900;
-/// The length in bytes of the longest part of an answer that has warnings and other messages.
+/// The largest length in bytes of the part of an answer that has a command's warnings and other
+/// messages.
 const SAID: usize = 1_000;
 
-/// A page of a command's output.
+/// A page of a command's output, which is sent to the agent in one answer.
 pub struct Page {
     text: String,
-    /// The byte of the output at which the next page begins; `None` if there is none.
+    /// The position in the command's output, in bytes, at which the next page begins; `None` if
+    /// this is the last page.
     next: Option<u64>,
 }
 
-/// The page of the output that begins at the byte `from`.
+/// Makes the page of the command's output that begins at the byte `from`.
 pub fn page(mut output: impl Read, from: u64) -> io::Result<Page> {
     let skipped = io::copy(&mut output.by_ref().take(from), &mut io::sink())?;
     let mut bytes = Vec::new();
@@ -41,7 +46,8 @@ pub fn page(mut output: impl Read, from: u64) -> io::Result<Page> {
     }
 }
 
-/// The length in bytes of the whole lines within a limit, or of the whole characters if a line is longer.
+/// The length in bytes of the whole lines that fit into a limit. If even the first line is too
+/// long, it is the length of the whole characters that fit.
 fn whole(bytes: &[u8], limit: usize) -> usize {
     if bytes.len() <= limit {
         return bytes.len();
@@ -57,19 +63,20 @@ fn whole(bytes: &[u8], limit: usize) -> usize {
     })
 }
 
-/// The length in bytes that a text has in JSON.
+/// The length in bytes of a text after it is quoted for JSON.
 fn quoted(text: &str) -> usize {
     serde_json::to_string(text).map_or(usize::MAX, |json| json.len())
 }
 
-/// A text of a recording, with a mark at the beginning of each line, so that no line can be taken for one of `tr`.
+/// A text of a recording for an agent, with a mark at the beginning of each line. The agent can
+/// thus distinguish it from lines of `tr`.
 pub fn marked(text: &str) -> String {
     let text = escape::page(text);
     let lines = text.lines().map(|line| format!("| {line}\n"));
     lines.collect()
 }
 
-/// The last part of the messages that a command has printed.
+/// The last part of the messages that a command has printed, as text for the agent.
 pub fn last(said: &[u8]) -> String {
     let from = said.len().saturating_sub(SAID / 2);
     let text = String::from_utf8_lossy(said.get(from..).unwrap_or_default()).into_owned();
@@ -77,8 +84,8 @@ pub fn last(said: &[u8]) -> String {
 }
 
 impl Page {
-    /// The result of a call of a tool: a line of `tr` with the title, the page, and the messages that the
-    /// command printed.
+    /// The MCP result of a tool call: a title line by `tr`, the page of output, and the messages
+    /// that the command printed.
     pub fn result(&self, title: &str, said: &[u8], failed: bool) -> Value {
         let mut text = format!("{title}\n{}", self.text);
         if !said.is_empty() {
@@ -103,7 +110,7 @@ mod tests {
     #![allow(clippy::unwrap_used)]
     use super::*;
 
-    /// The pages of any text together are that text, and each is short.
+    /// The pages that are made of any text add up to that text, and each is short enough.
     #[test]
     fn pages_add_up() {
         let rows: String = (0..3000).map(|n| format!("row {n} \"é\u{1}\"\n")).collect();

@@ -1,8 +1,9 @@
-//! Serves the analysis to agents, by the Model Context Protocol.
+//! Serves the analysis of recordings to AI agents by the Model Context Protocol (MCP).
 //!
-//! Of the protocol (<https://modelcontextprotocol.io/specification/2025-06-18>) a server of tools needs one
-//! message in each line and four methods. Each call of a tool is a `tr` of its own: it has that command's
-//! limits, and lowers its priority before it examines a recording.
+//! Of this protocol (<https://modelcontextprotocol.io/specification/2025-06-18>) a server of tools
+//! needs one message in each line and four methods. Each call of a tool runs a `tr` command in a
+//! process of its own: the command has its usual limits, and lowers its priority before it examines
+//! a recording.
 #![forbid(unsafe_code)]
 
 #[cfg(feature = "server")]

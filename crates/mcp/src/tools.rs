@@ -1,4 +1,5 @@
-//! Runs the tools: makes a command line from the arguments that an agent gives, and runs it.
+//! Runs the tools that an agent calls: makes a `tr` command line from the arguments that the agent
+//! gives, and runs it.
 
 use std::ffi::OsString;
 use std::io::{PipeReader, Read};
@@ -17,35 +18,39 @@ use crate::answer::{self, Page};
 use crate::server::Server;
 use crate::tool::{Takes, TakesKind, Tool};
 
-/// The longest time that the tool `record` runs. The next constant is the time that it then has to end.
+/// The longest time for which the tool `record` may run. The constant `GRACE` is the time that it
+/// then has to end by itself.
 const LIMIT: Duration = Duration::from_secs(3600);
 const GRACE: Duration = Duration::from_secs(10);
-/// The longest time that another tool runs: clients wait for a minute. The command gets this limit as an
-/// option. If it does not keep to it, it is killed after the time in the next constant.
+/// The longest time for which any other tool may run, because MCP clients wait for a minute. The
+/// `tr` command gets this limit as an option. If it does not end in time, it is killed after the
+/// time in `KILLED`.
 const ANSWER: Duration = Duration::from_secs(45);
 const KILLED: Duration = Duration::from_secs(50);
-/// The number of bytes at the end of a command's messages that are kept.
+/// The number of bytes that are kept from the end of a command's messages.
 const SAID: usize = 4096;
-/// The number of bytes that fit into a pipe by default (pipe(7)): a command has printed no more before its end.
+/// The number of bytes that fit into a pipe by default (pipe(7)). When a command has ended, at most
+/// this much of its output was not read yet.
 const PIPE: usize = 64 << 10;
-/// The least exit status of a `tr` that could not do what was requested.
+/// The smallest exit status of a `tr` command that could not do what was requested.
 const FAILED: i32 = 2;
-/// The largest number of characters of an agent's own words that an answer repeats.
+/// The largest number of characters of an agent's own words that an error message repeats.
 pub const REPEATED: usize = 200;
 
-/// The tools that the server offers. Those that run a command need the user's permission, and come last.
+/// The tools that the server offers to the agent. Tools that run commands are offered only if the
+/// user permits them, and come last.
 fn offered(server: &Server) -> impl Iterator<Item = &'static Tool> + '_ {
     let all = || server.tools.iter().copied();
     let others = all().filter(|tool| !tool.records());
     others.chain(all().filter(|tool| server.records && tool.records()))
 }
 
-/// The tool with this name, if the server offers it.
+/// The tool with this name, if the server offers it to the agent.
 pub fn find(server: &Server, name: &str) -> Option<&'static Tool> {
     offered(server).find(|tool| tool.name == name)
 }
 
-/// The tools as the protocol lists them, in JSON.
+/// The list of offered tools in the JSON form that the Model Context Protocol demands.
 pub fn list(server: &Server) -> Vec<Value> {
     offered(server)
         .map(|tool| described(server, tool))
@@ -93,8 +98,8 @@ fn described(server: &Server, tool: &Tool) -> Value {
     })
 }
 
-/// The command line for a call of a tool with these arguments, without the program. Its last words are the
-/// recorded command's.
+/// The `tr` command line for a tool call with these arguments, without the program's name. If the
+/// tool records a command, that command comes last.
 fn line(server: &Server, tool: &Tool, given: &Map<String, Value>) -> Result<Vec<OsString>, String> {
     let root = server.root.as_path();
     let mut words: Vec<OsString> = tool.words.iter().map(Into::into).collect();
@@ -163,7 +168,7 @@ fn has(tool: &Tool, name: &str) -> bool {
     tool.takes.iter().any(|takes| takes.0 == name) || name == "cursor" && !tool.records()
 }
 
-/// A name that the agent gave, in quotes and shortened if it is long.
+/// A name that the agent gave, for an error message: in quotes, and shortened if it is long.
 fn quoted(name: &str) -> String {
     let short: String = name.chars().take(REPEATED).collect();
     let rest = if short.len() < name.len() { "…" } else { "" };
@@ -176,7 +181,7 @@ fn option(name: &str, value: impl AsRef<std::ffi::OsStr>) -> OsString {
     option
 }
 
-/// The text of a value, if it can be a word of a command line.
+/// The text of a JSON value from the agent, if it can be a word of a command line.
 fn text(value: &Value) -> Option<&str> {
     value.as_str().filter(|text| !text.contains('\0'))
 }
@@ -185,7 +190,8 @@ fn texts(value: &Value) -> Option<Vec<&str>> {
     value.as_array()?.iter().map(text).collect()
 }
 
-/// The path of an existing file in the folder or below it, after links were followed.
+/// The path of an existing file that the agent names. After symbolic links were followed, the file
+/// must be in the server's folder or below it.
 fn below(root: &Path, name: &str) -> Result<PathBuf, String> {
     // Whether there is something elsewhere is not told.
     let file = std::fs::canonicalize(root.join(name)).ok();
@@ -196,7 +202,7 @@ fn below(root: &Path, name: &str) -> Result<PathBuf, String> {
     })
 }
 
-/// The path of a new file in the folder or below it.
+/// The path of a new file that the agent names, which must be in the server's folder or below it.
 fn new_below(root: &Path, name: &str) -> Result<PathBuf, String> {
     let wanted = root.join(name);
     let place = wanted.parent().zip(wanted.file_name());
@@ -211,7 +217,8 @@ fn new_below(root: &Path, name: &str) -> Result<PathBuf, String> {
     })
 }
 
-/// Calls a tool with the arguments that the agent gives. Returns the result of the call, or an error as text.
+/// Calls a tool with the arguments that the agent gives. Returns the MCP result, or an error
+/// message.
 pub fn call(server: &Server, tool: &Tool, given: &Value) -> Result<Value, String> {
     let given = given.as_object().ok_or("the arguments are no object")?;
     let from = match given.get("cursor") {
@@ -230,7 +237,8 @@ pub fn call(server: &Server, tool: &Tool, given: &Value) -> Result<Value, String
     ran.map_err(|error| error.to_string())
 }
 
-/// The command that runs this program with another command line. It has no access to the conversation with the agent.
+/// The command that runs this `tr` program again with another command line. It has no access to the
+/// server's connection with the agent.
 fn command(words: Vec<OsString>) -> Command {
     let mut command = Command::new("/proc/self/exe");
     command.args(words).stdin(Stdio::null());
@@ -246,8 +254,8 @@ fn ask(tool: &Tool, mut words: Vec<OsString>, from: u64) -> std::io::Result<Valu
     Ok(page.result(&title, &said, failed))
 }
 
-/// Runs a command, and kills it at its time limit. Returns a page of its output, a title about its end and
-/// whether it failed, and its messages.
+/// Runs a `tr` command for the agent, and kills it at its time limit. Returns a page of its output,
+/// a text about its end for the answer's title and whether it failed, and its messages.
 fn answered(
     mut command: Command,
     from: u64,
@@ -282,10 +290,11 @@ fn answered(
     Ok((page, end, read(&mut said)?))
 }
 
-/// The time between two checks whether a command has ended.
+/// The time between two checks whether a command that the server runs has ended.
 const LOOK: Duration = Duration::from_millis(2);
 
-/// The output of a command, which ends at the command's time limit.
+/// The output pipe of a command that the server runs. Reading from it reports the end of the output
+/// at the command's time limit.
 struct Until {
     output: ChildStdout,
     until: Instant,
@@ -304,7 +313,8 @@ impl Read for Until {
     }
 }
 
-/// The signal that killed a command, as text for the title of an answer, and whether the command failed.
+/// The text about the signal that killed a command, for the title of the answer to the agent, and
+/// whether the command failed.
 fn judged(status: ExitStatus) -> (String, bool) {
     match status.signal() {
         // Our end of the pipe was closed before the command had written all.
@@ -330,8 +340,8 @@ fn record(words: Vec<OsString>, root: &Path) -> std::io::Result<Value> {
     Ok(page.result(&title, &said, !(in_time && status.success())))
 }
 
-/// Runs a command, and ends it at the time limit. Returns its status, whether it ended in time, and the last
-/// part of its output.
+/// Runs a command, and ends it at the time limit. Returns its status, whether it ended by itself in
+/// time, and the last part of its output.
 fn bounded(mut command: Command, limit: Duration) -> std::io::Result<(ExitStatus, bool, Vec<u8>)> {
     let (output, input) = std::io::pipe()?;
     command.stdout(input.try_clone()?).stderr(input);
@@ -358,14 +368,16 @@ fn bounded(mut command: Command, limit: Duration) -> std::io::Result<(ExitStatus
     Ok((status, in_time, said.rest()))
 }
 
-/// The output of a command: the pipe that is read until its end, and the last part of the text so far.
+/// The output of a command that the server runs: the pipe, until its end is reached, and the last
+/// part of the text read so far.
 struct Said {
     output: Option<PipeReader>,
     last: Vec<u8>,
 }
 
 impl Said {
-    /// Reads a part of the output if there is one, or if one comes within `time`. Returns its length.
+    /// Reads a part of the command's output if there is one within `time` milliseconds. Returns the
+    /// number of bytes.
     fn read(&mut self, time: u8) -> std::io::Result<usize> {
         let Some(output) = &mut self.output else {
             std::thread::sleep(Duration::from_millis(time.into()));
@@ -387,7 +399,7 @@ impl Said {
         Ok(length)
     }
 
-    /// The status of the child, if it ends within the time limit.
+    /// The exit status of the command that the server runs, if it ends within the time limit.
     fn until_end(
         &mut self,
         child: &mut Child,
@@ -402,8 +414,8 @@ impl Said {
         }
     }
 
-    /// The last part of the output, after the end of the child. A process that the child left behind may
-    /// still print: a closed pipe would kill it, and nobody waits for it.
+    /// The last part of the command's output, after the command has ended. A process that the
+    /// command left behind may still print: a closed pipe would kill it, but nobody waits for it.
     fn rest(mut self) -> Vec<u8> {
         let mut read = 0;
         while let Ok(length @ 1..) = self.read(0) {
@@ -420,7 +432,7 @@ impl Said {
     }
 }
 
-/// Reads the last bytes of a file.
+/// Reads the last bytes of a file with a command's messages.
 fn read(file: &mut std::fs::File) -> std::io::Result<Vec<u8>> {
     use std::io::{Seek, SeekFrom};
     let length = file.seek(SeekFrom::End(0))?;

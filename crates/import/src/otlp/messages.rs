@@ -61,7 +61,7 @@ pub struct Span {
     pub name: String,
     #[prost(int32, tag = "6")]
     pub kind: i32,
-    /// The start of the span in ns since 1970.
+    /// The beginning of the OTLP span in ns since 1970.
     #[prost(fixed64, tag = "7")]
     #[serde(serialize_with = "decimal")]
     pub start_time_unix_nano: u64,
@@ -122,7 +122,7 @@ fn hex<S: Serializer>(id: &[u8], to: S) -> Result<S::Ok, S::Error> {
     to.serialize_str(&units::hex(id))
 }
 
-/// Writes a 64-bit integer as a string, as OTLP's JSON has it.
+/// Serializes a 64-bit integer as a string, as OTLP's JSON demands.
 ///
 /// # Errors
 /// The errors of the serializer.
@@ -130,8 +130,8 @@ pub fn decimal<S: Serializer>(number: &impl Display, to: S) -> Result<S::Ok, S::
     to.collect_str(number)
 }
 
-/// Appends the spans or metrics of a resource as a field of a request. Several such requests, one after the
-/// other, are one request, because the field may be repeated.
+/// Appends the spans or metrics of one resource to an OTLP request as a protobuf field. The field
+/// may be repeated, so that several such requests in a row are one request.
 pub fn field(of_resource: &impl Message, to: &mut Vec<u8>) {
     const OF_RESOURCE: u32 = 1;
     prost::encoding::message::encode(OF_RESOURCE, of_resource, to);

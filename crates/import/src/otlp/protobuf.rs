@@ -11,17 +11,17 @@ use super::messages::{Any, Resource, Span};
 use super::{Attributes, Parts, Raw, ATTRIBUTES, ERROR, FORMAT};
 use crate::{Error, RECORDS};
 
-/// The number of the field of a request, a resource and a scope that contains the list of the next level. The
-/// next constant is the number of the field with a resource's attributes.
+/// The protobuf field with the list of resources in an OTLP request. The following constants are
+/// the numbers of the fields for a resource, its scopes and their spans.
 const RESOURCE_SPANS: u32 = 1;
 const RESOURCE: u32 = 1;
 const SCOPE_SPANS: u32 = 2;
 const SPANS: u32 = 2;
 
-/// The size in bytes of the largest span or resource that is read.
+/// The size in bytes of the largest OTLP span or resource that is read from protobuf.
 const MESSAGE: usize = 1 << 20;
 
-/// Reads a file in the protobuf of OTLP; `None` if it is no list of resources with spans.
+/// Reads an OTLP file in protobuf. Returns `None` if it is no list of resources with spans.
 pub(crate) fn read(bytes: &[u8]) -> Result<Option<Spans>, Error> {
     let mut all = Vec::new();
     match resources(bytes, &mut all) {
@@ -35,7 +35,7 @@ pub(crate) fn read(bytes: &[u8]) -> Result<Option<Spans>, Error> {
     }
 }
 
-/// The reason why a file is not read to its end.
+/// The reason why an OTLP file in protobuf is not read to its end.
 enum Stop {
     NoMessage,
     TooMany,
@@ -79,7 +79,8 @@ fn resources(bytes: &[u8], all: &mut Vec<Raw>) -> Result<(), Stop> {
     })
 }
 
-/// Calls `with` with the number and the bytes of each field of a message that has bytes.
+/// Calls `with` for each field of a protobuf message that consists of bytes, with the field's
+/// number and its bytes. Other fields are skipped.
 fn each_field(
     mut bytes: &[u8],
     mut with: impl FnMut(u32, &[u8]) -> Result<(), Stop>,
