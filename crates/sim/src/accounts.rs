@@ -1,4 +1,5 @@
-//! Keeps the accounts of the simulated machine, from which the truth about a run is made.
+//! Keeps the accounts of the simulated machine. The truth about a run, with which an analysis is
+//! compared, is made from them.
 
 use std::collections::HashMap;
 
@@ -9,15 +10,17 @@ use crate::sums::Sums;
 use crate::task::{Place, IDLE};
 use crate::truth::{Causes, ExecTruth, ProcessTruth, TaskTruth, Times, Truth};
 
-/// The accounts of the whole machine: of tasks, processes and CPUs. Times are in ns and clipped to the span
-/// of the recording.
+/// The accounts of the simulated machine: of tasks, processes and CPUs. Times are in ns, and only
+/// times inside the recorded span count.
 #[derive(Debug)]
 pub(crate) struct Accounts {
-    /// The truth about the ended tasks, with the serial number of their process.
+    /// The truth about each simulated task that has ended, with the serial number of its process.
     tasks: Vec<(u64, TaskTruth)>,
-    /// The truth about the ended processes, with their own and their parent's serial number.
+    /// The truth about each simulated process that has ended, with its own and its parent's serial
+    /// number.
     processes: Vec<(u64, Option<u64>, ProcessTruth)>,
-    /// The number of recorded tasks on CPUs. The next field is the stamp of its last change.
+    /// The number of recorded tasks that are on simulated CPUs now. The time of its last change is
+    /// in `running_since`.
     running: usize,
     running_since: u64,
     concurrency: Vec<u64>,
@@ -46,7 +49,8 @@ impl Accounts {
 }
 
 impl Machine {
-    /// Adds the time that CPU `c` has run the task `prev`, until `stamp`, to the accounts.
+    /// Adds to the accounts the time for which the simulated CPU `c` has run the task `prev`, until
+    /// `stamp`.
     #[inline]
     pub(crate) fn count_cpu(&mut self, c: usize, prev: u32, stamp: u64) {
         let length = self.clip(self.cpus[c].since, stamp);
@@ -58,7 +62,8 @@ impl Machine {
         self.cpus[c].since = stamp;
     }
 
-    /// Notes that from `stamp` on there are `more` recorded tasks on CPUs than before.
+    /// Notes that from the time `stamp` on, `more` recorded tasks are on simulated CPUs than
+    /// before.
     #[inline]
     pub(crate) fn count_running(&mut self, stamp: u64, more: isize) {
         let length = self.clip(self.accounts.running_since, stamp);
@@ -73,7 +78,8 @@ impl Machine {
         at.running = at.running.wrapping_add_signed(more);
     }
 
-    /// Keeps the truth about a task that ended at `stamp`, or lives at the span's end.
+    /// Stores the truth about a simulated task that ended at `stamp`, or still lives at the end of
+    /// the recorded span.
     pub(crate) fn record_task(&mut self, slot: u32, stamp: u64) {
         let (start, end) = (self.start, self.end);
         let task = &mut self.tasks[slot];
@@ -115,7 +121,8 @@ impl Machine {
         self.accounts.tasks.push((serial, truth));
     }
 
-    /// Keeps the truth about a process that ended at `stamp`, or lives at the span's end.
+    /// Stores the truth about a simulated process that ended at `stamp`, or still lives at the end
+    /// of the recorded span.
     pub(crate) fn record_process(&mut self, slot: u32, stamp: u64) {
         let (start, end) = (self.start, self.end);
         let at = &self.processes[slot];
@@ -154,8 +161,8 @@ impl Machine {
         self.accounts.processes.push((at.serial, parent, truth));
     }
 
-    /// The truth about the run so far. If the run has not reached the span's end, the span
-    /// ends now.
+    /// The truth about the simulated run so far, with which an analysis is compared. If the run has
+    /// not reached the end of the recorded span, the span ends now.
     pub fn into_truth(mut self) -> Truth {
         let end = self.end;
         self.count_running(end, 0);
@@ -189,7 +196,8 @@ impl Machine {
         self.link()
     }
 
-    /// Sorts the processes and threads, and links each thread with its process and each process with its parent.
+    /// Sorts the truth about simulated processes and threads, and links each thread with its
+    /// process and each process with its parent.
     fn link(self) -> Truth {
         let accounts = self.accounts;
         let mut processes = accounts.processes;
@@ -227,7 +235,8 @@ impl Machine {
     }
 }
 
-/// Keeps the programs of a process that reach into the span, from its start on.
+/// Keeps only those programs of a simulated process that ran inside the recorded span. Their
+/// beginnings are not before the span's start.
 fn clip_execs(execs: &mut Vec<ExecTruth>, start: u64) {
     execs.retain(|exec| exec.end.0 >= start);
     for exec in execs {

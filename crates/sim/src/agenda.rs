@@ -1,21 +1,23 @@
-//! Keeps the time of each actor's next action, and finds the first of them. Actors are the CPUs and the recorder.
+//! Keeps the time of the next action of each actor in a simulation, and finds the earliest of them.
+//! Actors are the simulated CPUs and the recorder.
 
-/// The number of bits for the actor in a key. The other bits are the time: 2⁵⁴ ns are 208 days.
+/// The number of bits for the actor in a key of the simulation's agenda. The other bits are the
+/// time: 2⁵⁴ ns are 208 days.
 const ACTOR_BITS: u32 = 10;
 
-/// The time of an actor that waits for others.
+/// The time of the next action of an actor that only waits for other actors of the simulation.
 pub(crate) const NEVER: u64 = u64::MAX >> ACTOR_BITS;
 
-/// A winner tree over the next times of a fixed set of actors. If times are equal, the actor with the lowest number is
-/// first, so that a run is repeatable.
+/// A winner tree over the times of the next actions in a simulation. For equal times the actor with
+/// the lowest number comes first, so that a run is repeatable.
 #[derive(Debug)]
 pub(crate) struct Agenda {
-    /// The nodes of the tree: `nodes[1]` is the winner; the leaves are the second half.
+    /// The nodes of the winner tree: `nodes[1]` is the winner, and the second half are the leaves.
     nodes: Vec<u64>,
 }
 
 impl Agenda {
-    /// An agenda for the actors 0 to `actors` - 1, at most 1024.
+    /// An agenda for the simulation's actors 0 to `actors` - 1, of which there are at most 1024.
     pub(crate) fn new(actors: usize) -> Agenda {
         let leaves = actors.next_power_of_two().max(2);
         Agenda {
@@ -23,14 +25,14 @@ impl Agenda {
         }
     }
 
-    /// The earliest time of a next action, and the actor that acts then.
+    /// The time of the earliest next action in the simulation, and the actor that acts then.
     #[inline]
     pub(crate) fn first(&self) -> (u64, usize) {
         let key = self.nodes[1];
         (key >> ACTOR_BITS, (key & ((1 << ACTOR_BITS) - 1)) as usize)
     }
 
-    /// Sets the time of the next action of `actor`.
+    /// Sets the time of the next action of `actor` in the simulation.
     #[inline]
     pub(crate) fn set(&mut self, actor: usize, time: u64) {
         let mut at = self.nodes.len() / 2 + actor;

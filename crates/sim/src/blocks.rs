@@ -1,4 +1,5 @@
-//! Cuts the rings of a recording into blocks, in the order of the file.
+//! Cuts the event rings of a simulated recording into blocks, in the order in which a trace file
+//! contains them.
 
 use std::collections::{HashMap, VecDeque};
 
@@ -7,50 +8,54 @@ use tr_format::event::{CpuId, LifeEvent, LifeKind, SchedEvent, Stream};
 use crate::draw::Draw;
 use crate::recording::{Recording, Written};
 
-/// The events of a block, by the stream that they belong to.
+/// The events of a block of a simulated trace file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Events {
-    /// The events of a CPU's ring.
+    /// Scheduling events of one simulated CPU.
     Sched(Vec<SchedEvent>),
-    /// The events of the lifecycle stream or of the recorder's stream.
+    /// Events of the lifecycle stream (fork, exec, exit) or of the recorder's own stream.
     Life(Vec<LifeEvent>),
 }
 
-/// One block of one stream.
+/// One block of events in a simulated trace file. All events of a block belong to one stream.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Block {
-    /// The stream that the block belongs to.
+    /// The stream to which the block's events belong.
     pub stream: Stream,
-    /// The number of the block in its stream, from 0.
+    /// The number of the block within its stream, from 0.
     pub seq: u32,
-    /// The events of the block, in the order of their writes.
+    /// The events of the block, in the order in which they were written.
     pub events: Events,
 }
 
-/// The order of blocks of different streams. The blocks of one stream keep their order.
+/// The order in which blocks of different streams come in a simulated trace file. The blocks of one
+/// stream always keep their order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Order {
-    /// Blocks come in the order in which a recorder writes them: each block when it is full, and all blocks
-    /// before each watermark.
+    /// Blocks come in the order in which a recorder writes them: each block when it is full, and
+    /// all open blocks before each watermark.
     Written,
-    /// Blocks come in a random order. It is only for a recording with a summary, because the watermarks become wrong.
+    /// Blocks come in a random order. This is only for a recording with a summary, because
+    /// watermarks become wrong.
     Any,
-    /// All blocks of one stream come after those of the other. It is only for a recording with a summary.
+    /// All blocks of one stream come after those of another stream. This is only for a recording
+    /// with a summary.
     ByStream,
 }
 
-/// How a recording is cut into blocks: their sizes and their order.
+/// How a simulated recording is cut into blocks of a trace file: their sizes and their order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Cut {
-    /// The largest number of events in a block.
+    /// The largest number of events in a block of the simulated trace file.
     pub largest: u32,
-    /// The order of the blocks of different streams.
+    /// The order in which blocks of different streams come in the simulated trace file.
     pub order: Order,
-    /// The seed for drawing the sizes of blocks (1 to `largest` events) and their order.
+    /// The seed for the random sizes of blocks (1 to `largest` events) and for their random order.
     pub seed: u64,
 }
 
-/// Cuts a part of a ring into blocks. `push` gets the true time of each block and its events.
+/// Cuts a part of a ring of simulated events into blocks. `push` gets the true time in ns at which
+/// each block is written, and its events.
 fn cut_ring<E: Clone>(
     ring: &[Written<E>],
     largest: u32,
@@ -71,7 +76,7 @@ fn cut_ring<E: Clone>(
 }
 
 impl Recording {
-    /// The blocks of the recording, in file order.
+    /// The blocks of the simulated recording, in the order in which the trace file contains them.
     pub fn blocks(&self, cut: &Cut) -> Vec<Block> {
         let mut draw = Draw::new(cut.seed);
         let mut blocks: Vec<(u64, Block)> = Vec::new();
@@ -137,7 +142,8 @@ impl Recording {
     }
 }
 
-/// Shuffles the blocks at random. The order inside each stream stays.
+/// Brings the blocks of different streams into a random order. The blocks of one stream keep their
+/// order.
 fn shuffle(blocks: &mut [(u64, Block)], draw: &mut Draw) {
     let mut streams: Vec<Stream> = blocks.iter().map(|(_, block)| block.stream).collect();
     for i in (1..streams.len()).rev() {

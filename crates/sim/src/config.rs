@@ -1,38 +1,40 @@
-//! The settings of a run: the machine, the recording and the seed.
+//! The settings of a simulated run: the machine, the recording and the seed of random numbers.
 
 use crate::program::World;
 
-/// The tasks that are recorded.
+/// The selection of the simulated tasks that are recorded.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Follow {
-    /// Every task of the machine is recorded.
+    /// Every task of the simulated machine is recorded.
     All,
-    /// COMMAND and its descendants are recorded: their switches, their wakings, the wakings by them, and
-    /// their lifecycle.
+    /// COMMAND and its descendants are recorded: their switches, their wakings, the wakings by
+    /// them, and their forks, execs and exits.
     Command,
 }
 
-/// The properties in which kernels differ, for the simulated kernel, and the chances of rare races in 1/1000.
+/// The properties of the simulated kernel in which real kernels differ, and the chances of rare
+/// races in 1/1000.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Kernel {
-    /// Whether `sched_process_exit` precedes the release of the memory and the wake-up of a vfork parent, as
-    /// in 6.16 and later.
+    /// Whether the simulated kernel emits `sched_process_exit` before it releases the memory and
+    /// wakes a vfork parent, as Linux 6.16 and later do.
     pub exit_first: bool,
-    /// The chance in 1/1000 that a sleeper calls `schedule()` some time after it sets its state. In between
-    /// it can be woken (logged R, not preempted) or preempted (logged S with the preempt flag).
+    /// The chance in 1/1000 that a simulated task calls `schedule()` only some time after it has
+    /// set its sleep state. In between it can be woken (logged R, not preempted) or preempted
+    /// (logged S with the preempt flag).
     pub window: u16,
-    /// The chance in 1/1000 that a sleeper's switch-out is stamped some time after its state was read. A
-    /// waking in between has the earlier stamp, and the switch-out is logged S (`try_to_wake_up` traces
-    /// before it waits for `on_cpu`).
+    /// The chance in 1/1000 that the switch-out of a sleeping task gets its time stamp only some
+    /// time after its state was read. A waking in between has the earlier stamp, and the switch-out
+    /// is logged S (`try_to_wake_up` traces before it waits for `on_cpu`).
     pub late_stamp: u16,
-    /// The chance in 1/1000 that a woken task preempts the task that runs on its CPU.
+    /// The chance in 1/1000 that a woken task preempts the task that runs on its simulated CPU.
     pub preempt: u16,
-    /// The length of a time slice in ns.
+    /// The length of a time slice of the simulated scheduler in ns.
     pub slice: u64,
-    /// The limit of task ids, which are all below it.
+    /// The upper limit of task ids on the simulated machine. All ids are below it.
     pub pid_max: u32,
-    /// The largest number of recorded tasks. Of other tasks, a quarter as many may live. Forks beyond these
-    /// limits fail.
+    /// The largest number of recorded tasks that live at once on the simulated machine. Of other
+    /// tasks, a quarter as many may live. Forks beyond these limits fail.
     pub max_tasks: u32,
 }
 
@@ -50,42 +52,47 @@ impl Default for Kernel {
     }
 }
 
-/// The settings of a run, which determine its events and its truth.
+/// The settings of a simulated run. They determine all of its events and the truth about it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Config {
-    /// The seed of all random draws of the run. Runs with equal settings have equal bytes.
+    /// The seed of all random numbers of the simulated run. Runs with equal settings have equal
+    /// bytes.
     pub seed: u64,
-    /// The number of CPUs, 1 to 256.
+    /// The number of CPUs of the simulated machine, 1 to 256.
     pub cpus: u16,
-    /// The tasks that are recorded.
+    /// The selection of the simulated tasks that are recorded.
     pub follow: Follow,
-    /// The unrecorded time before tracing is attached, in ns.
+    /// The simulated time before tracing is attached, in ns. Nothing is recorded in it.
     pub warm_up: u64,
-    /// The time from attaching to the start of the recording's span in ns, at least 50 µs. The events in this
-    /// time and the snapshot are recorded, but the truth does not count this time.
+    /// The simulated time from attaching to the start of the recording's span in ns, at least 50
+    /// µs. The events in this time and the snapshot of tasks are recorded, but the truth does not
+    /// count this time.
     pub attach: u64,
-    /// The length of the span of the recording in ns.
+    /// The length of the simulated recording's span in ns.
     pub duration: u64,
-    /// The recorded time after the span in ns.
+    /// The time after the span in ns in which the simulation still records events.
     pub tail: u64,
-    /// The number of recorded events with which the span ends, if that is earlier than `duration`.
+    /// The number of recorded events after which the simulated recording's span ends, if that is
+    /// earlier than `duration`.
     pub max_events: u64,
-    /// The time in ns after COMMAND's end at which the span ends, if that is earlier than `duration`.
+    /// The time in ns from COMMAND's end to the end of the simulated recording's span, if that is
+    /// earlier than `duration`.
     pub linger: Option<u64>,
-    /// All times are rounded down to a multiple of this many ns. Above 1 there are equal
-    /// times, also of a cause and its effect. At most 1000: no effect gets an earlier time
-    /// than its cause.
+    /// The resolution of all simulated times in ns: they are rounded down to a multiple of it.
+    /// Above 1 some times are equal, also of a cause and its effect. It is at most 1000, so that no
+    /// effect gets an earlier time than its cause.
     pub grain: u64,
-    /// The time from one [`tr_format::event::LifeKind::Watermark`] to the next in ns.
+    /// The simulated time in ns from one [`tr_format::event::LifeKind::Watermark`] to the next.
     pub progress: u64,
     /// The properties of the simulated kernel.
     pub kernel: Kernel,
-    /// The programs, and the processes that exist from the beginning.
+    /// The programs of the simulated run, and the processes that exist from its beginning.
     pub world: World,
 }
 
 impl Config {
-    /// The settings for a recording of this world, on this many CPUs, that is `duration` ns long.
+    /// The settings for a simulated recording of this world on this many CPUs. Its span is
+    /// `duration` ns long.
     pub fn new(world: World, cpus: u16, duration: u64) -> Config {
         Config {
             seed: 1,
@@ -104,13 +111,13 @@ impl Config {
         }
     }
 
-    /// Replaces the seed of these settings.
+    /// Replaces the seed of random numbers in these settings of a simulated run.
     pub fn seed(mut self, seed: u64) -> Config {
         self.seed = seed;
         self
     }
 
-    /// Changes these settings so that every task is recorded.
+    /// Changes these settings of a simulated run so that every task is recorded.
     pub fn all(mut self) -> Config {
         self.follow = Follow::All;
         self

@@ -6,8 +6,9 @@ use std::collections::{BinaryHeap, VecDeque};
 use crate::agenda::NEVER;
 use crate::task::IDLE;
 
-/// An interrupt that will end a task's wait: its time, the task's slot, and the task's count of waits, which
-/// identifies an outdated timer. They are packed into one number to make comparisons in the heap fast.
+/// An interrupt that will end the wait of a simulated task: its time, the task's slot, and the
+/// task's count of waits, by which an outdated timer is recognized. They are packed into one number
+/// to make comparisons in the heap fast.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Timer(u128);
 
@@ -32,31 +33,34 @@ impl Timer {
     }
 }
 
-/// One CPU: its current task, its queue and the times of its next actions.
+/// One CPU of the simulated machine: its current task, its run queue and the times of its next
+/// actions.
 #[derive(Debug)]
 pub(crate) struct Cpu {
-    /// The slot of the task that runs, or [`IDLE`].
+    /// The slot of the task that runs on the simulated CPU, or [`IDLE`].
     pub(crate) cur: u32,
-    /// The time of the CPU's last action. No two actions have the same time.
+    /// The time of the simulated CPU's last action, in ns. No two actions have the same time.
     pub(crate) last: u64,
-    /// The time of the next action of the task that runs.
+    /// The time of the next action of the task that runs on the simulated CPU, in ns.
     pub(crate) op_at: u64,
-    /// The time at which the task that runs is preempted.
+    /// The time at which the task that runs on the simulated CPU is preempted, in ns.
     pub(crate) resched_at: u64,
-    /// Whether preemption is switched off.
+    /// Whether preemption is switched off on the simulated CPU.
     pub(crate) hold: bool,
-    /// The time at which the current task's slice ends.
+    /// The time at which the time slice of the simulated CPU's current task ends, in ns.
     pub(crate) slice_end: u64,
-    /// The stamp of the last switch of the CPU.
+    /// The time up to which the simulated CPU's time has been added to the accounts, in ns: the
+    /// stamp of its last switch.
     pub(crate) since: u64,
-    /// The tasks that wait for the CPU, the next one first.
+    /// The run queue of the simulated CPU: the slots of the tasks that wait for it, the next one
+    /// first.
     pub(crate) queue: VecDeque<u32>,
-    /// The interrupts that will come on the CPU.
+    /// The interrupts that will come on the simulated CPU.
     pub(crate) timers: BinaryHeap<Reverse<Timer>>,
 }
 
 impl Cpu {
-    /// A CPU that is idle at the time `now`.
+    /// A simulated CPU that is idle at the time `now`.
     pub(crate) fn new(now: u64) -> Cpu {
         Cpu {
             cur: IDLE,
@@ -71,13 +75,13 @@ impl Cpu {
         }
     }
 
-    /// The time of the CPU's next interrupt.
+    /// The time of the simulated CPU's next interrupt, in ns.
     #[inline]
     pub(crate) fn timer(&self) -> u64 {
         self.timers.peek().map_or(NEVER, |timer| timer.0.time())
     }
 
-    /// The time of the CPU's next action.
+    /// The time of the simulated CPU's next action, in ns.
     #[inline]
     pub(crate) fn next(&self) -> u64 {
         let resched = if self.hold { NEVER } else { self.resched_at };

@@ -1,4 +1,4 @@
-//! Makes recordings that the tests of several crates analyze.
+//! Makes simulated recordings that the tests of several crates analyze.
 
 use tr_format::reader::Trace;
 use tr_format::source::Source;
@@ -9,7 +9,7 @@ use crate::program::{ms, Op, Resident};
 use crate::recording::Recording;
 use crate::scenario;
 
-/// Writes a recording to a trace file and opens it.
+/// Writes a simulated recording to a trace file and opens it.
 ///
 /// # Panics
 /// If the written trace cannot be read.
@@ -24,7 +24,8 @@ pub fn trace(recording: &Recording) -> Trace {
     Trace::open(Source::bytes(file)).expect("a trace")
 }
 
-/// A build of nine jobs on two CPUs, beside `spinners` tasks that spin and are not recorded.
+/// The recording of a simulated build of nine jobs on two CPUs, beside `spinners` tasks that use
+/// CPUs all the time and are not recorded.
 ///
 /// # Panics
 /// If there are 65,536 programs.

@@ -1,4 +1,4 @@
-//! Simulates exec: a process replaces its program (fs/exec.c).
+//! Simulates exec: a simulated process replaces its program (fs/exec.c of the kernel).
 
 use tr_format::event::{Argv, Comm, Exec, LifeKind, Tgid, Tid};
 
@@ -8,12 +8,13 @@ use crate::steps::sleep_state;
 use crate::task::{raw, Place, Ref, Step, Wait};
 use crate::truth::{ExecTruth, Times};
 
-/// The time in ns for which a freed tid stays unused: longer than the delay of the events
-/// of its last holder.
+/// The time in ns for which the simulated kernel does not reuse a freed tid. It is longer than the
+/// delay of the events of the tid's last holder.
 pub(crate) const PID_REST: u64 = 20_000;
 
 impl Machine {
-    /// Begins an `execve` of the current task: first the sibling threads are killed (`de_thread`).
+    /// Begins an `execve` of the current simulated task: first the other threads of its process are
+    /// killed (`de_thread` of the kernel).
     pub(crate) fn begin_exec(&mut self, turn: Turn, image: u16) {
         let process = self.tasks[turn.cur].process;
         let at = &mut self.processes[process];
@@ -36,7 +37,7 @@ impl Machine {
         self.proceed(turn);
     }
 
-    /// Does one step of an exec.
+    /// Does one step of a system call for the current simulated task, such as exec or exit.
     pub(crate) fn do_step(&mut self, turn: Turn, step: Step) {
         match step {
             Step::WakeNew(child) => self.wake_new(turn, child),
@@ -81,7 +82,7 @@ impl Machine {
         }
     }
 
-    /// Sends a fatal signal to one thread.
+    /// Sends a fatal signal to one simulated thread.
     fn kill(&mut self, turn: Turn, name: Ref, status: u32) {
         let Some(slot) = self.find(name) else { return };
         let task = &mut self.tasks[slot];
@@ -108,7 +109,8 @@ impl Machine {
         self.wake(turn, slot, raw::INTERRUPTIBLE | raw::WAKEKILL, false);
     }
 
-    /// Waits until the task that executes a program is the only thread of its process.
+    /// Lets the simulated task that executes a program wait until it is the only thread of its
+    /// process (`de_thread` of the kernel).
     fn de_thread(&mut self, turn: Turn) {
         let process = &self.processes[self.tasks[turn.cur].process];
         if process.unreleased > 1 {
@@ -122,7 +124,8 @@ impl Machine {
         }
     }
 
-    /// Gives the leader's tid and start time to the task that executes a program.
+    /// Gives the tid and the start time of the process's leader to the simulated thread that
+    /// executes a program, as the kernel does.
     fn take_over(&mut self, turn: Turn) {
         let process = self.tasks[turn.cur].process;
         let leader = self.processes[process].leader;
@@ -141,7 +144,8 @@ impl Machine {
         self.proceed(turn);
     }
 
-    /// Wakes the parent of a vfork (`complete_vfork_done`).
+    /// Wakes the simulated parent that waits for its vfork child (`complete_vfork_done` of the
+    /// kernel).
     fn vfork_done(&mut self, turn: Turn) {
         let child = self.name(turn.cur);
         if let Some(parent) = self.tasks[turn.cur].vfork_parent.take() {
@@ -208,7 +212,7 @@ impl Machine {
         self.proceed(turn);
     }
 
-    /// The times of all threads that the process has had, up to `stamp`.
+    /// The sums of the times of all threads that the simulated process has had, up to `stamp`.
     pub(crate) fn process_times(&mut self, process: u32, stamp: u64) -> Times {
         let at = &self.processes[process];
         let mut times = Times::from_array(at.sums.times);

@@ -7,7 +7,8 @@ use crate::machine::{Machine, Turn};
 use crate::task::{raw, Step, Wait};
 
 impl Machine {
-    /// Begins the exit of the current task, with the status of a signal that kills it, or with its own.
+    /// Begins the exit of the current simulated task, with the status of a signal that kills it or
+    /// with its own exit code.
     pub(crate) fn begin_exit(&mut self, turn: Turn) {
         let first = self.cfg.kernel.exit_first;
         let steps = &mut self.tasks[turn.cur].steps;
@@ -21,7 +22,7 @@ impl Machine {
         self.proceed(turn);
     }
 
-    /// Ends the current process with all of its threads (`do_group_exit`).
+    /// Ends the current simulated process with all of its threads (`do_group_exit` of the kernel).
     pub(crate) fn exit_group(&mut self, turn: Turn, status: u32) {
         let process = self.tasks[turn.cur].process;
         let at = &mut self.processes[process];
@@ -104,7 +105,8 @@ impl Machine {
         self.proceed(turn);
     }
 
-    /// Wakes the parent or a sibling in exec, and gives the children another parent (`exit_notify`).
+    /// Wakes the parent of an exiting simulated task, or the thread of its process that waits in
+    /// exec, and gives the task's children another parent (`exit_notify` of the kernel).
     pub(crate) fn exit_notify(&mut self, turn: Turn) {
         let task = &mut self.tasks[turn.cur];
         task.released = true;
@@ -163,7 +165,7 @@ impl Machine {
         }
     }
 
-    /// Removes a zombie, after its parent has waited for it.
+    /// Removes a simulated zombie process, after its parent has waited for it.
     pub(crate) fn reap(&mut self, process: u32, now: u64) {
         let at = &mut self.processes[process];
         at.reaped = true;
@@ -172,7 +174,7 @@ impl Machine {
         }
     }
 
-    /// Frees the slot and the pid of a process.
+    /// Frees the slot and the pid of a simulated process.
     fn forget(&mut self, process: u32, now: u64) {
         let at = &mut self.processes[process];
         self.pids.free(at.tgid, now + PID_REST);
@@ -180,7 +182,7 @@ impl Machine {
         self.processes.free(process);
     }
 
-    /// Removes a task after its last switch-out.
+    /// Removes a simulated task after its last switch-out.
     pub(crate) fn bury(&mut self, turn: Turn, slot: u32) {
         let stamp = turn.stamp;
         let task = &mut self.tasks[slot];
@@ -217,7 +219,7 @@ impl Machine {
         }
     }
 
-    /// Ends a process after the last switch-out of its last thread.
+    /// Ends a simulated process after the last switch-out of its last thread.
     fn end_process(&mut self, process: u32, stamp: u64) {
         self.record_process(process, stamp);
         let at = &self.processes[process];

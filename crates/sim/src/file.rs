@@ -15,8 +15,8 @@ use crate::sink::Sink;
 use crate::truth::Truth;
 
 impl Recording {
-    /// The bytes of a trace file with the blocks of this recording, each as a frame. Without a summary the
-    /// file has no end, as after a kill of the recorder.
+    /// The bytes of a trace file with the blocks of this simulated recording. If the recording has
+    /// no summary, the file has no end, like that of a killed recorder.
     ///
     /// # Errors
     /// The writer refuses an event.
@@ -46,7 +46,7 @@ impl Recording {
     }
 }
 
-/// A sink that writes the events of a run into a trace file one by one.
+/// A receiver of simulated events that writes them into a trace file one by one.
 struct ToWriter<W: Write> {
     writer: Writer<W>,
     result: Result<(), Error>,
@@ -75,8 +75,9 @@ impl<W: Write> Sink for ToWriter<W> {
     }
 }
 
-/// Runs the simulation into a trace file, with memory that does not grow with the number of events. Returns
-/// the output, the numbers of what was written and the truth.
+/// Runs a simulation and writes its events into a trace file. The memory for it does not grow with
+/// the number of events. Returns the output, the numbers of what was written and the truth about
+/// the run.
 ///
 /// # Errors
 /// The errors of the writer. The first one ends the run.

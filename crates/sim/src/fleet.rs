@@ -1,4 +1,5 @@
-//! Simulates many runs of many builds, with changes of known cause between the runs.
+//! Simulates many runs of many builds, with changes of a known cause between the runs, to test how
+//! their recordings are compared.
 
 use tr_format::counters::{Counter, Counters};
 use tr_format::event::{Context, LifeEvent, LifeKind, Reason, SchedKind};
@@ -10,31 +11,32 @@ use crate::draw::Draw;
 use crate::program::{chan, ns, Arg, Image, Op, Resident, World};
 use crate::recording::Recording;
 
-/// The change that happens between two runs of a series.
+/// The change that is planted between two runs of a simulated series of builds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Plant {
-    /// Nothing changes in the series.
+    /// Nothing changes in the simulated series of builds.
     Quiet,
-    /// A compilation needs three times the CPU time.
+    /// The change is in the code: a compilation needs three times the CPU time.
     Code,
-    /// Other tasks take the CPUs.
+    /// The change is in the load: other tasks use the CPUs of the simulated machine.
     Busy,
-    /// The hypervisor takes a third of the CPU time.
+    /// The hypervisor takes a third of the CPU time from the simulated machine.
     Stolen,
-    /// A test waits longer for the network.
+    /// A test of the simulated build waits longer for the network.
     Network,
-    /// The job server has one slot instead of two: the same work, one after the other.
+    /// The job server of the simulated build has one slot instead of two, so that the same work is
+    /// done one after the other.
     Serial,
-    /// A test fails in every fourth run, from the first one on.
+    /// A test of the simulated build fails in every fourth run, from the first one on.
     Flaky,
-    /// All runs are on other hosts, whose CPUs have a lower frequency.
+    /// All later runs of the simulated build are on other hosts, whose CPUs have a lower frequency.
     Slower,
-    /// COMMAND fails after its first steps in ten runs.
+    /// COMMAND of the simulated build fails after its first steps in ten runs.
     Broken,
 }
 
 impl Plant {
-    /// All kinds of changes.
+    /// All kinds of changes that can be planted in a simulated series of builds.
     pub const ALL: [Plant; 9] = [
         Plant::Quiet,
         Plant::Code,
@@ -48,20 +50,21 @@ impl Plant {
     ];
 }
 
-/// One run of a series.
+/// One run of a build in a simulated series.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct FleetRun {
-    /// The number of the series, which stands for a repository with one CI job.
+    /// The number of the simulated series. A series stands for a repository with one CI job.
     pub series: u32,
-    /// The number of the run in the series.
+    /// The number of the run in its simulated series.
     pub number: u32,
-    /// The change that happens in the series.
+    /// The change that is planted in the simulated series.
     pub plant: Plant,
-    /// The number of the first run with the change.
+    /// The number of the first run of the simulated series with the planted change.
     pub since: u32,
 }
 
-/// The steps of every run: the name of each step, as `tr` derives it from the arguments, and the arguments.
+/// The steps of every simulated build: the name of each step as `tr` derives it, the path of the
+/// program, and the arguments.
 pub const STEPS: [(&str, &str, &str); 7] = [
     ("parse.o", "/usr/bin/gcc", "gcc -c -o parse.o parse.c"),
     ("code.o", "/usr/bin/gcc", "gcc -c -o code.o code.c"),
@@ -76,31 +79,36 @@ pub const STEPS: [(&str, &str, &str); 7] = [
     ("t/units.sh", "/bin/sh", "sh -e t/units.sh"),
 ];
 
-/// The number of steps that can run at the same time.
+/// The number of compilations (programs 1 to 4) in a simulated build, which can run at the same
+/// time.
 const UNITS: u16 = 4;
 
-/// The number of runs until a command that fails is repaired.
+/// The number of runs for which COMMAND of a simulated build fails until it is repaired.
 pub const BROKEN: u32 = 10;
 
 const MS: u64 = 1_000_000;
 
-/// The beginning of the first run in ns since 1970. The next constant is the time between two runs in ns.
+/// The beginning of the first run of a simulated series in ns since 1970. The constant `INTERVAL`
+/// is the time between two runs in ns.
 const FIRST: u64 = 1_780_000_000_000_000_000;
 const INTERVAL: u64 = 6 * 3_600_000_000_000;
 
-/// How long the work of a run takes, as factors.
+/// The factors by which the work of a simulated build is longer than usual.
 struct Pace {
-    /// The factor for the length of all work by the speed of the machine, in thousandths.
+    /// The factor for the length of all work that stands for the speed of the simulated machine, in
+    /// thousandths.
     speed: u64,
-    /// The factor for the length of all work by the size of the repository, in tenths.
+    /// The factor for the length of all work that stands for the size of the simulated repository,
+    /// in tenths.
     size: u64,
     /// The factor for the length of work on CPUs of which the hypervisor takes a part, in halves.
     stolen: u64,
-    /// The CPUs' frequency in kHz.
+    /// The frequency of the simulated machine's CPUs in kHz.
     frequency: u64,
 }
 
-/// The usual frequency of the CPUs in kHz. The next constant is the frequency of slower CPUs.
+/// The usual frequency of the simulated machine's CPUs in kHz. The constant `SLOWER` is the
+/// frequency of slower CPUs.
 const FREQUENCY: u64 = 3_000_000;
 const SLOWER: u64 = 2_300_000;
 
@@ -136,12 +144,12 @@ impl FleetRun {
         }
     }
 
-    /// Whether COMMAND fails early in this run.
+    /// Whether COMMAND fails early in this run of a simulated build.
     pub fn breaks(&self) -> bool {
         self.is(Plant::Broken) && self.number < self.since + BROKEN
     }
 
-    /// Whether the test fails in this run.
+    /// Whether the flaky test fails in this run of a simulated build.
     pub fn fails(&self) -> bool {
         self.plant == Plant::Flaky && self.number % 4 == self.series % 4
     }
@@ -150,7 +158,7 @@ impl FleetRun {
         Draw::new(u64::from(self.series) << 32 | u64::from(self.number))
     }
 
-    /// The programs that the run consists of: COMMAND, and one program for each step.
+    /// The programs of this run of a simulated build: COMMAND, and one program for each step.
     fn world(&self, draw: &mut Draw) -> World {
         let pace = self.pace(draw);
         let mut programs = vec![self.make(&pace)];
@@ -200,7 +208,8 @@ impl FleetRun {
         }
     }
 
-    /// The program of COMMAND. It runs as many units at a time as there are slots, and then the other steps.
+    /// The operations of COMMAND in a simulated build. It runs as many compilations at a time as
+    /// there are job slots, and then the other steps.
     fn make(&self, pace: &Pace) -> Vec<Op> {
         let mut make = vec![Op::Exec(0), pace.run(1)];
         for unit in 1..=UNITS {
@@ -218,7 +227,7 @@ impl FleetRun {
         make
     }
 
-    /// The programs of the run's steps.
+    /// The operations of the programs that do the steps of a simulated build.
     fn steps(&self, pace: &Pace) -> Vec<Vec<Op>> {
         let (run, wait) = (|ms| pace.run(ms), |ms| pace.wait(ms));
         let unit = |unit: u16| {
@@ -253,7 +262,7 @@ impl FleetRun {
         steps
     }
 
-    /// The bytes of the trace file of the run.
+    /// The bytes of the trace file of this run of a simulated build.
     ///
     /// # Errors
     /// The writer refuses an event.
@@ -322,7 +331,8 @@ impl FleetRun {
     }
 }
 
-/// Turns all waits for a timer into waits for the network: reads from a socket that softirqs end.
+/// Changes all waits for a timer in a simulated recording into waits for the network: reads from a
+/// socket that softirqs end.
 fn by_network(recording: &mut Recording) {
     for written in recording.cpus.iter_mut().flatten() {
         match &mut written.event.kind {

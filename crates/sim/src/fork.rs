@@ -1,4 +1,5 @@
-//! Makes tasks: those that are forked (kernel/fork.c), and those that exist from the beginning.
+//! Makes simulated tasks: those that are forked (kernel/fork.c), and those that exist from the
+//! beginning of the run.
 
 use tr_format::event::{Argv, Comm, Fork, Ktime, LifeKind, Tgid, Tid};
 
@@ -8,7 +9,7 @@ use crate::program::{Arg, Resident};
 use crate::task::{raw, Bucket, Place, Ref, Step, Task, Wait};
 use crate::truth::ExecTruth;
 
-/// The system call by which a task makes another one.
+/// The system call by which a simulated task makes another one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Kind {
     Fork,
@@ -16,7 +17,7 @@ pub(crate) enum Kind {
     Thread,
 }
 
-/// The properties of the task that a fork makes.
+/// The properties of the task that a simulated fork makes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Child {
     pub(crate) kind: Kind,
@@ -25,7 +26,7 @@ pub(crate) struct Child {
 }
 
 impl Machine {
-    /// Lets the current task fork, vfork or make a thread (`kernel_clone`).
+    /// Lets the current simulated task fork, vfork or make a thread (`kernel_clone` of the kernel).
     pub(crate) fn fork(&mut self, turn: Turn, child: Child) {
         let process = self.tasks[turn.cur].process;
         let parent = &self.processes[process];
@@ -56,7 +57,7 @@ impl Machine {
         self.proceed(turn);
     }
 
-    /// Makes a new task and returns its slot.
+    /// Makes a new simulated task and returns its slot.
     fn make_child(&mut self, turn: Turn, tid: u32, child: Child) -> u32 {
         let mut process = self.tasks[turn.cur].process;
         if child.kind != Kind::Thread {
@@ -113,7 +114,7 @@ impl Machine {
         }
     }
 
-    /// Wakes a new task for the first time (`wake_up_new_task`).
+    /// Wakes a new simulated task for the first time (`wake_up_new_task` of the kernel).
     pub(crate) fn wake_new(&mut self, turn: Turn, child: Ref) {
         if let Some(slot) = self.find(child) {
             let task = &mut self.tasks[slot];
@@ -126,7 +127,7 @@ impl Machine {
         self.proceed(turn);
     }
 
-    /// Lets the parent of a vfork wait, unless the child has exec'd or exited already.
+    /// Lets the parent of a simulated vfork wait, unless the child has exec'd or exited already.
     pub(crate) fn vfork_wait(&mut self, turn: Turn, child: Ref) {
         let killed = self.tasks[turn.cur].killed.is_some();
         let waits = self.find(child).is_some_and(|slot| {
@@ -192,7 +193,7 @@ impl Machine {
         slot
     }
 
-    /// Makes the tasks that exist from the beginning.
+    /// Makes the simulated tasks that exist from the beginning of the run.
     pub(crate) fn populate(&mut self, now: u64) {
         let stamp = self.stamp(now);
         for (i, resident) in self.cfg.world.residents.clone().into_iter().enumerate() {
@@ -246,7 +247,7 @@ impl Machine {
         self.enqueue(on, now, slot);
     }
 
-    /// Makes the process of COMMAND. A timer releases it at the start of the recording.
+    /// Makes the simulated process of COMMAND. A timer lets it begin at the start of the recording.
     fn add_command(&mut self, now: u64) {
         let tgid = self.pids.take(now).unwrap_or(1);
         let process = self.new_process(tgid, now, None);

@@ -20,65 +20,67 @@ use crate::sink::{Event, Sink};
 use crate::table::Table;
 use crate::task::{Cause, Place, Ref, Task, IDLE, OPEN};
 
-/// The value of `CLOCK_MONOTONIC` in ns when the machine's run begins.
+/// The value of `CLOCK_MONOTONIC` in ns when the simulated run begins.
 const BOOTED: u64 = 1_000_000_000_000;
-/// The difference between `CLOCK_BOOTTIME` and `CLOCK_MONOTONIC` of the machine in ns.
+/// The difference between `CLOCK_BOOTTIME` and `CLOCK_MONOTONIC` of the simulated machine in ns.
 const SUSPENDED: u64 = 7_000_000_000;
-/// The value of `CLOCK_REALTIME` in ns when `CLOCK_MONOTONIC` is 0.
+/// The value of `CLOCK_REALTIME` in ns at which `CLOCK_MONOTONIC` of the simulated machine is 0.
 const EPOCH: u64 = 1_790_000_000_000_000_000;
 const HOUR: u64 = 3_600_000_000_000;
 
-/// A channel between tasks: the number of posts in it, and the tasks that wait for one.
+/// A channel between simulated tasks, such as a pipe: the number of posts in it, and the tasks that
+/// wait for one.
 #[derive(Debug, Default)]
 pub(crate) struct Channel {
     pub(crate) count: u32,
     pub(crate) waiters: VecDeque<Ref>,
 }
 
-/// One action of a CPU.
+/// One action of a simulated CPU, with its time and the task that runs.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Turn {
     pub(crate) cpu: usize,
-    /// The true time of the action in ns.
+    /// The true simulated time of the action in ns.
     pub(crate) now: u64,
-    /// The time that the events of this action carry as their stamp, in ns.
+    /// The time stamp in ns that the events of this action carry.
     pub(crate) stamp: u64,
-    /// The slot of the task that runs when the action begins, or [`IDLE`].
+    /// The slot of the simulated task that runs when the action begins, or [`IDLE`].
     pub(crate) cur: u32,
 }
 
-/// A running simulation.
+/// A simulated machine during its run: CPUs, tasks, processes and the recorder.
 #[derive(Debug)]
 pub struct Machine {
     pub(crate) cfg: Config,
     pub(crate) draw: Draw,
     pub(crate) agenda: Agenda,
     pub(crate) cpus: Vec<Cpu>,
-    /// The CPU that does the present action.
+    /// The number of the simulated CPU that does the present action.
     acting: usize,
-    /// For each CPU, a bit that says whether the CPU is idle and its queue is empty.
+    /// For each simulated CPU, a bit that says whether the CPU is idle and its run queue is empty.
     pub(crate) idle_cpus: [u64; 4],
     pub(crate) tasks: Table<Task>,
     pub(crate) alive: u32,
     pub(crate) alive_followed: u32,
     pub(crate) processes: Table<Process>,
-    /// The number of processes that were made so far.
+    /// The number of simulated processes that were made so far.
     pub(crate) serials: u64,
     pub(crate) pids: Pids,
     pub(crate) channels: Vec<Channel>,
-    /// The operations of each mix, with the running sums of their weights.
+    /// For each mix of operations of the simulated world, its operations with the running sums of
+    /// their weights.
     pub(crate) mixes: Vec<Vec<(u32, crate::program::Op)>>,
     pub(crate) observer: Observer,
     pub(crate) attached: bool,
     pub(crate) follow_all: bool,
     pub(crate) start: u64,
     pub(crate) end: u64,
-    /// The true time at which the run ends, in ns.
+    /// The true time at which the simulated run ends, in ns.
     stop: u64,
     pub(crate) root_serial: u64,
     pub(crate) root_tgid: Tgid,
     pub(crate) root_status: Option<u32>,
-    /// The events of the present action.
+    /// The events of the present action of the simulation.
     events: Vec<Event>,
     emitted: u64,
     pub(crate) exec_count: u64,
@@ -87,7 +89,7 @@ pub struct Machine {
 }
 
 impl Machine {
-    /// A machine at the beginning of its run.
+    /// A simulated machine with these settings at the beginning of its run.
     pub fn new(config: &Config) -> Machine {
         let mut cfg = config.clone();
         cfg.cpus = cfg.cpus.clamp(1, 256);
@@ -141,8 +143,8 @@ impl Machine {
         machine
     }
 
-    /// Does the next action of the machine and passes its events, mostly one, to `sink`. Returns false at the
-    /// end of the run.
+    /// Does the next action of the simulated machine and passes its events, mostly one, to `sink`.
+    /// Returns false at the end of the run.
     pub fn step<S: Sink>(&mut self, sink: &mut S) -> bool {
         let (now, actor) = self.agenda.first();
         if now >= self.stop {
@@ -166,7 +168,7 @@ impl Machine {
         true
     }
 
-    /// Does the next action of CPU `c`.
+    /// Does the next action of the simulated CPU `c`.
     fn act_on(&mut self, c: usize, now: u64) {
         self.acting = c;
         let cpu = &mut self.cpus[c];
@@ -189,12 +191,12 @@ impl Machine {
         self.plan(c);
     }
 
-    /// Runs the simulation to its end.
+    /// Runs the simulation to its end and passes all events to `sink`.
     pub fn run<S: Sink>(&mut self, sink: &mut S) {
         while self.step(sink) {}
     }
 
-    /// Ends the span at `end`, if that is earlier than planned.
+    /// Ends the simulated recording's span at the time `end`, if that is earlier than planned.
     pub(crate) fn end_at(&mut self, end: u64) {
         if end < self.end {
             self.end = end;
@@ -202,7 +204,8 @@ impl Machine {
         }
     }
 
-    /// The stamp in ns that an event at the true time `now` carries.
+    /// The time stamp in ns of an event at the true simulated time `now`, which is rounded down to
+    /// the clock's resolution.
     #[inline]
     pub(crate) fn stamp(&self, now: u64) -> u64 {
         if self.cfg.grain == 1 {
@@ -212,7 +215,8 @@ impl Machine {
         }
     }
 
-    /// Puts the time of CPU `c`'s next action into the agenda, unless `c` acts now: its action does so at its end.
+    /// Puts the time of the simulated CPU `c`'s next action into the agenda, unless `c` acts now:
+    /// its own action does so at its end.
     #[inline]
     pub(crate) fn replan(&mut self, c: usize) {
         if c != self.acting {
@@ -220,19 +224,19 @@ impl Machine {
         }
     }
 
-    /// Puts the time of CPU `c`'s next action into the agenda.
+    /// Puts the time of the simulated CPU `c`'s next action into the agenda.
     #[inline]
     pub(crate) fn plan(&mut self, c: usize) {
         self.agenda.set(c + 1, self.cpus[c].next());
     }
 
-    /// The length in ns of the part of `from..to` that lies in the span of the recording.
+    /// The length in ns of the part of `from..to` that lies in the simulated recording's span.
     #[inline]
     pub(crate) fn clip(&self, from: u64, to: u64) -> u64 {
         to.min(self.end).saturating_sub(from.max(self.start))
     }
 
-    /// Whether `stamp` lies in the span of the recording.
+    /// Whether a time stamp lies in the simulated recording's span.
     #[inline]
     pub(crate) fn in_span(&self, stamp: u64) -> bool {
         stamp >= self.start && stamp < self.end
@@ -257,7 +261,7 @@ impl Machine {
         self.events.push(Event::Life(Stream::Lifecycle, event));
     }
 
-    /// Emits an event of the recorder itself.
+    /// Emits an event of the simulated recorder itself, such as a watermark.
     pub(crate) fn emit_own(&mut self, now: u64, kind: LifeKind) {
         let event = LifeEvent {
             time: Ktime(now),
@@ -267,7 +271,7 @@ impl Machine {
         self.events.push(Event::Life(Stream::Recorder, event));
     }
 
-    /// The slot of the task with this name, unless it is dead.
+    /// The slot of the simulated task with this reference, unless the task is dead.
     #[inline]
     pub(crate) fn find(&self, name: Ref) -> Option<u32> {
         let task = self.tasks.get(name.slot)?;
@@ -294,14 +298,15 @@ impl Machine {
         slot != IDLE && self.tasks[slot].followed
     }
 
-    /// The process that waits for the end of `process`, if it lives.
+    /// The simulated process that waits for the end of `process` as its parent, if it lives.
     pub(crate) fn living_parent(&self, process: u32) -> Option<u32> {
         let parent = self.processes[process].parent?;
         let at = &self.processes[parent.slot];
         (at.used == parent.used && !at.gone).then_some(parent.slot)
     }
 
-    /// Attaches tracing. The machine forgets the facts that only an earlier event could show.
+    /// Attaches tracing to the simulated machine. The machine forgets those facts about tasks that
+    /// only an earlier event could have shown.
     pub(crate) fn attach(&mut self) {
         self.attached = true;
         for task in self.tasks.iter_mut() {
@@ -313,8 +318,8 @@ impl Machine {
         }
     }
 
-    /// The machine's clocks at the time `now`. Runs of different seeds begin at different hours, because
-    /// recordings of one moment would be taken for the same recording.
+    /// The simulated machine's clocks at the time `now`. Runs with different seeds begin at
+    /// different hours, because recordings of one moment would be taken for the same recording.
     pub(crate) fn clock(&self, now: u64) -> Clock {
         let hours = self.cfg.seed.saturating_sub(1) % 1000;
         Clock {
@@ -323,7 +328,7 @@ impl Machine {
         }
     }
 
-    /// The metadata at the start of the trace of the run.
+    /// The metadata that stand at the start of the simulated run's trace.
     pub fn meta(&self) -> Metadata {
         Metadata {
             tool_version: env!("CARGO_PKG_VERSION").to_owned(),
@@ -359,7 +364,8 @@ impl Machine {
         }
     }
 
-    /// The summary at the end of the trace. Call it after the run.
+    /// The summary that stands at the end of the simulated run's trace. It must be requested after
+    /// the run.
     pub fn summary(&self) -> Summary {
         Summary {
             end: Ktime(self.end),
@@ -379,12 +385,12 @@ impl Machine {
         }
     }
 
-    /// The number of events recorded so far.
+    /// The number of events that the simulation has recorded so far.
     pub fn emitted(&self) -> u64 {
         self.emitted
     }
 
-    /// The number of living tasks, recorded or not.
+    /// The number of living tasks on the simulated machine, recorded or not.
     pub fn tasks_alive(&self) -> u32 {
         self.alive
     }

@@ -1,4 +1,4 @@
-//! Adds TCP connections and DNS queries of tasks to a recording, and returns the truth about them.
+//! Adds TCP connections and DNS queries to a simulated recording, and returns the truth about them.
 
 use std::collections::HashMap;
 
@@ -13,27 +13,30 @@ use crate::program::Span;
 use crate::recording::{Recording, Written};
 use crate::sink::Sink;
 
-/// The truth about a TCP connection.
+/// The truth about a simulated TCP connection, with which the analysis is compared.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Truth {
-    /// The process that had the connection.
+    /// The simulated process that had the TCP connection.
     pub tgid: Tgid,
-    /// Whether the peer began the connection.
+    /// Whether the remote peer opened the simulated TCP connection, so that the process accepted
+    /// it.
     pub accepted: bool,
-    /// The time at which connect(2) was called or, for an accepted connection, at which it was established.
+    /// The time at which the process called connect(2) or, for an accepted TCP connection, the time
+    /// at which it was established.
     pub begun: Ktime,
-    /// The time when the connection was established.
+    /// The time at which the simulated TCP connection was established; `None` if it never was.
     pub established: Option<Ktime>,
-    /// The time when the connection was closed.
+    /// The time at which the simulated TCP connection was closed; `None` if it stayed open.
     pub closed: Option<Ktime>,
-    /// The numbers of bytes that the process sent and received.
+    /// The numbers of bytes that the process sent and received on the simulated TCP connection.
     pub bytes: Option<(u64, u64)>,
-    /// The remote end of the connection.
+    /// The remote end of the simulated TCP connection.
     pub remote: Endpoint,
 }
 
-/// Adds up to `most` connections of tasks that the recording shows from their fork to their
-/// exit, before late writes are injected. The order of the truth is that of the times.
+/// Adds up to `most` TCP connections to a simulated recording, for tasks that it shows from their
+/// fork to their exit. Late writes must be injected after this. Returns the truth about the
+/// connections, ordered by time.
 pub fn connect(recording: &mut Recording, most: usize, seed: u64) -> Vec<Truth> {
     let mut draw = Draw::new(seed ^ 0x6e65_7477_6f72_6b00);
     let lives = lives(recording);
@@ -51,23 +54,23 @@ pub fn connect(recording: &mut Recording, most: usize, seed: u64) -> Vec<Truth> 
     all
 }
 
-/// The truth about a DNS query that was added to a recording.
+/// The truth about a DNS query that was added to a simulated recording.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Question {
-    /// The process that sent the query.
+    /// The simulated process that sent the DNS query.
     pub tgid: Tgid,
-    /// The time when the query was sent.
+    /// The time at which the simulated DNS query was sent.
     pub asked: Ktime,
-    /// The time when the answer arrived.
+    /// The time at which the answer to the simulated DNS query arrived; `None` if there was none.
     pub answered: Option<Ktime>,
-    /// The name in the query.
+    /// The host name in the simulated DNS query.
     pub name: Vec<u8>,
-    /// The response code of the answer.
+    /// The response code of the answer to the simulated DNS query.
     pub code: Option<u8>,
 }
 
-/// Adds up to `most` DNS queries of tasks that the recording shows from their fork to their exit, before late
-/// writes are injected. Some answers are unreadable.
+/// Adds up to `most` DNS queries to a simulated recording, for tasks that it shows from their fork
+/// to their exit. Late writes must be injected after this. Some answers cannot be decoded.
 pub fn ask(recording: &mut Recording, most: usize, seed: u64) -> Vec<Question> {
     let mut draw = Draw::new(seed ^ 0x0064_6e73);
     let lives = lives(recording);
@@ -84,7 +87,8 @@ pub fn ask(recording: &mut Recording, most: usize, seed: u64) -> Vec<Question> {
     all
 }
 
-/// Adds the events of one DNS query of a task. Returns the truth about it.
+/// Adds the events of one DNS query of a task to a simulated recording. Returns the truth about the
+/// query.
 fn question(
     recording: &mut Recording,
     (tid, tgid, since, until): Life,
@@ -135,10 +139,11 @@ fn question(
     }
 }
 
-/// A leader of a process: its tid, its process, and the times of its fork and its exit.
+/// The life of a process's leader in a simulated recording: its tid, its process, and the times of
+/// its fork and its exit.
 type Life = (Tid, Tgid, Ktime, Ktime);
 
-/// The leaders of processes that the recording shows from their fork to their exit.
+/// The leaders of those processes that a simulated recording shows from their fork to their exit.
 fn lives(recording: &Recording) -> Vec<Life> {
     let mut forks = HashMap::new();
     let mut lives = Vec::new();
@@ -160,7 +165,8 @@ fn lives(recording: &Recording) -> Vec<Life> {
     lives
 }
 
-/// Adds the events of one TCP connection of a task. Returns the truth about it.
+/// Adds the events of one TCP connection of a task to a simulated recording. Returns the truth
+/// about the connection.
 fn one(
     recording: &mut Recording,
     (tid, tgid, since, until): Life,
@@ -233,7 +239,8 @@ fn draw_byte(number: u64) -> u8 {
     (number % 7) as u8
 }
 
-/// Whether the events of connections, or the DNS messages, are out of order in the ring, for tests of late writes.
+/// Whether the events of TCP connections, or the DNS messages, are out of order in the ring. Tests
+/// of late writes use it.
 pub fn is_late(ring: &[Written<LifeEvent>]) -> bool {
     let connections = ring.iter().filter(|written| {
         matches!(

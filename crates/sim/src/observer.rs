@@ -1,4 +1,5 @@
-//! Simulates the recorder's own events: the snapshot of living tasks, clocks and watermarks.
+//! Simulates the events of the recorder itself: the snapshot of living tasks, readings of clocks,
+//! and watermarks.
 
 use tr_format::event::{Argv, CgroupPath, LifeKind, Snapshot, Tgid, Tid};
 
@@ -7,16 +8,17 @@ use crate::machine::Machine;
 use crate::process::cgroup;
 use crate::task::{raw, Place, Ref};
 
-/// The interval between two clock events in ns.
+/// The interval between two events in which the simulated recorder reads the clocks, in ns.
 const CLOCK_EVERY: u64 = 10_000_000_000;
 
-/// The next actions of the simulated recorder.
+/// The next actions of the simulated recorder, with their times.
 #[derive(Debug)]
 pub(crate) struct Observer {
     attach: u64,
-    /// The tasks of the snapshot that are still to be recorded, the next one last.
+    /// The tasks of the snapshot that the simulated recorder still has to record, the next one
+    /// last.
     list: Vec<Ref>,
-    /// The time in ns between the recording of two tasks of the snapshot.
+    /// The time in ns between two tasks of the snapshot that the simulated recorder records.
     spacing: u64,
     next_snapshot: u64,
     next_clock: u64,
@@ -37,8 +39,9 @@ impl Observer {
 }
 
 impl Machine {
-    /// Does the recorder's next action. The recorder acts before a CPU that is due at the same time, and only at
-    /// multiples of the grain, so that an event with an earlier stamp happened before.
+    /// Does the simulated recorder's next action. The recorder acts before a CPU that is due at the
+    /// same time, and only at multiples of the clock's resolution, so that an event with an earlier
+    /// stamp happened before.
     pub(crate) fn observe(&mut self, now: u64) {
         if now == self.observer.attach {
             if self.tasks.iter().any(|(_, task)| task.woken_early) && now + 10_000 < self.start {
@@ -65,8 +68,8 @@ impl Machine {
         self.agenda.set(0, next);
     }
 
-    /// Attaches tracing. Recording the snapshot of the tasks that live now takes until the span starts; a
-    /// later task has a fork event.
+    /// Attaches tracing to the simulated machine, and begins the snapshot of the tasks that live
+    /// now. The snapshot is complete when the span starts. Later tasks have a fork event.
     fn begin(&mut self, now: u64) {
         self.attach();
         for n in 0..self.cfg.world.cgroups.max(1) {

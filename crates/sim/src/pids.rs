@@ -1,25 +1,26 @@
-//! Allocates the ids of tasks.
+//! Allocates the ids of simulated tasks as the kernel does.
 
 use std::collections::VecDeque;
 
-/// The smallest id that is given out after all ids were used once, as in the kernel (`RESERVED_PIDS`,
-/// kernel/pid.c), scaled down for small machines.
+/// The smallest task id that the simulated kernel gives out after all ids were used once, as in the
+/// kernel (`RESERVED_PIDS`, kernel/pid.c). It is scaled down for small machines.
 const RESERVED: u32 = 300;
 
-/// An allocator of task ids like the kernel's (`idr_alloc_cyclic` in `alloc_pid`): it gives out the next free
-/// id after the last one, and begins again at `pid_max`.
+/// An allocator of ids for simulated tasks like the kernel's (`idr_alloc_cyclic` in `alloc_pid`):
+/// it gives out the next free id after the last one, and begins again when the limit is reached.
 #[derive(Debug)]
 pub(crate) struct Pids {
     used: Vec<u64>,
     next: u32,
     max: u32,
     low: u32,
-    /// The freed ids that must not be given out before a time, each with that time.
+    /// The freed task ids that must not be given out yet, each with the time until which it is held
+    /// back.
     held: VecDeque<(u64, u32)>,
 }
 
 impl Pids {
-    /// An allocator of the ids from `first` to `max` - 1.
+    /// An allocator that gives out the task ids from `first` to `max` - 1.
     pub(crate) fn new(first: u32, max: u32) -> Pids {
         let max = max.max(first + 2);
         let low = RESERVED.min(max / 8).max(1);
@@ -32,7 +33,7 @@ impl Pids {
         }
     }
 
-    /// Allocates an id; `None` if no id is free at `now`.
+    /// Allocates an id for a simulated task; `None` if no id is free at the time `now`.
     pub(crate) fn take(&mut self, now: u64) -> Option<u32> {
         while let Some(&(until, pid)) = self.held.front() {
             if until > now {
@@ -60,7 +61,7 @@ impl Pids {
         None
     }
 
-    /// Frees an id, which can be given out again from the time `until` on.
+    /// Frees a task id, which the simulated kernel can give out again from the time `until` on.
     pub(crate) fn free(&mut self, pid: u32, until: u64) {
         self.held.push_back((until, pid));
     }

@@ -6,7 +6,7 @@ use crate::sums::Sums;
 use crate::task::Ref;
 use crate::truth::{ExecTruth, Times};
 
-/// The id of the cgroup with the number `n`.
+/// The id of the simulated cgroup with the number `n`.
 pub(crate) fn cgroup(n: u32) -> CgroupId {
     CgroupId(4_000 + u64::from(n) * 73)
 }
@@ -16,31 +16,35 @@ pub(crate) fn cgroup(n: u32) -> CgroupId {
 pub(crate) struct Process {
     pub(crate) used: u32,
     pub(crate) tgid: u32,
-    /// The number of earlier processes, which identifies this one in the truth.
+    /// The number of simulated processes that were made earlier. It identifies the process in the
+    /// truth about the run.
     pub(crate) serial: u64,
-    /// The serial number and the tgid of the process that forked this one.
+    /// The serial number and the tgid of the simulated process that forked this one.
     pub(crate) forked_by: Option<(u64, u32)>,
-    /// The process that waits for the end of this one.
+    /// The simulated process that waits for the end of this one as its parent.
     pub(crate) parent: Option<Ref>,
     pub(crate) children: Vec<u32>,
     pub(crate) zombies: Vec<u32>,
-    /// The threads that wait for a child of the process.
+    /// The threads of the simulated process that wait for a child.
     pub(crate) waiters: Vec<Ref>,
-    /// The slot of the leader until its last switch-out.
+    /// The slot of the simulated process's leader thread, until the leader's last switch-out.
     pub(crate) leader: Option<u32>,
-    /// The slots of the threads that have not made their last switch-out.
+    /// The slots of the simulated process's threads that have not made their last switch-out.
     pub(crate) threads: Vec<u32>,
-    /// The number of threads that have not begun to exit (`signal->live`).
+    /// The number of the simulated process's threads that have not begun to exit (`signal->live` of
+    /// the kernel).
     pub(crate) live: u32,
-    /// The number of threads that have not been released (`release_task`).
+    /// The number of the simulated process's threads that have not been released (`release_task` of
+    /// the kernel).
     pub(crate) unreleased: u32,
-    /// Whether all threads have gone through `exit_notify`.
+    /// Whether all threads of the simulated process have gone through the kernel's `exit_notify`.
     pub(crate) gone: bool,
     pub(crate) reaped: bool,
-    /// The raw `wait` status of `exit_group` or of a fatal signal, if there was one.
+    /// The raw `wait` status of the simulated process after `exit_group` or a fatal signal, if
+    /// there was one.
     pub(crate) group_exit: Option<u32>,
     pub(crate) leader_code: u32,
-    /// The thread that executes a program, while its sibling threads exit.
+    /// The thread of the simulated process that executes a program, while the other threads exit.
     pub(crate) execing: Option<u32>,
     pub(crate) stopped: bool,
     pub(crate) followed: bool,
@@ -49,22 +53,23 @@ pub(crate) struct Process {
     pub(crate) cgroup: CgroupId,
     pub(crate) argv: Argv,
     pub(crate) start_time: Ktime,
-    /// The stamp of the fork that made the process.
+    /// The time stamp of the fork that made the simulated process.
     pub(crate) born: u64,
-    /// The sums over the threads that have ended.
+    /// The sums of the times of the simulated process's threads that have ended.
     pub(crate) sums: Sums,
     pub(crate) faults: (u64, u64),
     pub(crate) max_rss: Option<u64>,
-    /// The largest resident set of the programs before the last exec, in bytes.
+    /// The largest resident set in bytes that the simulated process had in programs before its last
+    /// exec.
     pub(crate) rss_before: u64,
     pub(crate) status: Option<u32>,
     pub(crate) execs: Vec<ExecTruth>,
-    /// The times of the process at the moment at which its present program began.
+    /// The times of the simulated process at the moment at which its present program began.
     pub(crate) span_base: Times,
 }
 
 impl Process {
-    /// A process that is forked at `born` and has no thread yet.
+    /// A simulated process that is forked at the time `born` and has no thread yet.
     pub(crate) fn new(tgid: u32, serial: u64, used: u32, born: u64) -> Process {
         Process {
             used,
@@ -77,7 +82,8 @@ impl Process {
         }
     }
 
-    /// Ends the last program of the process at `stamp`. `times` are the times of the process until then.
+    /// Ends the last program of the simulated process at the time `stamp`. `times` are the times of
+    /// the process until then.
     pub(crate) fn end_program(&mut self, stamp: u64, times: Times) {
         if let Some(last) = self.execs.last_mut() {
             last.end = Ktime(stamp);

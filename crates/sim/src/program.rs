@@ -1,20 +1,20 @@
-//! The programs of simulated tasks, and the world that they run in.
+//! The programs of simulated tasks, and the world of processes in which they run.
 
-/// A length of time, which is drawn evenly from `lo..=hi` ns.
+/// A range of lengths of time. The simulation draws a length evenly from `lo..=hi` ns.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Span {
-    /// The shortest length in ns.
+    /// The shortest length of the range in ns.
     pub lo: u64,
-    /// The longest length in ns.
+    /// The longest length of the range in ns.
     pub hi: u64,
 }
 
-/// A length of time that is drawn from `lo` to `hi` ns.
+/// The range of lengths of time from `lo` to `hi` ns, from which the simulation draws.
 pub const fn ns(lo: u64, hi: u64) -> Span {
     Span { lo, hi }
 }
 
-/// A length of time that is drawn from `lo` to `hi` µs.
+/// The range of lengths of time from `lo` to `hi` µs, from which the simulation draws.
 pub const fn us(lo: u64, hi: u64) -> Span {
     Span {
         lo: lo * 1_000,
@@ -22,7 +22,7 @@ pub const fn us(lo: u64, hi: u64) -> Span {
     }
 }
 
-/// A length of time that is drawn from `lo` to `hi` ms.
+/// The range of lengths of time from `lo` to `hi` ms, from which the simulation draws.
 pub const fn ms(lo: u64, hi: u64) -> Span {
     Span {
         lo: lo * 1_000_000,
@@ -30,106 +30,116 @@ pub const fn ms(lo: u64, hi: u64) -> Span {
     }
 }
 
-/// A channel between tasks, such as a pipe, a futex or a job server. It has a number of posts that were not
-/// taken yet. The number of the channel can depend on the task's argument.
+/// A channel between simulated tasks, which stands for a pipe, a futex or a job server. It holds a
+/// number of posts that were not taken yet. Which channel it is can depend on the task's argument.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Chan {
-    /// The number of the channel for a task with argument 0.
+    /// The number of the channel for a simulated task whose argument is 0.
     pub base: u16,
-    /// The number that is added for each unit of the task's argument.
+    /// The increase of the channel's number for each unit of the simulated task's argument.
     pub stride: u16,
 }
 
-/// The channel `n`, which is the same for all tasks.
+/// The simulated channel number `n`, which is the same for all tasks.
 pub const fn chan(n: u16) -> Chan {
     Chan { base: n, stride: 0 }
 }
 
-/// The channel whose number is `n` plus the task's argument.
+/// The simulated channel whose number is `n` plus the task's argument.
 pub const fn own_chan(n: u16) -> Chan {
     Chan { base: n, stride: 1 }
 }
 
-/// The argument that a new task gets.
+/// The argument that a new simulated task gets from its parent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Arg {
-    /// The new task gets the argument of its parent.
+    /// The new simulated task gets the same argument as its parent.
     Same,
-    /// The new task gets the present value of its parent's counter of this loop.
+    /// The new simulated task gets the present value of one of its parent's loop counters, which
+    /// has this number.
     Loop(u8),
 }
 
-/// One operation of a simulated task. An operation on another task draws that task; if no task fits, nothing happens.
+/// One operation in the program of a simulated task. An operation on another task draws that task
+/// at random; if no task fits, nothing happens.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Op {
-    /// The task runs for this time.
+    /// The simulated task runs on a CPU for this time.
     Run(Span),
-    /// The task sleeps (state S) until the interrupt of a timer.
+    /// The simulated task sleeps (state S) until the interrupt of a timer after this time.
     Sleep(Span),
-    /// The task waits for the disk (state D, in_iowait) until its interrupt.
+    /// The simulated task waits for the disk (state D, in_iowait) until its interrupt after this
+    /// time.
     Io(Span),
-    /// The task waits for a kernel lock (state D, not in_iowait), until an interrupt frees it.
+    /// The simulated task waits for a kernel lock (state D, not in_iowait), until an interrupt
+    /// frees the lock after this time.
     Lock(Span),
-    /// The task yields the CPU (`sched_yield`).
+    /// The simulated task yields the CPU (`sched_yield`).
     Yield,
-    /// The task forks a child that runs this program.
+    /// The simulated task forks a child that runs this program.
     Fork(u16, Arg),
-    /// The task makes a child that runs this program by `vfork`, and waits (state D) for the child's exec or exit.
+    /// The simulated task makes a child that runs this program by `vfork`, and waits (state D) for
+    /// the child's exec or exit.
     Vfork(u16, Arg),
-    /// The task makes a thread of its process that runs this program (`clone`).
+    /// The simulated task makes a thread of its process that runs this program (`clone`).
     Thread(u16, Arg),
-    /// The task executes this image, which kills the process's other threads, and goes on with its next operation.
+    /// The simulated task executes this program file. This kills the process's other threads, and
+    /// the task goes on with its next operation.
     Exec(u16),
-    /// The task waits for one child. Nothing happens if it has no children.
+    /// The simulated task waits for one child process. Nothing happens if it has none.
     Wait,
-    /// The task waits for all of its children.
+    /// The simulated task waits for all of its child processes.
     WaitAll,
-    /// The task posts to a channel, and wakes a task that waits for it.
+    /// The simulated task posts to a channel, and wakes a task that waits for the channel.
     Post(Chan),
-    /// The task takes one post from a channel. It sleeps (state S) until there is one.
+    /// The simulated task takes one post from a channel. It sleeps (state S) until there is one.
     Take(Chan),
-    /// The task takes one post from a channel. It sleeps (state S) until there is one, but gives up after this time.
+    /// The simulated task takes one post from a channel. It sleeps (state S) until there is one,
+    /// but gives up after this time.
     TakeFor(Chan, Span),
-    /// The task takes one post from a channel. If there is none, it goes to the operation with this number.
+    /// The simulated task takes one post from a channel. If there is none, it jumps to the
+    /// operation with this number.
     Poll(Chan, u16),
-    /// The task wakes a sleeping task in vain.
+    /// The simulated task wakes a sleeping task that still has nothing to do, as spurious wake-ups
+    /// do.
     Poke,
-    /// The task changes its name (`prctl(PR_SET_NAME)`).
+    /// The simulated task changes its name (`prctl(PR_SET_NAME)`).
     Rename,
-    /// The task moves its process to another cgroup.
+    /// The simulated task moves its process to another cgroup.
     MoveCgroup,
-    /// The task kills another process (SIGKILL).
+    /// The simulated task kills another process (SIGKILL).
     Kill,
-    /// The task stops another process (SIGSTOP).
+    /// The simulated task stops another process (SIGSTOP).
     Stop,
-    /// The task continues a stopped process (SIGCONT).
+    /// The simulated task continues a stopped process (SIGCONT).
     Continue,
-    /// The task goes back to operation `to` until the block was done `times` times. `slot` (0 to 3) is the
-    /// number of the counter.
+    /// The simulated task jumps back to operation `to` until the operations from there to here were
+    /// done `times` times. `slot` (0 to 3) is the number of the loop counter.
     Repeat {
-        /// The number of the counter of the loop, of which a task has four.
+        /// The number of the loop counter. A simulated task has four of them.
         slot: u8,
-        /// How often the block is done in all.
+        /// How often the operations of the loop are done in all.
         times: u32,
-        /// The number of the block's first operation.
+        /// The number of the first operation of the loop.
         to: u16,
     },
-    /// The task goes to the operation with this number.
+    /// The simulated task jumps to the operation with this number.
     Goto(u16),
-    /// The task does one operation of this mix, which is drawn.
+    /// The simulated task does one random operation from the mix with this number.
     Pick(u16),
-    /// The thread ends (`exit`) with this code.
+    /// The simulated thread ends (`exit`) with this code.
     Exit(u8),
-    /// The process ends (`exit_group`) with this code.
+    /// The simulated process ends (`exit_group`) with this code.
     ExitGroup(u8),
 }
 
-/// Operations of which one is drawn, each with its weight.
+/// A mix of operations with weights, from which a simulated task draws one at random.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Mix(pub Vec<(u16, Op)>);
 
 impl Mix {
-    /// The operations with the running sums of their weights.
+    /// The operations of the mix with the running sums of their weights. Operations with the weight
+    /// 0 are left out.
     pub(crate) fn running_sums(&self) -> Vec<(u32, Op)> {
         let mut sum = 0;
         let add = |&(weight, op): &(u16, Op)| {
@@ -144,47 +154,51 @@ impl Mix {
     }
 }
 
-/// A program that can be executed.
+/// A program file that simulated tasks can execute.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Image {
-    /// The path of the program's file. Its last part becomes the name (comm) of the task.
+    /// The path of the simulated program's file. Its last part becomes the name (comm) of the task.
     pub path: String,
-    /// The arguments of the program. `{}` in them becomes a number that counts the execs.
+    /// The arguments of the simulated program. `{}` in them is replaced by a number that counts the
+    /// execs.
     pub args: Vec<String>,
 }
 
-/// A process that exists from the beginning of the run.
+/// A simulated process that exists from the beginning of the run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Resident {
-    /// The number of the program that the process runs.
+    /// The number of the program that the simulated process runs.
     pub program: u16,
-    /// The argument of the process's task.
+    /// The argument of the simulated process's task, from which its channels are derived.
     pub arg: u32,
-    /// Whether the process is a kernel thread.
+    /// Whether the simulated process is a kernel thread.
     pub kthread: bool,
-    /// The only CPU on which the process and its children run; `None` if they run on all.
+    /// The only CPU on which the simulated process and its children may run; `None` if they may run
+    /// on all.
     pub pin: Option<u16>,
 }
 
-/// The programs and tasks of a run.
+/// The programs and the initial processes of a simulated run.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct World {
-    /// The name of the world for the user.
+    /// The name of the simulated world, for the user.
     pub name: String,
-    /// The programs of the world. A program that ends without exit does `ExitGroup(0)`.
+    /// The programs of the simulated world as lists of operations. A program that ends without an
+    /// exit operation does `ExitGroup(0)`.
     pub programs: Vec<Vec<Op>>,
-    /// The mixes from which [`Op::Pick`] draws operations.
+    /// The mixes of operations from which [`Op::Pick`] draws.
     pub mixes: Vec<Mix>,
-    /// The images that [`Op::Exec`] can execute.
+    /// The program files that [`Op::Exec`] can execute.
     pub images: Vec<Image>,
-    /// The number of posts that each channel has at the beginning.
+    /// The number of posts that each channel of the simulated world has at the beginning.
     pub channels: Vec<u32>,
-    /// The processes that exist from the beginning of the run.
+    /// The processes that exist from the beginning of the simulated run.
     pub residents: Vec<Resident>,
-    /// The number of COMMAND's program, which begins with its exec.
+    /// The number of the program that the simulated COMMAND runs. It begins with COMMAND's exec.
     pub command: u16,
-    /// The only CPU on which COMMAND and its descendants run; `None` if they run on all.
+    /// The only CPU on which the simulated COMMAND and its descendants may run; `None` if they may
+    /// run on all.
     pub command_pin: Option<u16>,
-    /// The number of cgroups in the world.
+    /// The number of cgroups in the simulated world.
     pub cgroups: u32,
 }

@@ -1,4 +1,4 @@
-//! The events of a simulated run, ring by ring, in the order of their writes.
+//! The events of a simulated run, for each ring in the order in which they were written.
 
 use tr_format::event::{CpuId, Ktime, LifeEvent, LifeKind, Mark, Point, SchedEvent, Stream, Tid};
 use tr_format::meta::{Metadata, Summary};
@@ -8,18 +8,19 @@ use crate::machine::Machine;
 use crate::sink::Sink;
 use crate::truth::Truth;
 
-/// An event and the true time at which it was written into its ring.
+/// A simulated event with the true time at which it was written into its ring.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Written<E> {
-    /// The true time at which the event was written, in ns. The event's stamp may differ.
+    /// The true simulated time at which the event was written, in ns. The event's own time stamp
+    /// may differ.
     pub at: u64,
-    /// The event's number in the recording, over all rings.
+    /// The number of the event in the simulated recording, counted over all rings.
     pub seq: u64,
-    /// The event.
+    /// The simulated event that was written.
     pub event: E,
 }
 
-/// An event with a stamp.
+/// A simulated event that has a time stamp.
 pub(crate) trait Stamped {
     fn stamp(&self) -> Ktime;
 }
@@ -36,20 +37,21 @@ impl Stamped for LifeEvent {
     }
 }
 
-/// The events of a simulated run by ring, each ring in the order of its writes (`at`).
+/// The recording of a simulated run: its events by ring, each ring in the order in which the events
+/// were written (`at`).
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Recording {
-    /// The metadata at the beginning of the trace.
+    /// The metadata at the beginning of the simulated trace.
     pub meta: Metadata,
-    /// The summary at the end of the trace; `None` if the trace was cut off.
+    /// The summary at the end of the simulated trace; `None` if the trace was cut off.
     pub summary: Option<Summary>,
-    /// The rings of the CPUs' scheduling events.
+    /// The scheduling events of the simulated recording, one ring for each CPU.
     pub cpus: Vec<Vec<Written<SchedEvent>>>,
-    /// The ring of lifecycle events ([`Stream::Lifecycle`]).
+    /// The lifecycle events (fork, exec, exit) of the simulated recording ([`Stream::Lifecycle`]).
     pub life: Vec<Written<LifeEvent>>,
-    /// The recorder's own events ([`Stream::Recorder`]).
+    /// The events of the simulated recorder itself ([`Stream::Recorder`]).
     pub recorder: Vec<Written<LifeEvent>>,
-    /// The number of events that were added so far.
+    /// The number of events that were added to the simulated recording so far.
     count: u64,
 }
 
@@ -78,7 +80,7 @@ impl Recording {
         self.count
     }
 
-    /// Runs the simulation to its end. Returns the recording and the truth.
+    /// Runs a simulation to its end. Returns the recording and the truth about the run.
     pub fn record(config: &Config) -> (Recording, Truth) {
         let mut machine = Machine::new(config);
         let meta = machine.meta();
@@ -96,25 +98,26 @@ impl Recording {
         (recording, machine.into_truth())
     }
 
-    /// The number of events in the recording.
+    /// The number of events in the simulated recording, over all rings.
     pub fn len(&self) -> usize {
         self.cpus.iter().map(Vec::len).sum::<usize>() + self.life.len() + self.recorder.len()
     }
 
-    /// Whether the recording has no events.
+    /// Whether the simulated recording has no events.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
 
-    /// The time of the last [`LifeKind::Watermark`].
+    /// The time of the last [`LifeKind::Watermark`] in the simulated recording.
     pub fn last_progress(&self) -> Option<Ktime> {
         let mut latest = self.recorder.iter().rev().map(|written| &written.event);
         let last = latest.find(|event| event.kind == LifeKind::Watermark)?;
         Some(last.time)
     }
 
-    /// Adds this number of spans of tests, of a hundred names, which follow each other from the beginning of the
-    /// recording to its end. The process with this id has set their marks.
+    /// Adds the marks of `count` tests to the simulated recording, which follow each other from its
+    /// beginning to its end and have a hundred different names. `pid` is the process that has set
+    /// the marks.
     pub fn add_tests(&mut self, pid: Option<Tid>, count: u64) {
         let (start, end) = (self.meta.start.0, self.end().0);
         let step = (end - start) / (2 * count + 1);
@@ -142,14 +145,14 @@ impl Recording {
         self.recorder.sort_by_key(|written| written.at);
     }
 
-    /// Inserts an event of the recorder that is written at the true time `at`.
+    /// Inserts an event into the simulated recorder's own stream, written at the true time `at`.
     pub(crate) fn insert(&mut self, at: u64, event: LifeEvent) {
         let place = self.recorder.partition_point(|written| written.at <= at);
         let seq = self.seq();
         self.recorder.insert(place, Written { at, seq, event });
     }
 
-    /// The end of the recording's span: that of the summary, or else the last watermark.
+    /// The end of the simulated recording's span: that of the summary, or else the last watermark.
     pub fn end(&self) -> Ktime {
         let summary = self.summary.as_ref().map(|summary| summary.end);
         summary.or(self.last_progress()).unwrap_or(self.meta.start)

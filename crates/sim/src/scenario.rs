@@ -1,9 +1,9 @@
-//! Worlds that resemble real workloads. Programs are tables: a line holds as many
-//! operations as belong together.
+//! Simulated worlds that resemble real workloads. Their programs are written as tables: a line
+//! contains as many operations as belong together.
 
 use crate::program::{chan, ms, ns, own_chan, us, Arg, Image, Mix, Op, Resident, World};
 
-/// A program file and its arguments, separated by spaces.
+/// A program file for simulated tasks with this path. Its arguments are separated by spaces.
 fn image(path: &str, args: &str) -> Image {
     Image {
         path: path.to_owned(),
@@ -11,7 +11,8 @@ fn image(path: &str, args: &str) -> Image {
     }
 }
 
-/// The operation that repeats the operations from `to` on, `times` times in all.
+/// The operation by which a simulated task repeats the operations from `to` on, `times` times in
+/// all.
 fn repeat(times: u32, to: u16) -> Op {
     Op::Repeat { slot: 0, times, to }
 }
@@ -27,8 +28,8 @@ fn world(name: &str, programs: Vec<Vec<Op>>, images: Vec<Image>, channels: Vec<u
     }
 }
 
-/// Adds the background of any machine: two daemons, and a kernel thread on each of the
-/// first two CPUs.
+/// Adds the background tasks of any machine to a simulated world: two daemons, and a kernel thread
+/// on each of the first two CPUs.
 fn with_background(mut world: World) -> World {
     let daemon = world.programs.len() as u16;
     world.programs.extend([
@@ -50,13 +51,15 @@ fn with_background(mut world: World) -> World {
     world
 }
 
-/// `make -jN`: a driver that starts a shell for each of `units` while there are job tokens. The shell runs
-/// the compiler driver by vfork and exec, which runs compiler and assembler. Linking follows.
+/// The simulated world of `make -jN`: a driver that starts a shell for each of `units` while there
+/// are job tokens. The shell runs the compiler driver by vfork and exec, which runs compiler and
+/// assembler. Linking follows.
 pub fn make(jobs: u32, units: u32) -> World {
     build(jobs, units, 3)
 }
 
-/// The world of [`make`], but with compilers that alternate `rounds` times between input and computation.
+/// The simulated world of [`make`], but with compilers that alternate `rounds` times between input
+/// and computation.
 #[rustfmt::skip]
 pub fn build(jobs: u32, units: u32, rounds: u32) -> World {
     let (cc, cc1, assembler, ld, job) = (1, 2, 3, 4, 5);
@@ -96,7 +99,8 @@ pub fn build(jobs: u32, units: u32, rounds: u32) -> World {
     with_background(world("make", programs, images, vec![jobs]))
 }
 
-/// A world of groups of senders and receivers, in which every message is a wake-up.
+/// A simulated world of groups of senders and receivers like hackbench, in which every message is a
+/// wake-up.
 #[rustfmt::skip]
 pub fn hackbench(groups: u32, pairs: u32) -> World {
     let groups = groups.clamp(1, 1_000);
@@ -120,7 +124,7 @@ pub fn hackbench(groups: u32, pairs: u32) -> World {
     with_background(world("hackbench", programs, images, channels))
 }
 
-/// A world of two processes that pass a byte to and fro on one CPU.
+/// A simulated world of two processes that pass a byte to and fro on one CPU.
 #[rustfmt::skip]
 pub fn pipe() -> World {
     let programs = vec![
@@ -134,7 +138,7 @@ pub fn pipe() -> World {
     World { command_pin: Some(0), ..world("pipe", programs, images, vec![0, 0]) }
 }
 
-/// A world of threads that take turns with one lock (a convoy).
+/// A simulated world of threads that take turns with one lock (a convoy).
 #[rustfmt::skip]
 pub fn pool(threads: u32) -> World {
     let programs = vec![
@@ -151,7 +155,7 @@ pub fn pool(threads: u32) -> World {
     with_background(world("pool", programs, images, vec![1]))
 }
 
-/// A world of `shells` shells, each with a loop that runs `/bin/true` `count` times.
+/// A simulated world of `shells` shells, each with a loop that runs `/bin/true` `count` times.
 #[rustfmt::skip]
 pub fn short_processes(shells: u32, count: u32) -> World {
     let programs = vec![
@@ -169,7 +173,8 @@ pub fn short_processes(shells: u32, count: u32) -> World {
     with_background(world("short", programs, images, vec![0]))
 }
 
-/// A world of independent tasks that only run and sleep, which gives the most events.
+/// A simulated world of independent tasks that only run and sleep, which gives the most events in a
+/// given time.
 #[rustfmt::skip]
 pub fn sleepers(tasks: u32) -> World {
     let programs = vec![
@@ -182,42 +187,49 @@ pub fn sleepers(tasks: u32) -> World {
     world("sleepers", programs, vec![image("/usr/bin/sleepers", "sleepers")], vec![0])
 }
 
-/// How often each operation occurs in [`chaos`], as weights; 0 for never.
+/// How often each operation occurs in the random simulated world [`chaos`], as weights; 0 for
+/// never.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Weights {
-    /// The weight of running for some µs.
+    /// The weight of running for some µs, among the random operations of a simulated task.
     pub run: u16,
-    /// The weight of running for some ms.
+    /// The weight of running for some ms, among the random operations of a simulated task.
     pub long_run: u16,
-    /// The weight of sleeping.
+    /// The weight of sleeping, among the random operations of a simulated task.
     pub sleep: u16,
-    /// The weight of waiting for the disk.
+    /// The weight of waiting for the disk, among the random operations of a simulated task.
     pub io: u16,
-    /// The weight of waiting for a kernel lock (state D, not in_iowait).
+    /// The weight of waiting for a kernel lock (state D, not in_iowait), among the random
+    /// operations of a simulated task.
     pub lock: u16,
-    /// The weight of yielding the CPU.
+    /// The weight of yielding the CPU, among the random operations of a simulated task.
     pub yields: u16,
-    /// The weight of posting to another task, or waiting for a post.
+    /// The weight of posting to another task or waiting for a post, among the random operations of
+    /// a simulated task.
     pub pipe: u16,
-    /// The weight of forking.
+    /// The weight of forking, among the random operations of a simulated task.
     pub fork: u16,
-    /// The weight of forking by vfork.
+    /// The weight of forking by vfork, among the random operations of a simulated task.
     pub vfork: u16,
-    /// The weight of making a thread.
+    /// The weight of making a thread, among the random operations of a simulated task.
     pub thread: u16,
-    /// The weight of executing a program.
+    /// The weight of executing a program, among the random operations of a simulated task.
     pub exec: u16,
-    /// The weight of waiting for a child.
+    /// The weight of waiting for a child, among the random operations of a simulated task.
     pub wait: u16,
-    /// The weight of ending the thread or the process.
+    /// The weight of ending the thread or the process, among the random operations of a simulated
+    /// task.
     pub exit: u16,
-    /// The weight of killing another process.
+    /// The weight of killing another process, among the random operations of a simulated task.
     pub kill: u16,
-    /// The weight of stopping or continuing another process.
+    /// The weight of stopping or continuing another process, among the random operations of a
+    /// simulated task.
     pub stop: u16,
-    /// The weight of waking a task in vain.
+    /// The weight of spuriously waking another task, among the random operations of a simulated
+    /// task.
     pub poke: u16,
-    /// The weight of renaming the task, or moving it to another cgroup.
+    /// The weight of renaming the task or moving it to another cgroup, among the random operations
+    /// of a simulated task.
     pub rename: u16,
 }
 
@@ -245,7 +257,7 @@ impl Default for Weights {
     }
 }
 
-/// A world in which tasks do everything that the simulator can do, at random.
+/// A simulated world in which tasks do everything that the simulator can do, at random.
 #[rustfmt::skip]
 pub fn chaos(weights: &Weights, residents: u32) -> World {
     let w = weights;

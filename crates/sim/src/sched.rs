@@ -1,4 +1,5 @@
-//! Simulates switching, waking and choosing a CPU (kernel/sched/core.c).
+//! Simulates how the kernel switches and wakes tasks and chooses CPUs for them
+//! (kernel/sched/core.c).
 
 use std::cmp::Reverse;
 
@@ -10,21 +11,22 @@ use crate::machine::{Machine, Turn};
 use crate::program::ns;
 use crate::task::{raw, Bucket, Cause, Place, Ref, Task, Wait, IDLE};
 
-/// The reason why a task is switched out.
+/// The reason why a simulated task is switched out.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Out {
-    /// The task is runnable. `preempt` is false on the way back to user mode and in a yield.
+    /// The simulated task is still runnable. `preempt` is false if it is switched out on the way
+    /// back to user mode or yields.
     Runnable { preempt: bool },
-    /// The task sleeps in the state that it has set.
+    /// The simulated task sleeps in the state that it has set.
     Sleep,
-    /// The task is dead.
+    /// The simulated task is dead.
     Dead,
-    /// The idle task is switched out.
+    /// The idle task of the simulated CPU is switched out.
     Idle,
 }
 
 impl Machine {
-    /// Lets an interrupt of a timer or a device end a task's wait.
+    /// Lets an interrupt of a timer or a device end the wait of a simulated task.
     pub(crate) fn interrupt(&mut self, turn: Turn) {
         let Some(Reverse(timer)) = self.cpus[turn.cpu].timers.pop() else {
             return;
@@ -43,14 +45,15 @@ impl Machine {
         self.wake(turn, slot, raw::NORMAL, true);
     }
 
-    /// Arms a timer: an interrupt on CPU `on` will end the wait of the task in `slot` at `time`.
+    /// Arms a timer of the simulated machine: an interrupt on CPU `on` will end the wait of the
+    /// task in `slot` at `time`.
     pub(crate) fn arm(&mut self, on: usize, time: u64, slot: u32) {
         let timer = Timer::new(time, slot, self.tasks[slot].waits);
         self.cpus[on].timers.push(Reverse(timer));
         self.replan(on);
     }
 
-    /// Preempts the current task if another one waits for the CPU.
+    /// Preempts the current simulated task if another one waits for its CPU.
     pub(crate) fn reschedule(&mut self, turn: Turn) {
         let cpu = &mut self.cpus[turn.cpu];
         cpu.resched_at = NEVER;
@@ -72,7 +75,7 @@ impl Machine {
         self.switch(turn, Out::Runnable { preempt });
     }
 
-    /// Lets the current task call `schedule()` while it is runnable.
+    /// Lets the current simulated task call `schedule()` while it is runnable.
     pub(crate) fn give_way(&mut self, turn: Turn) {
         if self.cpus[turn.cpu].queue.is_empty() {
             self.proceed(turn);
@@ -83,7 +86,7 @@ impl Machine {
         }
     }
 
-    /// Switches from the current task to the next one (`__schedule`).
+    /// Switches a simulated CPU from its current task to the next one (`__schedule` of the kernel).
     pub(crate) fn switch(&mut self, turn: Turn, out: Out) {
         let prev = self.cpus[turn.cpu].cur;
         let next = match self.cpus[turn.cpu].queue.pop_front() {
@@ -155,7 +158,8 @@ impl Machine {
         }
     }
 
-    /// Does the half of a switch that is about the outgoing task. Returns the `prev_state` of the event.
+    /// Does the part of a simulated switch that concerns the outgoing task. Returns the
+    /// `prev_state` of the switch event.
     fn switch_out(&mut self, turn: Turn, prev: u32, out: Out) -> u16 {
         let vfork = match self.tasks[prev].wait {
             Wait::Vfork(child) => self.find(child).is_some_and(|child| {
@@ -211,7 +215,7 @@ impl Machine {
         prev_state
     }
 
-    /// Does the half of a switch that is about the incoming task.
+    /// Does the part of a simulated switch that concerns the incoming task.
     fn switch_in(&mut self, turn: Turn, next: u32) {
         let (start, end, cpu) = (self.start, self.end, turn.cpu as u16);
         let in_span = self.in_span(turn.stamp);
@@ -232,7 +236,7 @@ impl Machine {
         task.last_cpu = cpu;
     }
 
-    /// Lets the task that was just switched in continue.
+    /// Lets the simulated task that was just switched in continue with its program or its wait.
     fn resume(&mut self, turn: Turn) {
         let cpu = &mut self.cpus[turn.cpu];
         cpu.slice_end = turn.now + self.cfg.kernel.slice;
@@ -257,7 +261,7 @@ impl Machine {
         }
     }
 
-    /// Ends a task's wait.
+    /// Ends the wait of the simulated task in this slot.
     pub(crate) fn end_wait(&mut self, slot: u32) {
         let task = &mut self.tasks[slot];
         task.wait = Wait::Nothing;
@@ -265,8 +269,9 @@ impl Machine {
         task.waits = task.waits.wrapping_add(1);
     }
 
-    /// Wakes the task in `slot` if its state is among `mask` (`try_to_wake_up`). With `irq` an interrupt
-    /// wakes it, otherwise the task on this CPU. Returns whether it was woken.
+    /// Wakes the simulated task in `slot` if its state is among `mask` (`try_to_wake_up` of the
+    /// kernel). With `irq` an interrupt wakes it, otherwise the task on this CPU does. Returns
+    /// whether it was woken.
     pub(crate) fn wake(&mut self, turn: Turn, slot: u32, mask: u16, irq: bool) -> bool {
         let (start, end) = (self.start, self.end);
         let task = &mut self.tasks[slot];
@@ -301,7 +306,8 @@ impl Machine {
         true
     }
 
-    /// Emits the event of a waking. `new` is whether it is the first one of a new task.
+    /// Emits the event of a waking in the simulation. `new` is whether it is the first waking of a
+    /// new task.
     pub(crate) fn emit_waking(&mut self, turn: Turn, wakee: u32, irq: bool, new: bool) {
         let waker = self.cpus[turn.cpu].cur;
         let recorded = self.follow_all || self.is_followed(wakee) || self.is_followed(waker);
@@ -322,8 +328,8 @@ impl Machine {
         }
     }
 
-    /// Chooses the CPU for a woken task (`select_task_rq` in short): its last CPU if that is idle, else
-    /// another idle one, else its last one.
+    /// Chooses the CPU for a woken simulated task, as the kernel's `select_task_rq` does in a
+    /// simple form: its last CPU if that is idle, else another idle one, else its last one.
     pub(crate) fn choose_cpu(&mut self, slot: u32, here: usize) -> usize {
         let cpus = self.cpus.len();
         let task = &self.tasks[slot];
@@ -357,7 +363,7 @@ impl Machine {
         }
     }
 
-    /// Puts the task in `slot` into the queue of CPU `on`.
+    /// Puts the simulated task in `slot` into the run queue of CPU `on`.
     pub(crate) fn enqueue(&mut self, on: usize, now: u64, slot: u32) {
         self.tasks[slot].place = Place::Queued;
         let cpu = &mut self.cpus[on];
@@ -378,7 +384,7 @@ impl Machine {
         self.replan(on);
     }
 
-    /// Takes a queued task from another CPU for a CPU that would be idle.
+    /// Takes a queued task from another simulated CPU for one that would otherwise be idle.
     fn steal(&mut self, c: usize) -> Option<u32> {
         let cpus = self.cpus.len();
         if cpus == 1 {
@@ -402,7 +408,7 @@ impl Machine {
         None
     }
 
-    /// Notes that the current task has set its state and goes to sleep.
+    /// Notes that the current simulated task has set its state and goes to sleep.
     pub(crate) fn fall_asleep(&mut self, turn: Turn, state: u16) {
         let slot = self.cpus[turn.cpu].cur;
         self.tasks[slot].state = state;
@@ -415,7 +421,7 @@ impl Machine {
     }
 }
 
-/// The system call in which a task sleeps.
+/// The system call in which a simulated task sleeps, as its switch event reports it.
 fn reason(task: &Task) -> Reason {
     match task.wait {
         Wait::Nothing => Reason::Unknown,
@@ -430,7 +436,7 @@ fn reason(task: &Task) -> Reason {
     }
 }
 
-/// The time-out of the system call in which a task sleeps.
+/// The time-out of the system call in which a simulated task sleeps.
 fn timeout(task: &Task) -> Timeout {
     match task.wait {
         Wait::Timer | Wait::ChanFor(_) => Timeout::after(task.limit),
@@ -438,7 +444,8 @@ fn timeout(task: &Task) -> Timeout {
     }
 }
 
-/// The account for the time after a switch-out in `state`, and the cause.
+/// The account to which the time of a simulated task is added after a switch-out in `state`, and
+/// the cause of this time.
 fn asleep(task: &Task, state: u16, vfork: bool, attached: bool) -> (Bucket, Cause) {
     if state & raw::STOPPED != 0 {
         (Bucket::Sleep, Cause::Stopped)

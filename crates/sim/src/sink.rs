@@ -1,21 +1,21 @@
-//! Defines the receivers of a simulated run's events.
+//! Defines the receivers of the events that a simulation emits.
 
 use tr_format::event::{CpuId, LifeEvent, SchedEvent, Stream};
 
-/// Receives the events of a run in the order of true time.
+/// Receives the events of a simulated run in the order of true time.
 pub trait Sink {
-    /// Receives an event of this CPU's ring.
+    /// Receives a scheduling event of this simulated CPU.
     fn sched(&mut self, cpu: CpuId, event: SchedEvent);
-    /// Receives an event of [`Stream::Lifecycle`] or [`Stream::Recorder`].
+    /// Receives a simulated event of [`Stream::Lifecycle`] or [`Stream::Recorder`].
     fn life(&mut self, stream: Stream, event: LifeEvent);
 }
 
-/// A sink that only counts the events.
+/// A receiver of simulated events that only counts them.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Count {
-    /// The number of events of the CPUs' rings.
+    /// The number of scheduling events of all simulated CPUs.
     pub sched: u64,
-    /// The number of events of the lifecycle stream and of the recorder's stream.
+    /// The number of simulated events of the lifecycle stream and of the recorder's stream.
     pub life: u64,
 }
 
@@ -29,17 +29,17 @@ impl Sink for Count {
     }
 }
 
-/// One event, with the ring or stream that it belongs to.
+/// One simulated event, with the CPU or the stream to which it belongs.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Event {
-    /// An event of the ring of this CPU.
+    /// A scheduling event of this simulated CPU.
     Sched(CpuId, SchedEvent),
-    /// An event of the lifecycle stream or of the recorder's stream.
+    /// A simulated event of the lifecycle stream or of the recorder's stream.
     Life(Stream, LifeEvent),
 }
 
 impl Event {
-    /// The stamp of the event.
+    /// The time stamp of the simulated event.
     pub fn time(&self) -> tr_format::event::Ktime {
         match self {
             Event::Sched(_, event) => event.time,
@@ -48,7 +48,7 @@ impl Event {
     }
 }
 
-/// Keeps all events in the order in which they come.
+/// Keeps all simulated events in the order in which they come.
 impl Sink for Vec<Event> {
     fn sched(&mut self, cpu: CpuId, event: SchedEvent) {
         self.push(Event::Sched(cpu, event));

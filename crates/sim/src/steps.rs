@@ -1,5 +1,5 @@
-//! Does the next action of a CPU's current task: a step that the kernel does for it, a signal, or its
-//! program's next operation.
+//! Does the next action of a simulated CPU's current task: a step that the kernel does for it, a
+//! signal, or its program's next operation.
 
 use tr_format::event::{CgroupMove, Comm, LifeKind, Rename, Tgid, Tid};
 
@@ -10,11 +10,11 @@ use crate::program::{ns, Chan, Op};
 use crate::sched::Out;
 use crate::task::{raw, Place, Ref, Step, Task, Wait, IDLE};
 
-/// The largest number of jumps in a row that a program may do.
+/// The largest number of jumps in a row that the program of a simulated task may do.
 const JUMPS: u32 = 1_000;
 
 impl Machine {
-    /// Does the next action of the current task.
+    /// Does the next action of the task that runs on the simulated CPU.
     pub(crate) fn act(&mut self, turn: Turn) {
         let slot = turn.cur;
         if slot == IDLE {
@@ -75,7 +75,7 @@ impl Machine {
         self.do_op(turn, op);
     }
 
-    /// Plans the current task's next action.
+    /// Plans the next action of the task that runs on the simulated CPU.
     #[inline]
     pub(crate) fn proceed(&mut self, turn: Turn) {
         let slot = self.cpus[turn.cpu].cur;
@@ -118,7 +118,7 @@ impl Machine {
         self.cpus[turn.cpu].op_at = turn.now + delay;
     }
 
-    /// Does one operation of the current task's program.
+    /// Does one operation of the program of the task that runs on the simulated CPU.
     fn do_op(&mut self, turn: Turn, op: Op) {
         let cur = turn.cur;
         let fork = |kind, program, arg| Child { kind, program, arg };
@@ -173,7 +173,8 @@ impl Machine {
         }
     }
 
-    /// Lets the current task wait until an interrupt comes on CPU `on` at the time `until`.
+    /// Lets the current simulated task wait until an interrupt comes on CPU `on` at the time
+    /// `until`.
     fn wait_until(&mut self, turn: Turn, wait: Wait, on: usize, until: u64) {
         let task = &mut self.tasks[turn.cur];
         task.wait = wait;
@@ -234,7 +235,7 @@ impl Machine {
         self.proceed(turn);
     }
 
-    /// Lets the current task kill or stop another process, which is drawn.
+    /// Lets the current simulated task kill or stop another process, which is drawn at random.
     fn signal_other(&mut self, turn: Turn, stop: bool) {
         if let Some(other) = self.any_process(turn.cur) {
             let process = &mut self.processes[other];
@@ -251,7 +252,7 @@ impl Machine {
         self.proceed(turn);
     }
 
-    /// Lets the current task continue a stopped process.
+    /// Lets the current simulated task continue a stopped process.
     fn continue_other(&mut self, turn: Turn) {
         let count = self.processes.len();
         let start = self.draw.below(count);
@@ -320,7 +321,8 @@ impl Machine {
         self.proceed(turn);
     }
 
-    /// Takes one post from a channel, or waits for one until `timeout`.
+    /// Lets the current simulated task take one post from a channel, or wait for one until the time
+    /// `timeout`.
     fn take(&mut self, turn: Turn, chan: Chan, timeout: Option<u64>) {
         let chan = self.channel(turn.cur, chan);
         let name = self.name(turn.cur);
@@ -341,7 +343,8 @@ impl Machine {
         self.fall_asleep(turn, raw::INTERRUPTIBLE);
     }
 
-    /// Draws up to eight tasks, and returns the first one for which `fits` is true.
+    /// Draws up to eight simulated tasks at random, and returns the slot of the first one for which
+    /// `fits` is true.
     fn any_task(&mut self, fits: impl Fn(&Task) -> bool) -> Option<u32> {
         let count = self.tasks.len();
         let drawn = [(); 8].map(|()| self.draw.below(count));
@@ -351,7 +354,7 @@ impl Machine {
         })
     }
 
-    /// Draws another process that may be signalled.
+    /// Draws another simulated process at random that may get a signal.
     fn any_process(&mut self, cur: u32) -> Option<u32> {
         let own = self.tasks[cur].process;
         let follow_all = self.follow_all;
@@ -364,7 +367,8 @@ impl Machine {
         free.then_some(process)
     }
 
-    /// Gives the current task a step for each thread of a process.
+    /// Gives the current simulated task a step for each thread of another process, such as sending
+    /// a signal to it.
     pub(crate) fn signal_threads(&mut self, cur: u32, process: u32, step: impl Fn(Ref) -> Step) {
         for i in 0..self.processes[process].threads.len() {
             let slot = self.processes[process].threads[i];
@@ -376,7 +380,7 @@ impl Machine {
     }
 }
 
-/// The kernel's state of a task that is in this wait.
+/// The state of the kernel's task (`__state`) in which a simulated task waits in this way.
 pub(crate) fn sleep_state(wait: Wait) -> u16 {
     match wait {
         Wait::Io => raw::UNINTERRUPTIBLE,

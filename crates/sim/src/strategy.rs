@@ -1,5 +1,5 @@
-//! Strategies of property tests that draw runs and injections. A failing case shrinks to few CPUs, few tasks,
-//! few operations, a short span.
+//! Strategies of property tests that draw random simulated runs and injected faults. A failing case
+//! shrinks to few CPUs, few tasks, few operations, a short span.
 
 use std::hash::{BuildHasher, Hasher, RandomState};
 
@@ -17,9 +17,10 @@ use crate::recording::Recording;
 use crate::scenario::{self, Weights};
 use crate::timeline;
 
-/// Settings for a test with `count` cases, which are the same in each run. `PROPTEST_CASES` sets another
-/// number, with other cases in each run: their seed is printed, and `PROPTEST_RNG_SEED` repeats them. A
-/// failing case is in the message, not in a file.
+/// The settings of a property test with `count` random cases, which are the same in each run. The
+/// environment variable `PROPTEST_CASES` sets another number, with other cases in each run: their
+/// seed is printed, and `PROPTEST_RNG_SEED` repeats them. A failing case is printed in the message
+/// and not stored in a file.
 pub fn cases(count: u32) -> ProptestConfig {
     let number = |name| std::env::var(name).ok().and_then(|n| n.parse::<u64>().ok());
     let asked = number("PROPTEST_CASES").and_then(|n| u32::try_from(n).ok());
@@ -40,19 +41,21 @@ pub fn cases(count: u32) -> ProptestConfig {
     }
 }
 
-/// One case of a property test: a run, the injections into its recording, and its blocks.
+/// One case of a property test: a simulated run, the faults injected into its recording, and how it
+/// is cut into blocks.
 #[derive(Clone, Debug)]
 pub struct Case {
-    /// The settings of the run.
+    /// The settings of the simulated run.
     pub config: Config,
-    /// The injections that change the recording of the run.
+    /// The injectors of faults for the recording of the simulated run.
     pub plan: Plan,
-    /// The way in which the recording is cut into blocks.
+    /// The way in which the simulated recording is cut into blocks of a trace file.
     pub cut: Cut,
 }
 
 impl Case {
-    /// Draws a picture of the first `most` events of the recording after the injections.
+    /// Makes a picture of the first `most` events of the simulated recording, after the faults were
+    /// injected.
     pub fn draw(&self, most: usize) -> String {
         let (mut recording, _) = Recording::record(&self.config);
         let before = recording.len();
@@ -69,7 +72,8 @@ impl Case {
     }
 }
 
-/// Draws weights of all operations, each of which shrinks to 0, except those of running and sleeping.
+/// Draws random weights of all operations of simulated tasks. Each of them shrinks to 0, except
+/// those of running and sleeping.
 fn weights() -> impl Strategy<Value = Weights> {
     let some = |most: u16| 0..=most;
     (
@@ -98,7 +102,7 @@ fn weights() -> impl Strategy<Value = Weights> {
         })
 }
 
-/// Draws the settings of a run of [`scenario::chaos`] of up to `longest` ns.
+/// Draws random settings of a simulated run of [`scenario::chaos`] of up to `longest` ns.
 pub fn run(longest: u64) -> impl Strategy<Value = Config> {
     let kernel = (
         any::<bool>(),
@@ -155,7 +159,8 @@ pub fn run(longest: u64) -> impl Strategy<Value = Config> {
         )
 }
 
-/// Draws blocks in the order of a recorder.
+/// Draws a random way to cut a simulated recording into blocks, in the order in which a recorder
+/// writes them.
 fn written() -> impl Strategy<Value = Cut> {
     (1..=200u32, any::<u64>()).prop_map(|(largest, seed)| Cut {
         largest,
@@ -164,7 +169,7 @@ fn written() -> impl Strategy<Value = Cut> {
     })
 }
 
-/// Draws blocks in any order.
+/// Draws a random way to cut a simulated recording into blocks, in any order.
 fn any_order() -> impl Strategy<Value = Cut> {
     let order = prop_oneof![
         Just(Order::Written),
@@ -178,14 +183,15 @@ fn any_order() -> impl Strategy<Value = Cut> {
     })
 }
 
-/// The faults in the order in which events are written.
+/// The injected faults that change the order in which events are written: late writes and swapped
+/// neighbours.
 #[derive(Clone, Debug)]
 struct Disorder {
     late: Option<Late>,
     inversions: Option<Inversions>,
 }
 
-/// Draws late writes by up to 10 s, and inversions.
+/// Draws random injections of late writes by up to 10 s, and of swapped neighbouring events.
 fn disorder() -> impl Strategy<Value = Disorder> {
     let late = (0..=500u16, 1..=10_000_000_000u64, any::<bool>()).prop_map(
         |(per_mille, longest, life_only)| Late {
@@ -199,7 +205,7 @@ fn disorder() -> impl Strategy<Value = Disorder> {
         .prop_map(|(late, inversions)| Disorder { late, inversions })
 }
 
-/// Draws losses in CPUs' rings and in the lifecycle ring.
+/// Draws random injections of losses in the CPUs' rings and in the lifecycle ring.
 fn losses() -> impl Strategy<Value = Vec<Loss>> {
     let stream = prop_oneof![4 => (0..32u16).prop_map(|cpu| Stream::Cpu(CpuId(cpu))), 1 => Just(Stream::Lifecycle)];
     let cause = prop_oneof![3 => Just(LossCause::RingFull), 1 => Just(LossCause::Recursion)];
@@ -215,7 +221,8 @@ fn losses() -> impl Strategy<Value = Vec<Loss>> {
     vec(loss, 1..5)
 }
 
-/// Draws the clocks of some CPUs below `cpus`, with an error of ±`size` ns and a drift of up to 50 µs a second.
+/// Draws random errors for the clocks of some CPUs below `cpus`: an offset of ±`size` ns, and a
+/// drift of up to 50 µs a second.
 fn clocks(
     cpus: u16,
     size: impl Strategy<Value = i64>,
@@ -233,18 +240,20 @@ fn clocks(
     })
 }
 
-/// Draws clocks that are wrong by ±50 µs to ±100 ms.
+/// Draws random clock errors of ±50 µs to ±100 ms for some CPUs.
 fn skews() -> impl Strategy<Value = Skew> {
     clocks(32, 50_000..=100_000_000i64, 1..4)
 }
 
-/// Draws the clocks of some of this many CPUs, which are wrong by ±50 µs to ±100 ms. At least one clock is right.
+/// Draws random clock errors of ±50 µs to ±100 ms for some of this many CPUs. At least one clock
+/// stays right.
 fn clocks_of(cpus: u16) -> impl Strategy<Value = Skew> {
     let size = prop_oneof![1 => 50_000..=100_000_000i64, 1 => 50_000..=1_000_000i64];
     clocks(cpus, size, 1..usize::from(cpus.clamp(2, 8)))
 }
 
-/// Draws repeated lifecycle events, or missing ones without a loss record.
+/// Draws random injections that repeat lifecycle events (fork, exec, exit), or leave them out
+/// without a loss record.
 fn faults() -> impl Strategy<Value = (Option<Duplicates>, Option<Missing>)> {
     let sort = || {
         prop_oneof![
@@ -262,7 +271,7 @@ fn faults() -> impl Strategy<Value = (Option<Duplicates>, Option<Missing>)> {
     (option::of(duplicates), option::of(missing))
 }
 
-/// A plan that has only this disorder.
+/// A plan of injected faults that only changes the order of events in this way.
 fn disordered(disorder: Disorder, seed: u64) -> Plan {
     Plan {
         late: disorder.late,
@@ -272,7 +281,8 @@ fn disordered(disorder: Disorder, seed: u64) -> Plan {
     }
 }
 
-/// Draws a case without losses: any lateness, any inversions, any order of the blocks.
+/// Draws a random test case without lost events: any late writes, any swapped events, any order of
+/// the blocks.
 pub fn lossless(longest: u64) -> impl Strategy<Value = Case> {
     let parts = (run(longest), disorder(), any_order(), any::<u64>());
     parts.prop_map(|(config, disorder, cut, seed)| {
@@ -281,7 +291,7 @@ pub fn lossless(longest: u64) -> impl Strategy<Value = Case> {
     })
 }
 
-/// Draws a case with losses and with events that are written in disorder.
+/// Draws a random test case with lost events and with events that are written in disorder.
 pub fn lossy(longest: u64) -> impl Strategy<Value = Case> {
     let parts = (
         run(longest),
@@ -299,7 +309,7 @@ pub fn lossy(longest: u64) -> impl Strategy<Value = Case> {
     })
 }
 
-/// Draws a case in which the file ends early.
+/// Draws a random test case in which the trace file ends early.
 pub fn cut_off(longest: u64) -> impl Strategy<Value = Case> {
     let parts = (run(longest), 0..=1000u16, written(), any::<u64>());
     parts.prop_map(|(config, at, cut, seed)| {
@@ -312,7 +322,7 @@ pub fn cut_off(longest: u64) -> impl Strategy<Value = Case> {
     })
 }
 
-/// Draws a case with all kinds of faults at once.
+/// Draws a random test case with all kinds of injected faults at once.
 pub fn anything(longest: u64) -> impl Strategy<Value = Case> {
     let cut_off = option::of((0..=1000u16).prop_map(|at| CutOff { at }));
     let loss = prop_oneof![Just(Vec::new()), losses()];
@@ -344,8 +354,8 @@ pub fn anything(longest: u64) -> impl Strategy<Value = Case> {
     )
 }
 
-/// Draws the settings of a run of `least` to `longest` ns on 2 to 64 CPUs, with realistic reuse of task ids:
-/// of chaos, a build, pipes or short processes.
+/// Draws random settings of a simulated run of `least` to `longest` ns on 2 to 64 CPUs, with
+/// realistic reuse of task ids. The world is chaos, a build, pipes or short processes.
 fn long_run(least: u64, longest: u64) -> impl Strategy<Value = Config> {
     let cpus = prop_oneof![4 => 2..=4u16, 2 => 5..=16u16, 1 => 17..=64u16];
     let world =
@@ -370,7 +380,8 @@ fn long_run(least: u64, longest: u64) -> impl Strategy<Value = Config> {
     )
 }
 
-/// Draws a case with wrong clocks and late writes and, if `worse` is set, losses as well.
+/// Draws a random test case with wrong clocks and late writes and, if `worse` is set, losses as
+/// well.
 pub fn skewed(least: u64, longest: u64, worse: bool) -> impl Strategy<Value = Case> {
     let case = long_run(least, longest).prop_flat_map(|config| {
         let cpus = config.cpus;

@@ -1,11 +1,14 @@
-//! The sums of the times and switches of a task or of a process.
+//! The sums of the times and switches of a simulated task or process.
 
-/// The sums over a task's life in the span, or over the ended threads of a process. Times are in ns.
+/// The sums over the life of a simulated task in the recorded span, or over the ended threads of a
+/// simulated process. Times are in ns.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Sums {
-    /// The times in ns, in the order of [`crate::task::Bucket`].
+    /// The times of the simulated task or process in each state, in ns, in the order of
+    /// [`crate::task::Bucket`].
     pub(crate) times: [u64; 4],
-    /// The times in ns by cause, in the order of [`crate::task::Cause`].
+    /// The times of the simulated task or process by their cause, in ns, in the order of
+    /// [`crate::task::Cause`].
     pub(crate) causes: [u64; 4],
     pub(crate) voluntary: u64,
     pub(crate) involuntary: u64,

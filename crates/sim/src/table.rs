@@ -2,7 +2,8 @@
 
 use std::ops::{Index, IndexMut};
 
-/// A table whose entries are found by their slot. A freed slot is given to a later entry.
+/// A table of simulated tasks or processes, whose entries are found by their slot. A freed slot is
+/// given to a later entry.
 #[derive(Debug)]
 pub(crate) struct Table<T> {
     entries: Vec<T>,
@@ -19,7 +20,8 @@ impl<T> Default for Table<T> {
 }
 
 impl<T> Table<T> {
-    /// Puts an entry into a free slot and returns the slot. `make` gets the slot's previous entry.
+    /// Puts an entry into a free slot of the table and returns the slot. `make` gets the previous
+    /// entry of that slot.
     pub(crate) fn insert(&mut self, make: impl FnOnce(Option<&mut T>) -> T) -> u32 {
         let Some(slot) = self.free.pop() else {
             self.entries.push(make(None));
@@ -30,7 +32,7 @@ impl<T> Table<T> {
         slot
     }
 
-    /// Frees a slot. Its entry stays until the slot is used again.
+    /// Frees a slot of the table. Its entry stays until the slot is used again.
     pub(crate) fn free(&mut self, slot: u32) {
         self.free.push(slot);
     }
@@ -39,7 +41,7 @@ impl<T> Table<T> {
         self.entries.get(slot as usize)
     }
 
-    /// The number of slots of the table, free ones included.
+    /// The number of slots of the table, including free ones.
     pub(crate) fn len(&self) -> u32 {
         self.entries.len() as u32
     }

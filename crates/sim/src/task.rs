@@ -5,34 +5,35 @@ use tr_format::event::{Comm, Delays, Ktime};
 use crate::agenda::NEVER;
 use crate::sums::Sums;
 
-/// The slot that stands for the idle task, which has no entry.
+/// The slot that stands for the idle task of a simulated CPU, which has no entry in the table of
+/// tasks.
 pub(crate) const IDLE: u32 = u32::MAX;
 
-/// The slot of a task or process and the number of the slot's earlier users, which identify the task or
-/// process even after its end.
+/// A reference to a simulated task or process: its slot and the number of the slot's earlier users.
+/// It identifies the task or process even after its end.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Ref {
     pub(crate) slot: u32,
     pub(crate) used: u32,
 }
 
-/// The place of a task: on a CPU, in a queue, or neither.
+/// Where a simulated task is: on a CPU, in a run queue, or neither.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) enum Place {
-    /// The task is forked and was not woken for the first time.
+    /// The simulated task is forked, but was not woken for the first time yet.
     #[default]
     New,
-    /// The task is in the queue of a CPU.
+    /// The simulated task is in the run queue of a CPU.
     Queued,
-    /// The task is on the CPU with this number.
+    /// The simulated task is on the CPU with this number.
     OnCpu(u16),
-    /// The task is asleep or blocked.
+    /// The simulated task is asleep or blocked.
     Off,
-    /// The task has made its last switch-out.
+    /// The simulated task has made its last switch-out.
     Dead,
 }
 
-/// The account that a task's time is added to, in the order of [`crate::truth::Times`].
+/// The account to which a simulated task's time is added, in the order of [`crate::truth::Times`].
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) enum Bucket {
     OnCpu,
@@ -42,7 +43,7 @@ pub(crate) enum Bucket {
     Blocked,
 }
 
-/// The cause of a task's time, in the order of [`crate::truth::Causes`].
+/// The cause of a simulated task's time in its state, in the order of [`crate::truth::Causes`].
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) enum Cause {
     Preempted,
@@ -53,7 +54,7 @@ pub(crate) enum Cause {
     Plain,
 }
 
-/// The thing that ends a task's wait.
+/// The event that ends the wait of a simulated task.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) enum Wait {
     #[default]
@@ -62,14 +63,14 @@ pub(crate) enum Wait {
     Io,
     Lock,
     Chan(u16),
-    /// A post to a channel with this number ends the wait, or a timer.
+    /// A post to the channel with this number, or a timer, ends the simulated task's wait.
     ChanFor(u16),
     Child,
     Vfork(Ref),
     DeThread,
 }
 
-/// The bits of the kernel's task state (include/linux/sched.h) that the simulation uses.
+/// The bits of the kernel's task state (`__state`, include/linux/sched.h) that the simulation uses.
 pub(crate) mod raw {
     pub(crate) const RUNNING: u16 = 0;
     pub(crate) const INTERRUPTIBLE: u16 = 0x1;
@@ -79,47 +80,49 @@ pub(crate) mod raw {
     pub(crate) const WAKEKILL: u16 = 0x100;
     pub(crate) const NEW: u16 = 0x800;
     pub(crate) const FREEZABLE: u16 = 0x2000;
-    /// The states that `wake_up_process` wakes (`TASK_NORMAL`).
+    /// The states from which the kernel's `wake_up_process` wakes a task (`TASK_NORMAL`).
     pub(crate) const NORMAL: u16 = INTERRUPTIBLE | UNINTERRUPTIBLE;
 }
 
-/// A step of a system call or of a task's exit. Between two steps the task can be interrupted and, unless
-/// [`Step::held`], preempted.
+/// A step of a system call or of a simulated task's exit. Between two steps the task can be
+/// interrupted and, unless [`Step::held`], preempted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Step {
-    /// The new child is woken for the first time.
+    /// The simulated task wakes its new child for the first time.
     WakeNew(Ref),
-    /// The parent waits until this vfork child has exec'd or exited.
+    /// The simulated task waits until its vfork child has exec'd or exited.
     VforkWait(Ref),
-    /// The task sends a fatal signal to a sibling or to another process's thread. The number is the raw status.
+    /// The simulated task sends a fatal signal to a thread of its own or another process. The
+    /// number is the raw `wait` status.
     Kill(Ref, u32),
-    /// The task stops a thread of another process.
+    /// The simulated task stops a thread of another process.
     Stop(Ref),
-    /// The task lets a stopped thread of another process go on.
+    /// The simulated task lets a stopped thread of another process go on.
     Continue(Ref),
-    /// The task waits until its sibling threads are gone.
+    /// The simulated task waits until the other threads of its process are gone.
     DeThread,
-    /// The task becomes the leader of its process.
+    /// The simulated task becomes the leader of its process.
     TakeOver,
-    /// The wait of the vfork parent is completed.
+    /// The simulated task completes the wait of its vfork parent.
     VforkDone,
-    /// The kernel emits the event `sched_process_exec`.
+    /// The simulated kernel emits the event `sched_process_exec` for the task.
     ExecEvent { image: u16, old_tid: u32 },
-    /// The exit begins (`do_exit`).
+    /// The exit of the simulated task begins (`do_exit` of the kernel).
     ExitBegin,
-    /// The kernel emits the event `sched_process_exit`.
+    /// The simulated kernel emits the event `sched_process_exit` for the task.
     ExitEvent,
-    /// The task runs a little while the kernel releases its resources.
+    /// The simulated task runs a little while the kernel releases its resources.
     Teardown,
-    /// The task notifies its parent (`exit_notify`).
+    /// The exiting simulated task notifies its parent (`exit_notify` of the kernel).
     ExitNotify,
-    /// The task is switched out for the last time.
+    /// The simulated task is switched out for the last time.
     Die,
 }
 
 impl Step {
-    /// Whether the task is not preempted before this step. The kernel may preempt it there, but then no reader could
-    /// recognize one task under two tids, or distinguish a wait for a vfork from another wait.
+    /// Whether the simulated task cannot be preempted before this step. A real kernel may preempt
+    /// it there, but then no reader could recognize one task under two tids, or distinguish a wait
+    /// for a vfork from another wait.
     pub(crate) fn held(self) -> bool {
         matches!(
             self,
@@ -134,79 +137,86 @@ pub(crate) struct Task {
     pub(crate) place: Place,
     pub(crate) bucket: Bucket,
     pub(crate) cause: Cause,
-    /// The state of the task as in the kernel's `__state`.
+    /// The state of the simulated task as in the kernel's `__state`.
     pub(crate) state: u16,
     pub(crate) followed: bool,
-    /// Whether the wait of the task has been completed.
+    /// Whether the event for which the simulated task waits has happened.
     pub(crate) done: bool,
-    /// Whether the task has set its state and is about to call `schedule()`.
+    /// Whether the simulated task has set its state and is about to call `schedule()`.
     pub(crate) scheduling: bool,
-    /// Whether the state of the task has been read for the switch-out, which is not stamped yet.
+    /// Whether the state of the simulated task has been read for its switch-out, which has no time
+    /// stamp yet.
     pub(crate) committed: bool,
-    /// Whether the task was woken after its state was read for the switch-out.
+    /// Whether the simulated task was woken after its state was read for the switch-out.
     pub(crate) woken_early: bool,
-    /// The state that was read for the switch-out, if a waking has changed it since.
+    /// The state of the simulated task that was read for its switch-out, if a waking has changed
+    /// the state since.
     pub(crate) committed_state: u16,
-    /// Whether a waking of the task was recorded, according to the stamps, since it was switched in.
+    /// Whether a waking of the simulated task was recorded, according to the time stamps, since it
+    /// was switched in.
     pub(crate) woken: bool,
-    /// The stamp of the last recorded waking while the task was in a queue.
+    /// The time stamp of the simulated task's last recorded waking while it was in a run queue.
     pub(crate) vain: u64,
-    /// Whether the task was switched out asleep after `woken`, or with the stamp of a waking, and was neither
-    /// woken nor switched in since. The events do not show the order of the two.
+    /// Whether the recorded events do not show if the simulated task slept: it was switched out
+    /// asleep after `woken` or with the time stamp of a waking, and was neither woken nor switched
+    /// in since.
     pub(crate) doubt: bool,
-    /// The time of `doubt` up to the end of the span in ns, if only a later event ended it.
+    /// The time in ns, up to the end of the recorded span, for which `doubt` was true, if only an
+    /// event after the span ended it.
     pub(crate) undecided: u64,
-    /// Whether the exit of the task has begun.
+    /// Whether the exit of the simulated task has begun.
     pub(crate) exiting: bool,
-    /// Whether the task no longer counts for its process (`release_task`).
+    /// Whether the simulated task no longer counts for its process (`release_task` of the kernel).
     pub(crate) released: bool,
-    /// Whether the task has to stop.
+    /// Whether the simulated task has to stop, because its process got a SIGSTOP.
     pub(crate) stopping: bool,
     pub(crate) tid: u32,
-    /// The slot of the task's process.
+    /// The slot of the simulated task's process.
     pub(crate) process: u32,
-    /// The stamp from which on the task's time has not been added to `times`.
+    /// The time stamp up to which the simulated task's time has been added to its sums.
     pub(crate) since: u64,
-    /// The stamp of the task's last switch-in or switch-out, or of its fork.
+    /// The time stamp of the simulated task's last switch-in or switch-out, or of its fork.
     pub(crate) switched: u64,
     pub(crate) sums: Sums,
-    /// The remaining run time before the next action in ns, while the task is off CPU.
+    /// The remaining run time in ns before the simulated task's next action, while the task is off
+    /// CPU.
     pub(crate) remaining: u64,
-    /// The number of waits of this slot's users; see [`crate::cpu::Timer`].
+    /// The number of waits of all tasks that used this slot of the table. It identifies outdated
+    /// timers, see [`crate::cpu::Timer`].
     pub(crate) waits: u32,
     pub(crate) wait: Wait,
-    /// The time-out of the present wait in ns, if the wait has one.
+    /// The time-out of the simulated task's present wait in ns, if the wait has one.
     pub(crate) limit: u64,
     pub(crate) program: u16,
     pub(crate) pc: u16,
-    /// The CPU on which the task was switched in last.
+    /// The CPU on which the simulated task was switched in last.
     pub(crate) last_cpu: u16,
-    /// The CPU of the task's last recorded switch.
+    /// The CPU of the simulated task's last recorded switch.
     pub(crate) seen_cpu: u16,
-    /// The only CPU that the task may use, or `u16::MAX`.
+    /// The only CPU that the simulated task may use, or `u16::MAX` if it may use all.
     pub(crate) pin: u16,
     pub(crate) loops: [u32; 4],
     pub(crate) arg: u32,
-    /// The steps of a system call that are still to be done, the next one last.
+    /// The steps of a system call that the simulated task still has to do, the next one last.
     pub(crate) steps: Vec<Step>,
-    /// The raw status with which the task is to be killed, if it is.
+    /// The raw `wait` status with which the simulated task is to be killed, if it is.
     pub(crate) killed: Option<u32>,
     pub(crate) exit_code: u32,
-    /// The stamp of the task's event `sched_process_exit`.
+    /// The time stamp of the simulated task's event `sched_process_exit`.
     pub(crate) exited: Option<u64>,
-    /// Whether the exit of the task was recorded in the span.
+    /// Whether the exit of the simulated task was recorded inside the span.
     pub(crate) exit_seen: bool,
-    /// Whether the task was the last living thread of its process when it began to exit.
+    /// Whether the simulated task was the last living thread of its process when it began to exit.
     pub(crate) group_dead: bool,
-    /// The parent that waits for this vfork child.
+    /// The parent that waits for this simulated task, if the task is a vfork child.
     pub(crate) vfork_parent: Option<Ref>,
-    /// Whether the waking of the task with the vfork flag was recorded.
+    /// Whether the first waking of the simulated task was recorded with the flag for a vfork.
     pub(crate) vfork_seen: bool,
     pub(crate) used: u32,
     pub(crate) first_tid: u32,
     pub(crate) ns_tid: u32,
     pub(crate) comm: Comm,
-    /// The stamp of the task's fork.
+    /// The time stamp of the simulated task's fork.
     pub(crate) born: u64,
     pub(crate) start_time: Ktime,
     pub(crate) run_time: u64,
@@ -214,12 +224,13 @@ pub(crate) struct Task {
     pub(crate) nivcsw: u64,
     pub(crate) migrations: u64,
     pub(crate) max_off_cpu: u64,
-    /// The time in ns that the task has spent in run queues, as the kernel's `run_delay` counts it.
+    /// The time in ns that the simulated task has spent in run queues, as the kernel's `run_delay`
+    /// counts it.
     pub(crate) run_delay: u64,
 }
 
 impl Task {
-    /// A task that is forked at `born` and has not run.
+    /// A simulated task that is forked at the time `born` and has not run.
     pub(crate) fn new(tid: u32, process: u32, born: u64) -> Task {
         Task {
             state: raw::NEW,
@@ -238,8 +249,8 @@ impl Task {
         }
     }
 
-    /// The tid that the task's events had so far, if it has taken over the leader's tid and its exec event is
-    /// still to come.
+    /// The tid that the events of the simulated task had so far, if the task has taken over its
+    /// leader's tid and its exec event is still to come.
     pub(crate) fn recorded_tid(&self) -> Option<u32> {
         self.steps.iter().find_map(|step| match step {
             Step::ExecEvent { old_tid, .. } if *old_tid != self.tid => Some(*old_tid),
@@ -247,7 +258,8 @@ impl Task {
         })
     }
 
-    /// Ends the doubt about the task's time since the switch-out, because an event at `stamp` decides it.
+    /// Ends the doubt whether the simulated task slept or was runnable since its switch-out,
+    /// because an event at `stamp` shows it.
     #[inline]
     pub(crate) fn decide(&mut self, stamp: u64, start: u64, end: u64) {
         if self.doubt && stamp > end && self.switched < end {
@@ -256,7 +268,7 @@ impl Task {
         self.doubt = false;
     }
 
-    /// The kernel's sums of the task's times off CPU.
+    /// The times off CPU that the kernel would count for the simulated task.
     pub(crate) fn delays(&self) -> Delays {
         Delays {
             run: Some(self.run_delay),
@@ -264,7 +276,8 @@ impl Task {
         }
     }
 
-    /// Adds the task's time up to `stamp`, clipped to the span, to its accounts.
+    /// Adds the simulated task's time up to `stamp` to its accounts, as far as it lies in the
+    /// recorded span.
     #[inline]
     pub(crate) fn settle(&mut self, stamp: u64, start: u64, end: u64) {
         if self.bucket == Bucket::RunQueue {
@@ -282,5 +295,5 @@ impl Task {
     }
 }
 
-/// The end of a span whose end is not known.
+/// The end of a simulated recording's span while that end is not known.
 pub(crate) const OPEN: u64 = NEVER;

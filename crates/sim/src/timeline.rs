@@ -1,4 +1,4 @@
-//! Draws a recording as a time line, for a small failing case.
+//! Draws a simulated recording as a time line, to show a small failing test case.
 //!
 //! ```text
 //!      0 1 2 3 4 5
@@ -18,7 +18,8 @@ use tr_format::event::{LifeKind, SchedKind, Stream, Tid};
 use crate::recording::Recording;
 use crate::sink::Event;
 
-/// The letters that stand for tasks in a picture, in the order of the tasks' first events.
+/// The letters that stand for tasks in the picture of a simulated recording, in the order of the
+/// tasks' first events.
 #[derive(Default)]
 struct Letters {
     of: HashMap<Tid, char>,
@@ -41,7 +42,8 @@ impl Letters {
     }
 }
 
-/// All events of a recording by their stamps; events with equal stamps in true order.
+/// All events of a simulated recording, ordered by their time stamps; events with equal stamps are
+/// in their true order.
 pub fn in_order(recording: &Recording) -> Vec<Event> {
     let mut events: Vec<(u64, Event)> = Vec::with_capacity(recording.len());
     for (cpu, ring) in recording.meta.cpus.iter().zip(&recording.cpus) {
@@ -61,7 +63,8 @@ pub fn in_order(recording: &Recording) -> Vec<Event> {
     events.into_iter().map(|(_, event)| event).collect()
 }
 
-/// A picture of the events from `from` to before `to`, counted in the order of [`in_order`].
+/// A picture of some events of a simulated recording, from the event number `from` to before `to`,
+/// in the order of [`in_order`].
 pub fn draw(recording: &Recording, from: usize, to: usize) -> String {
     let mut letters = Letters::default();
     let mut rows = vec![String::new(); recording.cpus.len()];
@@ -111,7 +114,8 @@ pub fn draw(recording: &Recording, from: usize, to: usize) -> String {
     out
 }
 
-/// The CPU of an event, and the two characters that stand for it in the picture.
+/// The CPU of a simulated event, and the two characters that stand for it in the picture of the
+/// recording.
 fn mark(event: &Event, letters: &mut Letters) -> (Option<usize>, String) {
     match event {
         Event::Sched(cpu, sched) => {
@@ -155,13 +159,13 @@ fn mark(event: &Event, letters: &mut Letters) -> (Option<usize>, String) {
     }
 }
 
-/// The names of the flags that are set.
+/// The names of those flags of an event that are set, for the picture of a simulated recording.
 fn flags(flags: &[(bool, &str)]) -> String {
     let set = flags.iter().filter(|(set, _)| *set);
     set.map(|(_, name)| *name).collect()
 }
 
-/// An event as a text of words.
+/// A simulated event as a line of text, for the picture of a recording.
 #[rustfmt::skip]
 fn describe(event: &Event) -> String {
     match event {

@@ -1,4 +1,5 @@
-//! The truth about a simulated run, from the machine's own changes of state.
+//! The truth about a simulated run, from the machine's own changes of state. An analysis of the
+//! run's recording is compared with it.
 //!
 //! # Definitions
 //! All points in time are the machine's stamps (true time, rounded down to the grain), and all times are clipped to the
@@ -23,26 +24,26 @@
 
 use tr_format::event::{Argv, CgroupId, Comm, Ktime, Tgid, Tid};
 
-/// The times of a task or process in each state, in ns.
+/// The times of a simulated task or process in each state, in ns, according to the truth.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Times {
-    /// The time on a CPU.
+    /// The time that the simulated task or process was on a CPU, in ns.
     pub on_cpu: u64,
-    /// The time in which the task was runnable and waited for a CPU.
+    /// The time in ns for which the simulated task was runnable and waited for a CPU.
     pub run_queue: u64,
-    /// The time asleep or stopped.
+    /// The time in ns for which the simulated task was asleep (state S) or stopped.
     pub sleep: u64,
-    /// The time in uninterruptible waits.
+    /// The time in ns for which the simulated task waited uninterruptibly (state D).
     pub blocked: u64,
 }
 
 impl Times {
-    /// The sum of the times in all four states, in ns.
+    /// The sum of the simulated task's or process's times in all four states, in ns.
     pub fn sum(&self) -> u64 {
         self.on_cpu + self.run_queue + self.sleep + self.blocked
     }
 
-    /// The times in the order of [`crate::task::Bucket`].
+    /// The times from an array, whose order is that of [`crate::task::Bucket`].
     pub(crate) fn from_array([on_cpu, run_queue, sleep, blocked]: [u64; 4]) -> Times {
         Times {
             on_cpu,
@@ -52,7 +53,7 @@ impl Times {
         }
     }
 
-    /// By how much these times are larger than `earlier`.
+    /// The differences between these times and earlier ones of the same process, in ns.
     pub(crate) fn since(&self, earlier: &Times) -> Times {
         Times {
             on_cpu: self.on_cpu - earlier.on_cpu,
@@ -62,7 +63,7 @@ impl Times {
         }
     }
 
-    /// Adds the times of another task or process.
+    /// Adds the times of another simulated task or process to these.
     pub fn add(&mut self, other: &Times) {
         self.on_cpu += other.on_cpu;
         self.run_queue += other.run_queue;
@@ -71,21 +72,22 @@ impl Times {
     }
 }
 
-/// The parts of [`Times`] that have a certain cause, in ns.
+/// The parts of a simulated task's [`Times`] that have a certain cause, in ns.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Causes {
-    /// The part of the time in run queues after a preemption or a yield.
+    /// The part of the simulated task's time in run queues after a preemption or a yield, in ns.
     pub preempted: u64,
-    /// The part of the blocked time that was a wait for block I/O.
+    /// The part of the simulated task's blocked time that was a wait for block I/O, in ns.
     pub io: u64,
-    /// The part of the blocked time in which a vfork parent waited for its child.
+    /// The part of the simulated task's blocked time in which it waited as a vfork parent for its
+    /// child, in ns.
     pub vfork: u64,
-    /// The part of the time asleep in which the task was stopped.
+    /// The part of the simulated task's time asleep in which it was stopped, in ns.
     pub stopped: u64,
 }
 
 impl Causes {
-    /// The times in the order of [`crate::task::Cause`].
+    /// The parts with a cause from an array, whose order is that of [`crate::task::Cause`].
     pub(crate) fn from_array([preempted, io, vfork, stopped]: [u64; 4]) -> Causes {
         Causes {
             preempted,
@@ -95,7 +97,7 @@ impl Causes {
         }
     }
 
-    /// Adds the parts of another task or process.
+    /// Adds the parts of another simulated task or process to these.
     pub fn add(&mut self, other: &Causes) {
         self.preempted += other.preempted;
         self.io += other.io;
@@ -104,67 +106,74 @@ impl Causes {
     }
 }
 
-/// The truth about one thread.
+/// The truth about one simulated thread, with which the analysis of its recording is compared.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TaskTruth {
-    /// The tid of the thread at the end of its life or of the span.
+    /// The tid of the simulated thread at the end of its life or of the recorded span.
     pub tid: Tid,
-    /// The tid of the thread at its fork. It differs from `tid` after the exec of a thread that is not the leader.
+    /// The tid of the simulated thread at its fork. It differs from `tid` after the exec of a
+    /// thread that is not the leader.
     pub first_tid: Tid,
-    /// The id of the thread in its own pid namespace, for its first tid.
+    /// The id of the simulated thread in its own pid namespace, for its first tid.
     pub ns_tid: Tid,
-    /// The process of the thread, an index into [`Truth::processes`].
+    /// The process of the simulated thread, as an index into [`Truth::processes`].
     pub process: usize,
-    /// The last name of the thread in the span.
+    /// The last name of the simulated thread in the recorded span.
     pub comm: Comm,
-    /// The time of the thread's fork, or the start of the span.
+    /// The time of the simulated thread's fork, or the start of the recorded span if that is later.
     pub start: Ktime,
-    /// Whether the thread was forked before the span.
+    /// Whether the simulated thread was forked before the recorded span.
     pub started_before: bool,
-    /// The time of the thread's last switch-out, or the end of the span.
+    /// The time of the simulated thread's last switch-out, or the end of the recorded span if that
+    /// is earlier.
     pub end: Ktime,
-    /// Whether the thread had not made its last switch-out at the end of the span.
+    /// Whether the simulated thread had not made its last switch-out at the end of the recorded
+    /// span.
     pub alive: bool,
-    /// The times of the thread in each state. Their sum is `end - start`.
+    /// The times of the simulated thread in each state, in ns. Their sum is `end - start`.
     pub times: Times,
-    /// The parts of the thread's times that have a certain cause.
+    /// The parts of the simulated thread's times that have a certain cause.
     pub causes: Causes,
-    /// The last part of the thread's time in ns, if no event shows whether it slept or was runnable: it was
-    /// switched out asleep after a waking while it was on the CPU, and the recording ends before its next
-    /// waking or switch-in. Either the waking was in vain, or it came between the kernel's read of the state
-    /// and the stamp of the switch-out.
+    /// The last part of the simulated thread's time in ns, if no event shows whether it slept or
+    /// was runnable: it was switched out asleep after a waking while it was on the CPU, and the
+    /// recording ends before its next waking or switch-in. Either the waking was in vain, or it
+    /// came between the kernel's read of the state and the stamp of the switch-out.
     pub undecided: u64,
-    /// The number of voluntary switches of the thread in the span.
+    /// The number of voluntary switches of the simulated thread in the recorded span.
     pub voluntary: u64,
-    /// The number of involuntary switches of the thread in the span.
+    /// The number of involuntary switches of the simulated thread in the recorded span.
     pub involuntary: u64,
-    /// The number of times that the thread was switched in on another CPU than before.
+    /// The number of times that the simulated thread was switched in on another CPU than before.
     pub migrations: u64,
-    /// The longest single time that the thread was off CPU, clipped to the span, in ns.
+    /// The longest single time that the simulated thread was off CPU, in ns, counted only inside
+    /// the recorded span.
     pub max_off_cpu: u64,
-    /// The thread's own raw `wait` status, if its exit was recorded.
+    /// The simulated thread's own raw `wait` status, if its exit was recorded.
     pub status: Option<u32>,
-    /// The run time in ns and the numbers of voluntary and involuntary switches in the thread's whole life.
+    /// The run time in ns and the numbers of voluntary and involuntary switches in the simulated
+    /// thread's whole life, as the kernel counts them.
     pub kernel: (u64, u64, u64),
 }
 
-/// The truth about one program of a process.
+/// The truth about one program that a simulated process executed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ExecTruth {
-    /// The time of the exec, or the start of the span.
+    /// The time of the simulated program's exec, or the start of the recorded span if that is
+    /// later.
     pub start: Ktime,
-    /// Whether the program began before the span or before tracing.
+    /// Whether the simulated program began before the recorded span or before tracing.
     pub started_before: bool,
-    /// The time at which the program ended: the next exec, the process's end or the span's end.
+    /// The time at which the simulated program ended: the next exec, the process's end or the end
+    /// of the recorded span.
     pub end: Ktime,
-    /// The arguments of the program; empty if there is no exec event.
+    /// The arguments of the simulated program; empty if there is no exec event.
     pub argv: Argv,
-    /// The times of the process's threads from `start` to `end`.
+    /// The times of the simulated process's threads from `start` to `end` of this program, in ns.
     pub times: Times,
 }
 
 impl ExecTruth {
-    /// A program that begins at `start`; its end is not known yet.
+    /// The truth about a simulated program that begins at `start`; its end is not known yet.
     pub(crate) fn new(start: u64, argv: Argv) -> ExecTruth {
         ExecTruth {
             start: Ktime(start),
@@ -176,73 +185,82 @@ impl ExecTruth {
     }
 }
 
-/// The truth about one process.
+/// The truth about one simulated process, with which the analysis of its recording is compared.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ProcessTruth {
-    /// The pid of the process.
+    /// The pid of the simulated process.
     pub pid: Tgid,
-    /// The process that forked this one, as an index into [`Truth::processes`], if it is recorded.
+    /// The process that forked this simulated one, as an index into [`Truth::processes`], if it is
+    /// recorded.
     pub parent: Option<usize>,
-    /// The pid of the process that forked this one.
+    /// The pid of the process that forked this simulated one.
     pub ppid: Option<Tgid>,
-    /// The last cgroup of the process in the span.
+    /// The last cgroup of the simulated process in the recorded span.
     pub cgroup: CgroupId,
-    /// Whether the process is a kernel thread.
+    /// Whether the simulated process is a kernel thread.
     pub kthread: bool,
-    /// The time of the first thread's fork, or the start of the span.
+    /// The time of the fork of the simulated process's first thread, or the start of the recorded
+    /// span if that is later.
     pub start: Ktime,
-    /// Whether the process was forked before the span.
+    /// Whether the simulated process was forked before the recorded span.
     pub started_before: bool,
-    /// The time of the last thread's last switch-out, or the end of the span.
+    /// The time of the last switch-out of the simulated process's last thread, or the end of the
+    /// recorded span if that is earlier.
     pub end: Ktime,
-    /// Whether some thread of the process had not made its last switch-out at the end of the span.
+    /// Whether some thread of the simulated process had not made its last switch-out at the end of
+    /// the recorded span.
     pub alive: bool,
-    /// The raw `wait` status of the process, if the exit of its last thread was recorded.
+    /// The raw `wait` status of the simulated process, if the exit of its last thread was recorded.
     pub status: Option<u32>,
-    /// The threads of the process, as indices into [`Truth::tasks`].
+    /// The threads of the simulated process, as indices into [`Truth::tasks`].
     pub threads: Vec<usize>,
-    /// The sums of the times of the process's threads in each state.
+    /// The sums of the times of the simulated process's threads in each state, in ns.
     pub times: Times,
-    /// The parts of the process's times that have a certain cause.
+    /// The parts of the simulated process's times that have a certain cause.
     pub causes: Causes,
-    /// The number of voluntary switches of all threads in the span.
+    /// The number of voluntary switches of all threads of the simulated process in the recorded
+    /// span.
     pub voluntary: u64,
-    /// The number of involuntary switches of all threads in the span.
+    /// The number of involuntary switches of all threads of the simulated process in the recorded
+    /// span.
     pub involuntary: u64,
-    /// The numbers of minor and major page faults of the threads that exited.
+    /// The numbers of minor and major page faults of those threads of the simulated process that
+    /// exited.
     pub faults: (u64, u64),
-    /// The largest resident set of the process in bytes, if the exit of its last thread was recorded.
+    /// The largest resident set of the simulated process in bytes, if the exit of its last thread
+    /// was recorded.
     pub max_rss: Option<u64>,
-    /// The programs of the process in their order. A process that began before tracing begins with its program of that
-    /// time, without arguments.
+    /// The programs that the simulated process executed, in order. A process that began before
+    /// tracing begins with its program of that time, without arguments.
     pub execs: Vec<ExecTruth>,
 }
 
-/// The truth about a simulated run, which an analysis of its events is compared with.
+/// The truth about a simulated run. An analysis of the run's events is compared with it.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Truth {
-    /// The start of the span that the truth is about.
+    /// The start of the recorded span of the simulated run, in which the truth counts all times.
     pub start: Ktime,
-    /// The end of the span that the truth is about.
+    /// The end of the recorded span of the simulated run, in which the truth counts all times.
     pub end: Ktime,
-    /// The number of CPUs of the machine.
+    /// The number of CPUs of the simulated machine.
     pub cpus: u16,
-    /// The recorded processes, ordered by start, then pid.
+    /// The recorded processes of the simulated run, ordered by start, then pid.
     pub processes: Vec<ProcessTruth>,
-    /// The recorded threads, ordered by process, then start, then tid.
+    /// The recorded threads of the simulated run, ordered by process, then start, then tid.
     pub tasks: Vec<TaskTruth>,
-    /// For each n, the time in ns in which exactly n recorded tasks were on CPUs.
+    /// The concurrency of the simulated run: for each n, the time in ns in which exactly n recorded
+    /// tasks were on CPUs.
     pub concurrency: Vec<u64>,
-    /// The idle time of all CPUs together, in ns.
+    /// The idle time of all simulated CPUs together, in ns.
     pub idle: u64,
-    /// The time in ns that unrecorded tasks ran on all CPUs together.
+    /// The time in ns that unrecorded tasks ran on all simulated CPUs together.
     pub others: u64,
-    /// The raw `wait` status of COMMAND, if it ended in the span.
+    /// The raw `wait` status of the simulated COMMAND, if it ended in the recorded span.
     pub status: Option<u32>,
-    /// The number of execs with a stamp in the span.
+    /// The number of execs in the recorded span of the simulated run.
     pub execs: u64,
-    /// The number of forks with a stamp in the span, threads included.
+    /// The number of forks in the recorded span of the simulated run, including those of threads.
     pub forks: u64,
-    /// The number of exits with a stamp in the span, threads included.
+    /// The number of exits in the recorded span of the simulated run, including those of threads.
     pub exits: u64,
 }

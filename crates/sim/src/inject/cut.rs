@@ -1,4 +1,4 @@
-//! Makes recordings whose files end early.
+//! Makes simulated recordings whose trace files end early.
 
 use tr_format::event::{LifeEvent, LifeKind};
 
@@ -6,11 +6,11 @@ use super::injected::Injected;
 use crate::draw::Draw;
 use crate::recording::{Recording, Written};
 
-/// Ends the file at a point, as a kill or a full disk does. Between the last watermark and that point the
-/// blocks of some rings were written and those of others were not.
+/// Lets the trace file of a simulated recording end at a point, as a killed recorder or a full disk
+/// does. Between the last watermark and that point only the blocks of some rings were written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct CutOff {
-    /// The point at which the file ends, in 1/1000 of the recording's span.
+    /// The point at which the trace file ends, in 1/1000 of the simulated recording's span.
     pub at: u16,
 }
 
@@ -40,7 +40,8 @@ impl CutOff {
     }
 }
 
-/// Keeps the events of a ring before `flushed`, and some of those between `flushed` and `point`.
+/// Keeps the events of a ring before the time `flushed`, and a random number of those between
+/// `flushed` and `point`.
 fn keep<E>(ring: &mut Vec<Written<E>>, flushed: u64, point: u64, draw: &mut Draw) {
     let sure = ring.partition_point(|written| written.at < flushed);
     let most = ring.partition_point(|written| written.at < point);

@@ -1,4 +1,5 @@
-//! Leaves out switches, like the kernel of a virtual machine that does not report them.
+//! Leaves switches out of a simulated recording, like the kernel of a virtual machine that does not
+//! report all of them.
 
 use tr_format::event::SchedKind;
 
@@ -6,10 +7,11 @@ use super::injected::Injected;
 use crate::draw::Draw;
 use crate::recording::Recording;
 
-/// Leaves out some pairs of switches: the switch-out of one task and the switch-in of another. All wakings stay.
+/// Leaves some pairs of switches out of a simulated recording: the switch-out of one task and the
+/// switch-in of another. All wakings stay.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Hidden {
-    /// How many of 1000 switches are left out.
+    /// The share of switches that are left out of the simulated recording, in 1/1000.
     pub per_mille: u16,
 }
 

@@ -1,56 +1,58 @@
-//! The changes that injectors make to a recording.
+//! The changes that fault injectors have made to a simulated recording.
 
 use tr_format::event::{CpuId, Ktime, LossCause, Stream, Tid};
 
-/// A change that an injector has made to a recording.
+/// A change that a fault injector has made to a simulated recording.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Injected {
-    /// The stamps of a CPU's events are wrong.
+    /// The time stamps of one simulated CPU's events were made wrong.
     Skewed {
-        /// The CPU whose stamps are wrong.
+        /// The simulated CPU whose time stamps are wrong.
         cpu: CpuId,
-        /// The errors of the CPU's stamps at the start and at the end of the span, in ns.
+        /// The errors of the CPU's time stamps at the start and at the end of the recorded span, in
+        /// ns.
         offset: (i64, i64),
     },
-    /// Some events were written late into their ring.
+    /// Some events of the simulated recording were written late into their ring.
     Late {
         /// The number of events that were written late.
         events: u64,
-        /// The longest time in ns from the stamp of an event to its write.
+        /// The longest time in ns from the stamp of a late event to its write.
         longest: u64,
     },
-    /// Neighbouring events in a ring were swapped.
+    /// Neighbouring events in a ring of the simulated recording were swapped.
     Inverted {
-        /// The number of pairs of events that were swapped.
+        /// The number of pairs of neighbouring events that were swapped.
         pairs: u64,
-        /// The largest step back in time in a ring, in ns.
+        /// The largest step back in time between neighbouring events of a ring, in ns.
         largest: u64,
     },
-    /// Events are missing, and a loss record says so.
+    /// Events of the simulated recording were removed, and a loss record says so.
     Lost {
-        /// The stream of the missing events.
+        /// The stream from which the events were removed.
         stream: Stream,
-        /// The stamps of the first and the last of the missing events.
+        /// The time stamps of the first and the last of the removed events.
         span: (Ktime, Ktime),
-        /// The number of missing events.
+        /// The number of removed events.
         count: u64,
-        /// The cause of the loss, as it is recorded.
+        /// The cause of the loss of events that the loss record gives.
         cause: LossCause,
     },
-    /// The file ends before the recording does.
+    /// The trace file was made to end before the simulated recording does.
     CutOff {
-        /// The time of the last watermark in the file. The span that can be analyzed ends there.
+        /// The time of the last watermark in the shortened trace file. The span that can be
+        /// analyzed ends there.
         end: Ktime,
-        /// The number of events that are missing because of it.
+        /// The number of events that are missing because the trace file ends early.
         events: u64,
     },
-    /// Switches are missing without a loss record.
+    /// Switches of the simulated recording were removed without a loss record.
     Hidden {
-        /// The number of switches that are missing.
+        /// The number of switches that were removed.
         switches: u64,
     },
-    /// An event of a task is repeated.
+    /// An event of this task was recorded twice.
     Duplicated(Tid),
-    /// An event of a task is missing without a loss record.
+    /// An event of this task was removed without a loss record.
     Missing(Tid),
 }

@@ -1,4 +1,5 @@
-//! Injects late writes and inversions: the stamps of events stay, and their order in the ring changes.
+//! Injects late writes and swapped events into a simulated recording: the time stamps of events
+//! stay, and their order in the ring changes.
 
 use tr_format::event::Ktime;
 
@@ -7,16 +8,18 @@ use crate::draw::Draw;
 use crate::program::Span;
 use crate::recording::{Recording, Stamped, Written};
 
-/// Writes events into their ring some time after their stamp was taken, as when a virtual
-/// CPU is descheduled between the two. Writes of other CPUs in the meantime come first.
+/// Writes events of a simulated recording into their ring some time after their stamp was taken, as
+/// when a virtual CPU is descheduled between the two. Writes of other CPUs in the meantime come
+/// first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Late {
-    /// How many of 1000 events are written late.
+    /// The share of the simulated recording's events that are written late, in 1/1000.
     pub per_mille: u16,
-    /// The longest delay in ns. Delays are evenly distributed on a logarithmic scale.
+    /// The longest delay of a late event in ns. Delays are evenly distributed on a logarithmic
+    /// scale.
     pub longest: u64,
-    /// Whether only the lifecycle ring has late writes, because all CPUs write into it. The own ring of a
-    /// real CPU hardly ever has them.
+    /// Whether only the lifecycle ring (fork, exec, exit) gets late writes, because all CPUs write
+    /// into it. The own ring of a real CPU hardly ever has them.
     pub life_only: bool,
 }
 
@@ -63,11 +66,12 @@ impl Late {
     }
 }
 
-/// Swaps neighbouring events in a ring, as when the event of an interrupt comes between another event's stamp
-/// and its write.
+/// Swaps neighbouring events in a ring of a simulated recording, as when the event of an interrupt
+/// comes between the time stamp of another event and its write.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Inversions {
-    /// How many of 1000 events are swapped with their neighbours.
+    /// The share of the simulated recording's events that are swapped with their neighbours, in
+    /// 1/1000.
     pub per_mille: u16,
 }
 

@@ -1,4 +1,5 @@
-//! Repeats lifecycle events, or leaves them out without a loss record.
+//! Repeats lifecycle events (fork, exec, exit) of a simulated recording, or leaves them out without
+//! a loss record.
 
 use tr_format::event::{LifeKind, Tid};
 
@@ -6,25 +7,25 @@ use super::injected::Injected;
 use crate::draw::Draw;
 use crate::recording::Recording;
 
-/// The kind of lifecycle events that an injector changes.
+/// The kind of lifecycle events that a fault injector repeats or leaves out.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum LifeSort {
-    /// The events of forks.
+    /// The injector changes the events of forks.
     Fork,
-    /// The events of execs.
+    /// The injector changes the events of execs.
     Exec,
-    /// The events of tasks that begin to exit.
+    /// The injector changes the events of tasks that begin to exit.
     Exit,
-    /// The events with the final accounts of tasks.
+    /// The injector changes the events with the final accounts of tasks.
     Final,
-    /// The snapshots of tasks.
+    /// The injector changes the snapshots of tasks that lived before tracing.
     Snapshot,
-    /// The events of all these kinds.
+    /// The injector changes lifecycle events of all kinds.
     Any,
 }
 
 impl LifeSort {
-    /// The task that an event is about, if the event is of this kind.
+    /// The task of a lifecycle event, if the event is of the kind that the injector changes.
     fn task(self, kind: &LifeKind) -> Option<Tid> {
         let (sort, tid) = match kind {
             LifeKind::Fork(fork) => (LifeSort::Fork, fork.tid),
@@ -38,12 +39,12 @@ impl LifeSort {
     }
 }
 
-/// Records some lifecycle events twice.
+/// Records some lifecycle events of a simulated recording twice.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Duplicates {
-    /// How many of 1000 events of the kind are recorded twice.
+    /// The share of lifecycle events of the kind that are recorded twice, in 1/1000.
     pub per_mille: u16,
-    /// The kind of events that are recorded twice.
+    /// The kind of lifecycle events that are recorded twice.
     pub sort: LifeSort,
 }
 
@@ -66,12 +67,12 @@ impl Duplicates {
     }
 }
 
-/// Leaves out some lifecycle events.
+/// Leaves some lifecycle events out of a simulated recording, without a loss record.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Missing {
-    /// How many of 1000 events of the kind are left out.
+    /// The share of lifecycle events of the kind that are left out, in 1/1000.
     pub per_mille: u16,
-    /// The kind of events that are left out.
+    /// The kind of lifecycle events that are left out.
     pub sort: LifeSort,
 }
 

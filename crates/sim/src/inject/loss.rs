@@ -1,4 +1,4 @@
-//! Removes events from their ring, with a loss record.
+//! Removes events from a ring of a simulated recording, with a loss record.
 
 use tr_format::event::{CpuId, Ktime, LifeEvent, LifeKind, LossCause, Lost, Stream};
 
@@ -6,18 +6,20 @@ use super::injected::Injected;
 use crate::draw::Draw;
 use crate::recording::{Recording, Stamped, Written};
 
-/// Removes a stretch of consecutive events of one ring.
+/// Removes a stretch of consecutive events from one ring of a simulated recording, and adds a loss
+/// record for them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Loss {
-    /// The ring that loses events. The recorder's own stream is never lost.
+    /// The stream whose ring loses events. The recorder's own stream is never lost.
     pub stream: Stream,
-    /// The place in the ring at which the lost events begin, in 1/1000 of the ring.
+    /// The place in the ring at which the lost events begin, in 1/1000 of the ring's events.
     pub from: u16,
-    /// The largest number of lost events. The number is drawn, and the loss ends with the ring.
+    /// The largest number of lost events. The actual number is random, and the loss ends at the
+    /// latest with the ring.
     pub most: u32,
-    /// The cause of the loss, as it is recorded.
+    /// The cause of the loss of events that the loss record gives.
     pub cause: LossCause,
-    /// Whether the loss record has the number of lost events.
+    /// Whether the loss record contains the number of lost events.
     pub counted: bool,
 }
 
@@ -52,8 +54,9 @@ impl Loss {
         })
     }
 
-    /// Removes the events. Returns the stamps of the first and the last of them, their number, and the true
-    /// time of the loss record, which precedes the next event that has room.
+    /// Removes the events from the ring. Returns the time stamps of the first and the last of them,
+    /// their number, and the true time at which the loss record is written, just before the next
+    /// event for which the ring has room.
     fn take<E: Stamped>(
         &self,
         ring: &mut Vec<Written<E>>,

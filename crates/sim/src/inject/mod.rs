@@ -1,5 +1,6 @@
-//! Injects the faults that can happen between an event and the file. Each injector changes a [`Recording`]
-//! and returns its changes; the truth stays the same.
+//! Injects into a simulated recording the faults that can happen between an event and the trace
+//! file. Each injector changes a [`Recording`] and returns its changes; the truth about the run
+//! stays the same.
 //!
 //! A [`Plan`] applies one or several in the order of their causes: the clocks of the stamps, the events that
 //! are not recorded, the order of the writes, the end of the file.
@@ -25,42 +26,46 @@ pub use skew::{ClockError, Skew};
 use crate::draw::Draw;
 use crate::recording::Recording;
 
-/// How close an analysis of a recording with faults must come to the truth.
+/// How close the analysis of a simulated recording with injected faults must come to the truth.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Provable {
-    /// Every number of the analysis must be equal to the truth.
+    /// Every number of the analysis must be equal to the truth about the simulated run.
     Exact,
-    /// Every true time must be at least the known time of the analysis, and at most that plus the unknown time.
+    /// Every true time must be at least the time that the analysis knows, and at most that plus the
+    /// time that it reports as unknown.
     Bounds,
-    /// Only the sums of the analysis must be consistent with each other.
+    /// Only the sums of the analysis must be consistent with each other, because too much is
+    /// missing for more.
     Sums,
 }
 
-/// The injectors to apply to a recording. The default has none.
+/// The fault injectors that are applied to a simulated recording. The default has none.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Plan {
-    /// The wrong clocks of CPUs, if there are any.
+    /// The injector that makes the clocks of some CPUs wrong, if it is used.
     pub skew: Option<Skew>,
-    /// The stretches of events that are lost with a loss record.
+    /// The injectors that remove a stretch of events and add a loss record.
     pub loss: Vec<Loss>,
-    /// The switches that are left out without a loss record, if any are.
+    /// The injector that leaves switches out without a loss record, if it is used.
     pub hidden: Option<Hidden>,
-    /// The lifecycle events that are left out without a loss record, if any are.
+    /// The injector that leaves lifecycle events (fork, exec, exit) out without a loss record, if
+    /// it is used.
     pub missing: Option<Missing>,
-    /// The lifecycle events that are recorded twice, if any are.
+    /// The injector that records lifecycle events (fork, exec, exit) twice, if it is used.
     pub duplicates: Option<Duplicates>,
-    /// The events that are written late, if any are.
+    /// The injector that writes events late, if it is used.
     pub late: Option<Late>,
-    /// The neighbouring events that are swapped, if any are.
+    /// The injector that swaps neighbouring events, if it is used.
     pub inversions: Option<Inversions>,
-    /// The early end of the file, if it has one.
+    /// The injector that lets the trace file end early, if it is used.
     pub cut: Option<CutOff>,
-    /// The seed of all random draws of the injectors.
+    /// The seed of all random numbers that the fault injectors draw.
     pub seed: u64,
 }
 
 impl Plan {
-    /// Applies all injectors of the plan to a recording. Returns what they have changed.
+    /// Applies all fault injectors of the plan to a simulated recording. Returns the changes that
+    /// they made.
     pub fn apply(&self, recording: &mut Recording) -> Vec<Injected> {
         let mut draw = Draw::new(self.seed ^ 0x1213_1415_1617_1819);
         let mut done = Vec::new();
@@ -85,7 +90,8 @@ impl Plan {
     }
 }
 
-/// How close an analysis must come to the truth after these changes to the recording.
+/// How close the analysis of a simulated recording must come to the truth after these injected
+/// changes.
 pub fn provable(done: &[Injected]) -> Provable {
     let late = done
         .iter()

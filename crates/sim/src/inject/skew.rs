@@ -1,21 +1,22 @@
-//! Makes the clocks of CPUs disagree.
+//! Makes the clocks of different CPUs disagree in a simulated recording.
 
 use tr_format::event::{CpuId, Ktime, LifeKind};
 
 use super::injected::Injected;
 use crate::recording::Recording;
 
-/// The error of a CPU's clock.
+/// The error of a simulated CPU's clock.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct ClockError {
-    /// The error of the clock at the start of the span in ns.
+    /// The error of the CPU's clock at the start of the recorded span in ns.
     pub offset: i64,
-    /// The growth of the clock's error in each second, in ns.
+    /// The growth of the CPU's clock error in each second, in ns.
     pub drift: i64,
 }
 
 impl ClockError {
-    /// The time that the clock shows at the true time `time`, in ns. `start` is the start of the span.
+    /// The time in ns that the wrong clock shows at the true time `time`. `start` is the start of
+    /// the recorded span.
     pub fn shown(&self, time: u64, start: u64) -> u64 {
         let error = i128::from(self.offset)
             + i128::from(self.drift) * (i128::from(time) - i128::from(start)) / 1_000_000_000;
@@ -23,10 +24,10 @@ impl ClockError {
     }
 }
 
-/// The clocks that are wrong. All others are right.
+/// The simulated CPUs' clocks that are wrong. All other clocks are right.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Skew {
-    /// The CPUs with wrong clocks, and the errors of these clocks.
+    /// The simulated CPUs with wrong clocks, and the errors of these clocks.
     pub clocks: Vec<(CpuId, ClockError)>,
 }
 
