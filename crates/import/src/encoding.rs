@@ -1,4 +1,5 @@
-//! Decodes files: gzip; UTF-8, and the encodings that a byte order mark or the XML declaration names.
+//! Decodes files to import: gzip, UTF-8, and the encodings that a byte order mark or an XML
+//! declaration names.
 
 use std::borrow::Cow;
 use std::io::Read;

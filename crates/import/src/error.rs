@@ -1,4 +1,4 @@
-//! The errors of reading other tools' files.
+//! The errors of importing files of other tools.
 
 /// An error while a file of another tool (JUnit XML, a trace, a log) is imported.
 #[derive(Debug, thiserror::Error)]

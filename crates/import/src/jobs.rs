@@ -141,7 +141,7 @@ fn by_stage(jobs: &mut [(CiJob, Option<&str>)]) {
 mod tests {
     use super::*;
 
-    /// An answer of GitHub's jobs interface, without the fields that are not read.
+    /// An example of GitHub's JSON for the jobs of a CI run, without the fields that are not read.
     const GITHUB: &str = r#"{"total_count": 3, "jobs": [
         {"id": 1, "name": "build (ubuntu-24.04)", "status": "completed", "conclusion": "success",
          "created_at": "2026-11-23T05:54:00Z", "started_at": "2026-11-23T05:54:06Z",
@@ -153,8 +153,8 @@ mod tests {
          "started_at": "2026-11-23T05:55:09Z", "completed_at": null, "runner_name": "GitHub Actions 14"},
         {"id": 3, "name": "skipped", "conclusion": "skipped", "started_at": null, "completed_at": null}]}"#;
 
-    /// An answer of GitLab's jobs interface, without the fields that are not read. The latest job
-    /// comes first.
+    /// An example of GitLab's JSON for the jobs of a CI run, without the fields that are not read.
+    /// The latest job comes first.
     const GITLAB: &str = r#"[
         {"id": 9, "name": "deploy", "stage": "deploy", "status": "success",
          "created_at": "2026-11-23T05:54:00.000Z", "started_at": "2026-11-23T06:01:00.500Z",

@@ -1,4 +1,5 @@
-//! Reads JUnit XML: suites of tests with results and lengths, and with times of the day where the tool writes them.
+//! Reads JUnit XML: suites of tests with results and lengths, and with the times at which they
+//! began where the tool writes them.
 
 use quick_xml::events::attributes::Attributes as XmlAttributes;
 use quick_xml::events::{BytesStart, Event};

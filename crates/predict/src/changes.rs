@@ -1,4 +1,4 @@
-//! Turns the changes that a user requests into changes of the simulated run.
+//! Turns the changes that a user requests for a forecast into changes of the simulated run.
 
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};

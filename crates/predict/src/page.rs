@@ -198,7 +198,7 @@ fn run(
     }
 }
 
-/// The beginning and the end of each process in a simulated run, in ns.
+/// The beginning and the end of each process in a simulated run, in ns since the run's beginning.
 fn lives(analysis: &Analysis, done: &Done) -> BTreeMap<ProcessIx, (u64, u64)> {
     let mut lives: BTreeMap<ProcessIx, (u64, u64)> = BTreeMap::new();
     for life in &done.lives {

@@ -76,10 +76,11 @@ pub(crate) fn wide_sentence(what: &str) -> String {
 }
 
 impl Predictor {
-    /// Prepares forecasts from a whole recording.
+    /// Prepares forecasts of a recorded run from its whole recording.
     ///
     /// # Errors
-    /// The recording has no scheduling events or no path, or nothing matches what the user requests.
+    /// The recording has no scheduling events or no critical path, or nothing in it matches what
+    /// the user requests.
     pub fn new(recording: &Recording, wanted: Wanted) -> Result<Predictor, NoForecast> {
         let analysis = &recording.analysis;
         if analysis.basis() != Basis::Events {

@@ -1,4 +1,4 @@
-//! Writes a forecast as text, JSON and CSV.
+//! Writes a forecast of a recorded run's time as text, JSON and CSV.
 
 use rayon::iter::{IntoParallelIterator, ParallelIterator};
 use serde_json::{json, Value};

@@ -1,4 +1,5 @@
-//! Plans shards: which test runs on which of several machines, so that each machine has equally much to do.
+//! Plans which test runs on which of several machines (shards), so that each machine has equally
+//! much to do.
 
 mod cost;
 mod ids;
@@ -116,14 +117,15 @@ impl Tests {
         }
     }
 
-    /// The number of tests whose cost is known from this source.
+    /// The number of tests whose cost is known from this source (the recording, a report or the
+    /// median).
     pub fn count(&self, source: Source) -> u64 {
         let tests = self.list.iter();
         tests.filter(|test| test.cost.source == source).count() as u64
     }
 
-    /// The files of tests with their costs. The error is the number of tests whose file is not
-    /// known.
+    /// The files of tests with their costs. The error value is the number of tests whose file is
+    /// not known.
     fn by_file(&self) -> Result<Vec<File>, usize> {
         let mut files: BTreeMap<&str, Cost> = BTreeMap::new();
         let mut nameless = 0;

@@ -48,12 +48,12 @@ pub fn known(program: &str) -> Option<Known> {
 }
 
 impl Known {
-    /// Whether the program has an option for the number of jobs.
+    /// Whether the build tool has an option for the number of jobs that it runs at once.
     pub fn takes_jobs(&self) -> bool {
         self.jobs.is_some()
     }
 
-    /// Whether the program runs one job at a time if no argument sets a number.
+    /// Whether the build tool runs one job at a time if no argument sets a number.
     pub fn runs_one(&self) -> bool {
         self.jobs
             .is_none_or(|tool| tool.unless_told == job_tools::Untold::One)
@@ -69,7 +69,8 @@ impl Known {
         }
     }
 
-    /// The option among the arguments that lets the program start jobs only while the machine's load is low.
+    /// The argument, such as `-l2`, with which the build tool starts jobs only while the machine's
+    /// load is low; `None` if it has none.
     pub fn load_limit<'a>(&self, args: &[&'a [u8]]) -> Option<&'a [u8]> {
         self.jobs?.load_limit(args)
     }

@@ -1,4 +1,5 @@
-//! Recognizes programs that only read source files and write none, so that several can run at once.
+//! Recognizes programs that only check source files and write none, such as linters, so that
+//! several of them can run at once.
 
 use crate::command_line::program_of_args;
 
@@ -38,7 +39,7 @@ const LOOKING: [(&str, &[&[u8]]); 12] = [
     ("tsc", &[b"--noEmit"]),
 ];
 
-/// Whether the command is a known linter or a check of a syntax, and changes no file.
+/// Whether this command is a known linter or a check of a program's syntax, and changes no file.
 pub fn only_checks(args: &[&[u8]]) -> bool {
     let program = program_of_args(args);
     // A file of node has the name of its program (`eslint.js`), and npx its verb.

@@ -145,7 +145,7 @@ fn read(args: &[&[u8]], nested: u8, ask: Ask) -> Said {
     }
 }
 
-/// The name of the program that is the file at this path.
+/// The name by which reports call the program whose file has this path.
 fn program_name(path: &str) -> String {
     if let Some(name) = of_package(path) {
         let worker = table::by_name(name).and_then(|tool| tool.worker_in(path));
@@ -308,7 +308,8 @@ fn short(script: &[u8]) -> String {
     escape::in_quotes(&units::shorten(&escape::raw(&words.join(&b' ')), TEXT))
 }
 
-/// The name of the program that a command line runs.
+/// The name by which reports call the program that a command line runs: `foo.py` for
+/// `python3 foo.py`.
 pub fn program_of_args(args: &[&[u8]]) -> String {
     read(args, 0, Ask::Program).program
 }
@@ -335,7 +336,8 @@ pub fn portable_label(args: &[&[u8]]) -> String {
         .join(" ")
 }
 
-/// The script on a shell's command line: `sh -c TEXT`, `bash -euo pipefail -c TEXT`.
+/// The text of the shell script on a command line: TEXT of `sh -c TEXT` or
+/// `bash -euo pipefail -c TEXT`.
 pub fn shell_text<'a>(args: &[&'a [u8]]) -> Option<&'a [u8]> {
     let (script, rest) = shell(args)?;
     match runs(rest, &script) {
@@ -378,7 +380,8 @@ pub fn shell_script(argv: &Argv) -> Option<&[u8]> {
     rest.get(at).copied().filter(|word| !of_system(word))
 }
 
-/// The options of the shell that a command line starts, and its other arguments; `None` for other programs.
+/// Splits the arguments of a shell's command line into the shell's options and the rest; `None` for
+/// programs that are no shell.
 fn shell<'a, 'b>(args: &'b [&'a [u8]]) -> Option<(Script, &'b [&'a [u8]])> {
     let (first, rest) = args.split_first()?;
     let first = first.strip_prefix(b"-").unwrap_or(first);
@@ -389,12 +392,12 @@ fn shell<'a, 'b>(args: &'b [&'a [u8]]) -> Option<(Script, &'b [&'a [u8]])> {
     }
 }
 
-/// The last part of a path.
+/// The last part of a path, which is the name of the file.
 fn base_of(path: &[u8]) -> &[u8] {
     path.rsplit(|byte| *byte == b'/').next().unwrap_or(path)
 }
 
-/// The build tool that a program with this name is, and its verb.
+/// The build tool that is known by this name, with its verb if the name has one (`git clone`).
 pub fn tool_of(program: &str) -> Option<(&'static Tool, Option<&str>)> {
     let (name, verb) = match program.split_once(' ') {
         Some((name, verb)) => (name, Some(verb)),
@@ -403,7 +406,7 @@ pub fn tool_of(program: &str) -> Option<(&'static Tool, Option<&str>)> {
     Some((table::by_name(name)?, verb))
 }
 
-/// The role of a program with this name in a build.
+/// The role in a build of the program with this name, such as compiler or linker.
 pub fn role_of(program: &str) -> Option<Role> {
     let (tool, verb) = tool_of(program)?;
     tool.role(verb)
@@ -484,7 +487,8 @@ pub fn shim(filename: &[u8], args: &[&[u8]]) -> Option<&'static str> {
 /// The names of version managers that put shims into PATH.
 const SHIMS: [&str; 7] = ["pyenv", "rbenv", "nodenv", "goenv", "jenv", "plenv", "asdf"];
 
-/// Whether the program with these arguments changes files that it names, or any files (`git checkout`).
+/// Whether the program with these arguments changes existing files: those that it names, or any
+/// files as `git checkout` does.
 pub fn edits(program: &str, args: &[&[u8]]) -> bool {
     let any = |options: &str| args.iter().any(|arg| has(options, arg));
     let in_place = || {

@@ -1,5 +1,5 @@
-//! Reads compilations from command lines: the sources, the output and the arguments that
-//! `compile_commands.json` has for a call of a compiler's driver.
+//! Recognizes compilations of C, C++ and similar languages by their command lines, and finds the
+//! sources, the output and the arguments for an entry of `compile_commands.json`.
 
 use std::borrow::Cow;
 
@@ -43,7 +43,8 @@ pub enum Call<'a> {
     Other,
 }
 
-/// The compiler that a command line calls: directly, by a script, or by a cache or distributor of compilations.
+/// The compiler driver that a command line calls: directly, through a script, or through a compiler
+/// cache or a distributor of compilations.
 pub fn call<'a>(args: &'a [&'a [u8]]) -> Call<'a> {
     let mut inner = without_interpreter(args);
     let mut found = Call::Other;

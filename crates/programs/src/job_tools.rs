@@ -1,5 +1,5 @@
-//! The tools that run several jobs at once: the options that set the number of jobs, and the order in which
-//! the tools start them.
+//! The build tools that run several jobs at once: their options for the number of jobs, and the
+//! order in which they start the jobs.
 
 use crate::words::has;
 

@@ -1,6 +1,6 @@
-//! Finds out what a command line is: the role of its program, its label, the step that it is, its number of
-//! jobs, its version. The crate reads arguments alone and knows nothing of recordings. [`table`] has a row
-//! for each known program.
+//! Interprets command lines of recorded processes: the role of the program in a build, the label
+//! for reports, the build step that it is, its number of jobs, its version. The crate reads
+//! arguments alone and knows nothing of recordings. [`table`] has a row for each known program.
 #![forbid(unsafe_code)]
 
 pub mod changes;

@@ -1,7 +1,8 @@
-//! Names recipes, the commands that make or ninja starts for a target, if no rule names the step.
+//! Names recipes, which are the commands that make or ninja runs for a target, if no other rule
+//! names the build step.
 //!
-//! The name comes from the command line alone, without the paths of this machine: two builds of one tree have
-//! equal names.
+//! The name comes from the command line alone, without the paths of this machine, so that two
+//! builds of one source tree have equal names.
 
 use crate::command_line;
 use crate::outline::{Outline, Word};

@@ -1,7 +1,8 @@
-//! The table of the programs that `tr` knows. A row has everything that is known of one program. Labels,
-//! steps, forecasts, advice, causes of failures, versions and imports use the rows.
+//! The table of the programs that `tr` knows. A row has everything that is known of one program:
+//! how labels, build steps, forecasts, advice, causes of failures, versions and imports treat it.
 //!
-//! A new tool is a row in the file with its topic; a function that reads its steps stands beside it.
+//! A new program is a row in the file with its topic. A function that recognizes its build steps
+//! stands beside the row.
 
 mod builders;
 mod compilers;

@@ -42,28 +42,30 @@ pub enum Role {
 /// the variants are separated by spaces.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Label {
-    /// The label of the process shows all arguments.
+    /// In reports, the label of the program's process shows all arguments.
     All,
-    /// The label of the process shows the source file, or else the output. If an option requests
-    /// something less than compiling (`-E`, `-MM`), that option comes first.
+    /// In reports, the label of the program's process shows the source file, or else the output. If
+    /// an option requests something less than compiling (`-E`, `-MM`), that option comes first.
     Compiler,
-    /// The label of the process shows the output file, unless it is a temporary one.
+    /// In reports, the label of the program's process shows the output file, unless it is a
+    /// temporary one.
     Assembler,
-    /// The label of the process shows the value of this option.
+    /// In reports, the label of the program's process shows the value of this option.
     Named(&'static str),
-    /// The first argument that is no option is a verb, which belongs to the program's name
+    /// The first argument that is no option is a verb and belongs to the program's name in reports
     /// (`git clone`). The listed options have their value in the next argument.
     Verbs(&'static str),
-    /// The first argument belongs to the program's name if it is one of the listed ones (first
-    /// text). Otherwise the second text is appended to the name.
+    /// The first argument belongs to the program's name in reports if it is one of the listed ones
+    /// (first text). Otherwise the second text is appended to the name.
     Commands(&'static str, &'static str),
-    /// The process is named after the script, the module or the text that it gets as a program
-    /// among its arguments.
+    /// In reports, the process is named after the script, the module or the text that it gets as a
+    /// program among its arguments.
     Interpreter(Script),
-    /// The label of the process is that of the program which its first argument names.
+    /// In reports, the label of the process is that of the program which its first argument names,
+    /// as for `nice make`.
     Wrapper,
-    /// The label of the process shows the directory of its program's file, which is named after a
-    /// crate (cargo's build scripts).
+    /// In reports, the label of the program's process shows the directory of the program's file,
+    /// which is named after a crate (cargo's build scripts).
     Crate,
 }
 
@@ -190,8 +192,8 @@ pub struct Tool {
     /// Whether the program prints facts about the machine, so that scripts run it to read its
     /// output.
     pub answers: bool,
-    /// Whether the tool takes job slots from the pipe of a job server (GNU make's protocol, "POSIX
-    /// Jobserver Interaction" in its manual).
+    /// Whether the build tool takes job slots from the pipe of a job server (GNU make's protocol,
+    /// "POSIX Jobserver Interaction" in its manual).
     pub client: bool,
     /// Whether a daemon runs the tool's containers, so that the processes in them are no
     /// descendants of the tool.

@@ -1,4 +1,5 @@
-//! Finds the versions of build tools, where the path of a program or an argument contains them.
+//! Finds the versions of build tools in recorded command lines, where the path of a program or an
+//! argument contains them.
 
 use crate::table;
 use crate::tools::Version;

@@ -1,4 +1,4 @@
-//! Reads parts of command lines: names of files, options, verbs.
+//! Helpers that read parts of recorded command lines: names of files, options, verbs.
 
 use tr_text::escape;
 

@@ -169,7 +169,8 @@ fn cookie(word: &Word<'_>, masks: &mut Masks) {
     }
 }
 
-/// Masks the secret `X` in OpenSSL's `-kdfopt secret:X`, which can stand beside a digest or a salt.
+/// Masks the secret `X` in OpenSSL's option `-kdfopt secret:X` on a command line. The option can
+/// also have a digest or a salt, which are kept.
 fn key_derivation(word: &Word<'_>, previous: &[u8], masks: &mut Masks) {
     if previous != b"-kdfopt" {
         return;
@@ -181,7 +182,7 @@ fn key_derivation(word: &Word<'_>, previous: &[u8], masks: &mut Masks) {
     }
 }
 
-/// Masks the data of QEMU's `-object secret,id=x,data=X`.
+/// Masks the secret `X` in QEMU's option `-object secret,id=x,data=X` on a command line.
 fn object(word: &Word<'_>, masks: &mut Masks) {
     if !word.text.starts_with(b"secret,") {
         return;

@@ -11,8 +11,8 @@ use crate::looks;
 use crate::matching::{compiled, first_group};
 use crate::names::{self, Sure};
 
-/// Matches a name and a value in quotes: `"name": "value"`, `name = 'value'`, `ENV['name'] = "value"`; the
-/// same with escaped quotes.
+/// Matches a name and its value X in quotes, in order to mask X if the name stands for a secret:
+/// `"name": "X"`, `name = 'X'`, `ENV['name'] = "X"`; also with escaped quotes.
 static QUOTED: LazyLock<Regex> = LazyLock::new(|| {
     compiled(concat!(
         r#"(?-u)([A-Za-z0-9_.-]+)(?:\\?["'])?[\]})]?\s*(?::=?|=>?)\s*(?:"#,
@@ -21,7 +21,8 @@ static QUOTED: LazyLock<Regex> = LazyLock::new(|| {
     ))
 });
 
-/// Matches a value that PHP hashes: `'name' => bcrypt('X')`.
+/// Matches a name and a value X that PHP hashes, in order to mask X if the name stands for a
+/// secret: `'name' => bcrypt('X')`.
 static HASHED: LazyLock<Regex> = LazyLock::new(|| {
     compiled(concat!(
         r#"(?-u)([A-Za-z0-9_.-]+)["']?\s*=>\s*(?:\w+(?:::|->))?"#,
@@ -29,11 +30,13 @@ static HASHED: LazyLock<Regex> = LazyLock::new(|| {
     ))
 });
 
-/// Matches a name and a value in Erlang: `default_pass, <<"X">>`.
+/// Matches a name and its value X in Erlang, in order to mask X if the name stands for a secret:
+/// `default_pass, <<"X">>`.
 static BINARY: LazyLock<Regex> =
     LazyLock::new(|| compiled(r#"(?-u)([A-Za-z0-9_]+)\s*,\s*<<\\?"+([^"\\]+)\\?"+>>"#));
 
-/// Matches a password in SQL or netrc: `PASSWORD 'X'`, `IDENTIFIED BY 'X'`, `login me password X`.
+/// Matches a password X in SQL or netrc, in order to mask it: `PASSWORD 'X'`, `IDENTIFIED BY 'X'`,
+/// `login me password X`.
 static STATEMENT: LazyLock<Regex> = LazyLock::new(|| {
     compiled(concat!(
         r"(?i-u)\b(?:password|identified(?:\s+with\s+\w+)?\s+by(?:\s+password)?|using)",
@@ -45,27 +48,30 @@ static STATEMENT: LazyLock<Regex> = LazyLock::new(|| {
     ))
 });
 
-/// Matches a line of `.pgpass`: `host:port:database:user:X`.
+/// Matches a line of `.pgpass`, in order to mask its password X: `host:port:database:user:X`.
 static PGPASS: LazyLock<Regex> = LazyLock::new(|| {
     compiled(r"(?-u)(?:^|[\r\n])[\w.*-]+:(?:[0-9]+|\*):[^:\s]+:[^:\s]+:([^:\s]+)(?:[\r\n]|$)")
 });
 
-/// Matches an element of XML: `<password>X</password>`.
+/// Matches an element of XML, in order to mask its text X if the element is named like a secret:
+/// `<password>X</password>`.
 static ELEMENT: LazyLock<Regex> =
     LazyLock::new(|| compiled(r"(?-u)<([A-Za-z0-9_.:-]+)>([^<>\s]+)</"));
 
-/// Matches two attributes of an element of XML: `<add key="ClearTextPassword" value="X" />`.
+/// Matches two attributes of an XML element, in order to mask X if the first one is named like a
+/// secret: `<add key="ClearTextPassword" value="X" />`.
 static ATTRIBUTES: LazyLock<Regex> = LazyLock::new(|| {
     compiled(r#"(?-u)(?:key|name)=["']([\w.:-]+)["']\s+value=["']([^"'\s]+)["']"#)
 });
 
-/// Matches a line of an INI file with blanks around the sign: `aws_secret_access_key = X`.
+/// Matches a line of an INI file with blanks around the equals sign, in order to mask X if the name
+/// stands for a secret: `aws_secret_access_key = X`.
 static SETTING: LazyLock<Regex> = LazyLock::new(|| {
     compiled(r#"(?m-u)^[ \t]*([\w.-]+)[ \t]+=[ \t]+([^\s"'()\[\]{};,]+)[ \t]*\r?$"#)
 });
 
-/// Matches a pair of a name and a value: `{"name": "API_KEY", "value": "X"}`,
-/// `ParameterKey=DbPassword,ParameterValue=X`.
+/// Matches a pair of a name and a value, in order to mask X if the name stands for a secret:
+/// `{"name": "API_KEY", "value": "X"}`, `ParameterKey=DbPassword,ParameterValue=X`.
 static PAIR: LazyLock<Regex> = LazyLock::new(|| {
     compiled(concat!(
         r#"(?i-u)"?(?:parameter)?(?:name|key)\\?"?\s*[:=]\s*\\?"?([\w.-]+)\\?"?\s*,\s*\\?"?"#,
@@ -73,7 +79,8 @@ static PAIR: LazyLock<Regex> = LazyLock::new(|| {
     ))
 });
 
-/// Matches a call with a name and a value in quotes: `define('DB_PASSWORD', 'X')`.
+/// Matches a function call with a name and a value in quotes, in order to mask X if the name stands
+/// for a secret: `define('DB_PASSWORD', 'X')`.
 static ARGUMENTS: LazyLock<Regex> = LazyLock::new(|| {
     compiled(concat!(
         r#"(?-u)\w\s*\(\s*(?:"([\w.-]+)"\s*,\s*"([^"\\]+)"|"#,
@@ -81,7 +88,8 @@ static ARGUMENTS: LazyLock<Regex> = LazyLock::new(|| {
     ))
 });
 
-/// Matches a call whose last text is a password: `Credentials("realm", "host", "user", "X")`.
+/// Matches a function call whose last text X may be a password, in order to mask it:
+/// `Credentials("realm", "host", "user", "X")`.
 static CALL: LazyLock<Regex> = LazyLock::new(|| {
     compiled(concat!(
         r"(?i-u)(?:credentials?|superuser|connect|auth|login|pdo|mysqli|(?:set|change)_?(?:user)?_?password)\w*",

@@ -1,7 +1,7 @@
 //! Recognizes values that look like a password or a token. These checks are used where the words
 //! before a value let one expect a secret.
 
-/// Whether the text looks like a secret access key of AWS: 40 letters of both cases and digits.
+/// Whether a text looks like a secret access key of AWS: 40 capital and small letters and digits.
 pub fn is_aws_key(text: &[u8]) -> bool {
     let has = |is: fn(&u8) -> bool| text.iter().any(is);
     text.len() == 40

@@ -1,4 +1,5 @@
-//! Recognizes names that stand for a secret: `DB_PASSWORD`, `clientSecret`.
+//! Recognizes names of options and settings whose values are secrets: `DB_PASSWORD`,
+//! `clientSecret`.
 
 /// Words that make a name stand for a secret if a word of the name ends with one of them or with
 /// its plural: `DB_PASSWORD`.

@@ -1,6 +1,7 @@
-//! Applies the rules to a command line, word by word. A secret is recognized by its name (`words`, `names`), by its
-//! program's options (`programs`), by the form of its value (`forms`), by its place in a URL (`urls`), a header
-//! (`headers`), JSON, XML or SQL (`expressions`) or a pipe (`stdin`), or by its looks after other words (`context`).
+//! Applies the rules that find secrets to a recorded command line, word by word. A secret is
+//! recognized by its name (`words`, `names`), by its program's options (`programs`), by the form of
+//! its value (`forms`), by its place in a URL (`urls`), a header (`headers`), JSON, XML or SQL
+//! (`expressions`) or a pipe (`stdin`), or by its looks after other words (`context`).
 
 use std::ops::Range;
 

@@ -13,7 +13,7 @@ use crate::names::{self, Sure};
 pub struct Word<'a> {
     /// The index of the argument that contains the word.
     pub arg: usize,
-    /// The position of the word in its argument, in bytes.
+    /// The position in bytes at which the word begins in its argument.
     pub at: usize,
     pub text: &'a [u8],
     /// Whether the word is the first word of a command.
@@ -23,12 +23,13 @@ pub struct Word<'a> {
 /// How a word of a command line is read when secrets are searched in it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum How {
-    /// The word is read as an ordinary argument of a command.
+    /// In the search for secrets, the word is read as an ordinary argument of a command.
     Value,
-    /// The word is read as a script, whose own words are read one by one.
+    /// In the search for secrets, the word is read as a script, whose own words are read one by
+    /// one.
     Script,
-    /// The word is read as text that a program prints. A value in such a text is a secret only if
-    /// it does not look like a word.
+    /// In the search for secrets, the word is read as text that a program prints. A value in such a
+    /// text is a secret only if it does not look like a word.
     Printed,
 }
 

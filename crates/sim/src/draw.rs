@@ -1,11 +1,11 @@
-//! Draws random numbers that are equal on every machine.
+//! Draws pseudo-random numbers for the simulation, which are equal on every machine.
 
 use rand_pcg::rand_core::{Rng, SeedableRng};
 use rand_pcg::Pcg64Mcg;
 
 use crate::program::Span;
 
-/// A seeded source of random numbers, which are equal on every machine.
+/// A seeded source of pseudo-random numbers for the simulation, which are equal on every machine.
 #[derive(Clone, Debug)]
 pub(crate) struct Draw(Pcg64Mcg);
 

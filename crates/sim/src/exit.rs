@@ -1,4 +1,4 @@
-//! Simulates the ends of tasks and processes (kernel/exit.c).
+//! Simulates the ends of tasks and processes as in the kernel (kernel/exit.c).
 
 use tr_format::event::{Exit, Final, LifeKind, Tgid, Tid};
 

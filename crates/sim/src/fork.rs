@@ -17,7 +17,7 @@ pub(crate) enum Kind {
     Thread,
 }
 
-/// The properties of the task that a simulated fork makes.
+/// The properties of the child that a simulated fork, vfork or clone makes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Child {
     pub(crate) kind: Kind,

@@ -20,8 +20,8 @@ impl<T> Default for Table<T> {
 }
 
 impl<T> Table<T> {
-    /// Puts an entry into a free slot of the table and returns the slot. `make` gets the previous
-    /// entry of that slot.
+    /// Puts a simulated task or process into a free slot of its table and returns the slot. `make`
+    /// gets the previous entry of that slot.
     pub(crate) fn insert(&mut self, make: impl FnOnce(Option<&mut T>) -> T) -> u32 {
         let Some(slot) = self.free.pop() else {
             self.entries.push(make(None));
@@ -32,7 +32,7 @@ impl<T> Table<T> {
         slot
     }
 
-    /// Frees a slot of the table. Its entry stays until the slot is used again.
+    /// Frees the slot of a simulated task or process. Its entry stays until the slot is used again.
     pub(crate) fn free(&mut self, slot: u32) {
         self.free.push(slot);
     }
@@ -41,7 +41,7 @@ impl<T> Table<T> {
         self.entries.get(slot as usize)
     }
 
-    /// The number of slots of the table, including free ones.
+    /// The number of slots of the table of simulated tasks or processes, including free ones.
     pub(crate) fn len(&self) -> u32 {
         self.entries.len() as u32
     }

@@ -1,4 +1,5 @@
-//! Finds the names by which runners can be told which tests to run, from the names in reports.
+//! Finds the names by which test runners can be told to run certain tests, from the names in JUnit
+//! reports.
 
 use std::collections::HashMap;
 

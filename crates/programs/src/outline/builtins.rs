@@ -1,4 +1,5 @@
-//! The builtins of sh, dash and bash, by how they can fail.
+//! The builtin commands of sh, dash and bash, grouped by the exit statuses with which they can
+//! fail.
 
 use super::words::{number, Word};
 use crate::words::has;

@@ -1,4 +1,4 @@
-//! The commands of a script in the order of its text.
+//! Walks through the commands of a shell script in the order of its text.
 
 use super::tree::{Command, CommandIx, Link, Outline, Tree};
 use super::words::Word;

@@ -57,44 +57,48 @@ pub(super) struct Ends {
 /// The effect that a node in the graph of a shell script has.
 #[derive(Clone, Debug)]
 pub(super) enum What {
-    /// The node has no effect; the paths continue at any of these nodes.
+    /// The node has no effect of its own; the paths of the script continue at any of these nodes.
     Join(Vec<NodeIx>),
-    /// The shell starts one process and waits for it.
+    /// At this node the shell starts one process and waits for it.
     Start(Member),
-    /// The shell starts a process that it does not wait for, as in `<(…)`.
+    /// At this node the shell starts a process that it does not wait for, as in `<(…)`.
     Beside(Member),
     Pipe {
         members: Vec<Member>,
         pipefail: Setting,
     },
-    /// The shell executes a builtin, which succeeds or fails.
+    /// At this node the shell executes a builtin, which succeeds or fails.
     Builtin(Builtin),
-    /// The command of the script could not be started, or a file of its redirections could not be
-    /// opened.
+    /// At this node the script's command could not be started, or a file of its redirections could
+    /// not be opened.
     NotStarted,
-    /// The shell ends because an expansion names a variable that is not set.
+    /// At this node the shell ends because an expansion names a variable that is not set.
     Unset,
-    /// The shell sets variables. The exit status `$?` stays as it is.
+    /// At this node the shell sets variables. The exit status `$?` stays as it is.
     Assign,
-    /// The shell's exit status becomes this number, as after `exit 4` or `return 4`.
+    /// At this node the shell's exit status becomes this number, as after `exit 4` or `return 4` in
+    /// the script.
     Status(u32),
-    /// The shell's exit status is negated by `!`: it becomes 0 because the last command failed, or
-    /// 1 because it succeeded.
+    /// At this node `!` negates the shell's exit status: it becomes 0 because the last command
+    /// failed, or 1 because it succeeded.
     Not(u32),
-    /// The shell's exit status becomes the value of this variable, or an unknown value.
+    /// At this node the shell's exit status becomes the value of this variable, or an unknown
+    /// value.
     Value(Option<Vec<u8>>),
-    /// A loop that contains `break` or `return` has ended without them. The value is the first node
-    /// of the loop.
+    /// At this node a loop that contains `break` or `return` has ended without them. The value is
+    /// the first node of the loop.
     Left(NodeIx),
-    /// The shell has chosen commands in a `case` by the value of this variable.
+    /// At this node the shell has chosen commands in a `case` by the value of this variable.
     Case(Vec<u8>),
-    /// The shell may do anything here: the analysis does not know the effect of the command.
+    /// At this node the shell may do anything, because the effect of the script's command is not
+    /// known.
     Wild,
-    /// The script ends with the last exit status. The shell's traps still follow.
+    /// At this node the script ends with the last exit status. The shell's traps still follow.
     End,
-    /// The shell has ended with the status that it had at [`What::End`], before its traps.
+    /// At this node the shell has ended with the status that it had at [`What::End`], before its
+    /// traps.
     Ended,
-    /// A trap has ended the shell, with the status of the trap's last command.
+    /// At this node a trap has ended the shell, with the status of the trap's last command.
     EndedByTrap,
 }
 

@@ -1,4 +1,4 @@
-//! The options of a shell that decide what it does after a failure.
+//! The options of a shell, such as `-e`, that decide what it does after the failure of a command.
 
 use super::words::Word;
 
@@ -24,9 +24,9 @@ impl Setting {
 /// The options of the shell at one place of its script that decide what happens after a failure.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Options {
-    /// `set -e`: the shell ends after a command that fails.
+    /// Whether the shell ends after a command that fails (`set -e`).
     pub errexit: Setting,
-    /// `set -u`: the shell ends at a variable that is not set.
+    /// Whether the shell ends at a variable that is not set (`set -u`).
     pub nounset: Setting,
     /// `set -o pipefail`: a pipe of the script fails if any of its commands fails.
     pub pipefail: Setting,

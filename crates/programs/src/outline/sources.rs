@@ -1,4 +1,5 @@
-//! The files whose commands a script executes in its own shell: `. file`, `source file`.
+//! The files that a shell script sources, so that its own shell executes their commands: `. file`,
+//! `source file`.
 
 use std::rc::Rc;
 
@@ -75,12 +76,12 @@ fn may_source(text: &[u8]) -> bool {
     has_dot || crate::words::contains(text, b"source")
 }
 
-/// The contents of a file that a script may source, as far as they are known from the recording.
+/// The facts that the recording gives about a file that a script may source.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum KnownFile<'a> {
-    /// No file with this path is known.
+    /// The recording has no file with this path.
     Absent,
-    /// The file existed, but its text is not known.
+    /// The file existed during the recording, but its text was not recorded.
     WithoutText,
     Text(&'a [u8]),
 }

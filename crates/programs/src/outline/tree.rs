@@ -6,13 +6,14 @@ use std::rc::Rc;
 
 use super::words::Word;
 
-/// The longest script that is read, in bytes.
+/// The largest number of bytes of a shell script that are read.
 pub const LONGEST: usize = 65_536;
 
 /// The index of a command in [`Outline::commands`].
 pub type CommandIx = usize;
 
-/// A shell script, read without running it.
+/// The outline of a shell script: its commands and how they are connected, found by reading the
+/// script without running it.
 #[derive(Clone, Debug, Default)]
 pub struct Outline {
     /// The text of the script that was read.

@@ -1,4 +1,5 @@
-//! The rows of build tools, which start compilers, tests and other jobs.
+//! The rows of the table of known programs for build tools, which start compilers, tests and other
+//! jobs.
 
 use crate::job_tools::{JobTool, Starts, Untold, JOBS};
 use crate::steps::{call, found, in_directory, test_runner, Found, Line, StepKind};

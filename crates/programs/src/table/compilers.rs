@@ -1,4 +1,4 @@
-//! The rows of compilers, assemblers, linkers and archivers.
+//! The rows of the table of known programs for compilers, assemblers, linkers and archivers.
 
 use crate::steps::{file, found, in_directory, test_runner, Found, Line, StepKind};
 use crate::tools::{version, Change, Children, Family, Label, Role, Tool, Version, TOOL};

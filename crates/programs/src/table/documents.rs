@@ -1,4 +1,4 @@
-//! The rows of programs that typeset documents.
+//! The rows of the table of known programs for programs that typeset documents.
 
 use crate::tools::{Tool, TOOL};
 

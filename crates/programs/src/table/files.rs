@@ -1,4 +1,4 @@
-//! The rows of tools that create, copy, move and remove files.
+//! The rows of the table of known programs for tools that create, copy, move and remove files.
 
 use crate::tools::{Tool, TOOL};
 

@@ -1,4 +1,5 @@
-//! The rows in the table of programs for shells and other interpreters, and of small programs that scripts call.
+//! The rows of the table of known programs for shells and other interpreters, and for small
+//! programs that scripts call.
 
 use crate::job_tools::{JobTool, JOBS};
 use crate::tools::{version, Change, Children, Label, Role, Script, Tool, SCRIPT, TOOL};

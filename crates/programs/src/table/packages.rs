@@ -1,4 +1,4 @@
-//! The rows of tools that fetch and unpack packages.
+//! The rows of the table of known programs for tools that download and unpack packages.
 
 use crate::steps::{found, in_directory, Found, Line, StepKind};
 use crate::tools::{Children, Label, Role, Tool, TOOL};

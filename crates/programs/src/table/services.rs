@@ -1,5 +1,5 @@
-//! The rows of tools for repositories, containers, machines and CI, which send requests to other machines or
-//! serve theirs.
+//! The rows of the table of known programs for tools for repositories, containers, machines and CI,
+//! which exchange requests with other machines.
 
 use crate::steps::{found, in_directory, Found, Line, Mark, StepKind};
 use crate::tools::{Children, ContainerVerb, Family, Label, Tool, TOOL};

@@ -1,4 +1,5 @@
-//! The table rows for test runners and for the programs with which they run parts of their tests.
+//! The rows of the table of known programs for test runners and for the programs with which they
+//! run parts of their tests.
 
 use crate::job_tools::{JobTool, Starts, Untold, JOBS};
 use crate::steps::{call, found, in_directory, test_runner, worker, Found, Line, StepKind};

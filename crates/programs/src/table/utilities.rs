@@ -6,21 +6,21 @@ use crate::words::has;
 /// program's failure is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum UtilityUse {
-    /// Scripts run the program to get an answer from its exit status.
+    /// Scripts run the utility program to get an answer from its exit status.
     Question,
-    /// Scripts use the program to clean up, to wait or to report.
+    /// Scripts use the utility program to clean up, to wait or to report.
     Report,
-    /// Scripts use the program to clean up or to report. A configure script runs it at its end,
-    /// whatever the reason for the end is.
+    /// Scripts use the utility program to clean up or to report. A configure script runs it at its
+    /// end, whatever the reason for the end is.
     Tidying,
-    /// The program sends signals to other processes.
+    /// The utility program sends signals to other processes.
     Kill,
-    /// The program runs another program and exits with that program's status.
+    /// The utility program runs another program and exits with that program's status.
     Wrapper,
-    /// Recipes and scripts often ignore the program's failure (`-mkdir out`), although it does not
-    /// just answer a question.
+    /// Recipes and scripts often ignore the utility program's failure (`-mkdir out`), although the
+    /// program does not just answer a question.
     Ignored,
-    /// The program undoes what a script has set up before, as `rm` does.
+    /// The utility program undoes what a script has set up before, as `rm` does.
     Undoing,
 }
 

@@ -6,20 +6,21 @@ use std::sync::LazyLock;
 /// How the words that follow a program's name on a command line are read.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) enum Kind {
-    /// A word that names another program of the table is taken for that program, unless its name is
-    /// short.
+    /// A word after the program's name that names another program of the table is taken for that
+    /// program, unless its name is short.
     #[default]
     Open,
-    /// Any word that names another program of the table is taken for a program that this one runs,
-    /// as with `sudo`.
+    /// Any word after the program's name that names another program of the table is taken for a
+    /// program that this one runs, as with `sudo`.
     Runs,
-    /// No word is taken for another program.
+    /// No word after the program's name is taken for another program.
     Plain,
-    /// The words are text or patterns, as with grep, and none is taken for another program.
+    /// The words after the program's name are text or patterns, as with grep, and none is taken for
+    /// another program.
     Text,
-    /// The words are text that the program prints, as with echo.
+    /// The words after the program's name are text that it prints, as with echo.
     Prints,
-    /// The words may be HTTP headers that the program sends.
+    /// The words after the program's name may be HTTP headers that it sends.
     Sends,
 }
 

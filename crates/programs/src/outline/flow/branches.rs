@@ -1,4 +1,4 @@
-//! Adds conditions and loops to the graph of a script.
+//! Adds conditions and loops of a shell script to the graph of the paths through it.
 
 use super::super::options::{Options, Setting};
 use super::super::tree::{Arm, CaseArm, CommandIx, Tree};

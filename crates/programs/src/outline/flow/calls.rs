@@ -1,4 +1,5 @@
-//! Adds simple commands to the graph of a script: programs, functions, builtins.
+//! Adds simple commands of a shell script to the graph of the paths through it: programs,
+//! functions, builtins.
 
 use std::rc::Rc;
 

@@ -1,4 +1,4 @@
-//! Reads the redirections of commands, and here-documents.
+//! Reads the redirections of commands in a shell script, and the texts of its here-documents.
 
 use super::super::tree::{CommandIx, Tree};
 use super::expansions::Draft;
