@@ -78,7 +78,8 @@ impl<'de, T: DeserializeOwned> Deserialize<'de> for Lenient<T> {
     }
 }
 
-/// The id of a process or thread in a trace event, as a number or as a text with a number.
+/// The id of a process or thread in an event of a Chrome trace file, as a number or as a text with
+/// a number.
 #[derive(Clone, Copy, Deserialize)]
 #[serde(try_from = "Value")]
 struct Id(u32);
@@ -95,7 +96,7 @@ impl TryFrom<Value> for Id {
     }
 }
 
-/// A time that a trace event has in microseconds, converted to nanoseconds.
+/// A time in nanoseconds, which an event of a Chrome trace file has in microseconds.
 #[derive(Clone, Copy)]
 struct Nanoseconds(i64);
 
@@ -132,7 +133,7 @@ struct Id2 {
     global: Lenient<Key>,
 }
 
-/// The texts among the arguments of a trace event.
+/// The texts among the arguments of an event in a Chrome trace file.
 #[derive(Clone, Default)]
 struct Arguments {
     /// The argument of an event in clang's `-ftime-trace` file that says what the event is about,

@@ -26,7 +26,7 @@ pub fn read(text: &str) -> Option<Date> {
 struct Fields<'t> {
     day: [i64; 3],
     time: [i64; 3],
-    /// The digits after the decimal point of the seconds, as text.
+    /// The digits after the decimal point of the seconds in a time of day, as text.
     fraction: &'t str,
     zone: &'t str,
 }
@@ -53,8 +53,8 @@ impl Fields<'_> {
     }
 }
 
-/// The nanoseconds that digits after the decimal point of seconds stand for, and the value of one
-/// unit of the last digit in nanoseconds.
+/// The nanoseconds that the digits after the decimal point of a time's seconds stand for, and the
+/// value of one unit of the last digit in nanoseconds.
 fn fraction(digits: &str) -> Option<(i64, i64)> {
     let (mut part, mut digit) = (0, SECOND);
     for letter in digits.chars().take(9) {

@@ -6,7 +6,7 @@ pub enum Error {
     /// The file to import cannot be opened or read.
     #[error(transparent)]
     Io(#[from] std::io::Error),
-    /// The path to import is neither a regular file nor a directory.
+    /// The path of the file to import leads neither to a regular file nor to a directory.
     #[error("neither a file nor a directory")]
     NoFile,
     /// The file to import is too large.

@@ -43,7 +43,7 @@ pub struct Skipped {
     pub deep: u64,
     /// The number of directories that were not searched because they cannot be read.
     pub closed: u64,
-    /// Whether the search ended early because there are too many entries.
+    /// Whether the search for files in the directory ended early, because it has too many entries.
     pub more: bool,
 }
 

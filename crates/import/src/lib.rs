@@ -90,7 +90,7 @@ pub fn read(bytes: &[u8]) -> Result<Option<File>, Error> {
     }
 }
 
-/// Whether the bytes of a file contain a word.
+/// Whether the bytes of a file to import contain a word.
 fn contains(bytes: &[u8], word: &str) -> bool {
     memchr::memmem::find(bytes, word.as_bytes()).is_some()
 }

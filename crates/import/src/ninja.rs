@@ -55,7 +55,7 @@ impl<'a> Line<'a> {
     }
 }
 
-/// Reads a `.ninja_log`.
+/// Reads the log in which ninja stores the times of commands (`.ninja_log`).
 pub(crate) fn read(bytes: &[u8]) -> Result<Log, Error> {
     let damaged = |line: usize, what: &str| Error::Damaged {
         format: FORMAT,

@@ -1,4 +1,4 @@
-//! Answers requests of the Model Context Protocol.
+//! Answers requests that an AI agent's client sends by the Model Context Protocol (MCP).
 
 use std::io::{BufRead, Read, Write};
 use std::path::PathBuf;

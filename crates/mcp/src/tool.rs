@@ -18,7 +18,7 @@ impl Tool {
         self.takes(TakesKind::Command)
     }
 
-    /// Whether the tool has an argument of this type.
+    /// Whether the tool, which an agent can call, has an argument of this type.
     pub fn takes(&self, kind: TakesKind) -> bool {
         self.takes.iter().any(|takes| takes.1 == kind)
     }

@@ -67,7 +67,7 @@ impl Interval {
 #[derive(Clone, Debug, PartialEq, Eq, serde::Serialize)]
 pub struct Part {
     pub name: String,
-    /// The length of the part of the critical path in ns.
+    /// The length of this part of the critical path in ns.
     pub ns: u64,
 }
 

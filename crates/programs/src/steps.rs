@@ -60,7 +60,7 @@ pub struct Line<'a> {
     /// The name of the program that the rule for build steps examines. Reports use the more
     /// detailed names of [`crate::command_line`].
     pub(crate) name: &'a str,
-    /// The program's row in [`crate::table`].
+    /// The row of the command line's program in [`crate::table`].
     pub(crate) tool: &'static Tool,
     pub(crate) args: &'a [&'a [u8]],
 }

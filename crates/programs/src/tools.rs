@@ -3,7 +3,7 @@
 use crate::job_tools::JobTool;
 use crate::steps::Read;
 
-/// The families of build tools for which other crates have special rules, for example how make
+/// The families of build tools for which parts of `tr` have special rules, for example how make
 /// shares its job slots or how to read cargo's timing file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Family {
@@ -22,17 +22,17 @@ pub enum Family {
     Other,
 }
 
-/// The role that a program has in a build.
+/// The role that a program has in a build, such as compiling, linking or running tests.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Role {
-    /// The program compiles a source file.
+    /// The program compiles source files in a build.
     Compiler,
     Linker,
     /// The program examines the machine before the actual build begins, as a configure script does.
     Configure,
-    /// The program downloads and unpacks packages.
+    /// The program downloads and unpacks packages in a build.
     Packages,
-    /// The program starts jobs, and can run several of them at once, as make does.
+    /// The program starts the jobs of a build, and can run several of them at once, as make does.
     Jobs,
     Tests,
     Shell,
@@ -116,7 +116,7 @@ pub enum Children {
     Unknown,
     /// The program is a shell, which ends with the status of one of its commands.
     Script,
-    /// The build tool fails if the child fails.
+    /// The build tool fails as soon as one of its children has failed.
     Fail,
     /// The build tool fails if the child fails, or if a build step fails that runs inside the
     /// tool's own process.
@@ -128,7 +128,7 @@ pub enum Children {
     /// The build tool waits for its other children and then fails, if its own command line names
     /// the failed child. It also runs programs that its command line does not name.
     FailIfNamed,
-    /// The program exits with the status of its child.
+    /// The program runs another program as its child and exits with the child's status.
     Status,
 }
 
@@ -136,14 +136,14 @@ pub enum Children {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Change {
     Words(&'static str),
-    /// The suggested number of jobs is appended to the words.
+    /// The suggested number of jobs is appended to the words that the advice prints.
     Numbered(&'static str),
 }
 
 /// Where a tool's version is found: the directories of a path, or an argument.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Version {
-    /// The name of the tool under which the version is reported.
+    /// The name of the build tool under which its version is reported.
     pub called: &'static str,
     /// The names of directories after which a path contains the tool's version, separated by spaces
     /// (`gcc` for `/usr/lib/gcc/TARGET/12`).

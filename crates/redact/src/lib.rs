@@ -67,7 +67,7 @@ impl Redactor {
         }
     }
 
-    /// The number of secrets masked so far.
+    /// The number of secrets that this redactor has masked so far.
     pub fn masked(&self) -> u64 {
         self.masked
     }

@@ -340,8 +340,8 @@ pub fn is_plain(value: &[u8]) -> bool {
     value.len() <= 20 && (value.iter().all(small) || value.iter().all(upper))
 }
 
-/// Whether a parameter with this name in the query of a URL may have a secret as its value. It is
-/// one only if it looks like one.
+/// Whether a parameter with this name in the query of a URL may have a secret as its value. It
+/// counts as one only if the value looks like a secret.
 pub fn is_vague(name: &[u8]) -> bool {
     let list: [&[u8]; 5] = [b"key", b"appid", b"app_key", b"code", b"sid"];
     list.contains(&name)

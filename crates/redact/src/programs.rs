@@ -54,7 +54,7 @@ impl Found {
 /// the rule.
 struct Active {
     rule: &'static Rule,
-    /// The number of the rule's subcommands that the command line had so far.
+    /// The number of subcommands of the rule that the command line had so far.
     path: usize,
     /// Whether the rule does not apply, because the command line has another word than the expected
     /// subcommand.
@@ -90,15 +90,16 @@ pub struct Options<'a> {
     active: Vec<Active>,
     /// Whether the next word of the command line may be the name of a program, even a short one.
     ready: bool,
-    /// Whether the last word of the command line was a subcommand of its program.
+    /// Whether the word of the command line that was read last was a subcommand of its program.
     subcommand: bool,
-    /// Whether the last word of the command line was an option without a value in the same word.
+    /// Whether the word of the command line that was read last was an option without a value in the
+    /// same word.
     option: bool,
-    /// Whether the last word of the command line was an option whose value is the next word and is
-    /// no secret.
+    /// Whether the word of the command line that was read last was an option whose value is the
+    /// next word and is no secret.
     value: bool,
-    /// Whether the last word of the command line was an option whose value is the name of a user, a
-    /// host or a container.
+    /// Whether the word of the command line that was read last was an option whose value is the
+    /// name of a user, a host or a container.
     name: bool,
     /// Whether the command line has the word `install`, so that the words after it are packages and
     /// not programs.
@@ -115,8 +116,8 @@ impl<'a> Options<'a> {
         }
     }
 
-    /// Whether the words of the command line are text or patterns, as with grep, and not options
-    /// with values.
+    /// Whether the words of the command line are text or patterns, as those of grep are, so that
+    /// only known forms of secrets are searched in them.
     pub fn reads_text(&self) -> bool {
         self.kind == Kind::Text
     }
@@ -143,7 +144,7 @@ impl<'a> Options<'a> {
         })
     }
 
-    /// Whether no word of the command is another program that it runs.
+    /// Whether no word after the program's name is another program that it runs, as with `git`.
     pub fn is_plain(&self) -> bool {
         self.kind == Kind::Plain
     }
@@ -176,13 +177,14 @@ impl<'a> Options<'a> {
             .is_some_and(|next| matches!(next.text, b"tee" | b"sudo"))
     }
 
-    /// The rules for the present command whose subcommands have all been read, so that they apply.
+    /// The rules for secrets on the present command line whose subcommands have all been read, so
+    /// that they apply.
     fn read(&self) -> impl Iterator<Item = &Active> {
         let read = |active: &&Active| !active.failed && active.path == active.rule.path.len();
         self.active.iter().filter(read)
     }
 
-    /// Whether all words after a subcommand are text for people, such as a message.
+    /// Whether all words of the command after a subcommand are text for people, such as a message.
     pub fn is_text(&self) -> bool {
         self.announces_text(b"*")
     }

@@ -13,7 +13,7 @@ use crate::matching::{compiled, first_group};
 use crate::names::{self, Sure};
 
 /// Matches a URL with a password (`scheme://user:password@host`), even with characters that should
-/// have been encoded, or with only a token in place of the user.
+/// have been encoded, or a URL with only a token in place of the user.
 static URL: LazyLock<Regex> = LazyLock::new(|| {
     compiled(concat!(
         r#"(?-u)://[^\s/?#:@"']*:([^\s"'/?#]+)@|://[^\s/?#:@"']*:([^\s"'@]+)@"#,
@@ -31,7 +31,7 @@ static URL: LazyLock<Regex> = LazyLock::new(|| {
 static CUT: LazyLock<Regex> =
     LazyLock::new(|| compiled(r#"(?-u)://[^\s/?#:@"']*:([^\s"'@/?#]+)$"#));
 
-/// Matches a URL, with its path and its query as groups.
+/// Matches a URL and yields its path and its query, to search them for the secrets of webhooks.
 static PATH: LazyLock<Regex> =
     LazyLock::new(|| compiled(r#"(?i-u)https?://[^\s/?#"'<>]+(/[^\s?#"'<>]+)(\?[^\s#"'<>]+)?"#));
 

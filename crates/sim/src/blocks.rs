@@ -11,16 +11,18 @@ use crate::recording::{Recording, Written};
 /// The events of a block of a simulated trace file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Events {
-    /// Scheduling events of one simulated CPU.
+    /// Scheduling events of one simulated CPU, which form a block of the trace file.
     Sched(Vec<SchedEvent>),
-    /// Events of the lifecycle stream (fork, exec, exit) or of the recorder's own stream.
+    /// Events of the lifecycle stream (fork, exec, exit) or of the recorder's own stream, which
+    /// form a block of the trace file.
     Life(Vec<LifeEvent>),
 }
 
 /// One block of events in a simulated trace file. All events of a block belong to one stream.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Block {
-    /// The stream to which the block's events belong.
+    /// The stream to which the block's events belong: that of a simulated CPU, the lifecycle stream
+    /// or the recorder's.
     pub stream: Stream,
     /// The number of the block within its stream, from 0.
     pub seq: u32,

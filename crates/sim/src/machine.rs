@@ -40,9 +40,9 @@ pub(crate) struct Channel {
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Turn {
     pub(crate) cpu: usize,
-    /// The true simulated time of the action in ns.
+    /// The true simulated time in ns at which a CPU does this action.
     pub(crate) now: u64,
-    /// The time stamp in ns that the events of this action carry.
+    /// The time stamp in ns that the events of this action of a simulated CPU carry.
     pub(crate) stamp: u64,
     /// The slot of the simulated task that runs when the action begins, or [`IDLE`].
     pub(crate) cur: u32,

@@ -3,9 +3,9 @@
 /// A range of lengths of time. The simulation draws a length evenly from `lo..=hi` ns.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Span {
-    /// The shortest length of the range in ns.
+    /// The shortest length of time in ns that the simulation draws from this range.
     pub lo: u64,
-    /// The longest length of the range in ns.
+    /// The longest length of time in ns that the simulation draws from this range.
     pub hi: u64,
 }
 
@@ -55,8 +55,8 @@ pub const fn own_chan(n: u16) -> Chan {
 pub enum Arg {
     /// The new simulated task gets the same argument as its parent.
     Same,
-    /// The new simulated task gets the present value of one of its parent's loop counters, which
-    /// has this number.
+    /// The new simulated task gets as its argument the present value of its parent's loop counter
+    /// with this number.
     Loop(u8),
 }
 
@@ -116,11 +116,12 @@ pub enum Op {
     /// The simulated task jumps back to operation `to` until the operations from there to here were
     /// done `times` times. `slot` (0 to 3) is the number of the loop counter.
     Repeat {
-        /// The number of the loop counter. A simulated task has four of them.
+        /// The number of the loop counter that the operation uses. A simulated task has four of
+        /// them.
         slot: u8,
-        /// How often the operations of the loop are done in all.
+        /// How often the simulated task does the operations of the loop in all.
         times: u32,
-        /// The number of the first operation of the loop.
+        /// The number of the first operation of the simulated task's loop.
         to: u16,
     },
     /// The simulated task jumps to the operation with this number.

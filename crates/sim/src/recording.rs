@@ -16,7 +16,7 @@ pub struct Written<E> {
     pub at: u64,
     /// The number of the event in the simulated recording, counted over all rings.
     pub seq: u64,
-    /// The simulated event that was written.
+    /// The simulated event itself, as it was written into its ring.
     pub event: E,
 }
 

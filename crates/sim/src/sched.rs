@@ -14,12 +14,12 @@ use crate::task::{raw, Bucket, Cause, Place, Ref, Task, Wait, IDLE};
 /// The reason why a simulated task is switched out.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Out {
-    /// The simulated task is still runnable. `preempt` is false if it is switched out on the way
-    /// back to user mode or yields.
+    /// The simulated task is switched out while it is still runnable. `preempt` is false if this
+    /// happens on the way back to user mode or by a yield.
     Runnable { preempt: bool },
-    /// The simulated task sleeps in the state that it has set.
+    /// The simulated task is switched out because it sleeps in the state that it has set.
     Sleep,
-    /// The simulated task is dead.
+    /// The simulated task is switched out for the last time, because it is dead.
     Dead,
     /// The idle task of the simulated CPU is switched out.
     Idle,

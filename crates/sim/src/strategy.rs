@@ -45,9 +45,9 @@ pub fn cases(count: u32) -> ProptestConfig {
 /// is cut into blocks.
 #[derive(Clone, Debug)]
 pub struct Case {
-    /// The settings of the simulated run.
+    /// The settings of the simulated run of this test case.
     pub config: Config,
-    /// The injectors of faults for the recording of the simulated run.
+    /// The injectors of faults for the recording of this test case's simulated run.
     pub plan: Plan,
     /// The way in which the simulated recording is cut into blocks of a trace file.
     pub cut: Cut,

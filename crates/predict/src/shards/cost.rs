@@ -14,7 +14,7 @@ use tr_insight::steps::{StepIx, Steps};
 use tr_insight::verdicts::Verdicts;
 use tr_insight::Recording;
 
-/// Where the cost of a test is known from.
+/// The source from which the cost of a test is known.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, serde::Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Source {
@@ -104,7 +104,7 @@ impl<'a> Costs<'a> {
         }
     }
 
-    /// The cost of a recorded build step, if its work is recorded.
+    /// The cost of a recorded build step; `None` if its work is not recorded.
     pub fn recorded(&self, at: StepIx) -> Option<Cost> {
         let step = self.steps.list().get(at).filter(|step| step.has_work)?;
         let figures = self.verdicts.figures(at)?;

@@ -39,7 +39,7 @@ pub struct Child<'a> {
     pub status: Option<u32>,
 }
 
-/// A shell script, or the commands of a script that run in a subshell process.
+/// A shell script, or the commands of a script that a subshell process runs.
 #[derive(Clone, Debug)]
 pub struct Part {
     outline: Rc<Outline>,
@@ -47,13 +47,13 @@ pub struct Part {
     options: Options,
 }
 
-/// A command of a shell script as it is written, with its file and its line.
+/// A command of a shell script as it is written there, with its file and its line.
 #[derive(Clone, Copy, Debug)]
 pub struct CommandText<'a> {
     /// The path of the sourced file (`. FILE`) that contains the command; `None` if the script
     /// itself contains it.
     pub file: Option<&'a [u8]>,
-    /// The number of the command's line in its file, from 1.
+    /// The number of the line on which the script's command begins, from 1.
     pub line: u32,
     pub text: &'a [u8],
 }

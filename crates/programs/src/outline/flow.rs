@@ -105,11 +105,12 @@ pub(super) enum What {
 /// A process that the shell of a script starts.
 #[derive(Clone, Debug)]
 pub(super) enum Member {
-    /// The process executes a program. The values are the script's command and, if they differ from
-    /// it, the words after the arguments of the called function were filled in.
+    /// The process that the script's shell starts executes a program. The values are the script's
+    /// command and, if they differ from it, the words after the arguments of the called function
+    /// were filled in.
     Program(CommandIx, Option<Rc<Vec<Word>>>),
-    /// The process is a subshell that executes these commands of the script, with the given shell
-    /// options.
+    /// The process that the script's shell starts is a subshell. It executes these commands of the
+    /// script, with the given shell options.
     Forked(Rc<Tree>, Options),
 }
 

@@ -403,7 +403,7 @@ impl Reader<'_> {
         Tree::Loop { until, arm }
     }
 
-    /// Reads the block `do … done` of a loop.
+    /// Reads the block `do … done` of a loop in the script.
     fn block(&mut self) -> Tree {
         self.separators();
         if self.keyword(b"{") {

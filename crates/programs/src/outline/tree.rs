@@ -9,7 +9,7 @@ use super::words::Word;
 /// The largest number of bytes of a shell script that are read.
 pub const LONGEST: usize = 65_536;
 
-/// The index of a command in [`Outline::commands`].
+/// The index of a command of a shell script in [`Outline::commands`].
 pub type CommandIx = usize;
 
 /// The outline of a shell script: its commands and how they are connected, found by reading the
@@ -21,7 +21,8 @@ pub struct Outline {
     /// The simple commands of the script in the order of the text, including those of functions and
     /// of `$(…)`.
     pub commands: Vec<Command>,
-    /// The commands that the script executes, as a tree.
+    /// The commands that the shell executes for the script, as a tree of lists, pipes, loops and
+    /// conditions.
     pub body: Rc<Tree>,
     /// The functions that the script defines. A function that is defined twice is in the list
     /// twice.
@@ -30,7 +31,7 @@ pub struct Outline {
     pub traps: Vec<Trap>,
     /// The names of the variables that the script's `for` and `select` loops set.
     pub loop_variables: Vec<Vec<u8>>,
-    /// Whether all parts of the script were understood.
+    /// Whether all parts of the script were understood, so that its outline is complete.
     pub is_whole: bool,
     /// The files that the script sources (`. FILE`), in the order of the commands that do so.
     pub files: Vec<SourcedFile>,
@@ -104,13 +105,13 @@ pub enum Link {
 #[derive(Clone, Debug)]
 pub enum Tree {
     Simple(CommandIx),
-    /// Commands of the script that run one after the other.
+    /// A list of commands of the script that run one after the other.
     List(Vec<Tree>),
-    /// Commands of the script connected by `&&` and `||`. The operator stored with the first
-    /// command has no meaning.
+    /// A list of commands of the script connected by `&&` and `||`. The operator stored with the
+    /// first command has no meaning.
     Chain(Vec<(Link, Tree)>),
-    /// One command of the script, or several that are connected by `|`. With `negated`, `!` stands
-    /// before them.
+    /// A pipe: one command of the script, or several that are connected by `|`. With `negated`, `!`
+    /// stands before them.
     Pipe {
         members: Vec<Rc<Tree>>,
         negated: bool,
@@ -161,7 +162,7 @@ pub struct Function {
     pub body: Rc<Tree>,
 }
 
-/// Commands that a shell script sets with `trap`.
+/// The commands that a shell script sets with `trap` for a signal or for its end.
 #[derive(Clone, Debug, Default)]
 pub struct Trap {
     /// Whether the trap's commands run after each command that fails (`ERR`), and not at the end of

@@ -1,4 +1,4 @@
-//! Unit tests of `names`.
+//! Unit tests for recognizing names that stand for secrets.
 
 use super::*;
 

@@ -1,4 +1,4 @@
-//! Unit tests of `words`.
+//! Unit tests for recognizing secrets in the words of command lines.
 
 use super::*;
 

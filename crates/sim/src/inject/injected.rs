@@ -15,7 +15,7 @@ pub enum Injected {
     },
     /// Some events of the simulated recording were written late into their ring.
     Late {
-        /// The number of events that were written late.
+        /// The number of simulated events that were written late.
         events: u64,
         /// The longest time in ns from the stamp of a late event to its write.
         longest: u64,
@@ -29,13 +29,14 @@ pub enum Injected {
     },
     /// Events of the simulated recording were removed, and a loss record says so.
     Lost {
-        /// The stream from which the events were removed.
+        /// The stream of the simulated recording from which the events were removed.
         stream: Stream,
-        /// The time stamps of the first and the last of the removed events.
+        /// The time stamps of the first and the last of the events that were removed from the
+        /// simulated recording.
         span: (Ktime, Ktime),
-        /// The number of removed events.
+        /// The number of events that were removed from the simulated recording.
         count: u64,
-        /// The cause of the loss of events that the loss record gives.
+        /// The cause of the loss of events that the injected loss record gives.
         cause: LossCause,
     },
     /// The trace file was made to end before the simulated recording does.
@@ -48,11 +49,11 @@ pub enum Injected {
     },
     /// Switches of the simulated recording were removed without a loss record.
     Hidden {
-        /// The number of switches that were removed.
+        /// The number of switches that were removed from the simulated recording.
         switches: u64,
     },
-    /// An event of this task was recorded twice.
+    /// An event of this task was recorded twice in the simulated recording.
     Duplicated(Tid),
-    /// An event of this task was removed without a loss record.
+    /// An event of this task was removed from the simulated recording, without a loss record.
     Missing(Tid),
 }

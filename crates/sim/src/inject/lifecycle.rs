@@ -10,17 +10,18 @@ use crate::recording::Recording;
 /// The kind of lifecycle events that a fault injector repeats or leaves out.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum LifeSort {
-    /// The injector changes the events of forks.
+    /// The fault injector changes only the events of forks.
     Fork,
-    /// The injector changes the events of execs.
+    /// The fault injector changes only the events of execs.
     Exec,
-    /// The injector changes the events of tasks that begin to exit.
+    /// The fault injector changes only the events of tasks that begin to exit.
     Exit,
-    /// The injector changes the events with the final accounts of tasks.
+    /// The fault injector changes only the events with the final accounts of tasks.
     Final,
-    /// The injector changes the snapshots of tasks that lived before tracing.
+    /// The fault injector changes only the snapshots of tasks that lived before tracing.
     Snapshot,
-    /// The injector changes lifecycle events of all kinds.
+    /// The fault injector changes lifecycle events of all kinds: forks, execs, exits, final
+    /// accounts and snapshots.
     Any,
 }
 
@@ -42,9 +43,10 @@ impl LifeSort {
 /// Records some lifecycle events of a simulated recording twice.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Duplicates {
-    /// The share of lifecycle events of the kind that are recorded twice, in 1/1000.
+    /// The share of lifecycle events of the given kind that the fault injector records twice, in
+    /// 1/1000.
     pub per_mille: u16,
-    /// The kind of lifecycle events that are recorded twice.
+    /// The kind of lifecycle events that the fault injector records twice.
     pub sort: LifeSort,
 }
 
@@ -70,9 +72,10 @@ impl Duplicates {
 /// Leaves some lifecycle events out of a simulated recording, without a loss record.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Missing {
-    /// The share of lifecycle events of the kind that are left out, in 1/1000.
+    /// The share of lifecycle events of the given kind that the fault injector leaves out, in
+    /// 1/1000.
     pub per_mille: u16,
-    /// The kind of lifecycle events that are left out.
+    /// The kind of lifecycle events that the fault injector leaves out.
     pub sort: LifeSort,
 }
 

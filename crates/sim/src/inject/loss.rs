@@ -12,14 +12,15 @@ use crate::recording::{Recording, Stamped, Written};
 pub struct Loss {
     /// The stream whose ring loses events. The recorder's own stream is never lost.
     pub stream: Stream,
-    /// The place in the ring at which the lost events begin, in 1/1000 of the ring's events.
+    /// The place in the simulated ring at which the lost events begin, in 1/1000 of the ring's
+    /// events.
     pub from: u16,
     /// The largest number of lost events. The actual number is random, and the loss ends at the
     /// latest with the ring.
     pub most: u32,
-    /// The cause of the loss of events that the loss record gives.
+    /// The cause of the loss of events that the injected loss record gives.
     pub cause: LossCause,
-    /// Whether the loss record contains the number of lost events.
+    /// Whether the injected loss record contains the number of lost events.
     pub counted: bool,
 }
 

@@ -42,22 +42,22 @@ pub enum Provable {
 /// The fault injectors that are applied to a simulated recording. The default has none.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Plan {
-    /// The injector that makes the clocks of some CPUs wrong, if it is used.
+    /// The fault injector that makes the clocks of some CPUs wrong, if it is used.
     pub skew: Option<Skew>,
-    /// The injectors that remove a stretch of events and add a loss record.
+    /// The fault injectors that remove a stretch of events and add a loss record.
     pub loss: Vec<Loss>,
-    /// The injector that leaves switches out without a loss record, if it is used.
+    /// The fault injector that leaves switches out without a loss record, if it is used.
     pub hidden: Option<Hidden>,
-    /// The injector that leaves lifecycle events (fork, exec, exit) out without a loss record, if
-    /// it is used.
+    /// The fault injector that leaves lifecycle events (fork, exec, exit) out without a loss
+    /// record, if it is used.
     pub missing: Option<Missing>,
-    /// The injector that records lifecycle events (fork, exec, exit) twice, if it is used.
+    /// The fault injector that records lifecycle events (fork, exec, exit) twice, if it is used.
     pub duplicates: Option<Duplicates>,
-    /// The injector that writes events late, if it is used.
+    /// The fault injector that writes events late into their ring, if it is used.
     pub late: Option<Late>,
-    /// The injector that swaps neighbouring events, if it is used.
+    /// The fault injector that swaps neighbouring events of a ring, if it is used.
     pub inversions: Option<Inversions>,
-    /// The injector that lets the trace file end early, if it is used.
+    /// The fault injector that lets the trace file end early, if it is used.
     pub cut: Option<CutOff>,
     /// The seed of all random numbers that the fault injectors draw.
     pub seed: u64,

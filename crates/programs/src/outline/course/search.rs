@@ -51,11 +51,11 @@ pub(super) enum Search {
 /// A fact that the script's behaviour shows about the value of a variable.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(super) enum Usage {
-    /// The shell ended with the value of the variable as its exit status.
+    /// The fact is that the shell ended with the variable's value as its exit status.
     Status,
-    /// A test of the variable succeeded in the script.
+    /// The fact is that a test of the variable succeeded in the script.
     Success(CommandIx),
-    /// A test of the variable failed in the script.
+    /// The fact is that a test of the variable failed in the script.
     Failure(CommandIx),
     Other,
 }
@@ -75,7 +75,7 @@ pub(super) enum Otherwise {
     /// earlier failure. The value is its index.
     Question(usize),
     /// The cause is the test of a variable, if the script shows no reason for the variable's value.
-    /// The search then continues at the condition under which this test ran.
+    /// The backward search then continues at the condition under which this test ran.
     Condition {
         test: CommandIx,
         at: StateIx,

@@ -28,8 +28,8 @@ pub(super) struct State {
     pub(super) step: usize,
 }
 
-/// A step from another state of the comparison to this one. Steps to the same state form a list:
-/// `next` is the step before this one.
+/// A step in the comparison of a script with its recorded processes, which leads from the state
+/// `from` to another state. The steps to one state form a list: `next` is the step before this one.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Step {
     pub(super) from: StateIx,
@@ -40,11 +40,12 @@ pub(super) struct Walk<'a> {
     pub(super) outline: &'a Outline,
     pub(super) graph: &'a Graph,
     pub(super) children: &'a [Child<'a>],
-    /// Whether the comparison assumes that commands may fail without starting a process, because a
-    /// file could not be opened or a variable is not set.
+    /// Whether the comparison of a script with its recorded processes assumes that commands may
+    /// fail without starting a process, because a file could not be opened or a variable is not
+    /// set.
     pub(super) has_silent_failures: bool,
-    /// Whether the first child processes of the shell are left out of the comparison, because there
-    /// are too many.
+    /// Whether the first child processes of the script's shell are left out of the comparison,
+    /// because there are too many.
     pub(super) is_cut: bool,
     pub(super) states: Vec<State>,
     pub(super) steps: Vec<Step>,
@@ -83,8 +84,9 @@ impl Walk<'_> {
         }
     }
 
-    /// Notes a step of the comparison to a node of the script. Returns the state if it is new,
-    /// `Some(None)` if it was known, and `None` if there are too many states.
+    /// Notes that the comparison of a script with its processes has reached a node of the script's
+    /// graph. Returns the state if it is new, `Some(None)` if it was known, and `None` if there are
+    /// too many states.
     pub(super) fn reach(
         &mut self,
         node: NodeIx,

@@ -1,6 +1,7 @@
 use super::super::*;
 
-/// A child of a test: its command line, empty for a fork that executes nothing, and its status.
+/// A child process in a test of scripts: its command line, which is empty for a fork that executes
+/// nothing, and its exit status.
 fn child<'a>(line: &'a str, status: u32) -> Child<'a> {
     let args: Vec<&[u8]> = line.split(' ').map(str::as_bytes).collect();
     Child {
@@ -30,7 +31,7 @@ fn course_of(
     part.course(&children, status, &mut 10_000_000)
 }
 
-/// What ended a script, in words.
+/// The reason why a script ended, as a text that tests compare.
 fn ending(shell: &str, script: &str, children: &[(&str, u32)], status: u32) -> String {
     let outline = Outline::read(script.as_bytes());
     let Some(course) = course(shell, script, children, status) else {
@@ -371,7 +372,8 @@ fn many_children_take_little_time() {
     assert!(start.elapsed().as_secs() < 10, "{:?}", start.elapsed());
 }
 
-/// Neither a builtin nor a function has a directory, so a loop that starts `./"$tool"` does nothing else.
+/// A loop that starts `./"$tool"` starts only programs, because neither a builtin nor a function of
+/// the shell has a directory in its name.
 #[test]
 fn a_program_in_a_directory_is_no_builtin() {
     let script = "set -e\nmake -q all || make all\ncd bin\nfor tool in *; do ./\"$tool\" > \"../$tool.out\"; done\n";
@@ -388,7 +390,8 @@ fn only_variables_that_the_script_does_not_set_can_be_unset() {
     assert_eq!(ending("bash x", script, &[("", 128)], 1), want);
 }
 
-/// A step of a job failed, and the second test only decides whether that counts.
+/// A command of a CI job's script failed, and the test after it in the script only decides whether
+/// that counts.
 #[test]
 fn a_test_of_a_parameter_leads_to_the_test_before_it() {
     let script = "failed=0\nstep() {\n  local how=${2:-}\n  sh steps/$1.sh\n  local rc=$?\n  \
@@ -399,7 +402,7 @@ fn a_test_of_a_parameter_leads_to_the_test_before_it() {
     assert!(named.contains("sh steps/build.sh"), "{named}");
 }
 
-/// The outline of `/w/ci/job.sh`, which runs in `/w`, with the files that it executes itself.
+/// The outline of the script `/w/ci/job.sh`, which runs in `/w`, with the files that it sources.
 fn with_files(script: &str, files: &[(&str, &str)]) -> Outline {
     let known = |path: &[u8]| {
         let mut files = files.iter();
