@@ -132,8 +132,8 @@ fn look(directory: &Path, room: &mut usize, files: &mut Files, below: &mut Vec<P
     }
 }
 
-/// Whether a file is named like a file of a known tool. `cargo-timing.html` is not, because cargo
-/// makes it a link to its last page.
+/// Whether a file is named like a file of a known tool. Of cargo's timing pages only
+/// `cargo-timing.html` counts, which cargo links to the latest one.
 fn is_known(path: &Path) -> bool {
     let name = path.file_name().unwrap_or_default().as_encoded_bytes();
     // BitBake's tasks are `do_compile` and the like.

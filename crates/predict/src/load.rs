@@ -170,7 +170,8 @@ fn busy_processes(outside: &Outside) -> Option<u64> {
     is_most.then(|| share((busy.len() as u64).saturating_mul(1000), named, sum))
 }
 
-/// The pid that stands for a CPU whose time was divided among several processes outside of the run.
+/// The pid that stands for several processes outside of the run whose CPU time the recording has
+/// only as a sum.
 const SEVERAL: Tgid = Tgid(0);
 
 /// Whether the number of busy processes outside of the run agrees with the load that explains the

@@ -24,20 +24,20 @@ named! {
 pub struct Found {
     pub kind: StepKind,
     pub name: String,
-    /// How the tests that the step's command runs can be recognized, beside those that are steps by
-    /// a rule.
+    /// How the tests that the build step's command runs can be recognized, beside those that are
+    /// steps by a rule.
     pub tests: Tests,
-    /// Whether a step inside another step with the same name counts separately. Otherwise both are
-    /// one step: `gcc -o lua` starts `ld -o lua`.
+    /// Whether a build step inside another step with the same name counts separately. Otherwise
+    /// both are one step: `gcc -o lua` starts `ld -o lua`.
     pub nests: bool,
-    /// Whether the step's command is a CI runner's script with a random name, so that the first
-    /// program that it starts gives the step a better name.
+    /// Whether the build step's command is a CI runner's script with a random name, so that the
+    /// first program that it starts gives the step a better name.
     pub script: bool,
-    /// Whether the step's command is a worker process of a test runner, which runs tests and is no
-    /// test itself.
+    /// Whether the build step's command is a worker process of a test runner, which runs tests and
+    /// is no test itself.
     pub worker: bool,
-    /// The index of the argument at which another program's command line begins, if the step's
-    /// command runs that program and ends with 0 whatever happens.
+    /// The index of the argument at which another program's command line begins, if the build
+    /// step's command runs that program and ends with 0 whatever happens.
     pub wraps: Option<usize>,
 }
 
@@ -45,9 +45,9 @@ pub struct Found {
 pub enum Tests {
     #[default]
     None,
-    /// The child processes that the step's command starts are tests.
+    /// The child processes that the build step's command starts are tests.
     Children,
-    /// The threads that the step's command starts are tests and have the tests' names (Rust's
+    /// The threads that the build step's command starts are tests and have the tests' names (Rust's
     /// libtest).
     Threads,
 }

@@ -301,12 +301,14 @@ impl Tool {
 /// images, such as `ps`, are not included.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ContainerVerb {
-    /// The verb runs containers until they end. Such a call is a build step.
+    /// The verb of docker or a similar program runs containers until they end. Such a call is a
+    /// build step.
     Run,
-    /// The verb does a part of running a container (`create`, `start`), or runs a program in an
-    /// existing container.
+    /// The verb of docker or a similar program does a part of running a container (`create`,
+    /// `start`), or runs a program in an existing container.
     Part,
-    /// The verb transfers images, as `docker pull` does. Such a call is a build step.
+    /// The verb of docker or a similar program transfers images, as `docker pull` does. Such a call
+    /// is a build step.
     Image,
 }
 

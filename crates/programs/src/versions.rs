@@ -53,7 +53,7 @@ pub fn of(path: &[u8], args: &[&[u8]]) -> Option<(&'static str, String)> {
     Some((places.called, version))
 }
 
-/// The version in the value of this argument, without letters before its first digit.
+/// The tool's version in the value of this argument, without letters before its first digit.
 fn value(args: &[&[u8]], argument: &str) -> Option<String> {
     if argument.is_empty() {
         return None;

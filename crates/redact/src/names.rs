@@ -20,7 +20,7 @@ const SECRET_WORDS: [&str; 12] = [
     "authorization",
 ];
 
-/// Words that make a name stand for a secret if they are the name's last word: `user_auth`.
+/// Words that make a name stand for a secret if they are the name's last word: `db_cred`.
 #[rustfmt::skip]
 const SECRET_LAST: [&str; 11] = [
     "cred", "pat", "puk", "jwt", "passw", "userpin", "hmac", "pass", "auth", "otp", "pw",

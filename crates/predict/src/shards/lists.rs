@@ -148,7 +148,7 @@ fn go_name(test: &Test) -> Result<&str, Unlisted> {
     }
 }
 
-/// A word with quotes, so that shells and xargs read it as one word.
+/// Quotes a word so that shells and xargs read it as one word.
 fn quoted(word: &str) -> Result<String, Unlisted> {
     if word.chars().any(char::is_control) {
         return Err(Unlisted::Control(tr_text::escape::text(word.as_bytes())));

@@ -23,8 +23,8 @@ const STATES: usize = 300_000;
 pub(super) struct State {
     pub(super) node: NodeIx,
     pub(super) child: usize,
-    /// The last step that leads to this state, as an index into `Walk::steps` plus 1; 0 if there is
-    /// none.
+    /// The last step of the comparison that leads to this state, as an index into `Walk::steps`
+    /// plus 1; 0 if there is none.
     pub(super) step: usize,
 }
 
