@@ -5,7 +5,7 @@
 use tr_insight::imports::junit::Date;
 use tr_text::units;
 
-/// The number of nanoseconds in a second.
+/// A second in nanoseconds, the unit of all times here.
 const SECOND: i64 = 1_000_000_000;
 
 /// The English names of the months as RFC 1123 abbreviates them.

@@ -13,7 +13,7 @@ use crate::{read, Error, FILE};
 /// its subdirectories.
 const ENTRIES: usize = 100_000;
 
-/// The largest depth of subdirectories that are searched below a directory that the user names.
+/// The largest number of directories inside each other that are searched below a directory that the user names.
 const DEPTH: usize = 16;
 
 /// A file of another tool that was found and is to be imported.

@@ -12,7 +12,7 @@ use crate::{Error, RECORDS};
 /// The name of the JUnit format as errors print it.
 pub const FORMAT: &str = "JUnit XML";
 
-/// The largest depth of nested elements in a JUnit report that is read.
+/// The largest number of elements inside each other that are read in a JUnit report.
 pub const DEPTH: usize = 100;
 
 /// The largest number of attributes of one element in a JUnit report that are read.
