@@ -19,13 +19,14 @@ pub(super) struct Affinity {
     /// The simulated time in nanoseconds that the build takes on the CPUs that it is restricted to, without other tasks
     /// on them.
     pub own: u64,
-    /// The largest time in nanoseconds that the build saves if it may use all CPUs of the machine.
+    /// The largest time in nanoseconds that the build saves if the limit is removed, so that the build may use all CPUs
+    /// of the machine.
     gain: u64,
 }
 
 impl Affinity {
-    /// The program, if its limit decides about all of the build's work. `own`: the time that the build takes if it has
-    /// all CPUs for itself, in nanoseconds.
+    /// Finds the program (such as `taskset`) that restricts the build to some CPUs, if its limit applies to nearly all
+    /// of the build's work. `own` is the time in nanoseconds that the build takes if it has all CPUs for itself.
     pub fn of(facts: &Facts<'_>, schedule: &Schedule, own: u64) -> Option<Affinity> {
         let mut all = facts.all();
         let (group, execution) =

@@ -55,7 +55,8 @@ pub struct Advice {
     /// saves.
     pub at_least: u64,
     pub gain: u64,
-    /// The beginning (`from`) and the end (`to`) of the span of the recording in which the evidence lies.
+    /// The beginning (`from`) and the end (`to`) of the span of the recording in which the evidence for the advice
+    /// lies.
     pub from: Ktime,
     pub to: Ktime,
     /// The processes that are the evidence for the advice, in the order of their starts.
@@ -77,27 +78,27 @@ pub(crate) struct Candidate {
     pub(super) kind: Kind,
     pub(super) finding: String,
     pub(super) action: String,
-    /// The time that a simulation leaves out to find how much the change can save.
+    /// The part of the recorded time that a simulation leaves out to find how much the proposed change can save.
     pub(super) without: Without,
-    /// The most that the change can save in nanoseconds, as the rule that proposes it says.
+    /// The most time in nanoseconds that the proposed change can save, as the rule that proposes the change states it.
     pub(super) cap: u64,
-    /// The jobs that the change runs at once. The time that they take remains.
+    /// The jobs that the proposed change runs at once. The time that these jobs take remains in the simulation.
     pub(super) jobs: Vec<Jobs>,
     /// Whether the change is to run another number of jobs at once.
     pub(super) number: bool,
-    /// Whether the work remains to be done after the change, at other times or by several tasks.
+    /// Whether the affected work still has to be done after the proposed change, at other times or by several tasks.
     pub(super) stays: bool,
     /// Whether the change may save nothing.
     pub(super) unsure: bool,
     /// Whether the change also removes time that is not on the critical path, while another candidate removes only the
     /// time on the path.
     pub(super) beside: bool,
-    /// The executions that are the evidence for the change.
+    /// The executions of programs that are the evidence for the proposed change.
     pub(super) evidence: Vec<Group>,
 }
 
 impl Candidate {
-    /// A candidate of a kind, which saves nothing until its other fields are set.
+    /// Creates a proposed change of the given kind of advice. It saves nothing until its other fields are set.
     pub(super) fn of(kind: Kind) -> Candidate {
         Candidate {
             kind,
@@ -133,8 +134,8 @@ impl Candidate {
 }
 
 impl Kind {
-    /// The smallest part of the build's time that a change of this kind must save to be shown, as a divisor. It
-    /// divides the time that the build takes on CPUs that it has for itself.
+    /// The divisor of the build's time (on CPUs that it has for itself) that gives the smallest gain for which a change
+    /// of this kind is shown: 50 stands for a fiftieth of that time.
     pub(super) fn least(self) -> u64 {
         match self {
             Kind::Sleep
@@ -150,8 +151,8 @@ impl Kind {
         }
     }
 
-    /// The part of the affected time that remains after a change of this kind, in thousandths: at best, and at worst
-    /// as far as experience shows. 1000 at worst means that the change may save nothing.
+    /// The part of the affected time that remains after a change of this kind of advice, in thousandths: at best, and
+    /// at worst as far as experience shows. 1000 at worst means that the change may save nothing.
     pub(super) fn remains(self) -> (u64, u64) {
         let worst = match self {
             // A linker that is twice as fast.

@@ -8,11 +8,11 @@ use tr_text::units;
 /// The forecast for several changes at once: their gains do not add up. The times are in nanoseconds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Combined {
-    /// The number of changes that the forecast is for. These are the first ones of the list.
+    /// The number of advised changes that the forecast combines. They are the first ones of the list of advice.
     pub changes: usize,
-    /// The simulated time in nanoseconds of the unchanged build on CPUs that it has for itself.
+    /// The simulated time in nanoseconds that the build takes without the changes, on CPUs that it has for itself.
     pub from: u64,
-    /// The build's simulated time with the changes, at best and at worst, in nanoseconds.
+    /// The simulated time in nanoseconds that the build takes with all the combined changes, at best and at worst.
     pub to: (u64, u64),
 }
 
@@ -37,9 +37,9 @@ impl Combined {
     }
 }
 
-/// The forecasts for the first two changes together, for the first three, and so on. The worst case leaves out a
-/// change that may save nothing. `own` is the simulated time without changes; `alone` is the time that the build takes
-/// on CPUs that it has for itself, as the verdict shows it.
+/// Forecasts the build's time with the first two advised changes together, with the first three, and so on. The worst
+/// case leaves out a change that may save nothing. `own` is the simulated time without changes; `alone` is the time
+/// that the build takes on CPUs that it has for itself, as the verdict shows it. Both are in nanoseconds.
 pub(super) fn combined(
     schedule: &Schedule,
     own: u64,

@@ -25,8 +25,8 @@ use tr_text::units;
 /// The longest name of a program in a finding, in characters.
 const NAME: usize = 24;
 
-/// The divisor of a build's CPU time: a CPU that had less of it was none of the allowed ones. `taskset` itself starts on
-/// another one. A guess.
+/// The divisor of a build's CPU time that finds the CPUs to which a program such as `taskset` restricted the build: a
+/// CPU on which less than this part was spent was not an allowed one. `taskset` itself starts on another CPU. A guess.
 pub const STRAY: u64 = 50;
 
 /// The run of one program in one process, or the whole life of a process without an exec.
@@ -52,7 +52,8 @@ pub struct Facts<'a> {
     pub own: Own,
     pub executions: Vec<Execution>,
     of: Vec<Vec<Group>>,
-    /// The group and the reason of each segment of the path.
+    /// For each segment of the critical path, the group of the execution that it belongs to, and the reason of the
+    /// wait.
     segments: Vec<(Option<Group>, Reason)>,
     pub parallelism: Parallelism,
     /// The length of the critical path in nanoseconds.
@@ -65,7 +66,7 @@ pub struct Facts<'a> {
     limits: OnceCell<Result<Limits, NoPath>>,
 }
 
-/// A group for each execution of a program.
+/// Gives each execution of a program a group of its own, so that times are summed up by execution.
 fn groups(analysis: &Analysis) -> Groups {
     let mut number = 0u32;
     Groups::new(analysis, |_, _| {
@@ -83,7 +84,8 @@ impl<'a> Facts<'a> {
         Some(Facts::by(recording, path, groups, parallelism))
     }
 
-    /// Like [`Facts::new`], together with the tasks that had the CPUs ([`Contention::new`]), for less than the work of both.
+    /// Like [`Facts::new`], but also returns the tasks that had the CPUs ([`Contention::new`]). Computing both together
+    /// costs less than computing them one after the other.
     pub fn with_contention(
         recording: &'a Recording,
         path: &'a CriticalPath,
@@ -219,7 +221,7 @@ impl<'a> Facts<'a> {
         exec.map_or(Vec::new(), |exec| exec.argv.args().collect())
     }
 
-    /// The role of an execution's program.
+    /// The role of an execution's program, such as a compiler, a linker or a test runner.
     pub fn role(&self, group: Group) -> Option<Role> {
         let argv = match self.exec(group) {
             Some(exec) => &exec.argv,
@@ -267,8 +269,8 @@ impl<'a> Facts<'a> {
         processes.len()
     }
 
-    /// The name of the first of some executions, with the number of the other processes, and the
-    /// verb's ending that fits.
+    /// Words that name several executions: the name of the first one with the number of the other processes, and the
+    /// ending of the verb that follows (`s` for one process, nothing for several).
     pub fn names(
         &self,
         first: Group,
@@ -280,7 +282,7 @@ impl<'a> Facts<'a> {
         }
     }
 
-    /// The sum of the times of all groups in nanoseconds, and the group that has the longest time.
+    /// The sum in nanoseconds of the times in `times`, and the execution that has the longest of them.
     pub fn longest(&self, times: &BTreeMap<Group, u64>) -> Option<(u64, Group)> {
         let sum = times.values().copied().fold(0, u64::saturating_add);
         let longest = times
@@ -299,8 +301,8 @@ impl<'a> Facts<'a> {
         set.into_boxed_slice()
     }
 
-    /// Computes a value for each group from the value of the execution that forked the group's process. `of` is called
-    /// once for each group, however long the chain of executions is.
+    /// Computes a value for each execution of a program from the value of the execution that forked its process. `of`
+    /// is called once for each execution, however long the chain of executions is.
     pub fn down<T: Clone + Default>(&self, mut of: impl FnMut(Group, Option<&T>) -> T) -> Vec<T> {
         let mut values = vec![T::default(); self.executions.len()];
         let processes = from_parents_to_children(self.analysis).into_iter();
@@ -315,7 +317,8 @@ impl<'a> Facts<'a> {
         values
     }
 
-    /// The CPU time in nanoseconds of each execution with that of all processes which it started, and of theirs.
+    /// For each execution of a program, the CPU time in nanoseconds of the execution and of all executions that descend
+    /// from it.
     pub fn up(&self) -> Vec<u64> {
         let mut sums: Vec<u64> = self
             .executions
@@ -334,12 +337,12 @@ impl<'a> Facts<'a> {
         sums
     }
 
-    /// The execution that forked a group's process.
+    /// The execution of a program that forked the process in which the given execution (`group`) ran.
     pub fn owner(&self, group: Group) -> Option<Group> {
         self.execution(group)?.owner
     }
 
-    /// For each execution, whether it is one of `roots` or a descendant of one.
+    /// For each execution of a program, whether it is one of the executions `roots` or a descendant of one.
     pub fn below(&self, roots: &[Group]) -> Box<[bool]> {
         let own = self.set(roots.iter().copied());
         let is_own = |group: Group| own.get(group as usize) == Some(&true);
@@ -347,7 +350,7 @@ impl<'a> Facts<'a> {
             .into()
     }
 
-    /// Whether the process of an execution, or one of its ancestors, is in `some`.
+    /// Whether the process of an execution, or one of its ancestors, is among the processes `some`.
     pub fn is_below(&self, group: Group, some: &BTreeSet<ProcessIx>) -> bool {
         let own = self.execution(group);
         let all = own.map(|execution| self.analysis.lineage(execution.process));
@@ -361,7 +364,8 @@ impl<'a> Facts<'a> {
         self.tried_again.get_or_init(|| tried_again(analysis))
     }
 
-    /// The shortest times in which the recorded work can be done, found by one replay of the recording.
+    /// The shortest times in which the recorded work can be done, for example on any number of CPUs. One replay of the
+    /// recording finds them.
     pub fn limits(&self) -> Result<&Limits, NoPath> {
         let limits = || what_if::limits(self.analysis, self.path, &self.groups, &[]);
         let limits = self.limits.get_or_init(limits);
@@ -385,13 +389,14 @@ impl<'a> Facts<'a> {
             .fold(0, u64::saturating_add)
     }
 
-    /// The path's segments with the group and the reason of each.
+    /// The segments of the critical path, each with the group of the execution that it belongs to and the reason of the
+    /// wait.
     pub fn segments(&self) -> impl Iterator<Item = (&Segment, Option<Group>, Reason)> {
         let segments = self.path.segments.iter().zip(&self.segments);
         segments.map(|(segment, (group, reason))| (segment, *group, *reason))
     }
 
-    /// The segments of the path that a scenario leaves out.
+    /// For each segment of the critical path, whether the simulated change `without` leaves the segment out.
     pub fn covers(&self, without: &Without) -> Vec<bool> {
         let counts = |group: Option<Group>| match (&without.of, group) {
             (None, _) => true,
@@ -441,7 +446,7 @@ impl<'a> Facts<'a> {
             })
     }
 
-    /// The mean number of CPUs in use in each part of the recording, in hundredths.
+    /// The mean number of CPUs that the build used in each of the equal parts of the recording, in hundredths of a CPU.
     pub(super) fn in_use(&self) -> Vec<u64> {
         let parts = course::parts(self.analysis).into_iter();
         let means = parts.map(|(from, to)| {
@@ -453,7 +458,8 @@ impl<'a> Facts<'a> {
         means.collect()
     }
 
-    /// The time on each CPU in ns, inside the path, of the build's processes that `is_in` selects.
+    /// The CPU time in nanoseconds on each CPU that those processes of the build had which `is_in` selects. Only the
+    /// time during the critical path counts.
     pub fn on_cpus(&self, is_in: impl Fn(ProcessIx) -> bool) -> BTreeMap<CpuId, u64> {
         let mut by_cpu: BTreeMap<CpuId, u64> = BTreeMap::new();
         let Some(timeline) = &self.analysis.timeline else {
@@ -476,14 +482,15 @@ impl<'a> Facts<'a> {
         by_cpu
     }
 
-    /// The time in a span in which fewer tasks ran than there are CPUs, in ns.
+    /// The time in nanoseconds between `from` and `to` in which fewer tasks of the build ran than there are CPUs.
     pub fn idle(&self, from: Ktime, to: Ktime) -> u64 {
         let load = self.load(from, to);
         let idle = load.filter(|(_, running, _)| (*running as u64) < self.cpus);
         idle.map(|(ns, ..)| ns).fold(0, u64::saturating_add)
     }
 
-    /// The CPU time in a span, in nanoseconds, that tasks waited for and did not get.
+    /// The CPU time in nanoseconds that the build's tasks waited for between `from` and `to`, and that the CPUs on
+    /// which none of them ran could have given them.
     pub fn wanted(&self, from: Ktime, to: Ktime) -> u64 {
         let cpus = usize::try_from(self.cpus).unwrap_or(usize::MAX);
         let wanted = self.load(from, to).map(|(ns, running, demand)| {

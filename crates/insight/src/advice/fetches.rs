@@ -20,7 +20,7 @@ use tr_text::units;
 /// The largest number of DNS queries before a wait that are searched for a query without an answer.
 const QUERIES: usize = 1000;
 
-/// A wait for the network on the path.
+/// A wait for the network on the critical path of a build.
 struct Fetch<'f> {
     group: Group,
     program: &'f str,

@@ -53,7 +53,7 @@ pub(super) fn told_makes(facts: &Facts<'_>) -> Vec<Option<Option<u64>>> {
     })
 }
 
-/// The limit on the number of jobs of `owner`. `told` is the result of [`told_makes`].
+/// The limit on the number of jobs that the tool `owner` runs at once. `told` is the result of [`told_makes`].
 pub(super) fn limit(facts: &Facts<'_>, owner: Group, told: &[Option<Option<u64>>]) -> Limit {
     let known = |group: Group| changes::known(&facts.execution(group)?.program);
     let Some(own) = known(owner) else {

@@ -1,5 +1,5 @@
-//! The number of jobs at once. More than the CPUs are no fault: jobs that wait for each other on
-//! full CPUs lose nothing, and what they cost in memory is a wait for memory.
+//! Advice on the number of jobs that a build runs at once. Having more jobs than CPUs is no fault: jobs that wait for
+//! each other on full CPUs lose nothing, and what they cost in memory is shown as waits for memory.
 
 use std::collections::{BTreeMap, BTreeSet};
 use tr_programs::{changes, checks, command_line};
@@ -17,13 +17,13 @@ use super::job_limit::{limit, told_makes, waits_for_slots, Limit};
 use super::work::names_directory;
 use tr_text::units;
 
-/// The least number of jobs in a row, and the least length of one in ns. A guess: two jobs may need each other, and
-/// starting a shorter one costs what it saves.
+/// The least number of jobs that ran one after the other for which advice is given, and the least length of each such
+/// job in ns. A guess: two jobs may need each other, and starting a shorter one costs what it saves.
 const ROW: (usize, u64) = (3, 5_000_000);
 /// The words for a tool that starts jobs only while the load is low.
 const OF_LOAD: &str = "leave out its limit of the load (-l), which counts others' tasks";
-/// The time in ns by which a job may overlap with the next one. A guess: the exit of one job and the start of the
-/// next may overlap for so long.
+/// The time in ns by which the end of a job may overlap with the start of the next one if the two still count as one
+/// after the other. A guess: the exit of one process and the start of the next may overlap for so long.
 const OVERLAP: u64 = 1_000_000;
 
 pub(super) fn candidates(facts: &Facts<'_>) -> Vec<Candidate> {
@@ -148,15 +148,17 @@ fn command<'f>(facts: &'f Facts<'_>, job: &Job) -> Option<(&'f [u8], Vec<&'f [u8
     known.then(|| (&*exec.directory, exec.argv.args().collect()))
 }
 
-/// Whether most jobs are an equal command in one directory. Such jobs at once would repeat each other's work, or write
-/// to equal files. Commands without a recorded directory may run in different directories.
+/// Whether most of the jobs run an equal command line in one directory. If such jobs ran at once, they would repeat
+/// each other's work or write to the same files. The answer is no if the directory of a command is not recorded,
+/// because the commands may run in different directories.
 fn is_one_command(facts: &Facts<'_>, jobs: &[Job]) -> bool {
     let commands: Option<BTreeSet<_>> = jobs.iter().map(|job| command(facts, job)).collect();
     commands.is_some_and(|commands| commands.len() * 2 <= jobs.len())
 }
 
-/// Whether the jobs of a script change what the next one reads: a repository, or what a build tool made before, in the same
-/// directory, of all its targets.
+/// Whether each command of a script changes what the next one reads, so that the commands have to stay in order: they
+/// change a repository, or a build tool without a target runs in one directory and makes what the other runs there
+/// need.
 fn is_ordered(facts: &Facts<'_>, owner: Group, program: &str, jobs: &[Job]) -> bool {
     if !facts.is_shell(owner) {
         return false;
@@ -285,7 +287,8 @@ impl Order {
         })
     }
 
-    /// Advice to use the number of jobs of a tool whose steps may need each other.
+    /// The advice to run several of these commands at once. For a tool that has an option for the number of jobs, it is
+    /// the advice to use that option, although the tool's steps may need each other.
     fn candidate(self, facts: &Facts<'_>) -> Option<Candidate> {
         if !self.takes_jobs {
             return self.of_checks(facts);
@@ -323,7 +326,8 @@ impl Order {
     }
 }
 
-/// The change that runs the commands of all orders at once.
+/// The change that runs the independent commands of all the given sequences at once, for the simulation of what this
+/// saves together.
 pub(super) fn order_of_all(facts: &Facts<'_>, orders: &[Order]) -> Option<Change> {
     let others = orders.iter().flat_map(|order| &order.row.others);
     let others: Vec<Group> = others.copied().collect();
@@ -368,14 +372,14 @@ pub(super) struct Row {
     by_load: bool,
     /// Whether running more of the jobs at once may save nothing.
     unsure: bool,
-    /// The time in nanoseconds in which at least one of the jobs ran. The next field is the part of it that more jobs
-    /// at once may save.
+    /// The time in nanoseconds in which at least one of the jobs ran. The field `gain` has the part of this time that
+    /// running more jobs at once may save.
     length: u64,
     pub cap: u64,
     groups: Vec<Group>,
-    /// All jobs of the row except the longest one.
+    /// All jobs that ran one after the other, except the longest one.
     others: Vec<Group>,
-    /// All jobs of the row, which the change runs at once.
+    /// The jobs that ran one after the other. The proposed change runs all of them at once.
     jobs: Jobs,
 }
 

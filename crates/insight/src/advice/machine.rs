@@ -27,7 +27,7 @@ pub(super) struct WithheldTime {
     /// Whether other tasks, or a quota, take so much of the CPUs that another number of jobs gains little, or gains
     /// only at the expense of the other tasks.
     contended: bool,
-    /// Whether other tasks, or a quota, have some of the CPUs.
+    /// Whether other tasks, or a CPU quota, have some of the CPUs that the build could use.
     pub shared: bool,
     /// The container that the quota belongs to, if it is not COMMAND's cgroup.
     pub container: Option<String>,
@@ -35,15 +35,17 @@ pub(super) struct WithheldTime {
     whose: String,
 }
 
-/// The number of jobs is not advised from this part of the wall time on that others have: a
-/// twentieth. Where they use a tenth of what the build leaves of the CPUs it may gain nothing; where that is
-/// half, and less than one CPU stays idle, it is not advised. Measured by `validate.py`: where a tenth of a CPU was enough for
-/// silence, bzip2, less and tcc beside a little other work had another first line, though `-j2` halves their time.
+/// The divisor of the wall time from which on time lost to other tasks keeps `tr` from advising another number of jobs:
+/// a twentieth. If other tasks use a tenth of the CPU time that the build leaves, another number may gain nothing; if
+/// they use half of it and less than one CPU stays idle, none is advised. Measured by `validate.py`: when a tenth of a
+/// CPU was enough for silence, the builds of bzip2, less and tcc beside a little other work had another first line,
+/// though `-j2` halves their time.
 const CONTENDED: u64 = 20;
 const FOREIGN: u64 = 10;
 
 impl WithheldTime {
-    /// `own`: the time in nanoseconds that the build takes on CPUs that it has for itself.
+    /// Computes the time that the machine withheld from the build. `own` is the time in nanoseconds that the build
+    /// takes on CPUs that it has for itself.
     pub fn new(facts: &Facts<'_>, own: u64) -> WithheldTime {
         let (starved, wanted, waiting) = starved(facts);
         let machine = withheld(facts.analysis);
@@ -75,8 +77,9 @@ impl WithheldTime {
         }
     }
 
-    /// Adds the time in which a loop of sleeps checked for work that itself waited for a CPU, because such sleeps are
-    /// not the build's own. `naps` marks each segment of the path that is a sleep of such a loop.
+    /// Adds the sleeps of loops that checked for work which itself waited for a CPU to the time that the machine
+    /// withheld, because the build could not shorten such sleeps. `naps` marks each segment of the critical path that
+    /// is a sleep of such a loop.
     pub fn add_polled(&mut self, facts: &Facts<'_>, naps: &[bool]) {
         let segments = facts.path.segments.iter().zip(naps);
         let naps = segments.filter(|(segment, is_nap)| **is_nap && segment.kind == Time::Sleep);
@@ -93,9 +96,9 @@ impl WithheldTime {
         self.others = self.others.saturating_add(starved - by_quota);
     }
 
-    /// Whether the withheld time hides a candidate, because another number of jobs would change little. Jobs in a row
-    /// that no number of jobs limits are not hidden by other tasks, for which they are one task; a quota hides them,
-    /// because it covers all tasks together.
+    /// Whether a proposed change is not shown because the machine withheld so much CPU time that another number of jobs
+    /// would change little. Jobs that ran one after the other, without a limit on their number, are still shown beside
+    /// other tasks, which they compete with as one task; a quota hides them, because it covers all tasks together.
     pub fn silences(&self, candidate: &Candidate) -> bool {
         let jobs = matches!(candidate.kind, Kind::FewJobs | Kind::Tests);
         jobs && self.contended && (candidate.number || self.throttled > 0)
@@ -171,9 +174,10 @@ fn container(facts: &Facts<'_>, all: u64) -> Option<(String, u64)> {
 /// The CPU time that tasks outside of the build use, in nanoseconds.
 #[derive(Clone, Copy, Debug)]
 struct Foreign {
-    /// The CPU time of the other tasks in nanoseconds.
+    /// The CPU time in nanoseconds that tasks outside of the build used.
     others: u64,
-    /// The CPU time that the build leaves, and the time of one CPU, in nanoseconds.
+    /// The CPU time in nanoseconds that the build left on the CPUs it may use, and the CPU time in nanoseconds that one
+    /// CPU has.
     left: u64,
     one: u64,
 }
@@ -189,12 +193,13 @@ struct CpuUse {
     /// The number of CPUs that the counters cover. Other tasks may have run on those that the build was not
     /// allowed to use.
     online: u64,
-    /// The length in nanoseconds of the span.
+    /// The length in nanoseconds of the span in which the use of the CPUs was measured.
     length: u64,
 }
 
 impl CpuUse {
-    /// The CPU time of other tasks beside the build, if that is large.
+    /// The CPU time that tasks outside of the build used in the span; `None` if it is less than a tenth of what the
+    /// build left.
     fn foreign(self) -> Option<Foreign> {
         // The counters have steps of 10 ms for each CPU.
         let steps = self.online.saturating_mul(20_000_000);
@@ -311,7 +316,8 @@ fn starved(facts: &Facts<'_>) -> (u64, u64, Vec<Group>) {
 mod tests {
     use super::*;
 
-    /// A number of jobs is advised as long as others leave CPUs idle, on machines of any size.
+    /// A test: a number of jobs is advised as long as tasks outside of the build leave CPUs idle, on machines of any
+    /// size.
     #[test]
     fn others_have_most_of_what_the_build_leaves() {
         const MS: u64 = 1_000_000;

@@ -54,7 +54,8 @@ const SHORTEST: u64 = 100_000_000;
 /// The advice on a build and the verdict on it.
 #[derive(Clone, Debug, Default)]
 pub struct BuildAdvice {
-    /// The build's own time and the machine's part; `None` where no time is known.
+    /// The verdict on how much of the build's time is its own and how much the machine withheld; `None` where no time
+    /// is known.
     pub verdict: Option<Verdict>,
     /// The advised changes, sorted by the middle of their gain in descending order, and the advice about the machine
     /// last.
@@ -63,10 +64,10 @@ pub struct BuildAdvice {
     pub together: Option<u64>,
     /// The forecasts for the first two changes together, for the first three, and so on.
     combined: Vec<Combined>,
-    /// For a build without any change: the time that it takes, and the least time in which its CPUs can do its work,
-    /// in nanoseconds.
+    /// For a build for which no change is advised: the time in nanoseconds that the build takes, and the least time
+    /// in nanoseconds in which its CPUs can do its work.
     pub nothing: Option<(u64, u64)>,
-    /// The CPUs that the build used, and the number of CPUs that would be enough.
+    /// The CPUs that the build used, and the number of CPUs that would be enough for it.
     pub cpus: Option<CpuNeed>,
     /// The mean number of CPUs that the build used in each of the [`course::PARTS`] of the time, in hundredths; empty
     /// for a short recording.
@@ -230,7 +231,8 @@ fn advised(facts: &Facts<'_>) -> Result<BuildAdvice, NoPath> {
     })
 }
 
-/// The cause of most of the waiting, for a build that needs less than half of its time on these CPUs.
+/// The cause of most of a build's waiting. It is returned only if the work of the build needs less than half of the
+/// recorded time on the CPUs of this machine (`bound`, in nanoseconds).
 fn waits(facts: &Facts<'_>, bound: u64) -> Option<Mostly> {
     let half = facts.wall / 2;
     if bound >= half {
@@ -250,8 +252,8 @@ fn waits(facts: &Facts<'_>, bound: u64) -> Option<Mostly> {
     (mostly.ns > half).then_some(mostly)
 }
 
-/// Whether the recording shows what a wait of this kind is for. `by`: the task that is not recorded and ended
-/// the wait.
+/// Whether the recording shows what a wait of the given kind is for. `by` is the name of the task that ended the wait
+/// and is not recorded itself.
 fn is_known_wait(kind: Time, by: Option<&str>) -> bool {
     match kind {
         Time::Outside => by.is_some(),
@@ -304,7 +306,8 @@ fn verdict(
 mod tests {
     use super::*;
 
-    /// "Mostly unknown" explains nothing.
+    /// A test: waits of unknown cause are never named as what a build mostly waits for, because that would explain
+    /// nothing.
     #[test]
     fn what_a_build_mostly_waits_for_is_known() {
         let known = |by| -> Vec<&str> {

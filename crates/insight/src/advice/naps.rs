@@ -20,7 +20,8 @@ use crate::timeout::timed_out;
 use crate::{exit, label};
 use tr_text::units;
 
-/// The least number of equal sleeps that count as a loop. A guess: two equal sleeps may be chance.
+/// The least number of equal sleeps that count as a loop that sleeps and checks. A guess: two equal sleeps may be
+/// chance.
 pub(super) const LOOP: usize = 3;
 /// The longest sleep in ns of a runtime between looks at its own threads (Go's `sysmon` doubles
 /// its sleeps up to 10 ms, runtime/proc.go), which nobody can change.
@@ -30,11 +31,12 @@ const RUNTIMES: u64 = 12_000_000;
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Nap {
     pub group: Group,
-    /// The execution that decided to sleep.
+    /// The execution of a program that decided to sleep. It is another one than the execution that slept if a program
+    /// starts sleep(1).
     pub by: Group,
     pub from: Ktime,
     pub to: Ktime,
-    /// The time at which the task ran again. On a busy machine it is long after the end of the sleep.
+    /// The time at which the sleeping task ran again. On a busy machine it is long after the end of the sleep.
     pub ran: Ktime,
 }
 
@@ -208,8 +210,8 @@ fn stops(facts: &Facts<'_>, process: ProcessIx, slept: &[Nap]) -> Option<Candida
     })
 }
 
-/// Advice on the sleeps of a process that checked whether a child had ended, until it killed the child: a time-out, if
-/// nothing else was checked, too.
+/// Advice on the sleeps of a process between its checks of whether a child has ended, if it finally killed the child.
+/// The sleeps then were a time-out, unless the process also checked for something else.
 fn until_kill(facts: &Facts<'_>, slept: &[Nap], child: &Process) -> Option<Candidate> {
     let (first, sum) = (slept.first()?, sum(slept));
     let (name, child) = (facts.name(first.by), label::label(child));
@@ -278,7 +280,7 @@ fn given_up_at_once(facts: &Facts<'_>) -> Vec<Candidate> {
     waited.into_iter().filter_map(candidate).collect()
 }
 
-/// The wait of a process for which a time-out ended right before the time `end`.
+/// The longest wait of a process that a time-out of the process itself ended at the time `end` or shortly before it.
 fn timed_wait(facts: &Facts<'_>, process: &Process, end: Ktime) -> Option<Stretch> {
     let timeline = facts.analysis.timeline.as_ref()?;
     let from = Ktime(end.0.saturating_sub(KILLED));
@@ -334,23 +336,23 @@ fn off_path(facts: &Facts<'_>) -> Option<Candidate> {
 struct Beside {
     /// The execution that decided on the longest of the sleeps.
     by: Group,
-    /// The executions that sleep.
+    /// The executions in which the process slept, or let sleep(1) sleep.
     groups: BTreeSet<Group>,
     ns: u64,
-    /// The longest of the sleeps in nanoseconds.
+    /// The length in nanoseconds of the longest of the process's sleeps.
     longest: u64,
 }
 
-/// The factor by which the sleeps of another process are longer than those of a loop that looks for what comes after
-/// them. A guess: sleeps of about one length say nothing about who waits for whom.
+/// How many times longer the sleeps of another process must be than those of a loop that waits for that process. A
+/// guess: sleeps of about one length do not show which process waits for which.
 const LONGER: u64 = 4;
 
-/// The largest number of processes that are searched for sleeps beside the path, and of stretches of each of their
-/// threads.
+/// The largest number of processes that are searched for sleeps that are not on the critical path, and the largest
+/// number of stretches of each thread's time that are searched. A bound of the work.
 const BESIDE: (usize, usize) = (200, 10_000);
 
-/// Advice on the sleeps of one process together with the sleeps of another process at the same time. For example, a
-/// client that tries again and again while its server still sleeps saves nothing without its own sleeps alone.
+/// Advice on the sleeps of one process together with the sleeps of another process at the same time. For example,
+/// removing only the sleeps of a client that tries again and again saves nothing while its server still sleeps.
 fn with_sleeps_beside(facts: &Facts<'_>, naps: &[Naps], alone: &Candidate) -> Option<Candidate> {
     if alone.kind != Kind::Sleep {
         return None;
@@ -407,8 +409,8 @@ fn with_sleeps_beside(facts: &Facts<'_>, naps: &[Naps], alone: &Candidate) -> Op
     })
 }
 
-/// Adds the sleeps of an execution between two times, as far as a timer ended them, to the sleeps of the process that
-/// decided to sleep.
+/// Adds the sleeps of an execution between the times `from` and `to` to the sums of the process that decided to sleep.
+/// Only sleeps that a timer ended count.
 fn add_sleeps(
     facts: &Facts<'_>,
     group: Group,
@@ -451,8 +453,9 @@ fn add_sleeps(
     }
 }
 
-/// The advice on the sleeps of some processes, if their sleeps are long enough. Either all of these sleeps are in
-/// loops or none. `of_others` tells whether another line of advice reports the sleeps of an execution.
+/// The advice on the sleeps of some processes, if these sleeps are long enough for a line. Either all of them are in
+/// loops that sleep and check, or none is. `of_others` returns whether another line of advice already reports the
+/// sleeps of an execution.
 fn of_naps(
     facts: &Facts<'_>,
     naps: &[Naps],
@@ -515,8 +518,9 @@ fn of_naps(
     })
 }
 
-/// The divisor of the longest sum of sleeps of a process. Another process's sleeps are reported beside it if their sum
-/// is at least this part of it. A guess: with a larger part, a line would name a sleeper whose end changes nothing.
+/// The divisor of the sum of the sleeps of the process that slept longest. Another process's sleeps are reported in the
+/// same line if their sum is at least this part of it. A guess: with smaller sums, the line would name a process whose
+/// sleeps do not matter.
 const SMALL: u64 = 20;
 
 /// The sum of the lengths of some sleeps, in nanoseconds.
@@ -525,10 +529,10 @@ fn sum<'s>(slept: impl IntoIterator<Item = &'s Nap>) -> u64 {
     lengths.fold(0, u64::saturating_add)
 }
 
-/// The sleeps of one process by one program.
+/// The sleeps that one process decided on while it ran one program.
 struct Naps {
     slept: Vec<Nap>,
-    /// The number of long sleeps.
+    /// The number of the program's sleeps that are long enough to be reported one by one.
     count: usize,
     /// For loops that sleep and check: the length of a sleep in nanoseconds, and the number of loops.
     checks: Option<(u64, u64)>,
@@ -552,7 +556,7 @@ impl Naps {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Sleeper<'f> {
     Program(&'f str),
-    /// The tests of all runners of this program.
+    /// A program whose processes run tests as test runners. The line of advice is about the tests of all of them.
     TestsOf(&'f str),
 }
 
@@ -563,11 +567,11 @@ fn is_tools(facts: &Facts<'_>, slept: &Nap) -> bool {
     slept.group == slept.by && (has_role || facts.runs_containers(slept.by))
 }
 
-/// The child of a process that checks repeatedly whether it has ended, and finally kills it. A process that starts other
-/// children between its sleeps does not wait for that child, and a process that ends well after equal sleeps is not
-/// proven to. If it gives up: without its sleeps it
-/// would only give up earlier. A process that has other children between its last sleep and the kill waited
-/// for what those need, and ends a server. `slept`: the sleeps of the process, in order.
+/// The child of a process that repeatedly checked whether the child had ended, and finally killed it; `None` if this is
+/// not proven. It is not proven if the process started other children between its sleeps, or if the killed child ended
+/// well after equal sleeps. If the process only gives up waiting, it would give up earlier without its sleeps. A
+/// process that has other children between its last sleep and the kill waited for what those need, and ends a server.
+/// `slept` has the sleeps of the process in order.
 fn given_up<'a>(facts: &Facts<'a>, process: ProcessIx, slept: &[Nap]) -> Option<&'a Process> {
     let longest = slept.iter().map(Nap::length).max().unwrap_or(0);
     let shortest = slept.iter().map(Nap::length).min().unwrap_or(0);
@@ -605,15 +609,15 @@ fn given_up<'a>(facts: &Facts<'a>, process: ProcessIx, slept: &[Nap]) -> Option<
     })
 }
 
-/// Whether most of the sleeps lie between `start` and `end`. The sleeps are sorted by time.
+/// Whether most of the given sleeps lie between the times `start` and `end`. The sleeps are sorted by time.
 fn lives(slept: &[Nap], start: Ktime, end: Ktime) -> bool {
     let until = slept.partition_point(|nap| nap.from <= end);
     let inside = until.saturating_sub(slept.partition_point(|nap| nap.from < start));
     inside * 2 > slept.len()
 }
 
-/// Marks the executions that sleep: the ones on the critical path, and the ones off the path that run an equal program
-/// for an equal decision.
+/// For each execution of a program, whether it sleeps: it sleeps on the critical path, or it sleeps elsewhere and runs
+/// a program that also sleeps on the path, by the decision of the same program.
 fn sleeping(facts: &Facts<'_>, slept: &[Nap], of_others: impl Fn(Group) -> bool) -> Box<[bool]> {
     let program = |group: Group| {
         facts
@@ -638,8 +642,8 @@ fn is_equal(shorter: u64, longer: u64) -> bool {
     longer.saturating_mul(4) <= shorter.saturating_mul(5)
 }
 
-/// The length of a sleep, and the number of loops, for loops that sleep and check whether a child's work is
-/// done. Such a loop notices the end at most one sleep late.
+/// The length in nanoseconds of one sleep, and the number of loops, if the given sleeps are those of loops that sleep
+/// and check whether a child's work is done. Such a loop notices the end of the work at most one sleep late.
 fn interval(facts: &Facts<'_>, slept: &[Nap]) -> Option<(u64, u64)> {
     let mut lengths: Vec<u64> = slept.iter().map(Nap::length).collect();
     lengths.sort_unstable();

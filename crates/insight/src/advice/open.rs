@@ -16,16 +16,17 @@ use crate::who;
 use tr_programs::command_line;
 use tr_text::units;
 
-/// The divisor of the path's time without waits for a CPU from which on waits that no rule has judged are named: a
-/// tenth. The divisor for orders is the same. A guess, and a statement to readers: "No change is known" leaves less
-/// than a tenth unexplained.
+/// The divisor that decides when waits that no rule of advice has judged are named as an open point: if they are a
+/// tenth or more of the critical path's time without waits for a CPU. The divisor for commands that ran in order is the
+/// same. A guess, and a statement to readers: "No change is known" leaves less than a tenth unexplained.
 const MUCH: u64 = 10;
-/// The divisor of the sum of these waits from which on one kind of them is named: a fifth. A guess: it keeps the list
-/// of open points short.
+/// The divisor that decides when one kind of unjudged wait is named: if it is a fifth or more of all unjudged waits. A
+/// guess: it keeps the list of open points short.
 const PART: u64 = 5;
 
 impl OpenKind {
-    /// The kind of open point for this kind of time; `None` if the time needs no judgement.
+    /// The kind of open point (a part of the build that no rule has judged) for a kind of time on the critical path;
+    /// `None` if that time needs no judgement.
     pub(super) fn of(kind: Time) -> Option<OpenKind> {
         match kind {
             Time::Sleep => Some(OpenKind::Sleep),
@@ -43,9 +44,9 @@ impl OpenKind {
     }
 }
 
-/// The waits on the path that no advice covers. `covered`: for each segment, whether some advice covers it. `polled`: for
-/// each segment, whether it is a sleep of a loop that checks for other tasks. Such a loop may gain too little for a line;
-/// the work for which it checks is not judged.
+/// The waits on the critical path that no advice covers. `covered` has for each segment of the path whether some advice
+/// covers it. `polled` has for each segment whether it is a sleep of a loop that checks for other tasks. Such a loop
+/// may gain too little for a line of advice, while the work that it checks for is not judged.
 pub(super) fn waits(facts: &Facts<'_>, covered: &[bool], polled: &[bool]) -> Vec<OpenPoint> {
     let mut kinds: BTreeMap<OpenKind, BTreeMap<String, u64>> = BTreeMap::new();
     // The part of the sleeps of each task that loops have that check for other tasks.
@@ -97,7 +98,8 @@ pub(super) fn waits(facts: &Facts<'_>, covered: &[bool], polled: &[bool]) -> Vec
         .collect()
 }
 
-/// Whether COMMAND's process waits for the recorder here, which lets it begin once the recording has begun.
+/// Whether a segment of the critical path is the wait at the start of COMMAND's process for the recorder, which lets
+/// COMMAND begin once the recording has begun.
 fn is_release(analysis: &Analysis, segment: &Segment) -> bool {
     let thread = analysis.thread(segment.thread);
     let is_command = Some(analysis.process(thread.process).pid) == analysis.meta.root;
@@ -170,16 +172,19 @@ pub(super) fn jobs(silenced: &Silenced, withheld: &WithheldTime) -> OpenPoint {
     }
 }
 
-/// So many times more jobs than CPUs are a crowd. A guess: jobs that wait for each other without sleeping then take much
-/// of the CPU time, so that it is open whether fewer jobs need less.
+/// The factor by which the jobs that want a CPU must exceed the number of CPUs to be called a crowd. A guess: jobs that
+/// wait for each other without sleeping then use much of the CPU time, so that it is open whether fewer jobs would need
+/// less.
 const CROWD: usize = 4;
-/// So many times more CPU time in the third quartile of one program's executions than in the first is unlike. A guess; a
-/// compiler's jobs are unlike by their sources.
+/// The factor by which the CPU times of one program's executions must differ between their first and third quartile to
+/// count as unlike. A guess; a compiler's jobs are unlike because of their sources.
 const UNLIKE: u64 = 2;
-/// The divisor of the build's time in which there has to be a crowd, and of all CPU time, of which one program has to have
-/// this part: a half. A guess: with less, the number of jobs decides about a smaller part of the build.
+/// The divisor of the build's time during which many more jobs than CPUs must have been runnable, and of all CPU time,
+/// of which one program must have used this part: a half. A guess: with less, the number of jobs decides about a
+/// smaller part of the build.
 const HALF: u64 = 2;
-/// The least number of executions of one program that are compared. A guess: of fewer, one is by chance unlike.
+/// The least number of executions of one program whose CPU times are compared with each other. A guess: of fewer
+/// executions, one differs by chance.
 const ALIKE: usize = 8;
 
 /// The open point for many jobs at once of one program whose CPU times differ, as those of jobs do that wait for each other
@@ -251,8 +256,9 @@ pub(super) fn order(facts: &Facts<'_>, orders: &[Order], most: u64, own: u64) ->
 }
 
 impl Verdict {
-    /// Adds to the verdict the points that no rule has judged. They change a verdict that blames the machine alone: it
-    /// blames the code if the build's own waits are longer than the machine's delay, and perhaps both otherwise.
+    /// Adds the parts of the build that no rule has judged to the verdict. A verdict that blamed the machine alone
+    /// changes: it blames the code if the build's own unjudged waits are longer than the delay by the machine;
+    /// otherwise it blames the machine and perhaps also the code.
     pub(super) fn have_open(&mut self, points: Vec<OpenPoint>) {
         let waits = points.iter().filter(|point| point.kind.is_wait());
         let waits = waits.map(|point| point.ns).fold(0, u64::saturating_add);

@@ -1,9 +1,9 @@
-//! The evidence that equal sleeps are loops that check for the work of a child.
+//! Looks for evidence that equal sleeps are a loop that checks for the work of a child process.
 //!
-//! A child that merely lives meanwhile, such as a server or a watchdog, is no evidence: the loop has to go on
-//! because of the child. It does so if the child ends during the loop's last sleep, or if that is the only sleep
-//! in which the child does something after its start, or if the child works until then and is idle from then on. A loop that checks several children in turn goes on to the
-//! next one.
+//! A child that merely lives during the sleeps, such as a server or a watchdog, is no evidence: the loop must go on
+//! because of the child. It does so if the child ends during the loop's last sleep, if that is the only sleep in which
+//! the child does something after its start, or if the child works until then and is idle from then on. A loop that
+//! checks several children in turn goes on to the next one.
 
 use std::collections::BTreeSet;
 
@@ -15,14 +15,16 @@ use tr_format::event::Ktime;
 use super::facts::Facts;
 use super::naps::{Nap, LOOP};
 
-/// The largest number of stretches of a child's time that are searched for work.
+/// The largest number of stretches of a child's time that are searched for work which a loop of its parent waits for. A
+/// bound of the work.
 const PARTS: usize = 10_000;
-/// The time in ns that a loop of shorter sleeps may work between two of them: beside load its caches are cold. A
-/// guess; `waits.py` judges the rule that uses it, also beside two busy loops. With less, a loop beside load falls
-/// apart into single sleeps.
+/// The time in ns that a loop which sleeps and checks may work between two of its sleeps: on a busy machine its caches
+/// are cold. A guess; the script `waits.py` tests the rule that uses it, also beside two busy loops. With less, a loop
+/// on a busy machine falls apart into single sleeps.
 const WORK: u64 = 10_000_000;
-/// The divisor of a loop's time from which on a child's wait is the end of its start. A guess; `waits.py` judges the
-/// rule that uses it. Reads of a server's own files are shorter.
+/// The divisor of the time of a loop that sleeps and checks for a child: the first wait of the child that is longer
+/// than this part ends the child's start-up. A guess; the script `waits.py` tests the rule that uses it. A server waits
+/// for a shorter time when it reads its own files.
 const LONG: u64 = 100;
 
 /// The number of loops that wait for the work of a child by sleeping and checking. `None` if most of the sleeps in
@@ -47,12 +49,12 @@ pub(super) fn loops(facts: &Facts<'_>, slept: &[Nap], longest: u64) -> Option<u6
 
 /// The largest number of other processes that are searched for the work that a loop waits for. A bound of the work.
 const OTHERS: usize = 200;
-/// The divisor of a loop's time by which another process may end after the loop. A guess: beside load the end of a program
-/// waits for a CPU.
+/// The divisor of the time of a loop that sleeps and checks: a process that the loop waits for may end this part later
+/// than the loop. A guess: on a busy machine the end of a program waits for a CPU.
 const LATE: u64 = 10;
 
-/// Whether another process of the build, neither above nor below those that sleep, works during most of the sleeps, and its
-/// end is also the end of the sleeps: they wait for a lock or a file of it.
+/// Whether another process of the build works during most of the given sleeps and ends when they end. The sleeping
+/// processes then wait for a lock or a file of that process, which is neither an ancestor nor a descendant of theirs.
 fn awaits_work(facts: &Facts<'_>, slept: &[Nap], longest: u64) -> bool {
     let (Some(first), Some(last), Some(timeline)) =
         (slept.first(), slept.last(), &facts.analysis.timeline)
@@ -103,8 +105,8 @@ fn awaits_work(facts: &Facts<'_>, slept: &[Nap], longest: u64) -> bool {
     })
 }
 
-/// The time of the path without its waits for a CPU and what is unknown, up to the end of each segment. Beside load a loop waits for a
-/// CPU after each of its sleeps, for longer than it sleeps.
+/// For the end of each segment of the critical path, the time in ns on the path up to there without waits for a CPU and
+/// unknown time. On a busy machine, a loop waits for a CPU after each of its sleeps, for longer than it sleeps.
 struct Worked(Vec<(Ktime, u64)>);
 
 impl Worked {
@@ -120,7 +122,8 @@ impl Worked {
         Worked(ends.collect())
     }
 
-    /// The time in ns between two ends of segments.
+    /// The time in ns on the critical path between `from` and `to` without waits for a CPU and unknown time. It counts
+    /// whole segments of the path, by their ends.
     fn between(&self, from: Ktime, to: Ktime) -> u64 {
         let until = |time| {
             let ended = self.0.partition_point(|(end, _)| *end <= time);
@@ -131,7 +134,8 @@ impl Worked {
     }
 }
 
-/// Whether a process starts other children than its sleeps between most of these sleeps.
+/// Whether a process starts children during most of the gaps between its sleeps. Children that are the sleeps
+/// themselves (sleep(1)) do not count.
 pub(super) fn works_between(facts: &Facts<'_>, process: ProcessIx, slept: &[Nap]) -> bool {
     let sleeps = slept.iter().filter_map(|nap| facts.execution(nap.group));
     let sleeps: BTreeSet<ProcessIx> = sleeps.map(|execution| execution.process).collect();
@@ -168,8 +172,8 @@ impl<'f> Evidence<'f> {
         Evidence { facts, children }
     }
 
-    /// The numbers of sleeps that check for a child, child by child, in a series of sleeps with short times between
-    /// them.
+    /// The indexes of those sleeps in a series that check for a child of the sleeping process, child by child. The
+    /// sleeps of a series follow each other after short times.
     fn checked(&self, series: &[Nap]) -> Vec<usize> {
         let (Some(first), Some(last)) = (series.first(), series.last()) else {
             return Vec::new();
@@ -204,7 +208,8 @@ impl<'f> Evidence<'f> {
         checked
     }
 
-    /// The sleeps after which the process starts another child, if it does so after a few of them only.
+    /// The indexes of the sleeps after which the process starts another child. Empty if it does so after more than half
+    /// of the sleeps.
     fn turns(&self, series: &[Nap]) -> BTreeSet<usize> {
         let starts = self.children.iter();
         let starts = starts.map(|child| self.facts.analysis.process(*child).start);
@@ -218,7 +223,8 @@ impl<'f> Evidence<'f> {
         turns
     }
 
-    /// Whether a child that began before the first sleep was over, and that lives on, ends some work during the last sleep.
+    /// Whether a child that was started before the end of the first sleep, and that is still alive after the last one,
+    /// finished some work during the last sleep of the series.
     fn works_until_last(&self, child: &Process, series: &[Nap]) -> bool {
         let ([first, ..], [.., before, last], Some(timeline)) =
             (series, series, &self.facts.analysis.timeline)

@@ -4,8 +4,8 @@ use tr_analyze::model::Analysis;
 use tr_programs::changes::known;
 use tr_programs::command_line;
 
-/// The number of jobs in the arguments of the outermost program that has one, in words. If several programs have one,
-/// it is of the first.
+/// The number of jobs that a program's arguments set, in words, such as `make: 4 jobs`. It is the outermost program
+/// of the recording that sets one, and the first of several such programs.
 pub fn jobs_told(analysis: &Analysis) -> Option<String> {
     // Parents come before their children.
     let execs = analysis.processes.iter().flat_map(|process| &process.execs);

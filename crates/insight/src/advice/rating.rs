@@ -13,11 +13,12 @@ use super::candidate::{Advice, Candidate, Gain, Kind, MOST};
 use super::facts::Facts;
 use super::machine::WithheldTime;
 
-/// The least gain that is worth a change, in ns. One of 52 recorded builds had a line of no use for 0.8 ms.
+/// The least gain in ns for which a change is worth a line of advice. One of 52 recorded builds had a useless line for
+/// a gain of 0.8 ms.
 pub(super) const WORTH: u64 = 20_000_000;
 
-/// The divisor of the build's own time from which on a gain always has a line: a fifth of it is no wait that the machine's
-/// other tasks made longer. A guess.
+/// The divisor of the build's own time for gains that always have a line of advice: a gain of a fifth or more cannot be
+/// a wait that other tasks of the machine only made longer. A guess.
 const FIFTH: u64 = 5;
 
 /// The candidates that save enough for a line of advice, and, of the candidates that are not shown because other tasks

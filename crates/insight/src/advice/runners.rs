@@ -43,17 +43,17 @@ fn told(facts: &Facts<'_>) -> BTreeMap<ProcessIx, TestTimes> {
 
 /// The least number of tests of which the slowest is reported. A guess: of two tests none is the slowest of many.
 const MANY: usize = 3;
-/// How many times longer than half of the tests the slowest one is, at least. A guess: below it, one test is no
-/// exception among the others.
+/// How many times longer the slowest test must be than the median of all tests. A guess: below this factor, the slowest
+/// test is no exception among the others.
 const SLOW: u64 = 5;
-/// The divisor of the path's time without waits for a CPU: the slowest test is a tenth of it or more. A guess: with a
-/// smaller part the advice gains less than other lines.
+/// The divisor of the critical path's time without waits for a CPU: the slowest test gets advice if its time is a tenth
+/// of that or more. A guess: with a smaller part the advice gains less than other lines.
 const DOMINATES: u64 = 10;
-/// The longest name of a test in a finding.
+/// The largest number of characters of a test's name in a line of advice.
 const TEST: usize = 48;
 
-/// The slowest of the tests that a runner's file lists, if it decides. Where the place of the test in time is not
-/// proven, only its length is known.
+/// Advice on the slowest of the tests that a test runner's file lists, if it is much longer than the others and long
+/// enough to decide the build's time. If the place of the test in time is not proven, only its length is used.
 fn slowest_test(facts: &Facts<'_>) -> Option<Candidate> {
     let imported = facts.recording.imports.spans.iter();
     // A suite of tests has no result.

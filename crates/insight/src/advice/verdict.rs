@@ -11,13 +11,13 @@ use tr_text::named;
 use tr_text::units;
 
 named! {
-    /// The side that can make the build shorter.
+    /// The side that can make the build shorter: the build's code, the machine, or both.
     pub enum Blame {
         Code = "code", "your code";
         /// The administrator of the machine can make the build shorter.
         Machine = "machine", "the machine";
         Both = "both", "your code and the machine";
-        /// The machine can make the build shorter. Whether the code can as well was not judged.
+        /// The machine can make the build shorter. It was not judged whether the code of the build can do so as well.
         Perhaps = "perhaps-both", "the machine, perhaps also your code";
     }
 }
@@ -39,8 +39,8 @@ named! {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct OpenPoint {
     pub kind: OpenKind,
-    /// The time in nanoseconds: the length of waits on the path, or the most that another number of jobs or
-    /// another order may save.
+    /// The time in nanoseconds of the unjudged part of the build: the length of waits on the critical path, or the
+    /// most that another number or order of jobs may save.
     pub ns: u64,
     /// The words that describe the open point.
     pub(super) text: String,
@@ -58,8 +58,8 @@ pub struct Verdict {
     pub alone_at_most: u64,
     /// The time in nanoseconds in which tasks outside of the build had the CPUs.
     pub others: u64,
-    /// The time in nanoseconds of waits for a CPU that no known task used: an idle CPU began late, or the task was
-    /// moved to it late.
+    /// The time in nanoseconds of waits for a CPU while no known task had the CPU: an idle CPU began late, or the
+    /// waiting task was moved to it late.
     pub nobody: u64,
     /// The programs outside of the build that had most of the CPU time: name and time in nanoseconds.
     pub names: Vec<(String, u64)>,
@@ -67,11 +67,12 @@ pub struct Verdict {
     pub quota: u64,
     /// The container that the quota belongs to; `None` if it belongs to COMMAND's cgroup.
     pub quota_of: Option<String>,
-    /// The CPU time that the hypervisor took, if that is much, in nanoseconds.
+    /// The CPU time in nanoseconds that the hypervisor took from the machine; 0 if it is little.
     pub stolen: u64,
-    /// The most that all changes save together, in nanoseconds.
+    /// The most time in nanoseconds that all advised changes save together.
     pub changes: u64,
-    /// For a build without any change: the least time that these CPUs need for it, in nanoseconds.
+    /// For a build for which no change is advised: the least time in nanoseconds that the machine's CPUs need for the
+    /// build's work.
     pub bound: Option<u64>,
     /// For a build that mostly waits: the cause of the waiting.
     pub(super) mostly: Option<Mostly>,
@@ -85,12 +86,13 @@ pub struct Verdict {
 /// The cause of most of a build's waiting.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Mostly {
-    /// The words for the cause, or the name of a task that is not recorded.
+    /// The words for the cause of most of a build's waiting, or the name of the task that ended the waits if that task
+    /// is not recorded.
     pub name: String,
     /// The time in nanoseconds that the build waited for this cause.
     pub ns: u64,
     pub outside: bool,
-    /// The kind of the open point that has the same time, if no rule has judged it.
+    /// The kind of the open point that covers the time of this cause, if no rule of advice has judged it.
     pub open: Option<OpenKind>,
 }
 
@@ -254,24 +256,26 @@ impl Verdict {
     }
 }
 
-/// The largest error of the forecast in nanoseconds. On a busy machine the build's own work takes longer, too, because
-/// caches and cores are shared. Without time lost to others nothing is forecast. Of four builds of docs/validation.md
-/// that ran both ways, a tenth would cover two, and a fifth all.
+/// The largest error in nanoseconds of the forecast of a build's time without other tasks. On a busy machine the
+/// build's own work takes longer, too, because caches and cores are shared. If no time was lost to others, nothing is
+/// forecast. Of four builds of docs/validation.md that ran both ways, an error of a tenth would cover two, and a fifth
+/// all.
 pub(super) fn error(lost: u64, alone: u64) -> u64 {
     (alone / 5).min(lost)
 }
 
-/// The CPU time of the tasks that ran while the path waited for a CPU, in nanoseconds.
+/// The tasks that ran while the critical path waited for a CPU, with their CPU time in nanoseconds.
 pub(super) struct CpuOwners {
     pub others: u64,
-    /// The CPU time in nanoseconds that no known task had.
+    /// The part of the waits for a CPU in nanoseconds during which no known task had the CPU.
     pub nobody: u64,
     /// The programs that had most of the CPU time: name and time in nanoseconds.
     pub names: Vec<(String, u64)>,
 }
 
 impl CpuOwners {
-    /// Divides the time of other tasks among them, as far as the waits show who had the CPUs.
+    /// Divides `others`, the time in nanoseconds that a build's critical path lost to other tasks, among the programs
+    /// that had the CPUs during the path's waits, as far as the waits show them.
     pub fn of(analysis: &Analysis, path: &CriticalPath, others: u64) -> CpuOwners {
         let segments = path.segments.iter();
         let waits = segments.filter(|segment| segment.kind == Time::RunQueue);

@@ -21,20 +21,22 @@ use super::facts::{add, Facts};
 use crate::normal::{argument, Paths};
 use tr_text::units;
 
-/// The divisor of the path's time without waits for a CPU from which on a single task that runs alone matters: a
-/// tenth. Every build has shorter ones, such as a program's start. Measured by `validate.py`: an eighth left out the
-/// demo's serial link, 1.4 s of 12 s; with a tenth 40 of 41 lines were right.
+/// The divisor of the critical path's time without waits for a CPU from which on a single task that runs alone gets
+/// advice: a tenth. Every build has shorter ones, such as a program's start. Measured by `validate.py`: an eighth left
+/// out the demo's serial link, 1.4 s of 12 s; with a tenth 40 of 41 lines were right.
 const ALONE: u64 = 10;
 /// The shortest time in nanoseconds in which a task runs alone and gets advice. A guess: less is the start of a
 /// program or the end of a build, which nobody changes.
 const BRIEF: u64 = 300_000_000;
-/// The least number of executions of a short program, and the longest mean of their wall times, in ns. A guess: fewer
-/// or longer executions are not what a batch call would save.
+/// The least number of executions of a program for which advice is given to do their work in one call, and the longest
+/// mean wall time of these executions in ns. A guess: with fewer or longer executions, one call for all of them would
+/// save little.
 const SHORT: (u64, u64) = (100, 20_000_000);
 /// The least number of executions of a program that takes the same CPU time for each of its files, and the longest such
-/// time in ns: it is the program's start. A guess: the start of a runtime takes 20 to 100 ms.
+/// CPU time in ns, which is then the time of the program's start. A guess: the start of a runtime takes 20 to 100 ms.
 const START_UP: (usize, u64) = (10, 120_000_000);
-/// The most programs between two equal executions that are looked at: a forged file has thousands.
+/// The largest number of programs that ran between two equal executions and are examined for changes of files. A bound
+/// of the work: a forged file has thousands.
 const EDITS: usize = 1000;
 /// The least CPU time of a repeated execution, in ns. A guess: less costs as much to avoid as to repeat.
 const REPEATED: u64 = 20_000_000;
@@ -54,7 +56,7 @@ fn on_cpu(kind: Time, _: Reason) -> bool {
     kind == Time::OnCpu
 }
 
-/// A scenario that leaves out all time of a set of executions.
+/// The simulated change that leaves out all time of a set of executions.
 fn everything(of: Box<[bool]>) -> Without {
     Without::own(|_, _| true, Some(of))
 }
@@ -87,8 +89,8 @@ fn linkers(facts: &Facts<'_>) -> Option<Candidate> {
     })
 }
 
-/// Advice on a program of a role that does a phase of the build, together with all its descendants. Each program has
-/// its own candidate.
+/// Advice on programs that do one phase of a build, such as the configuration or the installation, together with all
+/// their descendants. `role` selects the programs, and each program has its own line.
 fn phase(facts: &Facts<'_>, role: Role, kind: Kind) -> Vec<Candidate> {
     let all = facts
         .all()
@@ -185,8 +187,8 @@ fn alone(facts: &Facts<'_>) -> Vec<Candidate> {
     facts.all().filter_map(candidate).collect()
 }
 
-/// Whether an execution is COMMAND itself, or has nearly all of the work of COMMAND and all below it: nineteen
-/// twentieths.
+/// Whether an execution is COMMAND itself, or has at least nineteen twentieths of the CPU time of COMMAND and all its
+/// descendants.
 fn is_whole(facts: &Facts<'_>, execution: &super::facts::Execution) -> bool {
     let all = facts.analysis.process(facts.path.process).tree.times.on_cpu;
     let rest = all.saturating_sub(execution.on_cpu);
@@ -203,8 +205,8 @@ fn beside_workers(facts: &Facts<'_>, group: Group, execution: &super::facts::Exe
     })
 }
 
-/// Whether other executions of the same file work about as long: the jobs are as they should be, except for
-/// their number at once.
+/// Whether at least two other executions of the same file used about as much CPU time. Such jobs are of a reasonable
+/// size, and only the number of them that ran at once can be wrong.
 fn has_peers(facts: &Facts<'_>, group: Group) -> bool {
     let own = facts
         .execution(group)
@@ -218,9 +220,9 @@ fn has_peers(facts: &Facts<'_>, group: Group) -> bool {
     !file.is_empty() && peers.count() >= 2
 }
 
-/// For a job that is the longest of its program and ends last: the time from the first job's start to its
-/// own, and the most that another order saves. The jobs take at least the time of the longest one, and their
-/// CPU time divided among the CPUs.
+/// For an execution that is the longest of its program and ends last: the time in nanoseconds from the start of the
+/// program's first execution to its own start, and the most time that another order of the jobs saves. The jobs take at
+/// least the time of the longest one, and at least their CPU time divided by the number of CPUs.
 fn starts_last(facts: &Facts<'_>, group: Group) -> Option<(u64, u64)> {
     let own = facts.execution(group)?;
     let others = facts
@@ -405,11 +407,11 @@ fn reads_a_pipe(facts: &Facts<'_>, group: Group) -> bool {
     })
 }
 
-/// An execution of a program that changes the files that it is given.
+/// An execution of a program that changes the files named by its arguments, such as `sed -i`.
 struct Edit<'f> {
     from: Ktime,
     args: Vec<&'f [u8]>,
-    /// Whether the execution may change files that it does not name (`git checkout`).
+    /// Whether the program may change files that its arguments do not name, as `git checkout` does.
     any: bool,
 }
 

@@ -18,8 +18,8 @@ use tr_text::units;
 /// The least number of files that a compiler's cache compiled. A guess: of two files neither may have been compiled
 /// before.
 const FILES: usize = 3;
-/// The least CPU time in ns of a compiler: with a hit none runs. A guess between the start of a compiler's driver and
-/// the smallest compilation.
+/// The least CPU time in ns of a call of a compiler's cache for which the compiler ran. If the cache has the result, no
+/// compiler runs. A guess between the start of a compiler's driver and the smallest compilation.
 const COMPILED: u64 = 10_000_000;
 
 pub(super) fn candidates(facts: &Facts<'_>) -> Vec<Candidate> {
@@ -87,11 +87,11 @@ const ARGS: usize = 64;
 /// One call of a program that starts another one and ends with it.
 struct Call {
     launcher: Group,
-    /// The first execution of the program that it starts.
+    /// The first execution of the program that the launcher starts.
     tool: Group,
-    /// Whether the program took the place of the launcher.
+    /// Whether the started program replaced the launcher in its process (by an exec without a fork).
     replaces: bool,
-    /// The number of last arguments that the launcher hands to the program.
+    /// The number of the launcher's last arguments that it hands to the program which it starts.
     handed: usize,
 }
 
@@ -129,8 +129,8 @@ impl Call {
     }
 }
 
-/// The number of last arguments that are also the last ones of a program which another one starts. A launcher may
-/// put them into a command line for a shell.
+/// The number of arguments at the end of a launcher's command line (`own`) that also end the command line of the
+/// program it starts (`tool`). It is 1 if the launcher put its last argument at the end of a command line for a shell.
 fn handed(own: &[&[u8]], tool: &[&[u8]]) -> usize {
     // Neither the launcher's name nor, of a script, the interpreter's.
     let own = own.get(1..).unwrap_or_default();
@@ -264,8 +264,8 @@ fn launcher(
     ))
 }
 
-/// A scenario that leaves out the time on the critical path of executions of a wrapper. `finding` makes the words of
-/// the evidence from that time.
+/// A proposed change without the time that executions of a wrapper have on the critical path. `finding` makes the words
+/// of the evidence from that time.
 fn without(
     facts: &Facts<'_>,
     action: &str,
