@@ -1,9 +1,8 @@
-//! What failed, in the order in which one acts.
+//! Finds what failed in a recording, in the order in which one acts on it.
 //!
-//! A failure counts if it led to COMMAND's own, if the kernel killed the process for lack of memory,
-//! if a signal that no one sends on purpose killed it, or if it is a failed test. Another one is a
-//! question that was answered with no: what started the process went on (`grep -q`, a configure
-//! script's tests).
+//! The failure of a process counts if it led to COMMAND's failure, if the kernel killed the process for lack of memory,
+//! if a signal that no one sends on purpose killed it, or if it is a failed test. Any other failure is only a negative
+//! answer: the program that started the process went on (`grep -q`, a configure script's tests).
 
 mod afterwards;
 mod chain;
@@ -59,7 +58,7 @@ pub enum FailedTask {
     /// COMMAND itself, which failed because of another failure.
     Command(String),
     Process(String),
-    /// A process that is not a descendant of COMMAND.
+    /// A failed process that is not a descendant of COMMAND.
     ProcessOfOthers(String),
     Step(String),
 }
@@ -99,29 +98,31 @@ pub struct Failure {
     pub process: Option<ProcessIx>,
     /// The ancestors that failed because of this failure, from the nearest one up to COMMAND.
     pub above: Vec<Failure>,
-    /// Whether the failure before this one in `above` is only one possible reason for this failure.
+    /// Whether the failure that led to this one is only a possible reason for it. The list of the ancestors that failed
+    /// has the failures in this order.
     pub perhaps: bool,
-    /// Whether this failure, in the list `above` of another one, is COMMAND's although COMMAND's exit status shows no
-    /// failure.
+    /// Whether this is COMMAND's entry at the end of a list of the failures that another failure led to, although
+    /// COMMAND's exit status shows no failure.
     pub is_hidden: bool,
     /// Whether the kernel killed descendants of the failed process together with it, for lack of memory.
     pub with_descendants: bool,
     /// The time at which the process or step failed.
     at: Ktime,
-    /// The failed step, if it is a step that failed.
+    /// The step of the recording that failed; `None` if the failure is that of a process and not of a step.
     step: Option<StepIx>,
     /// The reason that delayed the process or step while it ran, with the evidence.
     pub held: Option<Held>,
     /// Whether a time limit ended the process or step, so that the delay can be the reason for the failure.
     pub was_late: bool,
-    /// The place in the script of its shell at which the process was started.
+    /// The place in a shell script of the command for which the shell started the failed process.
     pub place: Option<ScriptLine>,
     /// The statement by which the script that failed ended, if no program that it ran made it fail.
     pub statement: Option<Statement>,
 }
 
 impl Failure {
-    /// The word before the failure's name in the list above another failure.
+    /// The word that stands before this failure's name in the list of failures that another failure led to: "perhaps"
+    /// if the connection is not certain, otherwise nothing.
     pub fn lead(&self) -> &'static str {
         if self.perhaps {
             PERHAPS
@@ -184,8 +185,8 @@ pub struct Failures {
     /// The failures that matter: first the processes that a signal killed, then the processes that were stopped after a
     /// time-out, then all others in the order of time.
     pub told: Vec<Failure>,
-    /// The place in `told` of the failure that explains COMMAND's failure; `None` if COMMAND did not fail or nothing
-    /// explains it.
+    /// The index in the list `told` of the failure that explains COMMAND's failure; `None` if COMMAND did not fail or
+    /// nothing explains it.
     pub command: Option<usize>,
     /// The number of COMMAND's processes that failed without consequences: probes of a process that
     /// succeeded, or failures of an earlier program of the same process.
@@ -193,9 +194,9 @@ pub struct Failures {
     /// The number of other processes of COMMAND that failed. The recording does not show whether these failures had
     /// consequences.
     pub unclear: usize,
-    /// The longest-running of the failures without known consequences, in the order of time: children of the last
-    /// process whose failure is explained for certain. The children of a configure script are left out, because they
-    /// are probes.
+    /// The longest-running of the failed processes without known consequences, in the order of time. They are children
+    /// of the last process whose failure is explained for certain. The children of a configure script are left out,
+    /// because they are probes.
     pub beside: Vec<Failure>,
     /// The processes that failed without consequences, including those that are not COMMAND's.
     pub calm: BTreeSet<ProcessIx>,
@@ -214,7 +215,7 @@ const COMMAND: usize = 30;
 /// The longest statement of a script that is shown, in columns.
 const STATEMENT: usize = 60;
 
-/// The order in which failures are reported. Failures of one rank come in the order of time.
+/// The rank by which reported failures are sorted. Failures of one rank are reported in the order of time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Rank {
     /// The kernel killed the process for lack of memory, or a signal killed it that is never sent on purpose.
@@ -248,8 +249,8 @@ impl RankedFailure {
 }
 
 impl Failures {
-    /// Whether a step failed and its failure counts. That of a process without consequences does not, such as a probe of
-    /// a build script. A test has failed if its runner says so, however the process that ran it ended.
+    /// Whether a step failed in a way that matters. A failed process without consequences, such as a probe of a build
+    /// script, does not matter; a test whose runner reports a failure does, however the process that ran it ended.
     pub fn counts(&self, step: &Step) -> bool {
         let is_calm = step.process.is_some_and(|ix| self.calm.contains(&ix));
         step.failed() && (step.result.is_some() || !is_calm)
@@ -400,8 +401,8 @@ impl Finder<'_> {
         }
     }
 
-    /// The rank of a failure that is not a crash. A process that was stopped after a time-out ranks before other
-    /// processes.
+    /// The rank in the report of a process's failure that is not a crash. A process that was stopped after a time-out
+    /// comes before other processes.
     fn rank_by_time(&self, process: Option<ProcessIx>) -> Rank {
         if process.is_some_and(|ix| self.was_too_late(ix)) {
             Rank::Late
@@ -410,7 +411,7 @@ impl Finder<'_> {
         }
     }
 
-    /// The failed tests of the chosen processes that no failed process reports.
+    /// The failed tests of the chosen processes whose failures no failed process of the report shows already.
     fn failed_tests(
         &self,
         judged: &StepVerdicts<'_>,
@@ -462,8 +463,9 @@ impl Finder<'_> {
         cause.map_or(Vec::new(), |cause| cause.above)
     }
 
-    /// Further chains of failures that led to COMMAND's failure and whose processes are not in `told`, such as those
-    /// of jobs that ran at once. Each begins with the failure that explains it and ends with COMMAND.
+    /// The further chains of failures that led to COMMAND's failure, such as those of jobs that ran at once. Each
+    /// begins with the process that explains it and ends with COMMAND. The processes in `told` already belong to
+    /// reported chains.
     fn branches(
         &self,
         chosen: &BTreeSet<ProcessIx>,
@@ -495,8 +497,8 @@ impl Finder<'_> {
         branches
     }
 
-    /// Other possible reasons for COMMAND's failure: among the unclear processes, the children of the last
-    /// process in the chain whose failure is explained for certain.
+    /// The other possible reasons for COMMAND's failure. They are those processes in `unclear` that are children of the
+    /// last process in `chain` whose failure is explained for certain.
     fn beside(&self, chain: &[ProcessIx], unclear: &[ProcessIx]) -> Vec<Failure> {
         let root = chain.last();
         let below = chain.iter().rev().skip(1);
@@ -566,7 +568,8 @@ impl Finder<'_> {
         leads.then_some(Rank::Failed)
     }
 
-    /// The failure of a process that may have been killed together with its descendants.
+    /// The failure of a process whose descendants may have been killed with it for lack of memory. The result says
+    /// whether they were.
     fn uppermost(&self, ix: ProcessIx) -> Failure {
         let children = &self.analysis.process(ix).children;
         Failure {

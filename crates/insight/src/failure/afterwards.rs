@@ -75,9 +75,9 @@ impl Finder<'_> {
         self.is_last_but(child, shell, |next| is_report(next) || is_question(next))
     }
 
-    /// Whether a shell only cleaned up and reported after a child, and ended with the exit status of the child, or with
-    /// that of its last child, which cleaned up and failed. In this case `set -e` ended the shell, and the later commands
-    /// are its trap's.
+    /// Whether a shell ended because of a child's failure (`set -e`), so that the programs it started afterwards are
+    /// those of its trap. After the child it only cleaned up and reported, and it has the exit status of the child, or
+    /// that of its last child, which failed while it cleaned up.
     pub(super) fn is_end_before_tidying(&self, child: &Process, above: ProcessIx) -> bool {
         let shell = self.analysis.process(above);
         let is_tidy = |process: &Process| !process.execs.is_empty() && tidies(process);
@@ -91,7 +91,8 @@ impl Finder<'_> {
             && (self.is_last_but(child, above, tidies) || self.is_before_undoing(child, above))
     }
 
-    /// Whether a shell first undid something after a child, and then only cleaned up, reported and asked.
+    /// Whether a shell first undid something after a child had ended, and after that only cleaned up, reported or ran
+    /// checks such as `test`.
     fn is_before_undoing(&self, child: &Process, above: ProcessIx) -> bool {
         let first = self.after(child, above).next();
         let is_idle = |next: &Process| tidies(next) || is_question(next) || next.execs.is_empty();
@@ -157,7 +158,7 @@ impl Finder<'_> {
         all <= most || all.saturating_sub(queued()) <= most
     }
 
-    /// The longest time in nanoseconds that a thread of a process has waited for a CPU since a time.
+    /// The longest time in nanoseconds that any thread of a process has waited for a CPU in total since the given time.
     fn queued_since(&self, time: Ktime, ix: ProcessIx) -> u64 {
         let Some(timeline) = &self.analysis.timeline else {
             return 0;

@@ -16,20 +16,21 @@ use super::texts::Texts;
 use crate::ancestors::down;
 use crate::exit;
 
-/// The order of several children that explain a failure equally well. The first field in which they differ
-/// decides; the larger value stands before the smaller one.
+/// The rank of a child among several children that explain the failure of one parent equally well. The first field in
+/// which two ranks differ decides, and the child with the larger value is chosen.
 #[derive(Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord)]
 struct Rank {
-    /// The child was too late, or, where the explanation is a possible one, it was no orderly stop, which is weaker than
-    /// any failure.
+    /// The child exceeded its time limit. For an explanation that is only possible, it is instead that the child was
+    /// not stopped in an orderly way, because an orderly stop explains less than any failure.
     is_first: bool,
-    /// The child is a member of the parent's last pipe, or nothing but cleaning up came after it.
+    /// The failed child is a member of the last pipe that its parent ran, or the parent only cleaned up after it.
     is_end: bool,
-    /// The child has the parent's own status, and this status is none of any failure.
+    /// The failed child has the exit status of its parent, and this status is not one that any failure can have.
     is_own: bool,
-    /// [`Finder::weight`] of the child.
+    /// The rank of the failed child among several possible reasons for its parent's failure ([`Finder::weight`]).
     weight: u8,
-    /// The wall time of the child in ns, or the time of its end where the explanation is sure.
+    /// The wall time in ns of the failed child; if it explains its parent's failure for certain, the time at which it
+    /// ended.
     ns: u64,
 }
 
@@ -159,8 +160,9 @@ impl<'a> Finder<'a> {
         chain
     }
 
-    /// The rank of one of several possible reasons: 2 for the error of a longer step that the parent may have kept, or for
-    /// the only failed one of many runs in a script, 1 for a shorter step or the end of the parent's work, 0 for others.
+    /// The rank of a child's failure among several possible reasons for the failure of its parent. It is 2 for an error
+    /// of a longer step that the parent may have kept, or for the only failed one of many runs in a script; 1 for a
+    /// kept error of a shorter step, or if the parent ended its work after the child; 0 for others.
     fn weight(&self, child: &Process, above: ProcessIx) -> u8 {
         // A status other than 1 is an error, and no answer.
         let is_error = !is_question(child) && code(child) != Some(1);
@@ -202,7 +204,8 @@ fn jobs_of<'a>(
     children.filter(|(_, child)| !child.execs.is_empty() && child.start >= program(parent))
 }
 
-/// For each process, the last end of a child that ended before it.
+/// For each process, the time of the last end of one of its children, as far as the children ended before the process
+/// itself; 0 if there is none.
 fn last_ends(analysis: &Analysis) -> Arena<ProcessIx, Ktime> {
     let ends = analysis.processes.iter().map(|process| {
         let children = process.children.iter().map(|ix| analysis.process(*ix).end);

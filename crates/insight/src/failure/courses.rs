@@ -92,7 +92,7 @@ impl Finder<'_> {
         })
     }
 
-    /// The place of the command for which a shell started a process.
+    /// The file, line and text of the command in a script for which a shell started the given process.
     pub(super) fn script_line(&self, ix: ProcessIx) -> Option<ScriptLine> {
         let above = self.course(self.analysis.process(ix).parent?)?;
         let text = above.part.text(above.command(ix)?)?;

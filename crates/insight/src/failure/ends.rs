@@ -22,8 +22,9 @@ use tr_text::{escape, units};
 /// The word before the name of a failure that is one of several possible reasons.
 pub const PERHAPS: &str = "perhaps ";
 
-/// The divisor of a worker's life: another worker of its pool that ended well within this part before it shows that the
-/// pool was being closed. A guess: Jest gives a worker half a second to end by itself, some percent of a suite.
+/// The divisor of the life of a worker process that was stopped after a time-out: if another worker of its pool ended
+/// well during the last tenth of that life, the pool was being closed. A guess: Jest gives a worker half a second to
+/// end by itself, some percent of a suite.
 const CLOSING: u64 = 10;
 
 /// The ends of a recording's processes.
@@ -269,8 +270,8 @@ impl<'a> ProcessEnds<'a> {
     }
 }
 
-/// The program that a shell's script names after the commands that succeeded. `is_fork` is whether the failed process
-/// was forked to run that program.
+/// The name of the program that a shell could not start: the one that its script names after the commands that
+/// succeeded. `is_fork` returns whether a child of the shell was forked to run that program.
 fn unstarted(
     analysis: &Analysis,
     shell: &Process,
@@ -292,12 +293,12 @@ fn is_bare_fork(process: &Process) -> bool {
 /// The largest number of a process's ancestors that are searched for the sender of its signal.
 const DEEP: usize = 1_000;
 
-/// The end of a process by a signal that one of its ancestors sent.
+/// The stop of a process by a signal that one of its ancestors sent.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Stop {
-    /// The sender of the signal, in words.
+    /// The words for the sender of the signal that stopped the process.
     by: &'static str,
-    /// Whether only that signal can have woken the process.
+    /// Whether the signal of the ancestor is proven to have stopped the process: nothing else can have woken it.
     pub(super) is_proven: bool,
     /// Whether the owner of a pool of workers stopped the process because it was a worker that was no longer needed.
     pub(super) is_of_a_closed_pool: bool,

@@ -263,7 +263,8 @@ impl Finder<'_> {
         family(self.analysis.process(above)) == Some(Family::Make) && self.reads(above, ix)
     }
 
-    /// Whether a process was killed by a signal that has nothing to do with the failure of this child.
+    /// Whether the parent of a failed process was killed by a signal that has nothing to do with that failure. The
+    /// process `ix` is the failed child.
     fn was_killed_otherwise(&self, ix: ProcessIx, parent: &Process) -> bool {
         let signal = exit::killed_by(parent.status);
         let is_own = code(self.analysis.process(ix)) == code(parent);
@@ -386,7 +387,7 @@ impl Finder<'_> {
     }
 }
 
-/// Whether a stretch is a wait for a timer, of a length that a program plans.
+/// Whether a stretch of a thread's time is a wait for a timer that is long enough to have been planned by the program.
 pub(super) fn is_nap(stretch: &Stretch) -> bool {
     let is_timed = matches!(stretch.reason, Reason::Timer | Reason::Poll);
     is_timed && stretch.waker().is_timer() && stretch.length() >= SLEEP

@@ -13,15 +13,17 @@ use tr_programs::steps::StepKind;
 
 /// The steps that are failed tests.
 pub(super) struct Tests {
-    /// The failed tests without another failed one inside them, by their numbers.
+    /// The failed tests that do not contain another failed test, as indexes into the list of the recording's
+    /// steps.
     pub(super) failed: Vec<StepIx>,
     /// The processes whose execution is a failed test.
     pub(super) is_failed: HashSet<ProcessIx>,
     /// The processes above one whose execution is a failed test.
     pub(super) has_failed: HashSet<ProcessIx>,
-    /// The processes inside a test that did not fail, or below a configuration that succeeded.
+    /// The processes that belong to a test which did not fail, or that descend from a configuration which
+    /// succeeded. Their failures were expected.
     pub(super) is_asked: HashSet<ProcessIx>,
-    /// The processes inside a test.
+    /// The processes that belong to a test, whether the test failed or not.
     pub(super) is_within: HashSet<ProcessIx>,
 }
 

@@ -13,8 +13,8 @@ use tr_programs::words;
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Output {
     name: Vec<u8>,
-    /// The command writes to its standard output, so that the file's name is guessed from an address on the command
-    /// line. An extension may follow it.
+    /// Whether the file's name is guessed: the command writes to its standard output, and the name comes from an
+    /// address (URL) on the command line. An extension may follow the name.
     is_guess: bool,
 }
 
@@ -22,14 +22,14 @@ pub(super) struct Output {
 const INCLUDED: [&[u8]; 6] = [b".h", b".hh", b".hpp", b".hxx", b".inc", b".def"];
 
 impl Output {
-    /// Whether the file has rules for make: `mk` is among the extensions of its name (`rules.mk`, `rules.mk.new`). A make
-    /// that includes it goes on if it cannot be made.
+    /// Whether the file that a command writes has rules for make: `mk` is among the extensions of its name (`rules.mk`,
+    /// `rules.mk.new`). A make that includes such a file goes on if the file cannot be made.
     pub(super) fn has_rules(&self) -> bool {
         let mut parts = base(&self.name).split(|byte| *byte == b'.').skip(1);
         parts.any(|extension| extension == b"mk")
     }
 
-    /// Whether a source file may include the file.
+    /// Whether the file that a command writes can be included by a source file, as a header is.
     pub(super) fn is_included(&self) -> bool {
         is_header(&self.name)
     }
@@ -111,8 +111,8 @@ fn by_options<'a>(args: &[&'a [u8]]) -> Vec<&'a [u8]> {
     pairs.chain(values).collect()
 }
 
-/// The output files that some programs have at other places of their command lines, and the redirections in a shell's
-/// script.
+/// The names of the files that a command writes, if its program names them in its own way and not by the usual options,
+/// and the targets of redirections if the command is a shell's script.
 fn by_program<'a>(args: &[&'a [u8]], program: &str) -> Vec<&'a [u8]> {
     let after = |is_option: fn(&[u8]) -> bool| {
         let mut pairs = args.windows(2);
@@ -161,7 +161,7 @@ fn by_program<'a>(args: &[&'a [u8]], program: &str) -> Vec<&'a [u8]> {
     }
 }
 
-/// The arguments that are not options. The values of options are among them.
+/// The arguments of a command that do not begin with `-`. Among them are the separate values of options.
 fn operands<'a, 'b>(args: &'b [&'a [u8]]) -> impl Iterator<Item = &'a [u8]> + use<'a, 'b> {
     args.iter().copied().filter(|arg| !arg.starts_with(b"-"))
 }
@@ -201,8 +201,9 @@ pub(super) fn has_name_of(argv: &Argv, output: &Output) -> bool {
     names.any(|name| base(plain(name)) == base(&output.name))
 }
 
-/// Whether an argument of a command names one of the other files that a script with a last file reads. Both then read the same
-/// files, and none is a product.
+/// Whether an argument of the command `other` names one of the files of `script`, except the last one. Scripts are
+/// supposed to read all files but the last and to write the last one, so a match shows that both commands read the same
+/// files.
 pub(super) fn reads_the_same(script: &Argv, other: &Argv) -> bool {
     let args: Vec<&[u8]> = script.args().skip(2).collect();
     let files: Vec<&[u8]> = operands(&args).collect();
@@ -211,7 +212,8 @@ pub(super) fn reads_the_same(script: &Argv, other: &Argv) -> bool {
     inputs.iter().any(named)
 }
 
-/// Whether two outputs are one file.
+/// Whether the outputs of two commands are one file: the names are equal, or one of them ends with the other as a
+/// relative path.
 pub(super) fn is_same(one: &Output, other: &Output) -> bool {
     one.name == other.name || ends_with(&one.name, &other.name) || ends_with(&other.name, &one.name)
 }

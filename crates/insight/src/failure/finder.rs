@@ -28,7 +28,8 @@ pub(super) struct Finder<'a> {
     pub(super) unstopped: BTreeSet<ProcessIx>,
     /// The processes whose failed children are repeated tries of one command line, or jobs that ran at the same time.
     pub(super) alike: BTreeSet<ProcessIx>,
-    /// For each process, the last end of a child that ended before it.
+    /// For each process, the time of the last end of one of its children, as far as the children ended before the
+    /// process itself.
     pub(super) last_ends: Arena<ProcessIx, Ktime>,
     /// For each process, its waits for pipes, filled in when they are first needed.
     pub(super) reads: RefCell<BTreeMap<ProcessIx, PipeReads>>,
@@ -45,13 +46,13 @@ pub(super) struct Finder<'a> {
     pub(super) reactions: RefCell<BTreeMap<ProcessIx, Reactions>>,
     /// For each process, the scripts that it ran, filled in when they are first needed.
     pub(super) scripts: RefCell<BTreeMap<ProcessIx, Scripts>>,
-    /// For each process, whether its failure leads to the failure of the root process.
+    /// For each process, whether its failure leads to the failure of COMMAND.
     pub(super) leads: Arena<ProcessIx, bool>,
     /// For each process, whether the signal that killed it was also sent to an ancestor.
     pub(super) with: Arena<ProcessIx, bool>,
 }
 
-/// How well the failure of a child explains the failure of its parent.
+/// How certainly the failure of a child explains the failure of its parent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Explains {
     /// The child's failure is one of several possible reasons.
@@ -65,14 +66,15 @@ pub(super) enum Explains {
 /// The beginning and the end of each wait of one process for data in a pipe, by the process that wrote the data.
 pub(super) type PipeReads = BTreeMap<ProcessIx, Vec<(Ktime, Ktime)>>;
 
-/// The numbers of children by the first argument of their command lines.
+/// The number of a process's children for each program, by the first argument of their command lines.
 pub(super) type NumbersByName = HashMap<Vec<u8>, usize>;
 
 /// The children of a test runner after whose end the runner worked for the longest time.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Reactions {
-    /// The children after whose end the runner worked for an exceptionally long time.
+    /// The children of the test runner after whose end the runner worked for an exceptionally long time.
     pub(super) long: Vec<ProcessIx>,
-    /// The last child of several. The runner's summary follows it, and not another test.
+    /// The last child of the test runner, if there were several. After its end the runner prints a summary instead of
+    /// running another test.
     pub(super) last: Option<ProcessIx>,
 }

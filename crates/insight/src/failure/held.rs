@@ -1,4 +1,4 @@
-//! The reasons that held back the steps that failed.
+//! Finds what held back the failed steps of a recording, such as other tasks on the CPUs or waits for a disk.
 
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
@@ -11,7 +11,8 @@ use super::{Failure, Held};
 use crate::steps::{Step, StepIx};
 use crate::verdicts::StepVerdicts;
 
-/// Adds to the failed steps what held them back. A process counts as its own step, if that step has no tests.
+/// Adds to each failure what held the failed step or process back. A process is judged as the step that it executed,
+/// if that step contains no tests.
 pub(super) fn add(
     found: &mut [&mut Failure],
     analysis: &Analysis,
@@ -92,8 +93,8 @@ fn silent_tests(judged: &StepVerdicts<'_>) -> HashMap<ProcessIx, StepIx> {
     longest
 }
 
-/// For each step, the innermost step that was held back and has no line of its own. It is the step itself, or a step
-/// around it.
+/// For each step of the recording, the innermost step that was held back: the step itself, or a step around it. A
+/// step in `shown` has a line of its own in the report and does not count.
 fn judged_around(judged: &StepVerdicts<'_>, shown: &BTreeSet<StepIx>) -> Vec<Option<StepIx>> {
     let verdicts = judged.verdicts();
     let list = judged.steps.list();

@@ -94,7 +94,7 @@ impl Finder<'_> {
         outputs(&process.argv, &label::program(process))
     }
 
-    /// The files that the script of its shell makes of the output of a process.
+    /// The files into which the script of the parent shell redirects the output of a process.
     fn redirected_outputs(&self, ix: ProcessIx) -> Vec<Output> {
         let child = self.analysis.process(ix);
         let Some(parent) = child.parent else {
@@ -144,7 +144,8 @@ impl Finder<'_> {
         failed.contains(&last).then_some(last)
     }
 
-    /// Whether another process wrote the output again after `writer` and before `reader`.
+    /// Whether another process than `writer` wrote the file `output` again, after `writer` had ended and before the
+    /// program of `reader` began.
     fn was_written(&self, writer: ProcessIx, output: &Output, reader: ProcessIx) -> bool {
         let (after, before) = (
             self.analysis.process(writer).end,

@@ -18,9 +18,9 @@ const PROGRAMS: usize = 4;
 /// The numbers of failed jobs of a make, without the jobs whose failure the make probably ignored.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct FailedJobs {
-    /// The number of failed compilers, linkers, other builds and test runs.
+    /// The number of the make's failed jobs that are compilers, linkers, other builds or test runs.
     builds: usize,
-    /// The number of failed programs of unknown kind.
+    /// The number of the make's failed jobs that run programs of unknown kind.
     others: usize,
 }
 

@@ -146,7 +146,8 @@ impl Finder<'_> {
         shells.find_map(|shell| self.job_before_polls(shell, poller, last, others))
     }
 
-    /// The failed background job of `shell` that ended before the last poll of `poller`.
+    /// Finds a background job of the shell `shell` that failed before the last poll `last` of the process `poller`,
+    /// which waited for the job's result.
     fn job_before_polls(
         &self,
         shell: ProcessIx,
@@ -195,7 +196,8 @@ impl Finder<'_> {
         is_beside && !builds(process) && (has_waited() || is_given_time())
     }
 
-    /// Whether a process slept again and again after a time.
+    /// Whether a process slept again and again for planned times after the time `time`, as a process does that polls a
+    /// state.
     fn polls_after(&self, time: Ktime, ix: ProcessIx) -> bool {
         let threads = self.analysis.process(ix).threads.iter().take(NEAR);
         let timeline = self.analysis.timeline.iter();
@@ -269,8 +271,9 @@ impl Finder<'_> {
         self.only_hidden(last, is_test_runner, failed.iter().copied())
     }
 
-    /// The only failure inside the whole build that no ancestor shows, if the last failure was a question that had been asked
-    /// before in vain. That failure ended before the first of these polls.
+    /// The only failure in the whole build that no ancestor of the failed process shows, if COMMAND's last failure is a
+    /// check that had already been made several times without success. The returned process ended before the first of
+    /// these checks.
     fn by_polled_state(
         &self,
         poll: ProcessIx,
@@ -363,8 +366,8 @@ impl Finder<'_> {
         self.only_command(helpers)
     }
 
-    /// Whether the main thread of a process slept for a timer from before a time until after it. Other threads of a
-    /// runtime always sleep, and do not count.
+    /// Whether the main thread of a process was in a sleep for a timer at the time `time`: the sleep began before that
+    /// time and ended after it. Other threads of a runtime always sleep, so they do not count.
     fn slept_across(&self, time: Ktime, ix: ProcessIx) -> bool {
         let main = self.analysis.process(ix).threads.first();
         let around = self.analysis.timeline.as_ref().zip(main);

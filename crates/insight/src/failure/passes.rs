@@ -105,7 +105,8 @@ pub(super) fn builds(process: &Process) -> bool {
 /// The long options by which make only prints what it would do, separated by spaces.
 pub(super) const ASKS: &str = "--dry-run --just-print --print-data-base --question --recon --touch";
 
-/// The role of what a process runs. A worker of a test runner has none: its status says nothing about its tests.
+/// The role of the program that a process runs, such as a compiler or a test runner. A worker of a test runner has no
+/// role, because its exit status does not show the results of its tests.
 pub(super) fn role(process: &Process) -> Option<Role> {
     let program = label::program(process);
     let role = command_line::role(&program, &process.argv);
@@ -131,7 +132,7 @@ pub(super) fn family(process: &Process) -> Option<Family> {
 /// runtimes that clean up on a busy machine need some hundred milliseconds.
 pub(super) const AT_ONCE: u64 = 500_000_000;
 
-/// Whether the program of a process has this use in scripts.
+/// Whether scripts use the program of a process for the given purpose, for example to clean up or to ask a question.
 pub(super) fn has_use(process: &Process, which: UtilityUse) -> bool {
     utilities::uses(&label::program(process)).contains(&which)
 }
@@ -190,7 +191,8 @@ pub(super) fn is_report(process: &Process) -> bool {
 const UNDOES: &str =
     "clean cleanup destroy down purge remove rollback shutdown stop teardown undeploy unmount";
 
-/// The number of arguments in which such a word is searched. A guess: an interpreter, a script, its command and one more.
+/// The number of arguments at the start of a command line in which a word for undoing, such as "cleanup", is searched.
+/// A guess: an interpreter, a script, its command and one more.
 const UNDOING: usize = 4;
 
 /// Whether a word in the command line of a process says that the process undoes what a script has set up. A tool with a
@@ -287,7 +289,8 @@ pub(super) fn ignores_failures(analysis: &Analysis, ix: ProcessIx) -> bool {
     makes.any(|process| has_option(process, "i", "--ignore-errors"))
 }
 
-/// Whether one of the short options with these letters, or one of the long options, is among the arguments of a tool.
+/// Whether the arguments of a build tool contain one of the short options whose letters are in `letters`, or one of the
+/// long options in `long`.
 fn has_option(process: &Process, letters: &str, long: &str) -> bool {
     let args = || process.argv.args().skip(1);
     let jobs = tool(process).and_then(|tool| tool.jobs.as_ref());
@@ -298,8 +301,8 @@ fn has_option(process: &Process, letters: &str, long: &str) -> bool {
     is_short || args().any(|arg| words::has(long, arg))
 }
 
-/// The divisor of a script's time: a child that took at least this part of the time did more than answer a question.
-/// Fitted to the plants of `failures.py`.
+/// The divisor of a script's time: a child that took a twentieth or more of the time did more than answer a question.
+/// Fitted to the failures that the script `failures.py` plants in builds.
 pub(super) const LONG: u64 = 20;
 
 /// The longest time in nanoseconds in which a program ends after the failure of a child that made it end: half a

@@ -86,7 +86,8 @@ impl Finder<'_> {
         other.is_some_and(|end| child.start < end && end < child.end)
     }
 
-    /// The last end of a child of `above` that failed by itself, if it is shortly before a time.
+    /// The time at which a child of `above` last failed by itself, if it is before `time` and so close to it that
+    /// `above` can have reacted.
     fn failed_shortly_before(&self, time: Ktime, above: ProcessIx) -> Option<Ktime> {
         let failures = self.failures.get(&above).map_or(&[][..], Vec::as_slice);
         let before = failures.partition_point(|end| *end <= time);
@@ -94,7 +95,8 @@ impl Finder<'_> {
         (time.since(last) <= soon(self.analysis.process(above))).then_some(last)
     }
 
-    /// The time at which the parent, or its kill(1), woke a process by a signal right before the end of the process.
+    /// The time at which the parent of a process, or a kill(1) that the parent started, woke the process by a signal.
+    /// `None` unless the process ended right afterwards.
     fn signalled(&self, ix: ProcessIx, above: ProcessIx) -> Option<Ktime> {
         let is_shell = passes(self.analysis.process(above)) == Passes::Status;
         let is_sender = |by: ProcessIx| {
@@ -109,7 +111,8 @@ impl Finder<'_> {
         (self.analysis.process(ix).end.since(woken) <= AT_ONCE).then_some(woken)
     }
 
-    /// The end of another child that the parent stopped at about the time at which this child ended.
+    /// The time at which another child ended that the same parent had stopped, if it is about the time at which the
+    /// given child ended. The parent then probably stopped both.
     fn beside_a_stop(&self, child: &Process, above: ProcessIx) -> Option<Ktime> {
         let children = self
             .analysis

@@ -11,8 +11,9 @@ use super::passes::is_step;
 use super::passes::{code, is_often_ignored, passes, program, Passes, NEAR};
 use crate::label;
 
-/// The least reaction that counts as exceptional, in halves of the median of the other reactions. Fitted to the plants
-/// of `failures.py`.
+/// The least CPU time of a test runner after a child's end that counts as exceptional, in halves of the median of the
+/// runner's other reactions: one and a half times that median. Fitted to the failures that the script `failures.py`
+/// plants in builds.
 const HALVES: u64 = 3;
 
 /// The first of the exit statuses with which a shell reports a program that could not be started or was killed.

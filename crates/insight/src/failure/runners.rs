@@ -46,7 +46,7 @@ impl Runs {
 pub(super) struct Scripts {
     by_program: HashMap<String, Runs>,
     by_interpreter: HashMap<Vec<u8>, Runs>,
-    /// The number of scripts that the interpreter of the process itself ran.
+    /// The number of scripts that the process ran with the interpreter that runs the process itself.
     of_own_kind: usize,
 }
 

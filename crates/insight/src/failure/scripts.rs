@@ -63,7 +63,8 @@ struct Plain<'a> {
 }
 
 impl<'a> Plain<'a> {
-    /// Returns `None` if the script has an expansion with a condition, a subshell, or a background job.
+    /// Reduces a script to its plain commands. Returns `None` if the script has an expansion with a condition, a
+    /// subshell, or a background job.
     fn of(outline: &'a Outline) -> Option<Plain<'a>> {
         let mut plain = Plain {
             commands: Vec::new(),

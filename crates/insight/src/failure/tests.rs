@@ -9,11 +9,12 @@ use super::*;
 use crate::steps::Steps;
 use tr_programs::steps::StepKind;
 
-/// A process of a test: the place of its parent, its command line, and its status. A process without a command line
-/// executes nothing.
+/// A process in a recording that a test makes by hand: the index of its parent, its command line, and its raw exit
+/// status. A process without a command line executes nothing.
 type Row = (u32, &'static str, u32);
 
-/// A recording of `sh x.sh` in `/w` with this text, whose children are these rows in the order of their starts.
+/// Makes a recording of the script `sh x.sh` in the directory `/w`. `text` is the script's text, and `rows` are the
+/// shell's descendants in the order of their starts.
 fn recording(text: &str, status: u32, rows: &[Row]) -> Analysis {
     let mut analysis = Analysis::default();
     let script = RecordedScript {
@@ -66,7 +67,8 @@ fn recording(text: &str, status: u32, rows: &[Row]) -> Analysis {
     analysis
 }
 
-/// The cause of the script's failure: its name, whether it is certain, and its place.
+/// Finds the cause of the failure of a script in a recording made by hand. Returns the label of the process that
+/// caused it, whether it is certain, and its place in the script.
 fn cause(text: &str, status: u32, rows: &[Row]) -> (String, bool, String) {
     let analysis = recording(text, status, rows);
     let steps = Steps::new(&analysis, &[]);
@@ -167,7 +169,8 @@ fn many_scripts_take_little_time() {
     assert!(start.elapsed().as_secs() < 30, "{:?}", start.elapsed());
 }
 
-/// A worker that its runner stopped failed without consequence, and its tests failed as the runner's report says.
+/// A test: when a test runner stops its worker, the failed worker has no consequences, while a test of this worker
+/// has failed if the runner's report says so.
 #[test]
 fn a_test_fails_by_its_own_result() {
     let worker = ProcessIx(7);

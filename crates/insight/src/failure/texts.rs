@@ -19,7 +19,7 @@ const STEPS: usize = 2_000_000;
 pub struct ScriptLine {
     /// The file of the script as the command line of its shell names it; `None` for a script on the command line.
     pub script: Option<String>,
-    /// The number of the line, from 1.
+    /// The number of the script's line, counted from 1.
     pub line: u32,
 }
 
@@ -46,13 +46,16 @@ pub(super) struct Texts<'a> {
     files: HashMap<&'a [u8], Option<&'a [u8]>>,
     /// The courses of failed shells, and of their subshells, filled in when they are first needed.
     pub(super) courses: RefCell<BTreeMap<ProcessIx, Option<Rc<ShellCourse>>>>,
-    /// The outlines of scripts, filled in when they are first needed; `None` if there were no steps left for one.
+    /// The parsed texts (outlines) of the shell scripts, filled in when they are first needed. `None` stands for a
+    /// script that was not parsed because the budget of steps was used up.
     outlines: RefCell<HashMap<Source, Option<Rc<Outline>>>>,
-    /// The number of steps that are left of [`STEPS`].
+    /// The rest of the budget of [`STEPS`] that may still be spent on reading scripts and comparing them with
+    /// processes.
     pub(super) steps: RefCell<usize>,
 }
 
-/// A script, and the directory in which its shell began: the outline depends on both, because the script may execute other files.
+/// A script, and the directory in which its shell began. Together they identify the parsed script, because the other
+/// files that a script reads in (`. ./file`) depend on the directory.
 #[derive(Debug, PartialEq, Eq, Hash)]
 struct Source {
     origin: Origin,
@@ -146,7 +149,8 @@ impl<'a> Texts<'a> {
         outline.outputs_of(&args, argv.truncated())
     }
 
-    /// Reads a script with the files that it executes itself, if there are steps left for it.
+    /// Parses a script together with the files that it reads in (`. file`). `None` if the budget of steps is used up.
+    /// `path` is the file of the script, if it has one.
     fn read(&self, text: &[u8], path: Option<&[u8]>, directory: &[u8]) -> Option<Outline> {
         self.spend(text.len())?;
         let sourced = Cell::new(0);
@@ -163,7 +167,7 @@ impl<'a> Texts<'a> {
         Some(outline)
     }
 
-    /// Takes steps from those that are left; `None` if there are not so many.
+    /// Takes `count` steps from the budget for reading scripts; `None` if fewer are left.
     fn spend(&self, count: usize) -> Option<()> {
         let mut steps = self.steps.borrow_mut();
         *steps = steps.checked_sub(count)?;
@@ -172,7 +176,7 @@ impl<'a> Texts<'a> {
 }
 
 impl ShellCourse {
-    /// The command that a child was started for.
+    /// The command in the script for which the shell started a child; `None` if it is not known.
     pub(super) fn command(&self, child: ProcessIx) -> Option<CommandIx> {
         *self.course.commands.get(self.place(child)?)?
     }
@@ -184,7 +188,7 @@ impl ShellCourse {
         })
     }
 
-    /// The children whose failures ended the script, or may have done so.
+    /// The children of a shell whose failures ended its script, or possibly ended it.
     pub(super) fn reasons(&self) -> impl Iterator<Item = ProcessIx> + '_ {
         let places = match &self.course.ending {
             Ending::Child(place) => std::slice::from_ref(place),
@@ -196,7 +200,8 @@ impl ShellCourse {
             .filter_map(|place| self.children.get(*place).copied())
     }
 
-    /// Whether the failure of a child ended the script, as far as the text decides it.
+    /// Whether the failure of a child is the reason for the end of its shell's script; `None` if the text of the script
+    /// does not decide it.
     pub(super) fn decides(&self, child: ProcessIx) -> Option<Decided> {
         let is_at = |place: &usize| self.children.get(*place) == Some(&child);
         match &self.course.ending {
