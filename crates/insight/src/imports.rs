@@ -1,5 +1,5 @@
-//! The spans of other tools' files: placed under the recorded processes that they belong to, by pid, time and
-//! command line, and in words. A span that fits no process is counted, never guessed.
+//! Places the spans from files of other build tools under the recorded processes that they belong to, by pid, time and
+//! command line, and describes them in words. A span that fits no process is counted, never guessed.
 
 pub mod align;
 pub mod cargo;
@@ -47,7 +47,7 @@ pub struct TestCount {
 }
 
 impl TestCount {
-    /// The count with one more test.
+    /// The number of tests and of failed tests after one more test, which failed if `failed` is set.
     #[must_use]
     pub fn and(self, failed: bool) -> TestCount {
         TestCount {
@@ -61,7 +61,7 @@ impl TestCount {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct UnplacedTest {
     pub name: String,
-    /// The result in the file's word: `failed` or `error`.
+    /// The result of the test in the word of the runner's file: `failed` or `error`.
     pub result: &'static str,
 }
 
@@ -71,7 +71,7 @@ pub struct UnplacedTest {
 pub struct Import {
     pub file: Box<[u8]>,
     pub spans: u64,
-    /// The number of spans that belong to a recorded process.
+    /// The number of spans of the file that belong to a recorded process.
     pub placed: u64,
     /// The number of spans that lie outside of the analyzed time.
     pub outside: u64,
@@ -79,7 +79,7 @@ pub struct Import {
     pub left_out: u64,
     /// The tests of the file without a place in the recording.
     pub unplaced: TestCount,
-    /// The first failed ones of these tests.
+    /// The first failed tests of the file that have no place in the recording.
     pub unplaced_failed: Vec<UnplacedTest>,
     /// The reason why the file or a part of it has no place in the recording, or an assumption that was made about the
     /// file's times.

@@ -12,12 +12,13 @@ use super::lookup::{signed, LATE};
 pub struct Span {
     pub from: i64,
     pub to: i64,
-    /// Whether the record may belong to another run of the tool, so that only a matching name can prove its process.
+    /// Whether the record may come from another run of the tool. Then its times prove nothing, and its process must
+    /// have a matching name.
     pub needs_name: bool,
 }
 
-/// The limit of `LATE` in nanoseconds for a record whose name matches no process. A guess; it is smaller because
-/// nothing but the times matches.
+/// The smaller limit, in nanoseconds, by which a process may begin later than its record in a tool's log says, for
+/// records whose names match no process. A guess; it is smaller than `LATE` because nothing but the times matches.
 const LATE_UNNAMED: u64 = 50_000_000;
 
 /// The largest number of processes that are tried for a record without a name. If more begin at once, none of them is
@@ -121,8 +122,8 @@ pub fn align(
     found
 }
 
-/// The middle of the largest group of values that are within `SAME` of each other. If several groups are largest, it is
-/// of the first.
+/// The middle of the largest group of start times that differ from each other by at most `SAME` nanoseconds. If several
+/// groups are equally large, the first one counts.
 pub fn most_frequent(mut values: Vec<i64>) -> Option<i64> {
     values.sort_unstable();
     let mut best: &[i64] = &[];

@@ -153,8 +153,8 @@ impl Unit {
         Work::Compile { crate_name, test }
     }
 
-    /// The processes that compile this version of a package, if the directory of the package's sources has the version
-    /// in its name; otherwise all processes in `same`.
+    /// The processes in `same` that compile the version of the package which the unit has, if the directory of the
+    /// package's sources has the version in its name. If there are none, all processes in `same`.
     fn of_version(&self, lookup: &Lookup<'_>, same: &[ProcessIx]) -> Vec<ProcessIx> {
         let directory = format!("{}-{}", self.name, self.version);
         let is = |ix: &ProcessIx| {

@@ -30,8 +30,8 @@ use placer::{Placer, WORK};
 use proof::find_doubts;
 pub use report::{Attributes, Case, Date, Report, Suite};
 
-/// The largest delay of a file system's clock, in nanoseconds: a tick of the kernel, which is at most 10 ms
-/// (CONFIG_HZ=100).
+/// The largest delay in nanoseconds with which a file system's clock stamps a written file: a tick of the kernel, which
+/// is at most 10 ms (CONFIG_HZ=100).
 const COARSE: i64 = 10_000_000;
 /// The longest time in nanoseconds from the end of the last test until the runner has written its report. It is much
 /// less than the distance between time zones. A guess: the nearest zones are 15 minutes apart.
@@ -204,9 +204,10 @@ fn runners(path: &[u8], lookup: &Lookup<'_>) -> [Vec<ProcessIx>; 3] {
 
 /// The time zone that is assumed for times without a zone.
 struct Zone {
-    /// The difference between the time of the zone and UTC in nanoseconds.
+    /// The difference in nanoseconds by which the assumed time zone is ahead of UTC.
     ahead: i64,
-    /// Whether no other zone puts the times into the recording.
+    /// Whether the time zone is proven: with any other zone, the times of the report would lie outside of the
+    /// recording.
     proven: bool,
     note: Option<String>,
 }

@@ -98,7 +98,8 @@ impl<'a> Lookup<'a> {
         threads.next()
     }
 
-    /// A span clipped to the life of a process; `None` if the span exceeds the life by more than clocks can differ.
+    /// A span between two times, cut to the life of a process; `None` if the span exceeds that life by more than the
+    /// clocks can differ.
     pub fn inside(&self, process: ProcessIx, from: i64, to: i64) -> Option<(Ktime, Ktime)> {
         let process = self.analysis.process(process);
         let (start, end) = (signed(process.start), signed(process.end));
@@ -117,7 +118,8 @@ impl<'a> Lookup<'a> {
     }
 }
 
-/// The recording's time as a signed number. Times of other tools can be before the start of its clock.
+/// Converts a time of the recording to a signed number of nanoseconds, because times of other tools can be before the
+/// start of the recording's clock.
 pub fn signed(time: Ktime) -> i64 {
     as_signed(time.0)
 }
@@ -126,7 +128,7 @@ fn as_signed(time: u64) -> i64 {
     i64::try_from(time).unwrap_or(i64::MAX)
 }
 
-/// Converts a signed number to the recording's time. A negative number becomes 0.
+/// Converts a signed number of nanoseconds to a time of the recording. A negative number becomes 0.
 pub fn ktime(time: i64) -> Ktime {
     Ktime(u64::try_from(time).unwrap_or(0))
 }
@@ -165,16 +167,17 @@ pub fn is_of(program: &[u8], family: Family) -> bool {
 #[derive(Debug, Default)]
 pub struct Placed {
     pub spans: Vec<Imported>,
-    /// The number of placed spans that the file's own number does not include: parts of a unit, and suites.
+    /// The number of placed spans that are not counted as spans of the file: parts of cargo's units, and test suites.
     pub parts: u64,
     /// The number of spans in the file.
     pub all: u64,
     /// The number of spans that lie outside of the analyzed time.
     pub outside: u64,
-    /// The tests of the file that are counted elsewhere, or nowhere: the recording has them as marks, or they lie outside
-    /// of the analyzed time.
+    /// The number of tests of the file that are not counted as placed or unplaced, because the recording already has
+    /// them as marks, or because they lie outside of the analyzed time.
     pub elsewhere: TestCount,
-    /// The names of those of them that failed.
+    /// The names of the failed tests among those that the recording already has as marks or that lie outside of the
+    /// analyzed time.
     pub failed_elsewhere: Vec<String>,
     pub note: Option<String>,
     /// The name of the tool with its version.
@@ -182,13 +185,13 @@ pub struct Placed {
 }
 
 impl Placed {
-    /// Counts a test that is counted elsewhere, or nowhere.
+    /// Counts a test of the file that the recording already has as a mark, or that lies outside of the analyzed time.
     pub fn add_elsewhere(&mut self, name: String, failed: bool) {
         self.elsewhere = self.elsewhere.and(failed);
         self.failed_elsewhere.extend(failed.then_some(name));
     }
 
-    /// Adds a note, if the file does not have it yet.
+    /// Adds a sentence to the note about the imported file, unless the note has it already.
     pub fn add_note(&mut self, note: &str) {
         let all = self.note.get_or_insert_default();
         if !all.contains(note) {

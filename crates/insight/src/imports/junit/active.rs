@@ -13,14 +13,17 @@ use crate::imports::lookup::signed;
 /// each of which began after the end of the one before it.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Active {
-    /// The stretches in the order of time. No two of them touch.
+    /// The stretches in which the process may have run, as pairs of beginning and end in nanoseconds, in the order of
+    /// time. No two of them touch.
     stretches: Vec<(i64, i64)>,
-    /// For several processes, the beginning of each process after the first one.
+    /// If the stretches belong to several processes, the time at which each process after the first one began, in
+    /// nanoseconds.
     begins: Vec<i64>,
 }
 
 impl Active {
-    /// The stretches in which any of these threads was on a CPU, or in which it is unknown whether one was.
+    /// Finds the stretches in which any of the given threads was on a CPU, or in which the recording does not show
+    /// whether one was.
     pub fn new(timeline: &Timeline, threads: &[ThreadIx]) -> Active {
         let stretches = threads.iter().flat_map(|thread| timeline.of(*thread));
         let may_run = stretches.filter(|stretch| {
@@ -30,7 +33,8 @@ impl Active {
         Active::of(stretches.collect())
     }
 
-    /// Makes the value from stretches in any order.
+    /// Makes the set of stretches in which a process may have run. The given stretches may be in any order and may
+    /// overlap.
     pub fn of(mut stretches: Vec<(i64, i64)>) -> Active {
         stretches.sort_unstable();
         let mut apart: Vec<(i64, i64)> = Vec::with_capacity(stretches.len());
@@ -46,7 +50,8 @@ impl Active {
         }
     }
 
-    /// Joins the stretches of several processes, each given with its beginning, in the order of the processes' lives.
+    /// Joins the stretches of several processes that lived one after the other. Each is given with the time at which
+    /// the process began.
     pub fn chain(all: &[(i64, &Active)]) -> Active {
         let stretches = all.iter().flat_map(|(_, active)| &active.stretches);
         Active {
@@ -59,8 +64,8 @@ impl Active {
         self.stretches.is_empty()
     }
 
-    /// Leaves out the stretches of `other`, in which the process ran something else. A test lies before or after such a
-    /// stretch.
+    /// Removes the stretches `other`, in which the process ran something else than the tests that are being placed. A
+    /// test lies before or after such a stretch.
     pub fn without(mut self, other: &Active) -> Active {
         let others = &other.stretches;
         let mut rest = Vec::with_capacity(self.stretches.len());

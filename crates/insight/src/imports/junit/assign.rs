@@ -18,16 +18,18 @@ const TESTS: usize = 20_000;
 /// The largest number of suites that are assigned. A bound of the depth of the search.
 const SUITES: usize = 512;
 
-/// The possible assignments of suites to schedules.
+/// The possible assignments of a report's suites to schedules. A schedule says which processes ran the tests of a
+/// suite, and when.
 pub struct Found {
-    /// For each suite, the number of its schedule in the first assignment that was found.
+    /// For each suite, the index of its schedule in the first possible assignment that was found.
     pub first: Vec<Option<usize>>,
-    /// For each suite, the numbers of its schedules in all assignments.
+    /// For each suite, the indexes of the schedules that it has in any possible assignment.
     pub of_suites: Vec<BTreeSet<usize>>,
 }
 
-/// The possible assignments of suites, given as the claims of each schedule that a suite can have. `None` if no suite has
-/// several schedules, if there is no possible assignment, or if there are too many to try.
+/// Finds the possible assignments of suites to schedules. `claims` has, for each suite and each schedule that it can
+/// have, the stretches in which a process certainly ran a test. `None` if no suite has several schedules, if there is
+/// no possible assignment, or if there are too many to try.
 pub fn search(claims: &[Vec<Vec<Claim>>]) -> Option<Found> {
     let open = claims.iter().filter(|schedules| schedules.len() > 1);
     let all = claims.iter().flatten().map(Vec::len);
@@ -64,7 +66,8 @@ pub fn search(claims: &[Vec<Vec<Claim>>]) -> Option<Found> {
 /// A stretch of time in which a process certainly ran a test, in nanoseconds.
 pub type Claim = (ProcessIx, i64, i64);
 
-/// Whether two schedules have tests in one process at the same time. Both lists are sorted.
+/// Whether two schedules of suites claim one process at the same time. The claims of each schedule are sorted by
+/// process and time.
 fn conflict(a: &[Claim], b: &[Claim]) -> bool {
     let (mut a, mut b) = (a.iter().peekable(), b.iter().peekable());
     while let (Some(first), Some(second)) = (a.peek(), b.peek()) {
@@ -83,23 +86,25 @@ fn conflict(a: &[Claim], b: &[Claim]) -> bool {
 
 /// The search through all assignments of suites to schedules.
 struct Search<'a> {
-    /// For each suite, the claims of each schedule that it can have.
+    /// For each suite, and for each schedule that the suite can have, the stretches in which a process certainly ran a
+    /// test of it.
     claims: &'a [Vec<Vec<Claim>>],
-    /// The suites in the order in which they are assigned.
+    /// The indexes of the suites, in the order in which the search gives them schedules.
     order: &'a [usize],
-    /// The numbers of the schedules of the first suites of `order`.
+    /// The schedules that the search has given to the suites so far, as indexes, in the search's order of suites.
     taken: Vec<usize>,
-    /// The numbers of the schedules in the first possible assignment.
+    /// The schedules of the suites in the first possible assignment, as indexes, in the search's order of suites.
     first: Option<Vec<usize>>,
-    /// For each suite, the numbers of its schedules in the possible assignments.
+    /// For each suite, the indexes of the schedules that it has in the possible assignments found so far.
     found: Vec<BTreeSet<usize>>,
-    /// The number of assignments that may still be tried.
+    /// The number of schedules that the search may still try for a suite.
     steps: usize,
 }
 
 impl Search<'_> {
-    /// Tries all schedules of the suite at this place of `order` and of those after it. `None` if the work reaches its
-    /// bound. The depth of the calls is the number of suites with a schedule, at most [`SUITES`].
+    /// Tries every schedule for the suite at the place `at` of the search's order, and then for the suites after it.
+    /// `None` if the work reaches its bound. The depth of the calls is the number of suites with a schedule, at most
+    /// [`SUITES`].
     fn assign(&mut self, at: usize) -> Option<()> {
         let Some(suite) = self.order.get(at) else {
             for (suite, schedule) in self.order.iter().zip(&self.taken) {
@@ -151,7 +156,8 @@ mod tests {
         }
     }
 
-    /// The second suite has one process only, so the first one has the other process.
+    /// A test of the search: of two suites, the second one can only have run in one process, so the first one has the
+    /// other process.
     #[test]
     fn a_suite_has_the_process_that_no_other_suite_needs() {
         let claims = vec![

@@ -9,8 +9,8 @@ use super::serial::{self, Place, Test};
 /// The largest number of tests of a suite whose possible orders are tried.
 const ORDERS: usize = 200;
 
-/// Joins tests with equal times whose order is not known into one test. The first of them begins at that time, or the
-/// last one ends then. The runner's work between them is not bounded.
+/// Joins tests with equal times, whose order is not known, into one test for the search of its place. The first of
+/// the tests begins at that time, or the last one ends then. The runner's work between the tests is not bounded.
 pub fn joined(tests: &[Test]) -> Option<Test> {
     let (last, before) = tests.split_last()?;
     if before.is_empty() {
@@ -27,12 +27,14 @@ pub fn joined(tests: &[Test]) -> Option<Test> {
 /// Tests with equal times.
 pub struct Block<'a> {
     pub tests: &'a [Test],
-    /// For each test, the number of its lane. The tests of one lane ran in the order of the file.
+    /// For each test of the block, the number of its lane. A lane is a list of tests that ran in the order of the
+    /// file, while the order of tests of different lanes is not known.
     lanes: Vec<usize>,
 }
 
 impl<'a> Block<'a> {
-    /// One block with all these tests if they have equal times; or one block for each test if they follow each other.
+    /// Divides tests of a report into blocks of tests whose order is not known. If all tests are in one lane, whose
+    /// order is known, each test is a block of its own; otherwise all of them are one block.
     pub fn of(tests: &'a [Test], lanes: Vec<usize>) -> Vec<Block<'a>> {
         if lanes.iter().any(|lane| Some(lane) != lanes.first()) {
             return vec![Block { tests, lanes }];
@@ -45,7 +47,8 @@ impl<'a> Block<'a> {
         alone.collect()
     }
 
-    /// The tests of each lane, by the lane's number.
+    /// The indexes of the block's tests in each lane, by the number of the lane. The order of the tests within one
+    /// lane is known.
     fn by_lane(&self) -> BTreeMap<usize, Vec<usize>> {
         let mut by_lane: BTreeMap<usize, Vec<usize>> = BTreeMap::new();
         for (at, lane) in self.lanes.iter().enumerate() {
@@ -54,7 +57,8 @@ impl<'a> Block<'a> {
         by_lane
     }
 
-    /// The number of orders of the tests that keep the order within each lane; `None` if it is more than [`ORDERS`].
+    /// The number of possible orders of the block's tests, which keep the known order within each lane; `None` if it
+    /// is more than [`ORDERS`].
     pub fn count(&self) -> Option<usize> {
         let (mut count, mut tests) = (1_usize, 0_usize);
         for lane in self.by_lane().into_values() {
@@ -70,7 +74,8 @@ impl<'a> Block<'a> {
         Some(count)
     }
 
-    /// All orders of the tests that keep the order within each lane; `None` if there are more than [`ORDERS`].
+    /// All possible orders of the block's tests, which keep the known order within each lane; `None` if there are
+    /// more than [`ORDERS`].
     pub fn orders(&self) -> Option<Vec<Vec<usize>>> {
         let mut orders = Vec::with_capacity(self.count()?);
         let by_lane = self.by_lane();
@@ -89,7 +94,9 @@ impl<'a> Block<'a> {
         }
     }
 
-    /// The bounds of each test over all given orders; `None` if the recording allows none of the orders.
+    /// The bounds of the place in time of each test of the block, wide enough for all given orders; `None` if the
+    /// recording allows none of the orders. The tests ran within `around`, while their runner was on a CPU
+    /// (`active`).
     pub fn in_any_order(
         &self,
         orders: &[Vec<usize>],

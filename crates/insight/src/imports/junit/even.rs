@@ -12,11 +12,12 @@ use crate::imports::lookup::{ktime, signed};
 /// some hundred a second.
 const STRETCHES: usize = 1_000;
 
-/// The largest cost of one call of [`is_even`], as a number of test places that could be computed in its time. It is
-/// one place for each stretch, by the guess of `STRETCHES`.
+/// The largest cost of one call of [`is_even`]. The unit is the cost of computing one place of a test; each stretch of
+/// a timeline is counted as one place, so that the bound is `STRETCHES`. A guess.
 pub const COST: usize = STRETCHES;
 
-/// The number of thread states whose times are compared. A decision: as many as the sums of [`model::Times`].
+/// The number of thread states (such as on CPU or in a run queue) whose times are compared. A decision: as many as the
+/// sums of [`model::Times`].
 const STATES: usize = 5;
 
 /// The bounds of the time in which a test can have run. All times are in nanoseconds.
@@ -39,7 +40,8 @@ impl Bounds {
         }
     }
 
-    /// The beginning and the end of the time in which the test ran wherever it was; `None` if there is no such time.
+    /// The beginning and the end of the time in which the test certainly ran, at every place that its bounds allow;
+    /// `None` if there is no such time.
     pub fn certain(&self) -> Option<(i64, i64)> {
         let certain = (self.begin.1, self.end.0);
         (certain.0 < certain.1).then_some(certain)
@@ -72,16 +74,18 @@ pub fn is_even(analysis: &Analysis, possible: &[Possible], shown: (i64, i64)) ->
     all.all(|(sums, bounds)| sums.range_is_near(bounds, wanted, i128::from(most)))
 }
 
-/// For each state, the time that all threads of a process together have spent in it since a beginning.
+/// For each state of a thread, the time in nanoseconds that all threads of a process together have spent in it from a
+/// fixed beginning until each change of state.
 struct Sums {
     /// The times at which a thread changes its state, in order.
     times: Vec<i64>,
-    /// The sums at each of the times in `times`, in nanoseconds.
+    /// For each of the times in `times`, the sum for each thread state, in nanoseconds.
     sums: Vec<[i128; STATES]>,
 }
 
 impl Sums {
-    /// Computes the sums; `None` without a timeline, or if there are too many stretches.
+    /// Computes the sums of the threads' times by state for a process between two times; `None` without a timeline, or
+    /// if there are too many stretches.
     fn new(analysis: &Analysis, process: ProcessIx, from: i64, to: i64) -> Option<Sums> {
         let timeline = analysis.timeline.as_ref()?;
         let mut changes: Vec<(i64, [i128; STATES])> = Vec::new();
@@ -120,7 +124,8 @@ impl Sums {
         Some(all)
     }
 
-    /// The sums at a time. Between two changes they grow evenly.
+    /// The time in nanoseconds that the process's threads have spent in each state until `time`. Between two changes of
+    /// state the sums grow evenly.
     fn at(&self, time: i64) -> [i128; STATES] {
         let after = self.times.partition_point(|change| *change <= time);
         let entry = |at: usize| Some((*self.times.get(at)?, *self.sums.get(at)?));
@@ -136,7 +141,7 @@ impl Sums {
         sums
     }
 
-    /// The increase of the sums in a span.
+    /// The time in nanoseconds that the process's threads spent in each state between `from` and `to`.
     fn within(&self, from: i64, to: i64) -> [i128; STATES] {
         let mut sums = self.at(to);
         for (sum, before) in sums.iter_mut().zip(self.at(from)) {
@@ -145,8 +150,9 @@ impl Sums {
         sums
     }
 
-    /// Whether, at every place within the bounds, each sum differs by at most `most` from the wanted one. The sums are
-    /// linear between the changes at the beginning and at the end of the test.
+    /// Whether the times of the process's threads by state differ from the sums `wanted` by at most `most` nanoseconds,
+    /// at every place that the bounds of a test allow. The sums are linear between the changes of state at the
+    /// beginning and at the end of the test.
     fn range_is_near(&self, bounds: &Bounds, wanted: [i128; STATES], most: i128) -> bool {
         let shortest = bounds.length.saturating_sub(bounds.error);
         let longest = bounds.length.saturating_add(bounds.error);
@@ -170,7 +176,8 @@ impl Sums {
     }
 }
 
-/// The amount that one nanosecond in this state adds to each sum.
+/// The amounts by which one nanosecond in the given state increases the sum for each thread state: one for that state,
+/// and zero for the others.
 fn slope(doing: Bucket) -> [i128; STATES] {
     let mut times = model::Times::default();
     *doing.sum_in(&mut times) = 1;

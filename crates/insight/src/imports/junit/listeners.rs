@@ -10,13 +10,14 @@ use super::placer::Placer;
 use super::schedule::Schedule;
 use crate::imports::lookup::{ktime, signed};
 
-/// The number of stretches of a timeline that cost as much as the computation of one place. A guess: a stretch is decoded
-/// in some ns.
+/// The number of stretches of a timeline that take as long to read as the computation of one test place takes. A guess:
+/// a stretch is decoded in some ns.
 const STRETCHES: usize = 16;
 
 impl Placer<'_> {
-    /// Leaves out the schedules of processes that only heard of the tests from another process with a schedule. Returns
-    /// the other schedules and the processes that only heard of the tests, also those of pools.
+    /// Leaves out the schedules of processes that did not run the tests, but only received messages about them from a
+    /// process that did. Returns the remaining schedules and the processes that only received messages; those of pools
+    /// are included.
     pub(super) fn without_listeners(
         &self,
         found: Vec<Schedule>,

@@ -131,7 +131,7 @@ impl Case {
 }
 
 impl Suite {
-    /// Whether neither the suite nor any of its tests has a length or a time.
+    /// Whether a suite of a report has no length and no time, and none of its tests has one.
     fn is_timeless(&self) -> bool {
         let cases = self.cases.iter().map(|case| &case.attributes);
         let mut all = cases.chain([&self.attributes]);

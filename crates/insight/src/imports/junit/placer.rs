@@ -32,8 +32,8 @@ pub(super) const TRIED: usize = 1_000;
 /// runners of very many suites ends within some seconds. A bound of the work.
 pub(super) const WORK: u64 = 20_000_000;
 
-/// The largest number of processes of which only the life is examined that together cost as much as the place of a
-/// test.
+/// The number of processes whose start and end can be compared in the time in which one test place is computed. It
+/// converts such comparisons to the unit in which the search's work is bounded.
 const LIVES: usize = 8;
 
 /// The unit of seconds in nanoseconds.
@@ -50,7 +50,7 @@ pub(super) struct Placer<'a> {
     pub decided: HashSet<ProcessIx>,
     /// The time in which the processes of the suite that is being placed ran other suites.
     pub others: Active,
-    /// The part of [`WORK`] that has not been used yet.
+    /// The part of the bounded work ([`WORK`]) that the search for test places may still do.
     pub work: Cell<u64>,
     /// The difference from UTC, in nanoseconds, of the report's times that have no time zone.
     pub ahead: i64,
@@ -68,28 +68,30 @@ pub(super) struct Placer<'a> {
     pub used: HashSet<ProcessIx>,
     /// Whether the report has several suites.
     pub several: bool,
-    /// The largest time in nanoseconds by which a test may really be earlier than it is shown.
+    /// The largest time in nanoseconds by which the tests of the report may really have been earlier than they are
+    /// shown.
     pub early: i64,
     pub placed: Placed,
 }
 
-/// A span before it has a process.
+/// The times of a test or suite of a report, before the process that ran it is known.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Times {
     pub from: i64,
     pub to: i64,
-    /// The largest time in nanoseconds by which the span may begin later than shown, because of the digits of its
-    /// time.
+    /// The largest time in nanoseconds by which the test or suite may begin later than shown, because its time in the
+    /// report has few digits.
     pub digit: i64,
-    /// The largest time in nanoseconds by which the span may begin and end earlier than shown.
+    /// The largest time in nanoseconds by which the test or suite may begin and end earlier than shown.
     pub early: i64,
-    /// The largest error of the beginning or the end in nanoseconds, if the recording bounds it ([`super::serial`]).
+    /// The largest error in nanoseconds of the beginning or the end of the test or suite, if the recording bounds it
+    /// ([`super::serial`]).
     pub error: Option<i64>,
-    /// The bounds of the time in which the test can have run, if the recording bounds it.
+    /// The bounds of the time in which the test can have run, if the recording limits it.
     pub bounds: Option<Bounds>,
     /// Whether several processes can have run the test, and its figures are equal in all of them.
     pub is_even: bool,
-    /// The reason why the times of the span are not proven.
+    /// The reason why the times of the test or suite are not proven.
     pub doubt: Option<Doubt>,
 }
 
@@ -352,8 +354,8 @@ impl Placer<'_> {
         }
     }
 
-    /// The chosen schedule of a suite. If others are possible, its tests have figures that are equal in all of them, or no
-    /// figures.
+    /// The schedule of a suite that is shown. If others are possible as well, a test keeps its figures only if they are
+    /// equal in all of the possible schedules.
     fn among(&self, choice: Choice) -> Schedule {
         let Choice {
             mut schedule,
@@ -394,7 +396,8 @@ impl Placer<'_> {
         schedule
     }
 
-    /// A span in the life of a process that a schedule has.
+    /// Places a test in the life of a process that the suite's schedule proves to have run it. `None` if the times do
+    /// not fit into the process's life.
     fn within(&self, process: ProcessIx, is_one_thread: bool, times: Times) -> Option<Runner> {
         let (from, to) = self.lookup.inside(process, times.from, times.to)?;
         Some(Runner {
@@ -566,7 +569,8 @@ impl Placer<'_> {
         digit.saturating_add(clocks).saturating_add(BETWEEN_CLOCKS)
     }
 
-    /// The process that ran tests at these times, and the span in its life.
+    /// Finds the process that ran tests at the given times, and the span of its life that they take; `None` if no
+    /// process fits.
     pub(super) fn runner(&self, times: Times) -> Option<Runner> {
         let analysis = self.lookup.analysis;
         self.runners.iter().find_map(|runners| {

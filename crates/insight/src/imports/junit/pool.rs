@@ -27,7 +27,7 @@ pub struct Worker<'a> {
 /// The worker of a test, and the bounds of the test's place.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Share {
-    /// The place of the worker in the list of workers.
+    /// The index of the worker process that ran the test.
     pub worker: usize,
     pub place: Place,
     /// Whether no other worker can have run the test.
@@ -59,17 +59,17 @@ pub fn shares(tests: &[Test], workers: &[Worker<'_>]) -> Option<Vec<Share>> {
 struct Search<'a> {
     tests: &'a [Test],
     workers: &'a [Worker<'a>],
-    /// For each worker, the tests that it has in the way that is being tried.
+    /// For each worker process, the tests that the distribution which is being tried gives to it.
     by_worker: Vec<Vec<usize>>,
-    /// For each test, what is common to all possible ways that have been found.
+    /// For each test, its worker and bounds as far as they are common to all possible distributions found so far.
     found: Vec<Option<Share>>,
-    /// The number of places that may still be computed.
+    /// The number of test places that the search may still compute.
     steps: usize,
 }
 
 impl Search<'_> {
-    /// Tries all workers for the test `at` and for those after it. `free` has for each worker the earliest end of its
-    /// last test. `None` if the work reaches its bound.
+    /// Tries each worker for the test `at`, and then distributes the tests after it. `free` has for each worker the
+    /// earliest time at which its last test can have ended. `None` if the work reaches its bound.
     fn distribute(&mut self, at: usize, free: &[i64]) -> Option<()> {
         let Some(test) = self.tests.get(at) else {
             return self.add();
@@ -98,8 +98,8 @@ impl Search<'_> {
         self.by_worker.get_mut(worker).into_iter().for_each(change);
     }
 
-    /// Adds the way that is being tried to those that have been found, if each worker has a schedule. `None` if the work
-    /// reaches its bound.
+    /// Adds the distribution of tests to workers that is being tried to those that have been found, if every worker has
+    /// a schedule for its tests. `None` if the work reaches its bound.
     fn add(&mut self) -> Option<()> {
         let mut all = Vec::with_capacity(self.tests.len());
         for (number, (own, worker)) in self.by_worker.iter().zip(self.workers).enumerate() {
@@ -168,6 +168,9 @@ mod tests {
             .collect()
     }
 
+    /// A test in which the sleeps of two workers (w0 and w1) show which of them ran the tests a to d, whose lengths are
+    /// in ns:
+    ///
     /// w0 ==a 100==____b 300____=
     /// w1 ______c 250____====d 150============
     #[test]
@@ -191,7 +194,7 @@ mod tests {
         assert_eq!(shares(&[test(700)], &workers), None);
     }
 
-    /// Two workers that do the same at the same time.
+    /// A test: two workers that do the same at the same time do not prove which of them ran a test.
     #[test]
     fn equal_workers_prove_nothing() {
         let active = Active::of(vec![(0, 10), (300, 310)]);
@@ -199,7 +202,7 @@ mod tests {
         assert_eq!(sure(&[test(292), test(292)], &workers), [None, None]);
     }
 
-    /// Random tests in random workers: what is sure is true.
+    /// A test with random tests in random workers: a worker that the search calls certain really ran the test.
     #[test]
     fn sure_shares_are_true() {
         let mut seed = 7_u64;

@@ -29,9 +29,11 @@ pub enum Stamp {
 pub struct Stamped {
     pub at: i64,
     pub length: i64,
-    /// The sum of the largest errors of `at` and `length`, in nanoseconds.
+    /// The sum of the largest errors of the time of the day (`at`) and of the length of a test or suite, in
+    /// nanoseconds.
     pub error: i64,
-    /// The beginning and the end of the process that ran the element, if `at` is the element's beginning.
+    /// The beginning and the end of the process that ran the test or suite, if `at` is taken for the beginning of the
+    /// test or suite.
     pub runner: Option<(i64, i64)>,
 }
 
@@ -43,7 +45,8 @@ pub struct Contradictions {
 }
 
 impl Contradictions {
-    /// Notes the contradictions to the rule that an element lies within the life of its runner.
+    /// Compares the times of tests and suites with the lives of the processes that ran them, and notes if the times
+    /// cannot be beginnings, or cannot be ends, because a test would lie outside of the life of its process.
     pub fn by_lives(&mut self, stamped: &[Stamped]) {
         for element in stamped {
             match element.runner {
@@ -57,7 +60,8 @@ impl Contradictions {
         }
     }
 
-    /// Notes the contradictions to the rule that nothing ends after its report was written.
+    /// Notes that the times of tests and suites cannot be beginnings if one of them would then end after its report was
+    /// written (`written`, in ns).
     pub fn by_file(&mut self, stamped: &[Stamped], written: Option<i64>) {
         let Some(written) = written else {
             return;
@@ -75,7 +79,7 @@ impl Contradictions {
         self.end |= as_begin && !as_end;
     }
 
-    /// Notes the contradictions to the rule that the tests of a suite do not overlap.
+    /// Notes that the times of tests cannot be beginnings, or cannot be ends, if tests of one suite would then overlap.
     pub fn by_order(&mut self, mut stamped: Vec<Stamped>) {
         stamped.sort_by_key(|element| element.at);
         for (before, after) in stamped.iter().zip(stamped.iter().skip(1)) {
@@ -88,7 +92,8 @@ impl Contradictions {
         }
     }
 
-    /// The meaning of the times, if facts contradict the other meaning and nothing contradicts this one.
+    /// The meaning of a report's times, beginnings or ends, if facts contradict the one meaning and not the other;
+    /// otherwise `None`.
     pub fn stamp(self) -> Option<Stamp> {
         match (self.begin, self.end) {
             (false, true) => Some(Stamp::Begin),
@@ -102,7 +107,7 @@ impl Contradictions {
 #[derive(Debug, Default)]
 struct Lives {
     starts: Vec<i64>,
-    /// For each number n of lives, the latest end among the first n lives.
+    /// For each number n, the latest end among the n processes or threads that began first.
     last_ends: Vec<i64>,
 }
 
@@ -120,7 +125,8 @@ impl Lives {
         }
     }
 
-    /// Whether a life began before a time and ended after it, each by more than `error`.
+    /// Whether one of the processes or threads lived across a time: it began before the time and ended after it, each
+    /// by more than `error` nanoseconds.
     fn are_across(&self, time: i64, error: i64) -> bool {
         let earliest = time.saturating_sub(error);
         let before = self.starts.partition_point(|start| *start < earliest);
@@ -128,7 +134,7 @@ impl Lives {
         last_end.is_some_and(|end| *end > time.saturating_add(error))
     }
 
-    /// Whether a life began within `error` of a time.
+    /// Whether one of the processes or threads began at a time, give or take `error` nanoseconds.
     fn begin_near(&self, time: i64, error: i64) -> bool {
         let earliest = time.saturating_sub(error);
         let before = self.starts.partition_point(|start| *start < earliest);
@@ -186,19 +192,19 @@ impl Company {
 #[derive(Debug)]
 pub struct Guess {
     pub span: Imported,
-    /// The largest error of the beginning or the end in nanoseconds.
+    /// The largest error of the beginning or the end of the test, in nanoseconds.
     pub error: i64,
     /// Whether the test itself has a time of the day in the report.
     pub own_stamp: bool,
-    /// Whether the span is a suite, which contains tests.
+    /// Whether this is the span of a suite, which contains tests, and not of a test.
     pub is_suite: bool,
-    /// The doubt about the place that the report itself causes.
+    /// The reason, if any, for which the report itself leaves the place of the test in doubt.
     pub doubt: Option<Doubt>,
-    /// Whether the process is the only one that can have run the test.
+    /// Whether the process under which the test is placed is the only one that can have run it.
     pub sure_runner: bool,
-    /// Whether one thread of the process ran the test, and no other thread can have run it.
+    /// Whether one thread of the process under which the test is placed ran it, and no other thread can have run it.
     pub one_thread: bool,
-    /// Whether the process is known as a test program.
+    /// Whether the process under which the test is placed is known to be a test program.
     pub is_test: bool,
     /// Whether the figures of the test are equal wherever it can have run ([`super::even`]).
     pub is_even: bool,

@@ -44,8 +44,8 @@ fn has_failed(result: &str) -> bool {
 }
 
 impl Report {
-    /// The tests of the report that have no place in the recording and are counted nowhere else, and the first failed
-    /// ones of them.
+    /// Counts the tests of the report that have no place in the recording and are not counted anywhere else either.
+    /// Returns their number with the number of failed ones, and the first failed ones.
     pub(crate) fn tests_beside(&self, placed: &Placed) -> (TestCount, Vec<UnplacedTest>) {
         let suites = self.suites.iter();
         let cases = suites.flat_map(|suite| suite.cases.iter().map(move |case| (suite, case)));
@@ -67,8 +67,8 @@ impl Report {
     }
 }
 
-/// The first tests of these that have no place in the recording and are counted nowhere else, at most `most`. A name can
-/// be that of several tests.
+/// Collects the failed ones of these tests of a report that have no place in the recording and are not counted anywhere
+/// else, at most `most`. Several tests may have one name.
 fn unplaced<'r>(
     tests: impl Iterator<Item = (&'r Suite, &'r Case)>,
     placed: &Placed,
@@ -107,7 +107,7 @@ fn unplaced<'r>(
 }
 
 impl Suite {
-    /// The name of a test that is all of the suite.
+    /// The name that is shown for the only test of a suite, because the test is all of the suite: the names of both.
     pub(super) fn title_of(&self, only: &Case) -> String {
         format!("{} {}", self.attributes.name, only.attributes.name)
     }

@@ -20,7 +20,8 @@ pub struct RunnerFacts {
     /// For each thread, the stretches in which it may have run. If only one thread has a schedule, it ran the tests.
     /// Empty for a process with one thread or with very many threads.
     pub threads: Vec<Active>,
-    /// The children that woke the process. Each has the first and the last moment at which it did so, in nanoseconds.
+    /// The child processes that woke the process. For each, the first and the last moment at which it did so, in
+    /// nanoseconds.
     pub waited: HashMap<ProcessIx, (i64, i64)>,
 }
 

@@ -44,7 +44,8 @@ type Groups = BTreeMap<Option<usize>, Vec<usize>>;
 #[derive(Clone, Debug)]
 pub struct Schedule {
     pub runner: Scheduled,
-    /// The span of each test; `None` for a test without a length, or without a time although the other tests have one.
+    /// The place in time of each test of the suite; `None` for a test without a length, or without a time although the
+    /// other tests have one.
     pub times: Vec<Option<Times>>,
     /// The process that ran each test.
     pub of_tests: Vec<Option<ProcessIx>>,
@@ -62,15 +63,17 @@ pub struct Scheduled {
     pub is_one_thread: bool,
 }
 
-/// The schedule of a suite in one possible assignment of all suites.
+/// The schedules of a suite: which processes can have run its tests, and when. If several are possible, the others are
+/// kept beside the first one.
 pub struct Choice {
     pub schedule: Schedule,
-    /// The schedules of the suite in the other possible assignments.
+    /// The schedules of the suite that are possible as well, besides the first one.
     pub others: Vec<Schedule>,
 }
 
-/// For each suite, its schedules in the possible assignments; `None` if it has no schedule, or if there are too many
-/// assignments.
+/// Chooses a schedule for each suite of a report, so that no process runs two suites at the same time, and returns the
+/// other possible schedules with it. `None` for a suite that has no schedule, or if there are too many assignments to
+/// try.
 fn choose(mut possible: Vec<Vec<Schedule>>) -> Vec<Option<Choice>> {
     let claims: Vec<Vec<Vec<Claim>>> = possible
         .iter()
@@ -96,7 +99,8 @@ fn choose(mut possible: Vec<Vec<Schedule>>) -> Vec<Option<Choice>> {
 }
 
 impl Schedule {
-    /// The stretches in which the tests certainly ran, in order.
+    /// The stretches of time in which the processes of the schedule certainly ran tests of the suite, sorted by process
+    /// and time.
     fn claims(&self) -> Vec<Claim> {
         let tests = self.times.iter().zip(&self.of_tests);
         let claims = tests.filter_map(|(times, process)| {
@@ -108,7 +112,8 @@ impl Schedule {
         claims
     }
 
-    /// Adds the places of the tests of one of several workers. Without `is_sure`, other workers can have run them.
+    /// Adds the places of the tests that one worker of a pool ran to the schedule of the suite. If `is_sure` is not
+    /// set, other workers can have run these tests, so that their places are in doubt.
     fn add(&mut self, of_worker: Schedule, is_sure: bool) {
         if is_sure {
             self.decided.extend(of_worker.decided);
@@ -126,7 +131,8 @@ impl Schedule {
 }
 
 impl Placer<'_> {
-    /// The schedule of each suite that has one.
+    /// Finds for each suite of a report the processes that ran it and the places of its tests; `None` for a suite
+    /// without such a schedule.
     pub fn schedules(&mut self, suites: &[Suite]) -> Vec<Option<Choice>> {
         let possible = suites.iter().map(|suite| {
             if self.suite_process(suite).is_some() {
@@ -144,7 +150,8 @@ impl Placer<'_> {
         choices
     }
 
-    /// Computes the places of each suite again, without the time in which its process certainly ran another suite.
+    /// Computes the places of each suite's tests again. Times at which the suite's process certainly ran another suite
+    /// are now excluded.
     fn narrow(&mut self, suites: &[Suite], choices: &mut [Option<Choice>]) {
         let mut claimed: HashMap<ProcessIx, Vec<(i64, i64, usize)>> = HashMap::new();
         for (at, choice) in choices.iter().enumerate() {
@@ -236,7 +243,8 @@ impl Placer<'_> {
         schedule.runner.is_one_thread || processes.all(has_one)
     }
 
-    /// The schedules of the processes that have one, among some processes and their descendants.
+    /// The schedules of a suite in the processes that can have run it, among the processes `likely` and their
+    /// descendants.
     fn below(
         &mut self,
         suite: &Suite,
@@ -307,8 +315,10 @@ impl Placer<'_> {
         found
     }
 
-    /// Leaves out either the schedules of chains or those of their single processes, where both fit. A suite that is one
-    /// of several has one worker. The tests of the only suite can have several workers.
+    /// If schedules in chains of processes (each of which began after the end of the one before it) and schedules in
+    /// the single processes of these chains are both possible, leaves out one kind: the chains if the report has
+    /// several suites, because each suite has one worker then; otherwise the single processes, because the tests of the
+    /// only suite can have several workers.
     fn without_chains(&self, mut found: Vec<Schedule>) -> Vec<Schedule> {
         let of = |is_chain: bool| {
             let found = found.iter().map(|found| &found.runner.processes);
@@ -440,9 +450,10 @@ impl Placer<'_> {
         Some(schedule)
     }
 
-    /// The spans of the tests of a suite as the recording bounds them, if the processes ran the tests one after the
-    /// other and a schedule agrees with everything that is known (see [`serial`]). A time of the day counts only if its
-    /// meaning and its zone are proven. Without one, a test can be anywhere in the lives of its runners.
+    /// Places the tests of a suite in the given processes, which ran them one after the other. The result has the
+    /// bounds of each test's time; `None` if no schedule agrees with everything that is known (see [`serial`]). A time
+    /// of the day counts only if its meaning and its zone are proven. Without one, a test can be anywhere in the lives
+    /// of the processes.
     fn scheduled(
         &mut self,
         suite: &Suite,
@@ -523,8 +534,8 @@ impl Placer<'_> {
         Some(from..=to)
     }
 
-    /// The tests of a suite for which a place is searched, grouped by the test around them, in the order of their
-    /// times.
+    /// The tests of a suite whose place in time is searched, in the order of their times. They are grouped by the test
+    /// that contains them.
     fn groups(&self, suite: &Suite) -> Groups {
         let has_stamps = suite.cases.iter().any(|case| case.attributes.at.is_some());
         let mut groups = Groups::new();
@@ -540,7 +551,8 @@ impl Placer<'_> {
         groups
     }
 
-    /// The bounds of each test, if there is a schedule. Tests that contain other tests are scheduled first.
+    /// The bounds of the place in time of each test of a suite; `None` if the tests fit into the time `around` in no
+    /// way. Tests that contain other tests are placed first.
     fn bounds(
         &self,
         suite: &Suite,
@@ -566,7 +578,8 @@ impl Placer<'_> {
         Some(places)
     }
 
-    /// The bounds of the tests of a suite. If the suite's own length was measured, the tests have to fit into it.
+    /// The bounds of the places in time of those tests of a suite that no other test contains. If the suite's own
+    /// length was measured, the tests have to fit into it.
     fn bounds_in_suite(
         &self,
         suite: &Suite,
@@ -668,7 +681,7 @@ impl Placer<'_> {
         Some(places)
     }
 
-    /// The bounds that the file gives for a test.
+    /// The length of a test and the ranges of time in which it begins or ends, as far as the report gives them.
     fn test(&self, case: &Case) -> Test {
         let times = self.of_case(case).filter(|times| times.doubt.is_none());
         let window = |at: i64, digit: i64| {
@@ -691,8 +704,9 @@ impl Placer<'_> {
         }
     }
 
-    /// The spans of tests within their bounds. A child for which the runner waits in one test only belongs to that
-    /// test, even if it began before the test by no more than the error of the test's beginning.
+    /// Makes the schedule of a suite from the bounds of its tests, with a place in time for each test. A child process
+    /// for which the runner waits in one test only belongs to that test, even if the child began shortly before the
+    /// test, within the error of the test's beginning.
     fn spans(
         &self,
         suite: &Suite,

@@ -38,7 +38,7 @@ pub struct Place {
 }
 
 impl Place {
-    /// The bounds that cover both places of a test.
+    /// The bounds of a test's place that include these bounds and the bounds `other`.
     pub fn reach(&self, other: &Place) -> Place {
         let reach = |a: &RangeInclusive<i64>, b: &RangeInclusive<i64>| {
             *a.start().min(b.start())..=*a.end().max(b.end())
@@ -49,14 +49,15 @@ impl Place {
         }
     }
 
-    /// The largest error of the beginning or the end in nanoseconds.
+    /// The largest error in nanoseconds of the beginning or the end of a test that is placed within these bounds.
     pub fn error(&self) -> i64 {
         let width = |range: &RangeInclusive<i64>| range.end().saturating_sub(*range.start());
         width(&self.begin).max(width(&self.end))
     }
 }
 
-/// The bounds of each test that ran within `around`; `None` if no schedule agrees with everything that is known.
+/// The bounds of the place in time of each of the tests, which a process ran one after the other within `around`.
+/// `None` if no schedule agrees with everything that is known.
 pub fn places(tests: &[Test], around: &RangeInclusive<i64>, active: &Active) -> Option<Vec<Place>> {
     let mut earliest = Vec::with_capacity(tests.len());
     let mut free = *around.start();
@@ -82,8 +83,8 @@ pub fn places(tests: &[Test], around: &RangeInclusive<i64>, active: &Active) -> 
     Some(places)
 }
 
-/// The earliest beginning and end of a test that begins no earlier than `free`. Each round moves the beginning to a
-/// later stretch of the runner.
+/// The earliest beginning and end of a test that begins at `free` or later, in nanoseconds. Both have to be at
+/// times when the runner was on a CPU, so each round of the search moves the beginning to a later stretch.
 pub fn first(test: &Test, free: i64, active: &Active) -> Option<(i64, i64)> {
     let mut at = free.max(*test.begin().start());
     loop {
@@ -109,7 +110,8 @@ pub fn first(test: &Test, free: i64, active: &Active) -> Option<(i64, i64)> {
     }
 }
 
-/// The latest beginning and end of a test that ends no later than `free`.
+/// The latest beginning and end of a test that ends at `free` or earlier, in nanoseconds. Both have to be at times
+/// when the runner was on a CPU.
 fn last(test: &Test, free: i64, active: &Active) -> Option<(i64, i64)> {
     let mut at = free.min(*test.end().end());
     loop {
@@ -148,7 +150,8 @@ mod tests {
         }
     }
 
-    /// The runner sleeps in each of two tests: there is one place for them, whatever it did before.
+    /// A test: if the test runner sleeps during each of two tests, there is only one place for them, whatever the
+    /// runner did before.
     #[test]
     fn sleeps_of_the_runner_hold_tests_in_their_places() {
         let active = Active::of(vec![(0, 200), (700, 705), (1_000, 1_002)]);
@@ -159,7 +162,8 @@ mod tests {
         assert_eq!(found.iter().map(Place::error).max(), Some(4));
     }
 
-    /// A runner that computes all the time says nothing: the bounds are those of the suite.
+    /// A test: if the test runner is on a CPU all the time, the recording does not narrow the bounds of the tests,
+    /// which are then those of the suite.
     #[test]
     fn a_runner_on_a_cpu_leaves_the_slack_of_the_suite() {
         let active = Active::of(vec![(0, 1_000)]);
@@ -167,7 +171,8 @@ mod tests {
         assert_eq!(found.iter().map(Place::error).collect::<Vec<_>>(), [52, 52]);
     }
 
-    /// The second process begins while the first test could still run by the clock alone.
+    /// A test: a test cannot reach from one process into the next one, even if its length alone would allow it to
+    /// run until the second process has begun.
     #[test]
     fn a_test_has_one_of_the_processes_that_follow_each_other() {
         let lives = [
@@ -188,7 +193,8 @@ mod tests {
         assert_eq!(places(&[test(600)], &(0..=1_100), &active), None);
     }
 
-    /// No test can begin or end while its runner sleeps: another one ran it, or the times mean something else.
+    /// A test: no schedule has a test that begins or ends while its runner sleeps. Another process ran such a test,
+    /// or the times mean something else.
     #[test]
     fn tests_across_a_sleep_have_no_schedule() {
         let active = Active::of(vec![(0, 100), (900, 1_000)]);

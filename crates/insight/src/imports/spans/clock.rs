@@ -22,7 +22,7 @@ const AGREE: usize = 2;
 /// The beginning of a file's clock, as far as the file contains it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Clock {
-    /// The times count from this moment, in ns since 1970.
+    /// The times of the file count from this moment, which is in ns since 1970.
     Since(i64),
     /// The file does not contain the beginning of its clock.
     #[default]

@@ -18,8 +18,8 @@ const NEAR: usize = 256;
 /// for the processes of very many spans ends within some seconds. A bound of the work.
 const WORK: u64 = 50_000_000;
 
-/// The largest number of arguments of a command line that is compared with a text. A bound of the work: a text has at most
-/// [`super::WORD`] bytes.
+/// The largest number of arguments of a command line that is compared with a text of a span. A bound of the work: such
+/// a text has at most [`super::WORD`] bytes.
 const LINE_WORDS: usize = super::WORD / 2;
 
 /// The least work that is counted for a process, in arguments, because what is kept about a process with few arguments
@@ -32,7 +32,7 @@ pub struct Candidates<'a> {
     by_word: HashMap<&'a [u8], Vec<ProcessIx>>,
     /// The processes with each command line that is a text of a span. The program is without its directory.
     by_line: HashMap<Vec<u8>, Vec<ProcessIx>>,
-    /// The part of [`WORK`] that has not been used yet.
+    /// The part of the bounded work ([`WORK`]) that the search for the processes of spans may still do.
     work: Cell<u64>,
 }
 
@@ -83,7 +83,7 @@ impl<'a> Candidates<'a> {
         }
     }
 
-    /// Whether the search ended early because it reached its limit.
+    /// Whether the search for the processes of spans ended early because it used up its bounded work.
     pub fn is_cut(&self) -> bool {
         self.work.get() == 0
     }
@@ -103,7 +103,8 @@ impl<'a> Candidates<'a> {
         self.by_line.get(&line(word)?)
     }
 
-    /// Subtracts the number of a process's arguments from the remaining work; `None` if nothing remains.
+    /// Subtracts the number of a process's arguments from the work that the search for the processes of spans may still
+    /// do; `None` if nothing remains.
     fn spend(&self, analysis: &Analysis, ix: ProcessIx) -> Option<()> {
         let execs = analysis.process(ix).execs.iter();
         let arguments: u64 = execs.map(|exec| exec.argv.args().count() as u64).sum();
@@ -112,8 +113,8 @@ impl<'a> Candidates<'a> {
         left.map(|_| ())
     }
 
-    /// The processes that begin within some time and whose command lines contain words of the span, each with the
-    /// number of these words.
+    /// The processes that began within the times `begin` and whose command lines contain words of the span, each with
+    /// the number of these words.
     pub fn of_span(
         &self,
         span: &Span,
@@ -209,12 +210,14 @@ impl<'a> Candidates<'a> {
     }
 }
 
-/// A span and a process that may belong together. A likelier pair compares as less.
+/// A span of a tool's file and a process that may belong together. A likelier pair compares as less, so that it comes
+/// first when pairs are sorted.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 struct Pair {
     /// The number of the span's words that the command line contains, reversed for the comparison.
     fewer_words: Reverse<usize>,
-    /// The larger one of the differences between the beginnings and between the ends, in nanoseconds.
+    /// The distance of the span from the process's life in nanoseconds: the difference of their beginnings or of their
+    /// ends, whichever is larger.
     distance: u64,
     span: usize,
     process: ProcessIx,
