@@ -12,8 +12,8 @@ use tr_analyze::model::{Analysis, KernelFigures, Thread, Times};
 use crate::label;
 use tr_text::units;
 
-/// The comparison of the times by the events with the times by the kernel, for all tasks that started and ended in the
-/// span.
+/// The comparison of the tasks' times by the recorded events with their times by the kernel's own counters, for all
+/// tasks that started and ended in the analyzed span.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Audit {
     pub tasks: u64,
@@ -56,7 +56,7 @@ pub struct Audit {
 pub struct Doubt {
     /// The name of the figure: `on_cpu` or `run_queue`.
     pub figure: &'static str,
-    /// The time that the figure stands for in nanoseconds, as computed from the events.
+    /// The task's time in nanoseconds that the doubtful figure stands for, as computed from the recorded events.
     pub events_ns: u64,
     /// The time in nanoseconds in which the events do not show a task's state.
     pub unknown_ns: u64,
@@ -78,9 +78,9 @@ impl Doubt {
     }
 }
 
-/// The difference in nanoseconds below which nothing is in doubt, for a task and for a switch, because the two
-/// timestamps of a switch and of a wake-up differ. A guess: with less, every recording of a virtual machine would be in
-/// doubt.
+/// The difference in nanoseconds between the events' and the kernel's figures below which neither is in doubt: for a
+/// task, and for each of its switches, because the two take their timestamps of a switch or a wake-up at different
+/// moments. A guess: with less, every recording of a virtual machine would be in doubt.
 const NOISE: (u64, u64) = (1_000_000, 10_000);
 
 impl Audit {
@@ -215,9 +215,9 @@ pub fn impossible(analysis: &Analysis) -> Option<Impossible> {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Impossible {
     pub tasks: u64,
-    /// The time in run queues in nanoseconds, as counted by the kernel (`run_delay`).
+    /// The time in nanoseconds that these tasks waited in run queues, as counted by the kernel (`run_delay`).
     pub kernel_ns: u64,
-    /// The longest possible time in run queues in nanoseconds.
+    /// The longest time in nanoseconds that these tasks can have waited in run queues, as the recorded events show.
     pub at_most_ns: u64,
 }
 
@@ -239,14 +239,15 @@ impl Impossible {
     }
 }
 
-/// The time in run queues of the tasks for which the kernel counts it.
+/// The sums of the time in run queues of the tasks for which the kernel counts that time: by the recorded events, and
+/// by the kernel.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct RunQueueByKernel {
-    /// The time in run queues in nanoseconds, as computed from the events.
+    /// The sum of these tasks' time in run queues in nanoseconds, as computed from the recorded events.
     pub events_ns: u64,
-    /// The time in nanoseconds in which the events do not show a task's state.
+    /// The sum of the time in nanoseconds in which the recorded events do not show the state of these tasks.
     pub unknown_ns: u64,
-    /// The time in run queues in nanoseconds, as counted by the kernel (`run_delay`).
+    /// The sum of these tasks' time in run queues in nanoseconds, as counted by the kernel (`run_delay`).
     pub kernel_ns: u64,
 }
 
@@ -262,17 +263,17 @@ impl RunQueueByKernel {
 pub struct Worst {
     pub tid: u32,
     pub label: String,
-    /// The time on a CPU in nanoseconds, as computed from the events.
+    /// The time that this task was on a CPU in nanoseconds, as computed from the recorded events.
     pub on_cpu_ns: u64,
-    /// The time in nanoseconds in which the events do not show a task's state.
+    /// The time in nanoseconds in which the recorded events do not show the state of this task.
     pub unknown_ns: u64,
-    /// The time on a CPU in nanoseconds, as counted by the kernel (`sum_exec_runtime`).
+    /// The time that this task was on a CPU in nanoseconds, as counted by the kernel (`sum_exec_runtime`).
     pub kernel_ns: u64,
     pub switches: u64,
     pub kernel_switches: u64,
 }
 
-/// The largest number of tasks with a difference that are shown.
+/// The largest number of tasks that are listed because their CPU time by the events differs from the kernel's.
 const WORST: usize = 5;
 
 pub fn audit(analysis: &Analysis) -> Audit {

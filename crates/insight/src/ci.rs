@@ -45,9 +45,11 @@ impl Ci {
         (!self.0.is_empty()).then(|| Value::Object(members.collect::<Map<_, _>>()))
     }
 
-    /// A table with a column for each identifier after the others.
+    /// Adds a column for each identifier of the CI run to a CSV table, after the columns
+    /// that the table has.
     ///
     /// # Errors
+    ///
     /// If `table` is not CSV.
     pub fn columns(&self, table: Vec<u8>) -> Result<Vec<u8>, csv::Error> {
         if self.0.is_empty() {

@@ -39,7 +39,8 @@ pub struct RecordedJob<'a> {
 }
 
 impl RecordedJob<'_> {
-    /// Whether the recording lies between two times of the CI system.
+    /// Whether the recording lies between two times that the CI system reports, in ns since 1970. The clocks may
+    /// differ by a few seconds.
     pub fn lies_in(&self, started: u64, ended: u64) -> bool {
         self.start.saturating_add(SLACK) >= started && self.end <= ended.saturating_add(SLACK)
     }

@@ -20,14 +20,15 @@ pub struct CompileCommand {
     pub directory: String,
     /// The compiler and its arguments. Other sources of the same call are left out.
     pub arguments: Vec<String>,
-    /// The source, as an absolute path.
+    /// The absolute path of the compiled source.
     pub file: String,
-    /// The output as the arguments name it, or as the compiler names it without `-o`.
+    /// The output file of the compilation as the compiler's arguments name it, or as the compiler names it without
+    /// `-o`.
     pub output: Option<String>,
 }
 
 impl CompileCommand {
-    /// Whether the recorder has masked a part of the entry.
+    /// Whether the recorder has masked a part of the command line or of the paths, because it could be a secret.
     pub fn is_masked(&self) -> bool {
         let texts = self.arguments.iter().chain([&self.directory, &self.file]);
         texts.into_iter().any(|text| text.contains(MASK))
@@ -53,14 +54,15 @@ named! {
 /// The compilations of a recording.
 #[derive(Clone, Debug, Default)]
 pub struct CompileCommands {
-    /// The entries, in the order in which the compilers were started.
+    /// The entries of the compilation database, in the order in which the compilers were started.
     pub entries: Vec<CompileCommand>,
-    /// The number of sources that are left out, by the reason. A call whose sources are not known counts as one.
+    /// The number of compiled sources that have no entry in the compilation database, by the reason. A call of a
+    /// compiler whose sources are not known counts as one.
     pub left_out: BTreeMap<LeftOut, u64>,
 }
 
 impl CompileCommands {
-    /// The compilations by the chosen processes.
+    /// Finds the compilations that the chosen processes did.
     pub fn of(analysis: &Analysis, chosen: &[ProcessIx]) -> CompileCommands {
         let origins = down(analysis, |ix, parent| Origin::of(analysis, ix, parent));
         let mut found = CompileCommands::default();
@@ -80,7 +82,7 @@ impl CompileCommands {
         found
     }
 
-    /// Adds the entries of a program, or the reason why it has none.
+    /// Adds the entries of one call of a compiler to the compilation database, or counts the reason why it has none.
     fn add(&mut self, process: &Process, exec: &ExecSpan, origin: &Origin) {
         let args: Vec<&[u8]> = exec.argv.args().collect();
         let Call::Driver(args) = compilation::call(&args) else {
@@ -115,7 +117,8 @@ impl CompileCommands {
         *count = count.saturating_add(sources as u64);
     }
 
-    /// Keeps the last of the compilations of a source to the same output in the same directory.
+    /// Removes repeated entries of the compilation database: of the compilations of a source to the same output in the
+    /// same directory, only the last one is kept.
     fn without_repeated(&mut self) {
         let mut last: HashMap<(&str, &str, Option<&str>), usize> = HashMap::new();
         for (at, entry) in self.entries.iter().enumerate() {
@@ -138,7 +141,8 @@ impl CompileCommands {
     }
 }
 
-/// The part that the ancestors of a process give to a compiler in it.
+/// The facts about a compiler's call that follow from the ancestors of its process: whether it is a part of another
+/// compiler's call, and whether it is a check of a configuration.
 #[derive(Clone, Copy, Debug, Default)]
 struct Origin {
     /// Whether a call of a compiler or of a compiler's cache started the process, so that the process is a part of that
@@ -187,7 +191,7 @@ fn is_scratch(arg: &[u8]) -> bool {
     name.starts_with(b"conftest.") || arg == b"/dev/null"
 }
 
-/// The program that a process executed at a time.
+/// The last program that a process executed at or before a time; `None` if it had executed none.
 fn program_at(process: &Process, time: Ktime) -> Option<&ExecSpan> {
     let mut before = process.execs.iter().rev();
     before.find(|exec| exec.start <= time)

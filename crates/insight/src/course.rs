@@ -26,8 +26,8 @@ pub(crate) fn parts(analysis: &Analysis) -> Vec<(Ktime, Ktime)> {
         .collect()
 }
 
-/// The largest memory of all processes together in each part of the recording, at the samples in the part and next to
-/// it, in bytes; empty if a part has none.
+/// The largest memory in bytes of all processes together in each of the equal parts of a recording, by the samples in
+/// the part and next to it. The list is empty if there is a part without samples.
 pub fn memory(analysis: &Analysis) -> Vec<u64> {
     let samples = Samples::of(analysis);
     let parts = parts(analysis).into_iter();

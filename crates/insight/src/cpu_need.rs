@@ -28,8 +28,8 @@ pub struct CpuNeed {
 }
 
 impl CpuNeed {
-    /// The CPUs that a build needs. `available`: those that it could use; `alone`: the simulated run on them without
-    /// other tasks.
+    /// Computes the CPUs that a build needs. `available` is the number of CPUs that the build could use; `alone` is
+    /// the result of simulating the build on these CPUs without other tasks.
     pub(crate) fn of(available: u64, alone: &Done, schedule: &Schedule) -> Option<CpuNeed> {
         let own = alone.wall;
         let mut need = CpuNeed {
@@ -53,9 +53,9 @@ impl CpuNeed {
     }
 }
 
-/// The number of CPUs that a job did not exceed in [`MOST_OF_THE_TIME_PERCENT`] of the time of a simulated run, and at
-/// most the available ones. Beside other tasks the recorded times are longer: tasks that work one after the other wait
-/// for their CPUs at once.
+/// The number of CPUs that a job did not exceed in [`MOST_OF_THE_TIME_PERCENT`] of the time of a simulated run without
+/// other tasks, at most `available`. The recorded run cannot be used: beside other tasks, tasks that work one after
+/// the other wait for their CPUs at the same time, so that more CPUs seem to be wanted.
 pub(crate) fn wanted(available: u64, run: &Done) -> Option<u64> {
     let demand = &run.demand;
     let known = demand

@@ -8,18 +8,20 @@ use tr_analyze::timeline::Bucket;
 pub struct RunSlice {
     pub from: u64,
     pub to: u64,
-    /// The time on a CPU in this part, in nanoseconds.
+    /// The CPU time in nanoseconds that the thread had in this part of its time.
     on_cpu: u64,
 }
 
 impl RunSlice {
-    /// The time on a CPU from the beginning of this part until `at`, in nanoseconds.
+    /// The CPU time in nanoseconds that the thread had from the beginning of this part until the time `at`. The
+    /// CPU time is spread evenly over the part.
     pub fn until(&self, at: u64) -> u64 {
         share(self.on_cpu, at - self.from, self.to - self.from)
     }
 }
 
-/// The stretches or the samples of a process that have time on a CPU, thread by thread.
+/// The parts of the time of a process's threads in which they were on a CPU, thread by thread. They are
+/// stretches of the timeline or, without a timeline, samples.
 pub fn on_cpu<'a>(
     analysis: &'a Analysis,
     process: &'a Process,
@@ -72,8 +74,8 @@ pub fn on_cpu_by_kernel<'a>(
     })
 }
 
-/// The time of a process on a CPU in each interval since the start of the recording that has any, in order: the
-/// interval's number and nanoseconds.
+/// The CPU time of a process in each interval of the recording: the number of the interval, counted from the
+/// start of the recording, and the time in nanoseconds. Intervals without CPU time are left out.
 pub fn on_cpu_in_intervals(
     analysis: &Analysis,
     process: &Process,

@@ -12,11 +12,12 @@ use tr_format::meta::Scope;
 use crate::label;
 use crate::view::View;
 
-/// The figures of one CPU, or of several CPUs together.
+/// The figures of one CPU, or the sums over several CPUs: time for the build, time for other tasks, idle time, and
+/// switches.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Cpu {
-    /// The number of the CPU. `None` stands for time on an unknown CPU, which a task has that ran from before the span
-    /// until after it.
+    /// The number of the CPU. `None` stands for an unknown CPU: it has the time of tasks that ran on one CPU from
+    /// before the analyzed span until after it.
     pub cpu: Option<u16>,
     /// The time in nanoseconds that the CPU ran tasks of this build.
     pub build_ns: u64,
@@ -40,7 +41,7 @@ pub struct Cpu {
 /// The figures of the CPUs of a recording.
 pub struct CpuTimes {
     pub cpus: Vec<Cpu>,
-    /// The time of other tasks in nanoseconds by program, the longest first.
+    /// The CPU time in nanoseconds of tasks that do not belong to this build, by program, the longest first.
     pub others: Vec<(String, u64)>,
     /// The words that describe which processes "this build" means.
     pub build: &'static str,
@@ -120,13 +121,13 @@ impl CpuTimes {
     }
 }
 
-/// The sums over the timelines of the threads, while they are added up.
+/// The sums for each CPU, while the timelines of the recorded threads are added to them one by one.
 struct CpuSums<'a> {
     analysis: &'a Analysis,
     /// Whether each process belongs to this build.
     own: Arena<ProcessIx, bool>,
     cpus: BTreeMap<Option<CpuId>, Cpu>,
-    /// The time of each other process, in ns.
+    /// The CPU time in nanoseconds of each process that does not belong to this build.
     others: HashMap<ProcessIx, u64>,
 }
 
@@ -174,8 +175,9 @@ impl CpuSums<'_> {
     }
 }
 
-/// For each process, whether it belongs to this build, and words that describe this build. It is the chosen processes;
-/// or COMMAND with its descendants in a recording of the whole machine; or else all processes.
+/// For each process, whether it belongs to "this build", and the words that describe this build. If the user chose
+/// processes, they are the build. Otherwise it is COMMAND with its descendants in a recording of the whole machine,
+/// and all processes in any other recording.
 pub fn own(view: &View) -> (Arena<ProcessIx, bool>, &'static str) {
     if !view.has_all() {
         return (view.is_chosen(), "the chosen processes");
@@ -189,7 +191,7 @@ pub fn own(view: &View) -> (Arena<ProcessIx, bool>, &'static str) {
     (own.into_table(), build)
 }
 
-/// The sum of the times of processes for each program, the longest first.
+/// The sum of the given times of processes in nanoseconds for each program, the longest sum first.
 fn by_program(analysis: &Analysis, times: HashMap<ProcessIx, u64>) -> Vec<(String, u64)> {
     let mut programs: BTreeMap<String, u64> = BTreeMap::new();
     for (ix, ns) in times {

@@ -51,7 +51,7 @@ named! {
 pub type Demands = BTreeMap<Demand, u64>;
 
 impl Demand {
-    /// The value as text with its unit.
+    /// The value of a resource that a build used, as text with the unit of that resource.
     pub fn show(self, value: u64) -> String {
         match self {
             Demand::Read | Demand::Written | Demand::Received | Demand::Sent => units::bytes(value),

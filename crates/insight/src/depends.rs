@@ -14,11 +14,11 @@ use tr_programs::tools::{Family, Role};
 
 use crate::advice::facts::{Execution, Facts};
 
-/// Programs that make or change the files among their arguments.
+/// The names of programs that make or change the files that their arguments name. They show which jobs make a file.
 const MAKERS: &[&str] = &[
     "touch", "mkdir", "rm", "mv", "cp", "ln", "ranlib", "install", "strip", "objcopy", "chmod",
 ];
-/// Options before the name of a file that is made.
+/// The options and redirections after which a command line names a file that the command makes.
 const OUTPUT: &[&str] = &["-o", "-MF", "--output", ">", ">>", "--out-dir"];
 /// A file that more than this many jobs name, and that no job makes, does not connect these jobs. A guess: with more,
 /// headers that a few jobs share would connect them.
@@ -39,11 +39,11 @@ fn is_of_cargo(name: &str) -> bool {
 struct Files {
     made: BTreeSet<String>,
     named: BTreeSet<String>,
-    /// The program of the job with the most CPU time, and that time in nanoseconds.
+    /// The CPU time in nanoseconds of the process that used the most in the job, and the name of its program.
     program: (u64, String),
 }
 
-/// The tools of a recording, with the limits that their arguments set.
+/// The build tools of a recording, with the limits on the number of jobs that their arguments set.
 pub fn tools(facts: &Facts<'_>) -> Tools {
     let mut limits: BTreeMap<ProcessIx, Option<Option<u64>>> = BTreeMap::new();
     for (group, execution) in facts.all() {
@@ -308,8 +308,8 @@ impl Files {
         }
     }
 
-    /// Adds the crate that a call of rustc by cargo makes or needs. The name of a crate with its hash identifies it in
-    /// any of its files.
+    /// Adds the crate that a call of rustc by cargo makes, and the crates that it needs, to the files of a job. The
+    /// name of a crate with its hash identifies the crate in any of its files.
     fn add_crate(&mut self, words: &[String]) {
         let mut name = "";
         let mut hash = "";
@@ -337,7 +337,8 @@ impl Files {
         }
     }
 
-    /// Adds the path of a build script, which is in a directory that is named after its crate and a hash.
+    /// Adds a build script of cargo to the files of a job: the crate that it is compiled from, which is known from the
+    /// script's directory, and the result that the script makes.
     fn add_build_script(&mut self, path: &str) {
         let of = path.rsplit('/').nth(1).unwrap_or(path);
         self.named.insert(format!("{SCRIPT}{of}"));

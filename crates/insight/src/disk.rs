@@ -25,9 +25,9 @@ pub struct DiskSum {
     pub major_faults: Option<u64>,
     /// The waits in nanoseconds for block I/O, and for files without block I/O by the thread itself.
     pub waited: u64,
-    /// The part of `waited` in nanoseconds that was in fsync and related calls.
+    /// The part of the waits for disks and files (`waited`) that was in fsync and related calls, in nanoseconds.
     pub sync: u64,
-    /// The part of `waited` in nanoseconds that was in page faults.
+    /// The part of the waits for disks and files (`waited`) that was in page faults, in nanoseconds.
     pub fault: u64,
     /// The part of the waits in nanoseconds that is on the critical path; `None` without a path.
     pub path: Option<u64>,
@@ -126,8 +126,8 @@ pub struct WaitSum<T> {
     pub ns: u64,
 }
 
-/// The waits of these threads, summed up by what the closure `what` returns for each wait, the longest sum first.
-/// `None` if the recording does not have the disks.
+/// Sums up those waits of the given threads for which the closure `what` returns a disk or a file, by that disk or
+/// file, the longest sum first. `None` if the recording does not have the disks that threads waited for.
 fn wait_sums<T: Ord>(
     analysis: &Analysis,
     threads: &[ThreadIx],

@@ -13,12 +13,12 @@ pub struct DiskRequests<'a> {
     pub device: Device,
     /// The disk's name, escaped.
     pub name: String,
-    /// The time in which a request was in flight, in ns.
+    /// The time in nanoseconds in which at least one request to this disk was in flight.
     pub busy: u64,
     /// The requests by their kind, in the order of [`GROUPS`](tr_format::device::GROUPS).
     pub groups: [Requests; 4],
     pub all: Requests,
-    /// The samples of this disk: the number of an interval of the analysis, and the figures of the interval.
+    /// The figures of this disk for each interval of the analysis that has samples, with the number of the interval.
     pub samples: Vec<(u64, &'a Block)>,
 }
 
@@ -47,18 +47,20 @@ pub fn disks<'a>(view: &View<'a>) -> Vec<DiskRequests<'a>> {
 }
 
 impl DiskRequests<'_> {
-    /// The number of bytes in the requests of a group.
+    /// The number of bytes in the requests to this disk of one kind (such as reads), given as an index into the list
+    /// of kinds.
     pub fn bytes(&self, group: usize) -> u64 {
         self.groups.get(group).map_or(0, |group| group.bytes)
     }
 
-    /// The mean number of requests in flight while there was any.
+    /// The mean number of requests in flight to this disk, over the time in which there was at least one.
     pub fn depth(&self) -> f64 {
         self.all.latency as f64 / self.busy.max(1) as f64
     }
 }
 
-/// Adds the figures of requests to a sum. The longest latency becomes the longer one of the two.
+/// Adds the figures `more` of disk requests to the figures `sum`. The longest latency becomes the longer one of the
+/// two.
 pub fn add(sum: &mut Requests, more: &Requests) {
     let sums = [
         (&mut sum.count, more.count),
@@ -72,8 +74,8 @@ pub fn add(sum: &mut Requests, more: &Requests) {
     sum.longest = sum.longest.max(more.longest);
 }
 
-/// The latency that at least `part` percent of the requests do not exceed. It is the end of a bucket of the histogram,
-/// or the longest latency.
+/// The latency in nanoseconds that at least `part` percent of the disk requests do not exceed. It is the end of a
+/// bucket of the latency histogram, or the longest latency if that is shorter.
 pub fn percentile(of: &Requests, part: u64) -> Option<u64> {
     let add = |sum: u128, count: &u64| sum + u128::from(*count);
     let all = of.buckets.iter().fold(0, add);

@@ -60,7 +60,7 @@ pub fn of_command(analysis: &Analysis) -> Option<String> {
 /// The words that are shown for a process that has not ended, in place of its exit status.
 pub const NO_END: &str = "no end";
 
-/// The words for a recording that [`is_unfinished`].
+/// The words for a recording that ended while its command still ran ([`is_unfinished`]).
 pub const UNFINISHED: &str = "ended before its command did";
 
 /// The recorded time in words. If COMMAND continued after the end of the recording, COMMAND's whole time follows.
@@ -116,7 +116,8 @@ pub fn is_unfinished(analysis: &Analysis) -> bool {
     !analysis.meta.command.is_empty() && ran.is_some()
 }
 
-/// Adds the columns of an exit status to a table. `of` returns the status of a row, and whether the process is alive.
+/// Adds the columns of a process's exit status to a table. `of` returns for a row the raw `wait` status, and whether
+/// the process is still alive.
 pub fn columns<'a, R: 'a>(
     table: Table<'a, R>,
     title: &str,

@@ -34,7 +34,7 @@ impl SampleSum {
 /// The samples that have one stack.
 #[derive(Clone, Copy, Debug)]
 pub struct StackSamples {
-    /// The number of the stack.
+    /// The number of the sampled stack in the recording's table of stacks.
     pub stack: u32,
     /// Whether the samples were taken on a CPU or off CPU.
     pub doing: Doing,
@@ -44,7 +44,7 @@ pub struct StackSamples {
 }
 
 impl StackSamples {
-    /// The sum of one sample, which stands for `ns` nanoseconds.
+    /// Makes a sum that contains only the given sample of a stack. The sample stands for `ns` nanoseconds.
     pub fn of(analysis: &Analysis, sample: &Timed, ns: u64) -> StackSamples {
         let wait = Some(sample).filter(|sample| sample.doing == Doing::OffCpu);
         StackSamples {
@@ -59,7 +59,7 @@ impl StackSamples {
 /// The figures of a function over all samples, or over the samples of one group.
 #[derive(Debug)]
 pub struct FunctionRow {
-    /// The number of the group of samples.
+    /// The number of the group that the samples belong to, if samples are grouped.
     pub group: Option<usize>,
     pub name: Name,
     pub doing: Doing,
@@ -71,8 +71,8 @@ pub struct FunctionRow {
     pub total: SampleSum,
 }
 
-/// The facts that all samples of a row share: the group, the activity of the tasks, the reason of a wait, and the
-/// function.
+/// The key of a row in the table of functions, which all samples of the row have in common: the group, whether the task
+/// was on a CPU, the reason of a wait, and the number of the function.
 type Key = (Option<usize>, Doing, Option<WaitReason>, usize);
 
 /// The figures of the functions of some samples.
@@ -131,12 +131,13 @@ impl Functions {
         found
     }
 
-    /// The sum of all samples that were taken on a CPU, or of all that were taken off CPU.
+    /// The number and the time of all stack samples that were taken on a CPU, or of all that were taken off CPU, as
+    /// `doing` selects.
     pub fn sum(&self, doing: Doing) -> SampleSum {
         self.all.get(&doing).copied().unwrap_or_default()
     }
 
-    /// Whether there was no sample.
+    /// Whether the table of functions has no samples.
     pub fn is_empty(&self) -> bool {
         self.all.is_empty()
     }
@@ -146,7 +147,7 @@ impl Functions {
         &self.rows
     }
 
-    /// Whether the reason of any wait is known.
+    /// Whether the reason is known for any of the sampled waits.
     pub fn has_reasons(&self) -> bool {
         !self.reasons.is_empty()
     }

@@ -73,11 +73,11 @@ impl Hist {
     }
 }
 
-/// A piece of a thread's time, and the CPU that it belongs to.
+/// The length of a stretch of a thread's time, such as a wait in a run queue, and the CPU that it belongs to.
 #[derive(Clone, Copy, Debug)]
 pub struct Length {
     pub ns: u64,
-    /// Whether the beginning and the end are known.
+    /// Whether both the beginning and the end of the stretch are known, so that its length is exact.
     pub whole: bool,
     pub cpu: Option<CpuId>,
 }

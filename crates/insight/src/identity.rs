@@ -1,4 +1,4 @@
-//! What tells a recording from all others.
+//! Identifies recordings, so that one recording is not compared with itself.
 
 use std::collections::btree_map::Entry;
 use std::collections::{BTreeMap, BTreeSet};
@@ -33,10 +33,11 @@ pub struct Runs {
 }
 
 impl Runs {
-    /// Adds a recording, which need not have been analyzed yet.
+    /// Adds a recording to those of the comparison. The recording need not have been analyzed yet.
     ///
     /// # Errors
-    /// The recording is there already. The text names both.
+    ///
+    /// The comparison has the recording already. The text of the error names both files.
     pub fn add(&mut self, meta: &Metadata, name: String) -> Result<(), String> {
         if !self.names.insert(name.clone()) {
             return Err(format!("{name} is given twice: a run counts once"));

@@ -9,7 +9,7 @@ use tr_text::units;
 use tr_text::words;
 use tr_text::words::{RUN_QUEUE, SLEEP, SLEEP_OR_BLOCKED};
 
-/// A kind's title in text.
+/// The title of a kind of time (such as time on a CPU or waits for a disk) in text.
 pub fn title(kind: Kind) -> &'static str {
     match kind {
         Kind::OnCpu => "CPU",
@@ -77,7 +77,7 @@ const OTHER: &[Kind] = &[
 
 const UNKNOWN: &[Kind] = &[Kind::SleepOrBlocked, Kind::Lived, Kind::Unknown];
 
-/// The number of the column that a kind is in.
+/// The index of the table column that shows a kind of time of the critical path.
 pub fn column_of(kind: Kind) -> usize {
     let holds = |column: &Column| column.kinds.contains(&kind);
     COLUMNS.iter().position(holds).unwrap_or_default()
@@ -92,7 +92,8 @@ impl Column {
         times.of_all(self.kinds.iter().copied())
     }
 
-    /// The time in this column, if a recording whose times have this basis shows it.
+    /// The sum of `times` that this table column shows; `None` if a recording whose times come from this source
+    /// (events, totals or run times) does not show it.
     pub fn told(&self, times: &ByKind, basis: Basis) -> Option<u64> {
         let told = |kind: &Kind| is_told(*kind, basis);
         self.kinds.iter().any(told).then(|| self.of(times))
@@ -126,8 +127,8 @@ pub fn sentence(times: &ByKind) -> String {
     kinds.collect::<Vec<_>>().join(", ")
 }
 
-/// The sum of the waits for anything except a CPU, including waits for the work of others, and the kind with the
-/// longest time.
+/// The sum in nanoseconds of a step's waits for anything except a CPU, including waits for the work of other
+/// steps, and the kind of wait with the longest time.
 pub fn waited(times: &ByKind) -> (u64, Kind) {
     let waits = of_steps().filter(|kind| kind.is_wait() || *kind == Kind::Others);
     // Of equal ones the first.

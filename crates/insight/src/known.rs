@@ -9,7 +9,7 @@ pub fn by_events<T>(analysis: &Analysis, value: T) -> Option<T> {
     (analysis.basis() == Basis::Events).then_some(value)
 }
 
-/// The processes of some threads.
+/// The processes to which the given threads belong, each once.
 pub(crate) fn processes_of<'a>(analysis: &'a Analysis, threads: &[ThreadIx]) -> Vec<&'a Process> {
     let of = threads.iter().map(|ix| analysis.thread(*ix).process);
     let all: BTreeSet<ProcessIx> = of.collect();

@@ -14,7 +14,8 @@ use tr_text::named;
 use tr_text::words::{STALLED_CPU, STALLED_IO, STALLED_MEMORY};
 
 named! {
-    /// CPU time that the machine gave to others, or waits for a resource of the machine.
+    /// A load on the machine that delays a build: CPU time that others had or a quota forbade, or the pressure on a
+    /// resource (PSI).
     pub enum Load {
         Others = "others", "CPU time of other tasks";
         Stolen = "stolen", "stolen by the hypervisor";
@@ -30,7 +31,7 @@ named! {
 /// recorded.
 #[derive(Clone, Debug, Default)]
 pub struct Loads {
-    /// The time of each load in nanoseconds.
+    /// The time in nanoseconds of each load that delayed the recorded build, such as CPU time of other tasks.
     pub loads: BTreeMap<Load, u64>,
     /// CPU time of the build without the part that the hypervisor took, in ns.
     pub work: Option<u64>,
@@ -40,12 +41,12 @@ pub struct Loads {
 }
 
 impl Loads {
-    /// The time of a load in nanoseconds, if it is known.
+    /// The time in nanoseconds of one load that delayed the recorded build; `None` if it is not known.
     pub fn load(&self, load: Load) -> Option<u64> {
         self.loads.get(&load).copied()
     }
 
-    /// The loads of a whole recording.
+    /// Computes the loads that delayed a whole recording, the work of its CPUs, and its system calls.
     pub fn of(analysis: &Analysis) -> Loads {
         Loads {
             loads: loads(analysis),

@@ -81,28 +81,28 @@ impl<'a> Interval<'a> {
         interval
     }
 
-    /// The beginning of the part.
+    /// The beginning of this part of the analyzed span.
     pub fn from(&self) -> Ktime {
         self.span.0
     }
 
-    /// The length of the part in nanoseconds.
+    /// The length in nanoseconds of this part of the analyzed span.
     pub fn length(&self) -> u64 {
         self.span.1.since(self.span.0)
     }
 
-    /// The increase of a counter in this part.
+    /// The increase of a counter of the machine in this part of the analyzed span.
     pub fn total(&self, counter: Counter) -> Option<u64> {
         self.samples.increase(counter, self.span)
     }
 
-    /// The smallest, the mean and the largest value of a counter in this part.
+    /// The smallest, the mean and the largest value of a counter of the machine in this part of the analyzed span.
     pub fn range(&self, counter: Counter) -> Option<Range> {
         self.samples.range(counter, self.span)
     }
 
-    /// The value of a counter in this part. For times and totals it is the increase, and for other counters the mean at
-    /// the end of the interval.
+    /// The value of a counter of the machine in this part of the analyzed span. For times and counts it is the
+    /// increase, and for sizes and frequencies the mean at the end of the part.
     pub fn value(&self, counter: Counter) -> Option<u64> {
         let end = (self.span.1, self.span.1);
         match counter.unit() {
@@ -115,7 +115,7 @@ impl<'a> Interval<'a> {
     }
 }
 
-/// The CPU time in nanoseconds of the build's processes in each interval between two neighbouring edges.
+/// The CPU time in nanoseconds of the build's processes between each two successive times in `edges`.
 fn on_cpu(view: &View<'_>, own: &Arena<ProcessIx, bool>, edges: &[Ktime]) -> Vec<u64> {
     let edges: Vec<u64> = edges.iter().map(|edge| view.since(*edge)).collect();
     let mut sums = vec![0u64; edges.len().saturating_sub(1)];
@@ -155,7 +155,8 @@ mod tests {
         counters
     }
 
-    /// Two CPUs for 100 ns: 200 ns, of which 120 + 30 taken, 90 by the build, 10 by tr.
+    /// A test of how the machine's CPU time is divided: 2 CPUs have 200 ns of time in 100 ns. 150 ns of it were taken:
+    /// 120 by tasks (90 of them by the build and 10 by `tr`) and 30 by the hypervisor.
     #[test]
     fn the_rest_of_the_busy_time_is_that_of_others() {
         let samples = [

@@ -66,13 +66,14 @@ pub trait Collect<P>: Default {
 #[derive(Clone, Debug, Default)]
 pub struct Grouped<S> {
     pub all: S,
-    /// The rows that have a value, the row with the largest figure first.
+    /// The rows of the table that have a value, each with the sum of its threads' values. The row with the largest
+    /// sum comes first.
     pub groups: Vec<(Members, S)>,
 }
 
 impl<S> Grouped<S> {
-    /// Sums up the values of each thread. Rows are sorted by a figure of their sums, and rows without that figure are
-    /// left out. `each` is called with every value.
+    /// Sums up the values of each thread of a report by row. `figure` returns the number of a sum by which the rows
+    /// are sorted, the largest first; rows without this number are left out. `each` is called with every value.
     pub fn new<P, I: Iterator<Item = P>>(
         view: &View<'_>,
         by: By,
@@ -105,7 +106,7 @@ impl<S> Grouped<S> {
     }
 }
 
-/// The number of each thread's row.
+/// The index of the row to which each thread of a table belongs.
 pub fn places(rows: &[Members]) -> HashMap<ThreadIx, usize> {
     let rows = rows.iter().enumerate();
     let threads = rows.flat_map(|(at, row)| row.threads.iter().map(move |ix| (*ix, at)));

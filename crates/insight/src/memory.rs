@@ -31,7 +31,7 @@ pub struct MemorySum {
     /// The largest resident set of a process in bytes; `None` if none of the processes has exited.
     pub peak: Option<u64>,
     pub major_faults: Option<u64>,
-    /// The number of direct reclaims. This field and those below are `None` where the recording lacks them.
+    /// The number of times that the threads entered direct reclaim of memory; `None` where the recording lacks it.
     pub reclaims: Option<u64>,
     pub reclaimed: Option<u64>,
     pub swapped: Option<u64>,
@@ -57,7 +57,8 @@ impl MemorySum {
         waits.fold(0, u64::saturating_add) / 1_000_000
     }
 
-    /// The sum without any figure. A figure that the recording lacks is `None`.
+    /// The sum of memory figures for no processes: 0 for each figure that the recording has, and `None` for a figure
+    /// that it lacks.
     fn of(analysis: &Analysis) -> MemorySum {
         let reclaim = analysis.meta.has(Extra::Memory).then_some(0);
         MemorySum {
@@ -128,13 +129,15 @@ impl Resident {
         }
     }
 
-    /// The largest reading in bytes; `None` if the readings have missed the peak of a process.
+    /// The largest resident memory in bytes that the recorder has read for all processes together; `None` if the
+    /// readings (once a second) have missed the peak of a process.
     pub fn whole(&self) -> Option<u64> {
         let most = self.peak.max(self.inside);
         self.read.filter(|read| *read > 0 && *read >= most)
     }
 
-    /// A lower bound of the resident memory in bytes, if there are readings at all.
+    /// A lower bound of the largest resident memory of all processes together, in bytes; `None` if the recorder has not
+    /// read that memory.
     pub fn least(&self) -> Option<u64> {
         let least = self.read?.max(self.inside);
         Some(least).filter(|least| *least > 0)

@@ -13,9 +13,9 @@ use crate::who;
 /// The remote end of a group of connections.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Host {
-    /// Processes connected to this address and port.
+    /// The remote end is a server: recorded processes connected to this address and port.
     To(Address, u16),
-    /// This address connected to this port of the recorded machine.
+    /// The remote end is a client: this address connected to this port of the recorded machine.
     From(Address, u16),
 }
 
@@ -28,7 +28,7 @@ impl Host {
         }
     }
 
-    /// The remote end that the process waited for; `None` if the wait has no connection.
+    /// The remote end of the connection for which a process waited; `None` if the wait has no connection.
     pub fn waited(analysis: &Analysis, wait: &Waited) -> Option<Host> {
         let connection = analysis.network.connections.get(wait.connection?)?;
         Some(Host::of(connection))
@@ -115,12 +115,13 @@ pub struct NetworkSum {
     pub failed: u64,
     pub connecting: u64,
     pub open: u64,
-    /// The bytes that the closed connections sent.
+    /// The number of bytes that the closed connections to this remote end have sent.
     pub sent_bytes: u64,
     pub received_bytes: u64,
-    /// The number of connections whose bytes are not known, because they were established and not closed.
+    /// The number of connections to this remote end whose bytes are not known, because they were established and not
+    /// closed.
     pub untold: u64,
-    /// The time on the critical path in nanoseconds that was waited for these connections.
+    /// The time on the critical path in nanoseconds that was waited for connections to this remote end.
     pub path_wait: u64,
 }
 
@@ -151,12 +152,12 @@ impl NetworkSum {
         self.untold += u64::from(connection.bytes.is_none() && connection.established.is_some());
     }
 
-    /// The bytes sent, if they are known for all connections.
+    /// The number of bytes sent to this remote end; `None` if it is not known for all connections.
     pub fn sent(&self) -> Option<u64> {
         (self.untold == 0).then_some(self.sent_bytes)
     }
 
-    /// The bytes received, if they are known for all connections.
+    /// The number of bytes received from this remote end; `None` if it is not known for all connections.
     pub fn received(&self) -> Option<u64> {
         (self.untold == 0).then_some(self.received_bytes)
     }

@@ -34,7 +34,8 @@ static TEMPORARY: LazyLock<Option<Regex>> = LazyLock::new(|| {
     .ok()
 });
 
-/// A pattern for a run of letters and digits.
+/// The pattern that divides an argument into runs of letters and digits, which are compared with the names of temporary
+/// files and with hashes.
 static WORD: LazyLock<Option<Regex>> = LazyLock::new(|| Regex::new(r"[0-9A-Za-z]+").ok());
 
 /// A pattern for a path that stands at the start of an argument, or after a separator or an option's letters.

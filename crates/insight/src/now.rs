@@ -11,13 +11,13 @@ use tr_text::units;
 
 #[derive(Clone, Debug)]
 pub struct Living<T> {
-    /// The parent's pid; `None` for the recorded command.
+    /// The pid of the process's parent; `None` for the recorded command.
     pub parent: Option<u32>,
     /// The start of the process in nanoseconds since the start of the recording.
     pub since: u64,
     /// The event that the process waits for, as far as it is known.
     pub waits: Option<Waits>,
-    /// The name of the process, in whatever form the caller has it.
+    /// The name of the living process, in whatever form the caller has it.
     pub name: T,
 }
 
@@ -33,7 +33,7 @@ pub enum Waits {
 /// The largest number of ancestors of a process that are followed. The pids in a damaged file may form a circle.
 const DEEP: usize = 1000;
 
-/// The jobs at a moment.
+/// The jobs of a recorded command that run at one moment.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Jobs {
     /// The number of jobs: processes without living children whose ancestors live up to the command, and that

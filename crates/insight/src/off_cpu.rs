@@ -51,23 +51,23 @@ impl Collect<ThreadWait> for ReasonSums {
 }
 
 impl ReasonSums {
-    /// The sums of waits of all reasons.
+    /// The sums of waits for every reason, including reasons for which no task waited.
     pub fn all(&self) -> impl Iterator<Item = (WaitReason, &ReasonSum)> {
         WaitReason::ALL.into_iter().zip(&self.0)
     }
 
-    /// The sums of waits of the reasons that occur.
+    /// The sums of waits for each reason for which at least one task waited.
     pub fn used(&self) -> impl Iterator<Item = (WaitReason, &ReasonSum)> {
         self.all().filter(|(_, sum)| sum.count > 0)
     }
 
-    /// The time off CPU for these reasons, in ns.
+    /// The sum in nanoseconds of the time off CPU for the given reasons.
     pub fn of(&self, reasons: &[WaitReason]) -> u64 {
         let used = self.used().filter(|(reason, _)| reasons.contains(reason));
         used.map(|(_, sum)| sum.total).fold(0, u64::saturating_add)
     }
 
-    /// The time off CPU for a known reason, in ns.
+    /// The sum in nanoseconds of the time off CPU whose reason is known.
     pub fn total(&self) -> u64 {
         let known = self
             .used()
@@ -79,7 +79,8 @@ impl ReasonSums {
 /// The waits of the chosen processes. Their sums equal the off-CPU times of the processes.
 pub struct OffCpuWaits {
     pub by: By,
-    /// The groups, those with most time off CPU first, or in the order of `--sort`.
+    /// The sums of waits by reason for each row of the table. The row with the longest time off CPU
+    /// comes first, unless `--sort` sets another order.
     pub sums: Grouped<ReasonSums>,
     /// The longest waits for a known reason, longest first.
     pub longest: Vec<ThreadWait>,
@@ -139,7 +140,7 @@ fn waits(analysis: &Analysis, ix: ThreadIx) -> impl Iterator<Item = ThreadWait> 
     })
 }
 
-/// Keeps only the longest waits. Among equally long waits, the first are kept.
+/// Shortens a list of waits to the `keep` longest ones. Among equally long waits, the first are kept.
 fn shorten(waits: &mut Vec<ThreadWait>, keep: usize) {
     waits.sort_by_key(|w| (Reverse(w.stretch.length()), w.stretch.from, w.thread));
     waits.truncate(keep);

@@ -70,13 +70,13 @@ impl Part {
         }
     }
 
-    /// Whether this part is time in which the build ran, or in which its own tasks had the CPU that it waited for. The
-    /// sum of these parts is the build's need of CPUs.
+    /// Whether the build ran in this part of a wall time, or waited for a CPU that its own tasks had. The sum of such
+    /// parts is the time that depends only on how many CPUs the build has.
     pub fn is_run(self) -> bool {
         matches!(self, Part::Work | Part::Own)
     }
 
-    /// Whether a task could run in this part and had no CPU.
+    /// Whether a task was able to run in this part of a wall time, but had no CPU.
     pub fn is_starved(self) -> bool {
         use Part::{Hypervisor, Nobody, Others, Own, Quota};
         matches!(self, Own | Others | Quota | Hypervisor | Nobody)
@@ -125,8 +125,9 @@ impl PartTimes {
         self.add(Part::Nobody, ns.saturating_sub(known));
     }
 
-    /// Moves the time that the hypervisor and a quota took in a span to the parts for them. `throttled` is the quota's
-    /// time in nanoseconds between the samples around the span, and in the span itself.
+    /// Moves the time that the hypervisor and a CPU quota took in a span from the parts that contain it to the parts
+    /// for the hypervisor and the quota. `throttled` has the time in nanoseconds that the quota took between the
+    /// samples around the span, and in the span itself.
     pub fn withhold(&mut self, analysis: &Analysis, span: (Ktime, Ktime), throttled: (u64, u64)) {
         let work = self.get(Part::Work);
         let run = run_within(analysis, span, work).unwrap_or(work);
@@ -138,7 +139,8 @@ impl PartTimes {
         self.take(Part::Others, inside.saturating_sub(idle), Part::Quota);
     }
 
-    /// Moves time from one part to another. Returns the time that the first part did not have.
+    /// Moves `ns` nanoseconds from one part of a wall time to another. If the first part is shorter, it becomes 0, and
+    /// the missing nanoseconds are returned.
     pub fn take(&mut self, from: Part, ns: u64, to: Part) -> u64 {
         let had = self.get(from);
         let taken = ns.min(had);

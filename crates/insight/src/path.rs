@@ -51,9 +51,9 @@ pub fn path_of(view: &View<'_>) -> Result<CriticalPath, NoPath> {
 pub struct Part {
     pub kind: Kind,
     pub program: Option<Group>,
-    /// The task that ended the wait and is not recorded.
+    /// The name of the task that ended the wait, if that task is not recorded.
     pub outside: Option<Comm>,
-    /// The remote end of the connection that was waited for.
+    /// The remote end of the connection for which the path waited, if it was a wait for the network.
     pub remote: Option<Host>,
 }
 
@@ -129,7 +129,8 @@ pub struct Share {
     pub name: String,
     /// The time in nanoseconds.
     pub time: u64,
-    /// The number of times that the path stays with a thread; for sleeps, their number.
+    /// The number of stays of the critical path that have this use. A new stay begins when the use goes over to
+    /// another thread; each sleep is a stay of its own.
     pub count: u64,
     /// The name of the program that ended the waits, if that program is not recorded.
     pub by: Option<String>,

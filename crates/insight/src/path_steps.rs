@@ -18,11 +18,12 @@ use tr_text::units;
 pub struct StepShare {
     /// The title of the step, or the name of the use.
     pub name: String,
-    /// Whether the time is a step's.
+    /// Whether this share of the critical path is the time of a step, and not time in no step.
     pub is_step: bool,
     /// The time of the steps on the critical path, by kind.
     pub spent: ByKind,
-    /// The number of different steps, or of the path's stays in no step.
+    /// The number of different steps that have this share of the critical path; for time in no step, the number of
+    /// stays of the path.
     pub count: u64,
 }
 
@@ -37,7 +38,7 @@ impl StepShare {
     }
 }
 
-/// The longest wait in words, if it is a tenth of the time or more.
+/// The longest wait among the kinds of time in `spent`, in words; `None` if it is less than a tenth of the sum.
 fn longest_wait(spent: &ByKind) -> Option<String> {
     let kinds = Kind::ALL.into_iter().filter(|kind| *kind != Kind::OnCpu);
     let longest = kinds.rev().max_by_key(|kind| spent.of(*kind))?;
@@ -50,9 +51,9 @@ fn longest_wait(spent: &ByKind) -> Option<String> {
 #[derive(Clone, Debug, Default)]
 pub struct PathBySteps {
     pub segments: Vec<Segment>,
-    /// For each divided segment, the number of the path's segment that it is a part of.
+    /// For each divided segment, the index of the critical path's segment that it is a part of.
     pub part_of: Vec<usize>,
-    /// For each divided segment, the place of its share in `shares`.
+    /// For each divided segment of the critical path, the index in `shares` of the step or use that it belongs to.
     pub share_of: Vec<usize>,
     /// The shares of the path's time, the longest first.
     pub shares: Vec<StepShare>,

@@ -64,10 +64,11 @@ const NO_STEP: &str = "no step";
 const NO_CONTAINER: &str = "no container";
 
 impl Group {
-    /// From `NAME=WHAT:REGEX`, WHAT being argv, comm, program or cgroup.
+    /// Parses a user-defined group of processes from `NAME=WHAT:REGEX`, where WHAT is argv, comm, program or cgroup.
     ///
     /// # Errors
-    /// The reason, and the syntax.
+    ///
+    /// The text says what is wrong, and shows the syntax.
     pub fn parse(text: &str) -> Result<Group, String> {
         const HOW: &str = "write NAME=WHAT:REGEX, e.g. compile=argv:(cc1|rustc)";
         let (name, rest) = text
@@ -190,9 +191,9 @@ impl By {
 pub struct GroupRow {
     /// The name of the process, thread or group, escaped.
     pub name: String,
-    /// The process of the row if the row is one process.
+    /// The process that a row of the table stands for; `None` if the row sums up several processes or is one thread.
     pub process: Option<ProcessIx>,
-    /// The number of processes or of threads that the row covers.
+    /// The number of processes that a row of the table covers, or of threads if rows are made of threads.
     pub count: u64,
     /// The pid of the row's process if the row is one process, or the tid if the row is one thread.
     pub pid: Option<u32>,
@@ -280,7 +281,7 @@ pub fn cgroup_path<'a>(analysis: &'a Analysis, process: &Process) -> Option<&'a 
     analysis.cgroups.get(at).map(|(_, path)| &**path)
 }
 
-/// For each process, whether the process or one of its ancestors is in `roots`.
+/// For each process, whether `is_root` selects the process or one of its ancestors.
 pub(crate) fn with_descendants(
     analysis: &Analysis,
     is_root: impl Fn(&Process) -> bool,
@@ -308,7 +309,8 @@ pub fn container_names(analysis: &Analysis) -> Arena<ProcessIx, Option<String>> 
     containers(analysis).map(|called| called.map(label::container))
 }
 
-/// The name of the row that a process belongs to. `groups` is for [`By::Group`].
+/// Returns the function that gives the name of the table row to which a process belongs. `groups` has the user's groups
+/// for [`By::Group`].
 pub fn names<'a>(
     recording: &'a Recording,
     by: By,
@@ -345,7 +347,8 @@ pub fn names<'a>(
     }
 }
 
-/// The rows of a table over `processes`, sorted; `groups` is for [`By::Group`].
+/// The rows of a table that sums up the given processes by `by`, sorted by `sort`. `groups` has the user's groups for
+/// [`By::Group`].
 pub fn rows(
     recording: &Recording,
     processes: &[ProcessIx],
@@ -362,7 +365,7 @@ pub fn rows(
 pub struct RowOrder<'a> {
     pub by: By,
     pub sort: Sort,
-    /// The groups of [`By::Group`].
+    /// The user's groups, into which [`By::Group`] divides the processes.
     pub groups: &'a [Group],
 }
 
@@ -426,7 +429,7 @@ fn grouped(
     named.into_values().collect()
 }
 
-/// The first `most` of `processes`, in the order of their rows.
+/// Sorts processes as the rows of a table are sorted, and returns the first `most` of them.
 pub fn sorted(
     analysis: &Analysis,
     processes: &[ProcessIx],
@@ -436,7 +439,8 @@ pub fn sorted(
     first_places(analysis, processes, sort, most, |_, _| Ordering::Equal)
 }
 
-/// The first `most` of `processes`, in the order of their rows; `name` decides between equal rows.
+/// Sorts processes as the rows of a table are sorted, and returns the first `most` of them. `name` compares the names
+/// of processes whose rows are equal.
 fn first_places(
     analysis: &Analysis,
     processes: &[ProcessIx],

@@ -11,7 +11,7 @@ pub struct Recording {
     pub analysis: Analysis,
     /// The spans from files of other tools.
     pub imports: Imports,
-    /// The effect of the budget on the analysis.
+    /// The effect that the user's budget of memory and time had on the analysis.
     pub budget: BudgetEffect,
 }
 

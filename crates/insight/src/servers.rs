@@ -15,9 +15,9 @@ use tr_text::units;
 #[derive(Clone, Debug, Default)]
 struct Sum {
     count: u64,
-    /// The time on a CPU in nanoseconds.
+    /// The CPU time in nanoseconds of the servers of this name and of their descendants.
     cpu: u64,
-    /// The time on the critical path in nanoseconds.
+    /// The time in nanoseconds that the servers of this name and their descendants have on the critical path.
     path: u64,
     /// The name of a process that is not recorded and that the servers answered as well.
     other: Option<String>,

@@ -22,7 +22,7 @@ pub struct CpuShares {
     pub stolen: Option<u64>,
     /// The time in nanoseconds in which no task wanted a CPU.
     pub idle: Option<u64>,
-    /// Whether the build may have used more CPU time than `build`.
+    /// Whether the CPU time of the build (`build`) is only a lower bound.
     least: bool,
 }
 

@@ -24,8 +24,8 @@ use crate::view::View;
 /// The margin that is added to the largest need of memory for a proposed size, in percent: pages of files, the kernel's
 /// own memory and other inputs need memory, too. A guess; seven real jobs ran on the proposed sizes (`size.py`).
 pub const MARGIN_PERCENT: u64 = 25;
-/// The divisor of the free space at the start. A job that uses at least this part of the space has a line about its
-/// disk. A guess: with more, every job would have a line about its disk.
+/// The divisor of the space that was free at the start in the file system of the recorded command. A job that uses a
+/// tenth of it or more has a line about its disk. A guess: with a smaller limit, every job would have such a line.
 const NOTICEABLE: u64 = 10;
 /// The smallest size of memory that is proposed, in bytes. Larger sizes are this one times a power of two, as runners
 /// are sold.
@@ -42,7 +42,7 @@ pub struct RunnerSize {
 /// The free space of the file system in which the recorded command began, in bytes. Other tasks may use it, too.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct DiskNeed {
-    /// The least free space that was read, in bytes.
+    /// The least free space that was read in the file system of the recorded command, in bytes.
     pub free_at_least: u64,
     /// The difference in bytes between the free space at the start and the least free space.
     pub used_peak: u64,

@@ -33,16 +33,17 @@ pub struct StepSum {
     pub path: Option<u64>,
     /// The wall time of the steps by part; `None` if it is not known for one of them.
     pub parts: Option<PartTimes>,
-    /// The part of `Work` that the step waited in run queues while its own tasks had the CPUs, in nanoseconds.
+    /// The time in nanoseconds that the steps waited in run queues while their own tasks had the CPUs. It is contained
+    /// in the part `Work` of their wall time.
     pub queued: u64,
     /// The number of steps that failed or were slow, and were held back.
     pub held_back: Option<u64>,
-    /// The reason that delayed the first of these steps, with the evidence.
+    /// The reason that delayed the first of the steps that were held back, with the evidence.
     pub held: Option<String>,
-    /// The verdict on the longest step, in words, and the time of the verdict's part. If some steps were held back, it
-    /// is the longest of these.
+    /// The verdict on the longest of the steps, in words, and the time in nanoseconds of the part of its wall time
+    /// that the verdict names. If some steps were held back, it is the longest one of these.
     pub verdict: Option<(String, u64)>,
-    /// Whether the step of `verdict` was held back, and its wall time.
+    /// Whether the step to which `verdict` belongs was held back, and the step's wall time in nanoseconds.
     pub judged: (bool, u64),
 }
 
@@ -60,8 +61,8 @@ impl StepSum {
         }
     }
 
-    /// The time in nanoseconds of a part. For `Work` it includes only the time on a CPU, and the time in run queues is
-    /// in the other parts.
+    /// The time in nanoseconds that one part of the steps' wall time has. For the part `Work` it includes only the
+    /// time on a CPU; the part `Own` has the time in run queues while the steps' own tasks had the CPUs.
     pub fn part(&self, part: Part) -> Option<u64> {
         let mut parts = self.parts.clone()?;
         parts.take(Part::Work, self.queued, Part::Own);
@@ -72,7 +73,8 @@ impl StepSum {
 /// The steps of a run by kind and name.
 pub type StepSums = BTreeMap<(StepKind, String), StepSum>;
 
-/// The sums over the steps of a recording with the critical path `path`. A moment counts only if it has a result.
+/// Sums up the steps of a recording by kind and name. `path` is the recording's critical path. A step that is a moment
+/// (the mark of a point in time) counts only if it has a result.
 pub fn sums(recording: &Recording, path: &[Segment]) -> StepSums {
     let analysis = &recording.analysis;
     let (judged, basis) = (StepVerdicts::new(recording), analysis.basis());
@@ -123,7 +125,7 @@ pub fn sums(recording: &Recording, path: &[Segment]) -> StepSums {
     sums
 }
 
-/// Adds to a sum, which becomes unknown if one of its parts is unknown.
+/// Adds a figure to a sum. The sum becomes unknown (`None`) if one of its parts is unknown.
 pub fn add(sum: &mut Option<u64>, more: Option<u64>) {
     *sum = sum.zip(more).map(|(sum, more)| sum.saturating_add(more));
 }

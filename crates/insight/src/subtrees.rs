@@ -177,7 +177,8 @@ impl<'a> Subtrees<'a> {
 }
 
 impl SubtreeSum {
-    /// Adds other sums. The longest wall time becomes the longer one of the two.
+    /// Adds the sums of another subtree of processes to these sums. The longest wall time becomes the longer one of
+    /// the two.
     pub fn add(&mut self, other: &SubtreeSum) {
         self.processes += other.processes;
         self.own = self.own.saturating_add(other.own);
@@ -189,5 +190,5 @@ impl SubtreeSum {
     }
 }
 
-/// A process and its node.
+/// A row of the process tree: a process, and the node with its sums.
 pub type TreeRow<'t> = (ProcessIx, &'t Node);

@@ -37,7 +37,7 @@ const UNKNOWN: u64 = 10;
 /// The least number of other tests of a suite for which a median is computed. A guess: the middle of fewer is one of
 /// them.
 const SUITE: usize = 3;
-/// The largest number of steps for which names are determined.
+/// The largest number of steps whose verdicts name the tasks that they waited for. A bound of the work.
 const NAMED: usize = 50;
 /// The largest number of names of other tasks in a verdict. Each of them has at least a twentieth of the time.
 pub(crate) const NAMES: usize = 3;
@@ -46,18 +46,19 @@ pub(crate) const COUNTS: u64 = 20;
 /// The conclusion on a step's wall time.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Verdict {
-    /// The largest part of the wall time, as far as it is judged.
+    /// The largest part of the step's wall time, among the parts that can be the reason for a slow step.
     pub part: Part,
-    /// The time of that part in nanoseconds. All waits for a CPU count together.
+    /// The time in nanoseconds of the largest part of the step's wall time. All waits for a CPU count together.
     pub ns: u64,
     /// The wall time of the step in nanoseconds.
     pub wall: u64,
-    /// The median over the other tests of the suite of the share of their `wanted` time in which they had a CPU, in
-    /// percent.
+    /// The median, over the other tests of the suite, of the share of the CPU time they wanted (`wanted`) that they
+    /// had, in percent.
     pub median: Option<u64>,
-    /// The wall time divided into all of its parts, in nanoseconds.
+    /// The wall time of the step divided into all of its parts, in nanoseconds.
     pub parts: PartTimes,
-    /// The part of `Work` that the step waited in run queues while its own tasks had the CPUs, in nanoseconds.
+    /// The time in nanoseconds that the step waited in run queues while its own tasks had the CPUs. It is contained in
+    /// the part `Work`.
     pub queued: u64,
     /// The names of the tasks that had the CPUs or that the step waited for, with their times in nanoseconds.
     pub by: Vec<(String, u64)>,
@@ -69,7 +70,7 @@ pub struct Verdict {
 }
 
 impl Verdict {
-    /// Whether the reason is the step's own work, or its own sleep.
+    /// Whether the verdict blames the step itself: its own work, its own sleep, or other waits of its own.
     pub fn is_own(&self) -> bool {
         matches!(self.part, Part::Work | Part::Sleep | Part::Other)
     }
@@ -123,7 +124,7 @@ impl<'a> StepVerdicts<'a> {
 pub struct Verdicts(Vec<Option<Verdict>>);
 
 impl Verdicts {
-    /// The verdicts on these steps; none without scheduling events.
+    /// Computes the verdicts on all steps of a recording. A recording without scheduling events has none.
     pub fn new(analysis: &Analysis, steps: &Steps) -> Verdicts {
         let Ok(paths) = Paths::new(analysis) else {
             return Verdicts::default();
@@ -150,7 +151,8 @@ impl Verdicts {
             .filter(|verdict| verdict.part != Part::Unknown)
     }
 
-    /// The figures of a step's verdict. Its part is [`Part::Unknown`] if nothing stands out.
+    /// The figures of the verdict on a step, also if they are no reason for a slow step. The part is [`Part::Unknown`]
+    /// then.
     pub fn figures(&self, step: StepIx) -> Option<&Verdict> {
         self.0.get(step)?.as_ref()
     }
@@ -168,8 +170,8 @@ pub struct JudgedTimes {
 }
 
 impl JudgedTimes {
-    /// The times and the verdicts of these steps; `path` is the recording's critical path. With a fineness, the times have
-    /// the courses of the steps.
+    /// Computes the times of a recording's steps and the verdicts on them; `path` is the recording's critical path. If
+    /// a fineness is given, the times have the courses of the steps, too: their wall time in order.
     pub fn new(
         analysis: &Analysis,
         steps: &Steps,
@@ -214,7 +216,8 @@ struct Judge<'a> {
 }
 
 impl<'a> Judge<'a> {
-    /// `None` without scheduling events.
+    /// Prepares the verdicts on a recording's steps. `None` for a recording without scheduling events, which has no
+    /// verdicts.
     fn new(
         analysis: &'a Analysis,
         steps: &'a Steps,

@@ -77,7 +77,7 @@ impl<'a> View<'a> {
             .flat_map(|process| process.threads.iter().copied())
     }
 
-    /// The first of these rows of a report, as many as `--top` asks for, otherwise all.
+    /// The first rows of a report: as many as the user requests with `--top`, otherwise all.
     pub fn asked<'r, T>(&self, rows: &'r [T]) -> impl Iterator<Item = &'r T> + use<'r, T> {
         rows.iter().take(self.ask.most())
     }

@@ -124,7 +124,8 @@ pub struct Loss {
 }
 
 impl Loss {
-    /// The sentence about these missing events, without its end. `start` is the start of the recording.
+    /// The sentence about the missing events of a stream, without the full stop. `start` is the start of the
+    /// recording, from which the times in the sentence count.
     pub fn text(&self, start: Ktime) -> String {
         let count = match (self.count, self.uncounted) {
             (0, _) => "some".to_owned(),
@@ -180,8 +181,8 @@ pub fn losses(lost: impl Iterator<Item = (Ktime, Lost)>) -> Vec<Loss> {
     losses
 }
 
-/// The losses that have a line each, and a line about the remaining losses. `more` is the number of further spans that
-/// this line counts.
+/// Divides the losses of events into those that have a line each, and a line about the remaining losses. `more` is the
+/// number of further spans with losses that this line counts.
 pub fn lines(mut losses: Vec<Loss>, more: u64) -> (Vec<Loss>, Option<String>) {
     let left_out = losses.split_off(losses.len().min(STREAMS));
     let more = left_out.iter().map(|loss| loss.spans).sum::<u64>() + more;
@@ -242,7 +243,7 @@ pub fn lost(analysis: &Analysis) -> String {
     }
 }
 
-/// Whether the unknown part is a hundredth of the whole or more.
+/// Whether the unknown part of a time is a hundredth of the whole or more, so that a warning is due.
 pub(crate) fn is_much(unknown: u64, whole: u64) -> bool {
     unknown.saturating_mul(100) >= whole.max(1)
 }
@@ -368,7 +369,8 @@ mod tests {
     use super::*;
     use tr_format::event::CpuId;
 
-    /// The lines about these losses: the stream, the number of events, and the first and the last ms.
+    /// The lines of warnings that a test gets for some losses of events. Each loss has the stream, the number of
+    /// events (`None` if unknown), and the first and the last millisecond.
     fn said(lost: &[(Stream, Option<u64>, u64, u64)], more: u64) -> Vec<String> {
         let spans = lost.iter().map(|(stream, count, since, until)| {
             let lost = Lost {
@@ -384,7 +386,8 @@ mod tests {
         losses.chain(others).collect()
     }
 
-    /// A tiny ring loses an event here and there: each CPU has one line.
+    /// A test: if many events of one stream are lost at different times, the stream still has only one line of
+    /// warnings.
     #[test]
     fn losses_of_a_stream_have_one_line() {
         let (first, second) = (Stream::Cpu(CpuId(0)), Stream::Cpu(CpuId(1)));

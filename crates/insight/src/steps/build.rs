@@ -107,10 +107,11 @@ struct Build<'a> {
     containers: HashMap<ProcessIx, &'a Container>,
 }
 
-/// A change of the step that a thread is in. The numbers are those of spans between marks.
+/// A change of the steps that a process or thread is in. The numbers in the variants are indexes of spans between
+/// marks or of executed programs.
 enum Change<'a> {
     End(usize),
-    /// The process is in other steps from now on.
+    /// From this time on, another step is around the process or thread.
     Around,
     Exec(usize, &'a ExecSpan),
     Begin(usize, &'a Span),
@@ -320,7 +321,8 @@ impl Build<'_> {
         }))
     }
 
-    /// The exit status of the child that ran this program on behalf of the process.
+    /// The exit status of the last child of a wrapper process that ran the given command line. If there is no such
+    /// child, the exit status of the process itself.
     fn wrapped(&self, process: &Process, program: &[&[u8]]) -> Option<u32> {
         let mut children = process.children.iter().map(|ix| self.analysis.process(*ix));
         let ran = |child: &&Process| {

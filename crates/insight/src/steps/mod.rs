@@ -103,7 +103,8 @@ type Since = (Ktime, Option<StepIx>);
 #[derive(Clone, Debug, Default)]
 struct ThreadSteps {
     first: Option<Since>,
-    /// The shared list. Its first `skipped` entries are before the thread's own ones.
+    /// The list of steps that the threads of the process share. Its first `skipped` entries are before the beginning of
+    /// this thread.
     shared: Arc<[Since]>,
     skipped: usize,
 }
@@ -124,7 +125,7 @@ impl ThreadSteps {
         }
     }
 
-    /// The part of a list from a time on.
+    /// The steps of a thread that begins at a time. They are the entries of the process's list from that time on.
     fn from(time: Ktime, shared: Arc<[Since]>) -> ThreadSteps {
         ThreadSteps {
             first: Some((time, at(&shared, time))),
@@ -141,7 +142,7 @@ impl ThreadSteps {
         self.first.into_iter().chain(self.rest().iter().copied())
     }
 
-    /// The step of the last entry at or before a time.
+    /// The innermost step that the thread was in at a time; `None` if it was in no step.
     fn at(&self, time: Ktime) -> Option<StepIx> {
         let rest = self.rest();
         if rest.first().is_some_and(|(from, _)| *from <= time) {
@@ -176,8 +177,8 @@ impl Steps {
         &self.list
     }
 
-    /// Computes own critical paths only for these steps. Other steps get no verdict and no parts of their time. Nobody
-    /// reads these for hundreds of thousands of steps.
+    /// Restricts the computation of steps' own critical paths to the given steps. Other steps get no verdict and no
+    /// parts of their time, which nobody reads for hundreds of thousands of steps.
     pub fn walk_only(&mut self, steps: impl Iterator<Item = StepIx>) {
         self.walked = Some(steps.collect());
     }
@@ -323,7 +324,7 @@ impl Steps {
         parts
     }
 
-    /// For each step, whether one of these steps is inside it.
+    /// For each step of the recording, whether another step that `is_one` selects is inside it, at any depth.
     pub fn with_any_inside(&self, is_one: impl Fn(StepIx, &Step) -> bool) -> Vec<bool> {
         let mut inside = vec![false; self.list.len()];
         // A step comes after the steps around it.
@@ -398,7 +399,7 @@ impl Steps {
     }
 }
 
-/// The step of the last entry at or before a time.
+/// The innermost step at a time, according to a list of times from which on a thread was in another step.
 fn at(since: &[Since], time: Ktime) -> Option<StepIx> {
     let after = since.partition_point(|(from, _)| *from <= time);
     since.get(after.checked_sub(1)?)?.1

@@ -69,8 +69,8 @@ fn pairs(name: &str) -> HashSet<(char, char)> {
     letters().zip(letters().skip(1)).collect()
 }
 
-/// The share of the pairs of characters that two names have in common, in percent. If one name has all pairs of the
-/// other, the names are similar.
+/// The similarity of two names in percent, by the pairs of neighbouring characters that both have (Dice's
+/// coefficient). If one name has all pairs of the other, the names count as similar.
 fn similarity(wanted: &HashSet<(char, char)>, known: &str) -> usize {
     let known = pairs(known);
     let common = wanted.intersection(&known).count();

@@ -30,7 +30,7 @@ pub(super) struct Span {
     pub overlaps: bool,
     /// Whether the span is the whole life of the process, according to another tool's file.
     pub whole: bool,
-    /// The largest error of the beginning or the end in nanoseconds.
+    /// The largest error of the beginning or the end of the span, in nanoseconds.
     pub error: u64,
     /// The reason why the place in time of another tool's span is not proven.
     pub doubt: Option<Doubt>,
@@ -40,16 +40,16 @@ pub(super) struct Span {
 /// process that ended it.
 const GENERATIONS: usize = 256;
 
-/// The end of a span.
+/// The time at which a span between two marks ends, and whether it really ended then.
 #[derive(Clone, Copy)]
 struct SpanEnd {
     time: Ktime,
-    /// Whether the span ended at this time. Otherwise only the recording ended.
+    /// Whether the span ended at this time, by an end mark or with its process. Otherwise only the recording ended.
     is_known: bool,
 }
 
 impl SpanEnd {
-    /// An end that was recorded.
+    /// The end of a span whose end mark was recorded at the given time.
     fn at(time: Ktime) -> SpanEnd {
         SpanEnd {
             time,
@@ -64,7 +64,7 @@ impl Span {
         !self.overlaps && self.doubt.is_none() && self.from < self.to
     }
 
-    /// The span of a mark that began at `from`.
+    /// Makes the span of a mark that began at `from`. `process` is the process in which the mark was set.
     fn of_mark(name: &[u8], from: Ktime, end: SpanEnd, process: Option<ProcessIx>) -> Span {
         Span {
             from,
@@ -364,7 +364,7 @@ impl Living {
     }
 }
 
-/// The processes or threads that have one number at different times. They are queried with increasing times.
+/// The processes or threads that have one pid or tid at different times. They must be looked up in the order of time.
 struct Alive<Ix> {
     /// The processes or threads that have not begun yet, by their beginnings.
     waiting: BinaryHeap<Reverse<(Ktime, Ktime, Ix)>>,

@@ -29,21 +29,23 @@ pub struct CoursePart {
     pub ns: u64,
 }
 
-/// The number of stretches into which the course of a step is divided at most.
+/// The limits of how finely the wall time of steps is divided in the order of time. The parts in the order of time are
+/// called the course of a step.
 #[derive(Clone, Copy, Debug)]
 pub struct Fineness {
-    /// The largest number of stretches of one step.
+    /// The largest number of stretches into which the course of one step (its wall time in order) is divided.
     pub of_step: u64,
-    /// The approximate largest number of stretches of all steps together.
+    /// The approximate largest number of stretches into which the courses of all steps together are divided.
     pub of_all: u64,
 }
 
-/// The times of all steps, and the times outside of any step.
+/// The times of all steps of a recording, and the times outside of any step.
 #[derive(Clone, Debug, Default)]
 pub struct AllTimes {
     /// The times of each step, by the number of the step.
     pub steps: Vec<StepTimes>,
-    /// For each step, by its number, the parts of `spent` in the order of time; empty without a [`Fineness`].
+    /// For each step, by its number, the course of its wall time: the parts by kind (as in `spent`) in the order of
+    /// time. Empty if no courses were requested by a [`Fineness`].
     pub courses: Vec<Vec<CoursePart>>,
     /// The times of the threads while they were in no step.
     pub outside: StepTimes,
@@ -108,9 +110,9 @@ impl AllTimes {
         }
     }
 
-    /// Adds the parts of each step's wall time, and with a fineness the courses of the steps that hold no others. In a
-    /// course, parts that lie in one stretch of the fineness are put together by kind; a course of a single part is left
-    /// out. `each` gets every step's own critical path.
+    /// Computes the parts of each step's wall time and, if a fineness is given, the courses of the steps without steps
+    /// inside them. A course has the parts in the order of time. Parts within one stretch of the fineness are joined by
+    /// kind, and a course of a single part is left out. `each` is called with every step's own critical path.
     pub(crate) fn divide(
         &mut self,
         steps: &Steps,
@@ -211,7 +213,7 @@ fn course(path: &[OwnSegment], stretch: u64) -> Vec<CoursePart> {
     parts
 }
 
-/// Calls `each` for the times of a thread in each of its steps.
+/// Calls `each` with the times of a thread, divided by the innermost step that the thread was in (`None` for no step).
 fn each_part(
     analysis: &Analysis,
     steps: &Steps,
@@ -277,7 +279,8 @@ fn each_part(
     }
 }
 
-/// Calls `each` for the parts of a segment in each step.
+/// Calls `each` with the lengths of a path segment in nanoseconds, divided by the innermost step that the segment's
+/// thread was in (`None` for no step).
 fn each_of(
     analysis: &Analysis,
     steps: &Steps,

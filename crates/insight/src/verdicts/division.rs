@@ -39,11 +39,13 @@ const SHORT: u64 = 1_000_000;
 pub(super) struct StepParts {
     pub times: PartTimes,
     pub(super) by: BTreeMap<(Part, String), u64>,
-    /// The part of `Other` in uninterruptible waits, in nanoseconds.
+    /// The time in nanoseconds of the step's uninterruptible waits. It is contained in the part `Other`.
     pub(super) blocked: u64,
-    /// The part of `Work` that the step waited in run queues while its own tasks had the CPUs, in nanoseconds.
+    /// The time in nanoseconds that the step waited in run queues while its own tasks had the CPUs. It is contained in
+    /// the part `Work`.
     pub(super) queued: u64,
-    /// The part of `Disk` for pages that were not in memory, in nanoseconds.
+    /// The time in nanoseconds that the step waited for pages that were not in memory. It is contained in the part
+    /// `Disk`.
     pub(super) faults: u64,
     /// The time of waits in nanoseconds that a timer of the step itself ended while another thread of the step had no
     /// CPU or waited for a disk. A process that was killed at its work counts as such a wait.
@@ -51,7 +53,7 @@ pub(super) struct StepParts {
 }
 
 impl StepParts {
-    /// The tasks that the step waited for in a part, with their times in nanoseconds.
+    /// The names of the tasks that the step waited for in one part of its wall time, with the times in nanoseconds.
     pub fn by(&self, part: Part) -> Vec<(String, u64)> {
         let by = self.by.iter().filter(|((of, _), _)| *of == part);
         by.map(|((_, name), ns)| (name.clone(), *ns)).collect()
@@ -247,7 +249,8 @@ impl<'a> Divider<'a> {
         Contention::within(self.analysis, segment.thread, segment.from, segment.to)
     }
 
-    /// Adds the time of tasks outside of the step until they ended the wait of `then`.
+    /// Adds a run of path segments in which tasks outside of the step worked until they ended a wait of the step.
+    /// `then` is the segment after the run, in which the step goes on.
     fn outside(&self, run: &[OwnSegment], then: Option<&OwnSegment>, divided: &mut StepParts) {
         let ns = run.iter().fold(0u64, |sum, (segment, _)| {
             sum.saturating_add(segment.length())
@@ -279,7 +282,8 @@ impl<'a> Divider<'a> {
         self.analysis.awaited(thread, &stretch)
     }
 
-    /// Adds a segment in which a thread of the step has the path.
+    /// Adds a segment of the step's own critical path that is in a thread of the step, to the part that the segment's
+    /// kind belongs to.
     fn own(&self, segment: &Segment, divided: &mut StepParts) {
         let ns = segment.length();
         match Part::of(segment.kind) {
@@ -326,7 +330,8 @@ impl<'a> Divider<'a> {
         stretch.is_some_and(|stretch| stretch.reason == Reason::PageFault)
     }
 
-    /// Adds a wait for a CPU, divided by the tasks that had the CPU.
+    /// Adds a wait for a CPU to the parts of the step's wall time. The `ns` nanoseconds are divided among the tasks
+    /// that had the CPU.
     fn run_queue(&self, wait: Option<Wait>, ns: u64, divided: &mut StepParts) {
         let had = wait
             .zip(self.contention.as_ref())
@@ -334,8 +339,8 @@ impl<'a> Divider<'a> {
         divided.times.add_run_queue(ns, had.unwrap_or_default());
     }
 
-    /// Adds a wait until a timer. If another thread of the step worked or waited at that time, this explains the wait
-    /// better, for example for a time-out.
+    /// Adds a wait for a timer to the parts of the step's wall time. If another thread of the step worked or waited at
+    /// that time, its state explains the wait better, for example if the timer is a time-out.
     fn timer(&self, at: StepIx, segment: &Segment, divided: &mut StepParts) {
         let mut slept = segment.length();
         for (thread, stretch) in self.busiest(at, segment).into_iter().flatten() {
@@ -408,8 +413,8 @@ impl<'a> Divider<'a> {
         cut.filter(|stretch| stretch.from < stretch.to)
     }
 
-    /// The part that a stretch of another thread gives as the reason why a thread of the step slept. A wait for a CPU
-    /// still has to be divided by the tasks that had it.
+    /// The part of the step's wall time that a stretch of another thread of the step gives as the reason for a sleep;
+    /// `None` if it gives no reason. A wait for a CPU still has to be divided by the tasks that had it.
     fn explains(
         &self,
         at: StepIx,
@@ -448,7 +453,8 @@ impl<'a> Divider<'a> {
         (given_up || !own || killed).then_some(part)
     }
 
-    /// Adds the parts of the hypervisor, of the quota and of memory, which counters and sums show.
+    /// Moves time of the step to the parts for the hypervisor, for a CPU quota and for missing memory. Counters and
+    /// sums show these times, and not the critical path.
     fn withhold(&self, at: StepIx, divided: &mut StepParts) {
         let Some(step) = self.steps.list().get(at) else {
             return;
@@ -474,8 +480,8 @@ impl<'a> Divider<'a> {
         }
     }
 
-    /// The time in nanoseconds for which a quota throttled: between the samples around a span, and in the
-    /// span.
+    /// The time in nanoseconds for which a CPU quota throttled the recorded tasks: between the counter samples around
+    /// the span, and in the span itself.
     fn throttled(&self, from: Ktime, to: Ktime) -> (u64, u64) {
         let samples = tr_analyze::machine::Samples::of(self.analysis);
         let all = samples.0;

@@ -6,7 +6,8 @@ use super::{Part, Verdict};
 use tr_text::units;
 
 impl Verdict {
-    /// The name of the verdict in JSON, CSV and exports.
+    /// The name of the part of a step's wall time that the verdict names, for JSON, CSV
+    /// and exports.
     pub fn name(&self) -> String {
         self.part.key()
     }
@@ -43,7 +44,8 @@ impl Verdict {
         text
     }
 
-    /// The words for the share of the CPU time that the step wanted and had.
+    /// The words for the CPU time that the step wanted and the CPU time that it had, with
+    /// the share in percent.
     fn cpu(&self) -> String {
         let had = units::time(self.parts.get(Part::Work));
         let wanted = units::time(self.parts.wanted());
