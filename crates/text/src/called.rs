@@ -5,7 +5,8 @@ use std::fmt::{self, Display, Formatter};
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-/// The second name of the program. The program called by it does the same, but passes nothing on to the system's `tr`.
+/// The second name by which the program `tr` can be called. It does the same under this name, but never passes a call
+/// on to the system's `tr`, which translates characters.
 pub const SECOND: &str = "tr-trace";
 
 static BY_SECOND: AtomicBool = AtomicBool::new(false);
@@ -39,8 +40,8 @@ impl Display for Called {
     }
 }
 
-/// Notes the program's first argument, its own name or path. Without this call, or for any other
-/// name than [`SECOND`], the program is `tr`.
+/// Notes the name or path by which the program was called (its argument 0). If this function is not called, or the
+/// name is not [`SECOND`], the program calls itself `tr`.
 pub fn set(program: Option<&OsStr>) {
     let name = program.and_then(|path| Path::new(path).file_name());
     BY_SECOND.store(name == Some(OsStr::new(SECOND)), Ordering::Relaxed);

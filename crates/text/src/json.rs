@@ -8,8 +8,8 @@ use serde_json::Value;
 
 use crate::escape;
 
-/// Defines an object: its members in their order, each with its type and its value,
-/// and the function that makes it.
+/// Defines a JSON object as a struct: its members in order, each with a type and a value, and the function
+/// that makes the object.
 #[macro_export]
 macro_rules! object {
     ($(
@@ -37,7 +37,7 @@ pub fn text(bytes: &[u8]) -> String {
     String::from_utf8_lossy(bytes).into_owned()
 }
 
-/// An object with the members of another one added.
+/// The JSON object `object` with the members of the JSON object `more` added.
 pub fn with(mut object: Value, more: Value) -> Value {
     if let (Value::Object(object), Value::Object(more)) = (&mut object, more) {
         object.extend(more);
@@ -121,7 +121,7 @@ impl Formatter for Visible {
 /// A formatter that writes each character that [`escape::text`] would escape as `\uXXXX`.
 struct Safe<F>(F);
 
-/// Defines methods that call those of the inner formatter.
+/// Defines methods of a JSON formatter that call the methods of the formatter inside it.
 macro_rules! delegate {
     ($($name:ident($($arg:ident: $kind:ty),*)),* $(,)?) => {
         $(fn $name<W: ?Sized + Write>(&mut self, out: &mut W $(, $arg: $kind)*) -> io::Result<()> {

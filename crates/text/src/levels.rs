@@ -15,7 +15,8 @@ impl Levels {
     /// The largest number of levels of a tree whose lines are drawn. No screen has room for more.
     const KEPT: usize = 64;
 
-    /// The place of a child of this node. `more` is whether siblings of the child follow it.
+    /// The place of a child of this node in the printed tree. `more` is whether further children of the
+    /// node follow that child.
     pub fn below(&self, more: bool) -> Levels {
         let kept = self.last.len().saturating_sub(Levels::KEPT - 1);
         let mut last = self.last.get(kept..).unwrap_or_default().to_vec();
@@ -26,7 +27,8 @@ impl Levels {
         }
     }
 
-    /// The lines that join a node to its ancestors. If the node is deep, only those of the last levels.
+    /// The line-drawing characters that join a node of a printed tree to its ancestors, at most `room`
+    /// columns wide. If the node is too deep for that, only those of the last levels are drawn.
     pub fn joints(&self, room: usize, style: &Style) -> String {
         let [through, none, branch, end, cut] = if style.ascii {
             ["|  ", "   ", "|- ", "`- ", ".. "]

@@ -20,20 +20,20 @@ macro_rules! named {
             #[allow(dead_code)] // not every enum is listed
             pub const ALL: [$enum; [$($name),*].len()] = [$($enum::$variant),*];
 
-            /// The name of the value on the command line, in CSV and in JSON.
+            /// The name of the enum's value on the command line, in CSV and in JSON.
             pub fn name(self) -> &'static str {
                 match self {
                     $($enum::$variant => $name,)*
                 }
             }
 
-            /// The name of the value as a key of JSON.
+            /// The name of the enum's value as a key of JSON, with underscores.
             #[allow(dead_code)] // not every enum is a key of JSON
             pub fn key(self) -> String {
                 self.name().replace('-', "_")
             }
 
-            /// The title of the value in text.
+            /// The title of the enum's value in text for people.
             pub fn title(self) -> &'static str {
                 match self {
                     $($enum::$variant => $title,)*

@@ -48,24 +48,27 @@ impl From<&str> for Span {
 enum Block {
     /// One line, which is not wrapped, whatever its width is.
     Line(Vec<Span>),
-    /// A text after a lead, in as many lines as it needs, or shortened to a number of lines.
+    /// A text that follows a lead (the words at the start of its first line). It takes as many lines as it
+    /// needs, or is shortened to a number of lines.
     Text {
         lead: Span,
         text: Vec<Span>,
         most: Option<usize>,
     },
-    /// Items after a lead, in as many lines as they need.
+    /// Several items that follow a lead (the words at the start of the first line), in as many lines as they
+    /// need.
     Items {
         lead: Span,
         items: Vec<Span>,
     },
-    /// A name on the left and items on the right of a line. If they have no room on one line, they have lines
-    /// of their own.
+    /// A line with a name on the left and items on the right. If both do not fit into the line, each gets lines
+    /// of its own.
     Head {
         name: Span,
         items: Vec<Span>,
     },
-    /// One line, in which the name is shortened to the room that is left, but not below its least width.
+    /// A single line in which the name is shortened to the width that the rest of the line leaves, but not below
+    /// its least width.
     Named {
         before: Vec<Span>,
         name: Span,
@@ -79,7 +82,7 @@ enum Block {
     },
 }
 
-/// A block with a line for each name, which has a bar, a time and a count.
+/// A block of a page with one line for each name. The line has the name, a bar for a time, the time and a note.
 #[derive(Clone, Debug)]
 pub struct Bars {
     /// The rows in the order of their times, the longest first.
@@ -88,11 +91,11 @@ pub struct Bars {
     pub whole: u64,
     /// The width of the widest name, in columns.
     pub name: usize,
-    /// The width in columns of a line beside its name and its bar.
+    /// The number of columns that a line needs in addition to its name and its bar.
     pub beside: usize,
 }
 
-/// A row of [`Bars`].
+/// A line of a block of bars ([`Bars`]): a name, a time that is drawn as a bar, and a note.
 #[derive(Clone, Debug)]
 pub struct BarRow {
     pub name: String,
@@ -105,7 +108,7 @@ pub struct BarRow {
 /// A line as a renderer lays it out.
 type Line = Vec<Span>;
 
-/// The largest number of lines of a sentence.
+/// The largest number of lines of a sentence on a page; a longer sentence is shortened.
 const SENTENCE: usize = 3;
 
 /// The text between two items of a line.
@@ -147,12 +150,14 @@ impl Page {
         self.spans([Span::new(paint, text)]);
     }
 
-    /// Adds a text of any length after a lead, in one colour, to the page.
+    /// Adds a text of any length to the page, in one colour. `lead` is the words that stand before it and below
+    /// which its further lines are indented.
     pub fn wrapped(&mut self, paint: Paint, lead: &str, text: &str) {
         self.led(Span::new(paint, lead), Span::new(paint, text));
     }
 
-    /// Adds a text of any length after a lead to the page.
+    /// Adds a text of any length to the page. `lead` is the words that stand before it; further lines are
+    /// indented by its width.
     pub fn led(&mut self, lead: Span, text: Span) {
         let (text, most) = (vec![text], None);
         self.blocks.push(Block::Text { lead, text, most });
@@ -164,12 +169,13 @@ impl Page {
         self.sentence("", text);
     }
 
-    /// Adds a sentence after a lead to the page.
+    /// Adds a sentence to the page, in at most a few lines. `lead` is the words that stand before it.
     pub fn sentence(&mut self, lead: &str, text: &str) {
         self.painted_sentence(Paint::Plain, lead, text);
     }
 
-    /// Adds a sentence after a lead, in one colour, to the page.
+    /// Adds a sentence in one colour to the page, in at most a few lines. `lead` is the words that stand before
+    /// it.
     pub fn painted_sentence(&mut self, paint: Paint, lead: &str, text: &str) {
         self.blocks.push(Block::Text {
             lead: Span::new(paint, lead),
@@ -185,7 +191,8 @@ impl Page {
         }
     }
 
-    /// Adds items after a lead, in as many lines as they need; nothing if there are none.
+    /// Adds items to the page, in as many lines as they need, with the words `lead` before them. Nothing is
+    /// added if there are no items.
     pub fn items<S: Into<Span>>(
         &mut self,
         lead: impl Into<Span>,
@@ -228,7 +235,8 @@ impl Page {
         self.grid(table.grid(rows), 0);
     }
 
-    /// Adds a table of the first rows, at most `most`. Its title has their number and that of all rows.
+    /// Adds a table of the first `most` rows to the page. The title of the table has the number of shown rows
+    /// and the number of all rows.
     pub fn first<'r, R>(
         &mut self,
         table: Table<'_, &'r R>,
@@ -283,7 +291,7 @@ impl Page {
     }
 }
 
-/// The lines of these blocks for a terminal or a log.
+/// The lines of some blocks of a page as text for a terminal or a log.
 fn laid_out(blocks: &[Block], style: &Style) -> String {
     let mut out = String::new();
     for line in blocks.iter().flat_map(|block| block.lines(style)) {
@@ -343,7 +351,8 @@ impl Block {
     }
 }
 
-/// The lines of a text after a lead, at most `most` of them if it is set.
+/// Divides a text with the words `lead` before it into lines for a terminal. If `most` is set, the text is
+/// shortened to that number of lines.
 fn wrap(lead: &Span, text: &[Span], most: Option<usize>, style: &Style) -> Vec<Line> {
     let indent = lead.width();
     let room = style.width.saturating_sub(indent).max(20);
@@ -378,7 +387,7 @@ fn wrap(lead: &Span, text: &[Span], most: Option<usize>, style: &Style) -> Vec<L
     lines
 }
 
-/// The lines of items after a lead.
+/// Divides items with the words `lead` before them into lines for a terminal.
 fn in_lines(lead: &Span, items: &[Span], style: &Style) -> Vec<Line> {
     let mut lead = lead.clone();
     let mut lines = Vec::new();
@@ -437,9 +446,10 @@ impl BarRow {
 }
 
 impl Bars {
-    /// A line for each row. Where names and bars have no room there are no bars.
+    /// The lines of the block of bars, one for each row. On a terminal that is too narrow for names and bars,
+    /// the bars are left out.
     fn lines(&self, style: &Style) -> Vec<Line> {
-        /// The least width of a name in columns. The next constant is the least width of a bar.
+        /// The least width in columns of a name beside a bar.
         const NAME: usize = 10;
         const BAR: usize = 6;
         let safe = |name: &str| escape::text(name.as_bytes());

@@ -47,7 +47,8 @@ struct Column<'a, R> {
     spare: bool,
     /// Whether tables for people leave zeros out.
     few: bool,
-    /// The place of the column in tables for people, after the columns without a place.
+    /// The place of the column in tables for people among the columns that have a place. They come after the
+    /// columns without one.
     place: Option<usize>,
     content: Content<'a, R>,
 }
@@ -71,7 +72,7 @@ pub struct Table<'a, R> {
     title: Title,
     name: Of<'a, R, String>,
     paint: Of<'a, R, Paint>,
-    /// Whether the names are words of this program and not code.
+    /// Whether the names of the rows are words of this program, and not code from the trace.
     plain: bool,
 }
 
@@ -92,14 +93,15 @@ impl<'a, R> Table<'a, R> {
         Table::new("", |_| String::new())
     }
 
-    /// Replaces the title of the rows in tables for people.
+    /// Replaces the title that tables for people show above the names of their rows.
     #[must_use]
     pub fn titled(mut self, title: impl Into<Title>) -> Table<'a, R> {
         self.title = title.into();
         self
     }
 
-    /// Marks the names as words of this program, which Markdown does not show as code.
+    /// Marks the names of the table's rows as words of this program, so that Markdown does not show them as
+    /// code.
     #[must_use]
     pub fn plain(mut self) -> Table<'a, R> {
         self.plain = true;
@@ -191,49 +193,51 @@ impl<'a, R> Table<'a, R> {
         self
     }
 
-    /// Restricts the key of the last column to CSV.
+    /// Restricts the key of the column that was added last to CSV, so that JSON does not have it.
     #[must_use]
     pub fn csv_only(self) -> Table<'a, R> {
         self.with(|column| column.media = Media::Csv)
     }
 
-    /// Leaves the last column out of CSV. JSON still has its key.
+    /// Leaves the column that was added last out of CSV. JSON still has its key.
     #[must_use]
     pub fn json_only(self) -> Table<'a, R> {
         self.with(|column| column.media = Media::Json)
     }
 
-    /// Shows the last column in tables for people only if `shown` is true.
+    /// Shows the column that was added last in tables for people only if `shown` is true.
     #[must_use]
     pub fn shown(self, shown: bool) -> Table<'a, R> {
         self.with(|column| column.shown = shown)
     }
 
-    /// Lets a narrow table leave the last column out. Of several such columns, the last one is left out first.
+    /// Lets a narrow table leave out the column that was added last. Of several such columns, the rightmost is
+    /// left out first.
     #[must_use]
     pub fn spare(self) -> Table<'a, R> {
         self.with(|column| column.spare = true)
     }
 
-    /// Hides zeros of the last column in tables for people.
+    /// Hides the zeros of the column that was added last in tables for people.
     #[must_use]
     pub fn few(self) -> Table<'a, R> {
         self.with(|column| column.few = true)
     }
 
-    /// Aligns the last column on the left, as text.
+    /// Aligns the column that was added last on the left, as text.
     #[must_use]
     pub fn left(self) -> Table<'a, R> {
         self.with(|column| column.right = false)
     }
 
-    /// Shows the last column in tables for people after all columns without a place, in the order of places.
+    /// Moves the column that was added last to the end of tables for people, after all columns without a
+    /// place. Several such columns are in the order of their places.
     #[must_use]
     pub fn place(self, place: usize) -> Table<'a, R> {
         self.with(|column| column.place = Some(place))
     }
 
-    /// Sets another key of the last column in CSV.
+    /// Sets the key that the column which was added last has in CSV, if it is another one than in JSON.
     #[must_use]
     pub fn csv_key(self, key: &'static str) -> Table<'a, R> {
         self.with(|column| column.csv_key = Some(key))

@@ -71,7 +71,7 @@ pub(super) struct GridRow {
 pub struct Grid {
     pub(super) headings: Vec<Heading>,
     pub(super) title: Title,
-    /// Whether the names are words of this program and not code.
+    /// Whether the names of the rows are words of this program, and not code from the trace.
     pub(super) plain: bool,
     pub(super) rows: Vec<GridRow>,
 }
@@ -93,7 +93,7 @@ fn used_by(widths: &[usize]) -> usize {
 }
 
 impl Grid {
-    /// The texts of the cells of each row, and then its name.
+    /// For each row of the table, the texts of its cells and the text of its name.
     pub(super) fn texts(&self) -> Vec<(Vec<String>, String)> {
         let text = |row: &GridRow| {
             let cells = row.cells.iter().map(Cell::text);
