@@ -33,7 +33,8 @@ fn names(directory: &Path) -> Vec<String> {
     names
 }
 
-/// Others' files need root to make them.
+/// Whether the test runs as root. Only root can make files of other users, which some
+/// tests need.
 fn is_root() -> bool {
     Uid::effective().is_root()
 }

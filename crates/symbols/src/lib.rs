@@ -30,7 +30,7 @@ const NAME: usize = 1024;
 /// `OsString`s: serde writes their bytes, whereas it refuses a `PathBuf` that is not UTF-8.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub struct Request {
-    /// The paths at which the files may be, in the order in which they are tried.
+    /// The paths at which the requested files may be, in the order in which they are tried.
     pub paths: Vec<OsString>,
     pub modules: Vec<Module>,
     /// The frames in the kernel: the number and the address of each.
