@@ -1,4 +1,5 @@
-//! The changes that rules propose, and the kinds of advice.
+//! Defines the kinds of advice, and the changes of a build that the rules of advice propose (the candidates for a line
+//! of advice).
 
 use tr_analyze::model::ProcessIx;
 use tr_analyze::programs::Group;
@@ -90,8 +91,8 @@ pub(crate) struct Candidate {
     pub(super) stays: bool,
     /// Whether the change may save nothing.
     pub(super) unsure: bool,
-    /// Whether the change also removes time that is not on the critical path, while another candidate removes only the
-    /// time on the path.
+    /// Whether the proposed change also removes time that is not on the critical path, while another proposed change
+    /// removes only the time on the path.
     pub(super) beside: bool,
     /// The executions of programs that are the evidence for the proposed change.
     pub(super) evidence: Vec<Group>,
@@ -181,8 +182,8 @@ impl Kind {
         matches!(self, Kind::Last | Kind::Alone)
     }
 
-    /// The kind of wait that the advice is about. Jobs that wait can also run at once, so both lines are
-    /// right.
+    /// The kind of wait on the critical path that the advice is about. Jobs that wait can also run at once, so advice
+    /// on such a wait and advice on the number of jobs can both be right.
     pub(super) fn of_waits(self) -> Option<Kind> {
         match self {
             Kind::Sleep | Kind::Poll => Some(Kind::Sleep),
@@ -216,8 +217,8 @@ impl Gain {
         }
     }
 
-    /// Twice the middle between the least and the largest gain, which ranks the changes. A largest gain without a known
-    /// least one ranks lower than a gain that is known.
+    /// The number by which advised changes are ranked: twice the middle between the least and the largest gain, in
+    /// nanoseconds. A change of which only the largest gain is known ranks lower than one whose gain is known.
     pub(super) fn twice_the_middle(self) -> u64 {
         self.at_least.saturating_add(self.at_most)
     }

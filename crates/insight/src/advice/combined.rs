@@ -5,7 +5,7 @@ use tr_analyze::schedule::{Changes, Effect, Schedule};
 use super::candidate::Advice;
 use tr_text::units;
 
-/// The forecast for several changes at once: their gains do not add up. The times are in nanoseconds.
+/// The forecast for several advised changes together, because their gains do not add up. The times are in nanoseconds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Combined {
     /// The number of advised changes that the forecast combines. They are the first ones of the list of advice.

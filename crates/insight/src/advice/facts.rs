@@ -42,7 +42,8 @@ pub struct Execution {
     pub owner: Option<Group>,
 }
 
-/// The facts about a build that the rules of advice use. Each execution of a program is a group of its own.
+/// The facts about a build that the rules of advice use. In the sums of times, each execution of a program is a group
+/// of its own.
 pub struct Facts<'a> {
     pub recording: &'a Recording,
     pub analysis: &'a Analysis,
@@ -141,8 +142,8 @@ impl<'a> Facts<'a> {
         facts
     }
 
-    /// The executions in the order of the groups' numbers: first all execs, then the processes that run
-    /// nothing of their own and whose parent's program is not known.
+    /// The executions of programs in a recording, in the order in which the groups of times are numbered: first all
+    /// execs, then the processes that run nothing of their own and whose parent's program is not known.
     fn all_executions(&self) -> Vec<Execution> {
         let execution = |ix: ProcessIx, exec: Option<usize>| {
             let process = self.analysis.process(ix);
@@ -377,7 +378,8 @@ impl<'a> Facts<'a> {
         processes.iter().filter_map(of).flatten().copied().collect()
     }
 
-    /// The time on the critical path in nanoseconds of the executions in `set`, as far as `time` selects it.
+    /// The time in nanoseconds that the executions in `set` have on the critical path. `time` selects which segments
+    /// count, by their kind and reason.
     pub fn on_path(&self, set: &[bool], time: impl Fn(Time, Reason) -> bool) -> u64 {
         let segments = self.path.segments.iter().zip(&self.segments);
         let counts = segments.filter(|(segment, (group, reason))| {
@@ -408,7 +410,7 @@ impl<'a> Facts<'a> {
             .collect()
     }
 
-    /// The sum of the lengths in nanoseconds of the path segments that `covers` selects.
+    /// The sum in nanoseconds of the lengths of the segments of the critical path that `covers` selects.
     pub fn length(&self, covers: &[bool]) -> u64 {
         let segments = self.path.segments.iter().zip(covers);
         segments
@@ -423,8 +425,8 @@ impl<'a> Facts<'a> {
         sums.map_or(0, |sums| sums.serial)
     }
 
-    /// The load in each part of a span: the length of the part, the number of running tasks, and the number of tasks
-    /// that wanted a CPU.
+    /// The load in each stretch of time between `from` and `to` in which it did not change: the length in nanoseconds,
+    /// the number of the build's tasks that ran, and the number that ran or wanted a CPU.
     pub fn load(&self, from: Ktime, to: Ktime) -> impl Iterator<Item = (u64, usize, usize)> + '_ {
         let first = self
             .parallelism
@@ -549,7 +551,7 @@ fn tried_again(analysis: &Analysis) -> BTreeSet<ProcessIx> {
     again
 }
 
-/// Adds a time in nanoseconds to the sum of a group.
+/// Adds a time in nanoseconds to the sum of one execution in a map of sums.
 pub(crate) fn add(sums: &mut BTreeMap<Group, u64>, group: Group, ns: u64) {
     let sum = sums.entry(group).or_default();
     *sum = sum.saturating_add(ns);

@@ -20,7 +20,8 @@ use tr_text::units;
 /// The least number of jobs that ran one after the other for which advice is given, and the least length of each such
 /// job in ns. A guess: two jobs may need each other, and starting a shorter one costs what it saves.
 const ROW: (usize, u64) = (3, 5_000_000);
-/// The words for a tool that starts jobs only while the load is low.
+/// The advice for a tool that starts jobs only while the load of the machine is low: to leave out the limit of the
+/// load.
 const OF_LOAD: &str = "leave out its limit of the load (-l), which counts others' tasks";
 /// The time in ns by which the end of a job may overlap with the start of the next one if the two still count as one
 /// after the other. A guess: the exit of one process and the start of the next may overlap for so long.

@@ -104,7 +104,8 @@ impl WithheldTime {
         jobs && self.contended && (candidate.number || self.throttled > 0)
     }
 
-    /// The line of advice about the withheld time. No other line of advice counts its seconds.
+    /// The line of advice about the time that other tasks or a CPU quota took from the build; `None` if it is little.
+    /// No other line of advice counts this time.
     pub fn advice(&self, facts: &Facts<'_>, names: &[(String, u64)]) -> Option<Advice> {
         let without = |what: &str, gain: u64| {
             let time = units::time(facts.wall.saturating_sub(gain));
@@ -164,7 +165,8 @@ impl WithheldTime {
     }
 }
 
-/// The container whose quota throttled the build for most of `all` nanoseconds, and for how long it did.
+/// The container whose quota throttled the build for more than half of the `all` nanoseconds of throttling, and how
+/// long it did so in nanoseconds.
 fn container(facts: &Facts<'_>, all: u64) -> Option<(String, u64)> {
     let containers = throttled_containers(facts.analysis);
     let (container, ns) = containers.max_by_key(|container| container.1)?;

@@ -106,8 +106,9 @@ fn is_release(analysis: &Analysis, segment: &Segment) -> bool {
     is_command && segment.from == thread.start && segment.kind == Time::Outside
 }
 
-/// An open point about waits of one kind. `times` has the time of each task that slept or ended the waits, in ns, and
-/// `checked` the part of it in which the task was in a loop that checks for other tasks.
+/// Describes waits of one kind that no rule of advice has judged, as an open point of the verdict. `times` has the time
+/// of each task that slept or ended the waits, in ns, and `checked` the part of it in which the task was in a loop that
+/// checks for other tasks.
 fn wait(
     kind: OpenKind,
     ns: u64,
@@ -155,7 +156,8 @@ pub(super) fn limit(facts: &Facts<'_>) -> Option<OpenPoint> {
     })
 }
 
-/// The open point for a number of jobs that is not advised because of other tasks or a quota.
+/// The open point of the verdict (a part of the build that no rule has judged) for another number of jobs, which is not
+/// advised because of other tasks or a quota.
 pub(super) fn jobs(silenced: &Silenced, withheld: &WithheldTime) -> OpenPoint {
     let place = if withheld.throttled > 0 {
         "under this quota"
@@ -187,8 +189,8 @@ const HALF: u64 = 2;
 /// executions, one differs by chance.
 const ALIKE: usize = 8;
 
-/// The open point for many jobs at once of one program whose CPU times differ, as those of jobs do that wait for each other
-/// without sleeping.
+/// The open point of the verdict (a part of the build that no rule has judged) for many jobs of one program at once
+/// whose CPU times differ, as those of jobs do that wait for each other without sleeping.
 pub(super) fn crowd(facts: &Facts<'_>) -> Option<OpenPoint> {
     let cpus = usize::try_from(facts.cpus).unwrap_or(usize::MAX);
     let (mut crowded, mut most) = (0u64, 0usize);
@@ -233,9 +235,9 @@ pub(super) fn crowd(facts: &Facts<'_>) -> Option<OpenPoint> {
     })
 }
 
-/// The open point for commands that ran one after the other, if they would save a tenth of the time when run at once.
-/// `most` is the most that they save together, and `own` is the build's time on CPUs that it has for itself, both in
-/// nanoseconds.
+/// The open point of the verdict (a part of the build that no rule has judged) for commands that ran one after the
+/// other, if they would save a tenth of the time when run at once. `most` is the most that they save together, and
+/// `own` is the build's time on CPUs that it has for itself, both in nanoseconds.
 pub(super) fn order(facts: &Facts<'_>, orders: &[Order], most: u64, own: u64) -> Option<OpenPoint> {
     let longest = orders.iter().max_by_key(|order| order.row.cap)?;
     let most = most.min(

@@ -150,7 +150,8 @@ pub(super) fn works_between(facts: &Facts<'_>, process: ProcessIx, slept: &[Nap]
 
 struct Evidence<'f> {
     facts: &'f Facts<'f>,
-    /// The children of the processes that sleep, except those that are sleeps, in the order of their starts.
+    /// The children of the sleeping processes in the order of their starts, without the children that are only sleeps
+    /// (sleep(1)).
     children: Vec<ProcessIx>,
 }
 

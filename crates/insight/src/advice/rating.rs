@@ -103,14 +103,14 @@ fn of_builds(facts: &Facts<'_>, candidate: &Candidate) -> bool {
     jobs.any(|group| facts.role(*group) == Some(Role::Jobs))
 }
 
-/// A candidate with its gain, and with its place in the list of changes.
+/// A proposed change with its gain, and with the bit that stands for it in a set of changes.
 pub(super) struct RatedCandidate {
     pub gain: Gain,
     pub bit: Changes,
     pub candidate: Candidate,
 }
 
-/// For each segment of the path, whether it is a sleep of a loop that sleeps and checks.
+/// For each segment of the critical path, whether it is a sleep of a loop that sleeps and checks for other work.
 pub(super) fn polled(facts: &Facts<'_>, candidates: &[Candidate]) -> Vec<bool> {
     let mut polled = vec![false; facts.path.segments.len()];
     let polls = candidates

@@ -41,7 +41,8 @@ fn told(facts: &Facts<'_>) -> BTreeMap<ProcessIx, TestTimes> {
     told
 }
 
-/// The least number of tests of which the slowest is reported. A guess: of two tests none is the slowest of many.
+/// The least number of tests of which the slowest one can get advice. A guess: among two tests, the slower one is no
+/// exception.
 const MANY: usize = 3;
 /// How many times longer the slowest test must be than the median of all tests. A guess: below this factor, the slowest
 /// test is no exception among the others.

@@ -89,7 +89,7 @@ pub(super) struct Mostly {
     /// The words for the cause of most of a build's waiting, or the name of the task that ended the waits if that task
     /// is not recorded.
     pub name: String,
-    /// The time in nanoseconds that the build waited for this cause.
+    /// The time in nanoseconds that the build waited for the cause of most of its waiting.
     pub ns: u64,
     pub outside: bool,
     /// The kind of the open point that covers the time of this cause, if no rule of advice has judged it.
@@ -269,7 +269,8 @@ pub(super) struct CpuOwners {
     pub others: u64,
     /// The part of the waits for a CPU in nanoseconds during which no known task had the CPU.
     pub nobody: u64,
-    /// The programs that had most of the CPU time: name and time in nanoseconds.
+    /// The programs that had most of the CPU time while the critical path waited for a CPU, each with its time in
+    /// nanoseconds.
     pub names: Vec<(String, u64)>,
 }
 

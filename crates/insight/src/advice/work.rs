@@ -465,7 +465,7 @@ fn is_edited(facts: &Facts<'_>, edits: &[Edit<'_>], first: Group, again: Group) 
     })
 }
 
-/// Whether an argument of a tool that runs jobs names the directory in which the tool works.
+/// Whether an argument of a build tool names the directory in which the tool works, as `-C DIR` does.
 pub(super) fn names_directory(arg: &[u8]) -> bool {
     arg.starts_with(b"-C") || arg.starts_with(b"--directory")
 }

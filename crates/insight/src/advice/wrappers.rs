@@ -75,7 +75,8 @@ fn scripts(facts: &Facts<'_>) -> Option<Candidate> {
     })
 }
 
-/// The least number of calls of a launcher. A guess: what is started twice may be two steps of a build.
+/// The least number of calls of a launcher (a program that only starts another one) that get advice. A guess: a program
+/// that is started twice may be two steps of a build.
 const CALLS: usize = 3;
 /// The divisor of the CPU time of all calls of a launcher: of its own start-up, and of the tools that it starts, each has
 /// more than a fifth. A guess: a program that needs more than four fifths itself does the work, and one that needs less
@@ -84,7 +85,7 @@ const PART: u64 = 5;
 /// The largest number of arguments of a program that are compared. A bound of the work.
 const ARGS: usize = 64;
 
-/// One call of a program that starts another one and ends with it.
+/// One call of a launcher, which is a program that starts another one and ends with it.
 struct Call {
     launcher: Group,
     /// The first execution of the program that the launcher starts.
