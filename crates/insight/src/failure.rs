@@ -230,7 +230,7 @@ enum Rank {
     Aside,
 }
 
-/// A failure that matters, with its place in the order.
+/// A failure that the report shows, with its rank among the reported failures.
 struct RankedFailure {
     rank: Rank,
     /// Whether this failure is the best explanation of COMMAND's failure.
@@ -442,8 +442,8 @@ impl Finder<'_> {
         tests
     }
 
-    /// The failures above a test that is a job of a make. If the make may have ignored the test's failure, that failure
-    /// is not a reason for the make's own failure.
+    /// The failures that the failure of a test led to, if the test is a job of a make that may have ignored the
+    /// failure. The test's failure is then only a possible reason for the failure of the make. Empty otherwise.
     fn above_a_job(&self, test: Option<ProcessIx>) -> Vec<Failure> {
         let Some(test) = test.filter(|ix| self.is_maybe(*ix)) else {
             return Vec::new();

@@ -26,7 +26,7 @@ impl Finder<'_> {
         exits.max().unwrap_or(process.end)
     }
 
-    /// The children that a process started after a child's end.
+    /// The children that a process started after one of its children (`child`) had ended.
     pub(super) fn after<'a>(
         &'a self,
         child: &'a Process,
@@ -105,8 +105,8 @@ impl Finder<'_> {
         undoes(child) && self.follows_a_failed_step(child, shell)
     }
 
-    /// Whether a program cleaned up by this child after a step had failed, so that the child's failure is none of the program's
-    /// reasons.
+    /// Whether a failed child only cleaned up after an earlier step of its parent had failed, so that the child's
+    /// failure is no reason for the parent's failure.
     pub(super) fn is_failed_tidying(&self, child: &Process, above: ProcessIx) -> bool {
         tidies(child) && self.follows_a_failed_step(child, above)
     }

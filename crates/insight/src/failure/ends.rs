@@ -31,7 +31,7 @@ const CLOSING: u64 = 10;
 pub(super) struct ProcessEnds<'a> {
     /// The processes that the kernel killed for lack of memory, with their resident memory in bytes.
     pub(super) out_of_memory: BTreeMap<ProcessIx, Option<u64>>,
-    /// The container that each process is in, if any was killed.
+    /// For each process, the container that it is in. Filled in only if the kernel killed a process for lack of memory.
     pub(super) containers: Option<Arena<ProcessIx, Option<&'a Called>>>,
     /// Whether the recording shows kills for lack of memory, so that any other SIGKILL was sent on purpose.
     pub(super) kills_told: bool,
@@ -305,8 +305,9 @@ pub(super) struct Stop {
     pub(super) time_out: TimeOut,
 }
 
-/// Whether a process was one of several equal ones, another of which ended successfully shortly before. Their owner
-/// then closed the pool, and the time-out was the one within which a worker has to end by itself.
+/// Whether a process that was stopped after a time-out was a worker of a pool that its owner closed: another child that
+/// ran the same ended successfully shortly before. The time-out then was the one within which a worker has to end by
+/// itself, and the process did not fail.
 fn is_of_a_closed_pool(analysis: &Analysis, ix: ProcessIx) -> bool {
     let stopped = analysis.process(ix);
     let life = stopped.end.since(stopped.start);

@@ -79,8 +79,8 @@ impl Tests {
     }
 }
 
-/// For each process whether the test runner above it passed: a test that failed there was to fail (`WILL_FAIL` of
-/// ctest, `should_fail` of meson), or has passed since.
+/// For each process, whether the test runner around it passed. A test that failed inside such a runner was
+/// expected to fail (`WILL_FAIL` of ctest, `should_fail` of meson), or has passed in a later run.
 pub(super) fn expected(analysis: &Analysis) -> Arena<ProcessIx, bool> {
     let passes = down(analysis, |ix, above: Option<&bool>| {
         let process = analysis.process(ix);

@@ -97,7 +97,7 @@ pub(super) fn last_file(argv: &Argv) -> Option<Output> {
     })
 }
 
-/// The output files that are named by options.
+/// The names of the files that a command writes, as far as options such as `-o` name them.
 fn by_options<'a>(args: &[&'a [u8]]) -> Vec<&'a [u8]> {
     let pairs = args.windows(2).filter_map(|pair| match pair {
         [option, value] if words::has(OPTIONS, option) => Some(*value),
@@ -277,8 +277,8 @@ fn base(name: &[u8]) -> &[u8] {
     name.rsplit(|byte| *byte == b'/').next().unwrap_or(name)
 }
 
-/// Whether the name of a file has an extension: a dot inside the name, and letters and digits behind it. The number
-/// behind the dot of a version (`1.2`) is none.
+/// Whether the name of a file has an extension: a dot inside the name, followed by letters and digits. The last number
+/// of a version (`1.2`) does not count as an extension.
 fn has_extension(name: &[u8]) -> bool {
     let name = base(name);
     let Some(dot) = name.iter().rposition(|byte| *byte == b'.') else {

@@ -71,7 +71,8 @@ pub(super) fn add(
     }
 }
 
-/// For each process, its longest test that was held back, among the tests whose results are not known.
+/// For each process, the longest of its tests that was held back (by other tasks or a disk, for example) and whose
+/// result is not known.
 fn silent_tests(judged: &StepVerdicts<'_>) -> HashMap<ProcessIx, StepIx> {
     let verdicts = judged.verdicts();
     let list = judged.steps.list();

@@ -18,8 +18,8 @@ const WRITERS: usize = 1_000;
 #[derive(Clone, Debug, Default)]
 pub(super) struct Chain {
     pub(super) processes: Vec<ProcessIx>,
-    /// The place in the chain of a process that perhaps failed because the process before it had not written a file, or
-    /// did not serve.
+    /// The index in the chain of a process whose failure has an uncertain reason: the process before it perhaps did not
+    /// write a file that this one needed, or did not serve it.
     pub(super) missed: Option<usize>,
 }
 

@@ -10,8 +10,8 @@ use super::passes::{
 };
 use crate::label;
 
-/// The largest number of jobs after a failure whose command lines are compared with the files of the failed job, and of
-/// programs in each job.
+/// The largest number of jobs after a failed job whose command lines are compared with the files of the failed job. The
+/// constant after it is the largest number of programs of each such job. A bound of the work.
 const NEAR: usize = 256;
 const PROGRAMS: usize = 4;
 
@@ -76,7 +76,7 @@ impl Finder<'_> {
         is_make && goes_on(self.analysis, make) && self.failed_jobs(make).builds == 0
     }
 
-    /// The numbers of failed jobs of a make. They are computed once.
+    /// The numbers of failed jobs of a make, by kind. They are computed when they are first needed, and then kept.
     fn failed_jobs(&self, make: ProcessIx) -> FailedJobs {
         if let Some(known) = self.failed_jobs.borrow().get(&make) {
             return *known;

@@ -209,9 +209,9 @@ impl Finder<'_> {
         naps.take(POLLS).count() == POLLS
     }
 
-    /// Whether a shell polled after the end of a service, by a program that scripts use for questions, by a program
-    /// that fetches something, or by several runs of one command line. `last` is the shell or the poll that failed
-    /// last.
+    /// Whether a shell polled a service after the end of the service, in vain: by a program that scripts use for
+    /// checks, by a program that fetches something, or by several runs of one command line. `last` is the shell or the
+    /// poll that failed last.
     fn polls_fail_after(&self, service: &Process, shell: &Process, last: &Process) -> bool {
         let children = shell.children.iter().rev().take(NEAR);
         let children = children.map(|ix| self.analysis.process(*ix));
@@ -517,7 +517,7 @@ impl Finder<'_> {
         !fails(process) && is_tool
     }
 
-    /// The process that is an ancestor of all the others; `None` if there is none.
+    /// The first of the given processes, if it is an ancestor of all others; otherwise `None`.
     fn only_uppermost<'a>(
         &self,
         mut all: impl Iterator<Item = &'a ProcessIx>,

@@ -72,8 +72,9 @@ pub(super) fn runs_jobs(process: &Process) -> bool {
     matches!(role(process), Some(Role::Jobs | Role::Tests))
 }
 
-/// Whether a process is a tool whose failure always counts, whatever its script does with the status. It builds or
-/// tests; a make that only prints what it would do, and a program that runs any command, are none.
+/// Whether a process is a build tool or a test runner whose failure always counts, whatever its script does with the
+/// exit status. A make that only prints what it would do does not count, nor does a tool that runs any command it is
+/// given (xargs).
 pub(super) fn decides(process: &Process) -> bool {
     let jobs = tool(process).and_then(|tool| tool.jobs);
     let asks = |letters: &str| !letters.is_empty() && has_option(process, letters, ASKS);
@@ -195,8 +196,9 @@ const UNDOES: &str =
 /// A guess: an interpreter, a script, its command and one more.
 const UNDOING: usize = 4;
 
-/// Whether a word in the command line of a process says that the process undoes what a script has set up. A tool with a
-/// role is none, such as a runner of tests whose file is called `test_cleanup.py`.
+/// Whether a process undoes what a script has set up, by a word such as "cleanup" at the start of its command line.
+/// Compilers, test runners and other tools with a role are excluded, because such a word can be in the name of their
+/// file (`test_cleanup.py`).
 pub(super) fn undoes(process: &Process) -> bool {
     let args = process.argv.args().take(UNDOING);
     let names = args.filter(|arg| !arg.starts_with(b"-") && !arg.contains(&b' '));

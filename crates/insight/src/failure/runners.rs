@@ -99,7 +99,8 @@ impl Finder<'_> {
         code(child) != code(runner) && self.others_failed(child, above, is_reason)
     }
 
-    /// Whether another run of a child's program with other arguments failed and meets a condition.
+    /// Whether a process started the program of a child again with other arguments, and such a run failed and satisfies
+    /// the condition `fits`.
     fn others_failed(
         &self,
         child: &Process,

@@ -20,8 +20,8 @@ fn script_of(shell: &Process) -> Option<&[u8]> {
     command_line::script_text(&shell.argv).filter(|script| script.len() <= LONGEST)
 }
 
-/// The program in the script on a shell's command line that comes after `others` other programs, if each command runs
-/// only after the success of the one before it.
+/// The name of the program in the script on a shell's command line that comes after `others` other programs. `None`
+/// if a command may run although the one before it has failed.
 pub(super) fn program_after(shell: &Process, others: usize) -> Option<Vec<u8>> {
     program_at(script_of(shell)?, others)
 }
@@ -55,10 +55,11 @@ fn starts_programs_alone(script: &[u8]) -> bool {
         })
 }
 
-/// A script of simple commands without a part that can fail by itself, apart from redirections.
+/// The script of a shell, reduced to simple commands. The script has no part that can fail by itself, apart from
+/// redirections.
 struct Plain<'a> {
     commands: Vec<&'a Command>,
-    /// Whether nothing runs after a command that fails, because only `&&` connects the commands.
+    /// Whether the script ends at the first command that fails, because only `&&` connects the commands.
     stops_at_the_first: bool,
 }
 

@@ -24,8 +24,8 @@ const PORTS: std::ops::RangeInclusive<u32> = 1024..=65_535;
 const ALONE: u32 = 3_000;
 
 impl Finder<'_> {
-    /// The uppermost process of a chain that was the client of a background server which had failed, and that server.
-    /// The server is in `failed`.
+    /// Finds a server that failed in the background and was needed by a process of a chain of failures. Returns the
+    /// index of the uppermost such process in the chain, and the server, which is one of the processes in `failed`.
     pub(super) fn server(
         &self,
         chain: &[ProcessIx],

@@ -42,7 +42,7 @@ pub struct Statement {
 
 /// The texts of the scripts that shells ran.
 pub(super) struct Texts<'a> {
-    /// The texts of scripts in files, by path; `None` if a text is not known.
+    /// The texts of script files, by the path of the file. `None` stands for a file whose text was not recorded.
     files: HashMap<&'a [u8], Option<&'a [u8]>>,
     /// The courses of failed shells, and of their subshells, filled in when they are first needed.
     pub(super) courses: RefCell<BTreeMap<ProcessIx, Option<Rc<ShellCourse>>>>,
