@@ -73,16 +73,16 @@ pub struct Import {
     pub spans: u64,
     /// The number of spans of the file that belong to a recorded process.
     pub placed: u64,
-    /// The number of spans that lie outside of the analyzed time.
+    /// The number of spans of the file that lie outside of the analyzed time.
     pub outside: u64,
-    /// The number of spans that are left out because the files have too many.
+    /// The number of spans of the file that are left out because all files together have too many.
     pub left_out: u64,
-    /// The tests of the file without a place in the recording.
+    /// The number of the file's tests that have no place in the recording, and how many of them failed.
     pub unplaced: TestCount,
     /// The first failed tests of the file that have no place in the recording.
     pub unplaced_failed: Vec<UnplacedTest>,
-    /// The reason why the file or a part of it has no place in the recording, or an assumption that was made about the
-    /// file's times.
+    /// The reason why the imported file, or a part of it, has no place in the recording, or an assumption that was
+    /// made about the times in the file.
     pub note: Option<String>,
     /// The tool and its version, if the file names them: `rustc 1.88.0`.
     pub tool: Option<String>,
@@ -138,7 +138,8 @@ impl Imports {
 }
 
 impl Imports {
-    /// The tests of all files without a place in the recording.
+    /// The number of tests that have no place in the recording, and how many of them failed, summed up over all
+    /// imported files.
     pub fn unplaced(&self) -> TestCount {
         let counts = self.files.iter().map(|file| file.unplaced);
         counts.fold(TestCount::default(), |sum, count| TestCount {
@@ -147,7 +148,7 @@ impl Imports {
         })
     }
 
-    /// The first failed tests of each file without a place in the recording.
+    /// The first failed tests of each imported file that have no place in the recording.
     pub fn unplaced_failed(&self) -> impl Iterator<Item = &UnplacedTest> {
         self.files.iter().flat_map(|file| &file.unplaced_failed)
     }

@@ -25,8 +25,8 @@ const LATE_UNNAMED: u64 = 50_000_000;
 /// the only possible one.
 const NEAR: usize = 256;
 
-/// The largest difference in nanoseconds between two start times of a tool that count as one start. A guess: with more,
-/// the log of a second run of the tool would be mistaken for the first.
+/// The largest difference in nanoseconds between start times of a tool that several records of its log suggest, if they
+/// still count as one start. A guess: with more, the log of a second run of the tool would be mistaken for the first.
 const SAME: u64 = 50_000_000;
 
 /// The longest time in nanoseconds from the start of a tool until it reads its clock. A tool that first reads its files

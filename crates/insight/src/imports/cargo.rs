@@ -80,7 +80,8 @@ impl Timings {
     }
 }
 
-/// The work that a process does for cargo. A unit finds its process by it.
+/// The kind of work that a process does for cargo, with the names by which it is matched with a compilation unit in
+/// cargo's report.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 enum Work {
     Compile {

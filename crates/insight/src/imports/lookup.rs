@@ -112,7 +112,7 @@ impl<'a> Lookup<'a> {
         Some((ktime(from.max(start)), ktime(to.min(end).max(start))))
     }
 
-    /// Whether a span lies outside of the analyzed time.
+    /// Whether a span of another tool's file lies outside of the analyzed time.
     pub fn is_outside(&self, from: i64, to: i64) -> bool {
         from > signed(self.analysis.end) || to < signed(self.analysis.start)
     }
@@ -169,9 +169,9 @@ pub struct Placed {
     pub spans: Vec<Imported>,
     /// The number of placed spans that are not counted as spans of the file: parts of cargo's units, and test suites.
     pub parts: u64,
-    /// The number of spans in the file.
+    /// The number of spans that the imported file has.
     pub all: u64,
-    /// The number of spans that lie outside of the analyzed time.
+    /// The number of spans of the imported file that lie outside of the analyzed time.
     pub outside: u64,
     /// The number of tests of the file that are not counted as placed or unplaced, because the recording already has
     /// them as marks, or because they lie outside of the analyzed time.
@@ -180,7 +180,7 @@ pub struct Placed {
     /// analyzed time.
     pub failed_elsewhere: Vec<String>,
     pub note: Option<String>,
-    /// The name of the tool with its version.
+    /// The name and the version of the tool that wrote the imported file.
     pub tool: Option<String>,
 }
 

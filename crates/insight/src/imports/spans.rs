@@ -33,7 +33,7 @@ pub struct Spans {
     pub is_compilation: bool,
     /// Whether the file is one of many files of a tool, each with one or two spans.
     pub is_part: bool,
-    /// The note about parts of the file that are not spans.
+    /// A note that some parts of the imported file are not spans and were left out.
     pub note: Option<String>,
     /// The tool and its version, if the file names them.
     pub tool: Option<String>,
@@ -132,7 +132,8 @@ impl Spans {
         placed
     }
 
-    /// The reasons why spans of the recorded time have no process, each with the number of spans.
+    /// Describes why spans of the file that lie in the recorded time have no process. Each reason has the number of
+    /// such spans.
     fn why_no_process(
         &self,
         owners: &[Option<Owner>],

@@ -89,8 +89,8 @@ impl Active {
         self
     }
 
-    /// The change from the process that runs at `from` to the process that runs at `to`; `None` if one process runs at
-    /// both times.
+    /// The change of the running process between the times `from` and `to`, for stretches of several processes that
+    /// lived one after the other; `None` if one process lived at both times.
     pub fn change(&self, from: i64, to: i64) -> Option<Change> {
         let next = self.begins.partition_point(|begin| *begin <= from);
         let last = self.begins.partition_point(|begin| *begin <= to);
@@ -102,20 +102,20 @@ impl Active {
         })
     }
 
-    /// The first moment at or after a time at which the process may have run.
+    /// The first moment, at the given time or after it, at which the process may have run; `None` if there is none.
     pub fn from(&self, time: i64) -> Option<i64> {
         let at = self.stretches.partition_point(|(_, to)| *to < time);
         self.stretches.get(at).map(|(from, _)| time.max(*from))
     }
 
-    /// The beginning of the stretch that contains a time.
+    /// The beginning of the stretch in which the process may have run at the given time; `None` if it did not run then.
     pub fn began(&self, time: i64) -> Option<i64> {
         let after = self.stretches.partition_point(|(from, _)| *from <= time);
         let stretch = after.checked_sub(1).and_then(|at| self.stretches.get(at));
         stretch.filter(|(_, to)| time <= *to).map(|(from, _)| *from)
     }
 
-    /// The last moment at or before a time at which the process may have run.
+    /// The last moment, at the given time or before it, at which the process may have run; `None` if there is none.
     pub fn until(&self, time: i64) -> Option<i64> {
         let after = self.stretches.partition_point(|(from, _)| *from <= time);
         let at = after.checked_sub(1)?;
@@ -123,12 +123,12 @@ impl Active {
     }
 }
 
-/// A change from one process to a later one.
+/// The change from one process to a later one that goes on with its work, such as the next worker of a test runner.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Change {
-    /// The last moment of the earlier process.
+    /// The last moment before the next process begins, in nanoseconds.
     pub end: i64,
-    /// The beginning of the later process.
+    /// The beginning of the later process of the change, in nanoseconds.
     pub begin: i64,
 }
 

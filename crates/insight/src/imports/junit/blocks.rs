@@ -24,7 +24,7 @@ pub fn joined(tests: &[Test]) -> Option<Test> {
     })
 }
 
-/// Tests with equal times.
+/// Tests of a report with equal times, or without times, whose order is only partly known.
 pub struct Block<'a> {
     pub tests: &'a [Test],
     /// For each test of the block, the number of its lane. A lane is a list of tests that ran in the order of the

@@ -14,8 +14,8 @@ pub struct CaseSteps<'s> {
 }
 
 impl<'s> CaseSteps<'s> {
-    /// Finds the steps of the suites' tests. A name that the report has several times counts if each occurrence has a
-    /// step in one process: these are successive runs of a test.
+    /// Finds the steps of the recording for the tests of a report. A test name that the report has several times
+    /// counts only if one process has a step for each occurrence: these are successive runs of the test.
     pub fn new<'r>(steps: &'s Steps, suites: impl IntoIterator<Item = &'r Suite>) -> CaseSteps<'s> {
         let mut by_name: HashMap<String, VecDeque<StepIx>> = HashMap::new();
         for (at, step) in steps.list().iter().enumerate() {
@@ -40,7 +40,8 @@ impl<'s> CaseSteps<'s> {
         CaseSteps { steps, by_name }
     }
 
-    /// The next step of the test with this name. Successive runs of a test follow each other.
+    /// The recording's next step for a test of this class and name. If a report has several runs of a test, each call
+    /// returns the next run.
     pub fn find(&mut self, class: &str, name: &str) -> Option<StepIx> {
         names(class, name).iter().find_map(|name| {
             let steps = self.by_name.get_mut(name)?;
@@ -48,7 +49,7 @@ impl<'s> CaseSteps<'s> {
         })
     }
 
-    /// The step with this index, if it is known what the step's threads did.
+    /// The recorded step of a test, if it is known what the threads of the step did.
     pub fn with_work(&self, at: StepIx) -> Option<&'s Step> {
         self.steps.list().get(at).filter(|step| step.has_work)
     }

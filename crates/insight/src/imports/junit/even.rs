@@ -77,7 +77,7 @@ pub fn is_even(analysis: &Analysis, possible: &[Possible], shown: (i64, i64)) ->
 /// For each state of a thread, the time in nanoseconds that all threads of a process together have spent in it from a
 /// fixed beginning until each change of state.
 struct Sums {
-    /// The times at which a thread changes its state, in order.
+    /// The times in nanoseconds at which a thread of the process changes its state, in order.
     times: Vec<i64>,
     /// For each of the times in `times`, the sum for each thread state, in nanoseconds.
     sums: Vec<[i128; STATES]>,

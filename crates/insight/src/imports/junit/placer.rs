@@ -46,25 +46,25 @@ pub(super) struct Placer<'a> {
     pub written: Option<i64>,
     /// The facts about the processes that have been examined so far.
     pub facts: HashMap<ProcessIx, Option<Rc<RunnerFacts>>>,
-    /// The children of runners that began and ended within one test each.
+    /// The child processes of test runners that began and ended within one test each, so that their test is known.
     pub decided: HashSet<ProcessIx>,
-    /// The time in which the processes of the suite that is being placed ran other suites.
+    /// The stretches of time in which the processes that can have run the current suite certainly ran other suites.
     pub others: Active,
     /// The part of the bounded work ([`WORK`]) that the search for test places may still do.
     pub work: Cell<u64>,
     /// The difference from UTC, in nanoseconds, of the report's times that have no time zone.
     pub ahead: i64,
-    /// Whether no other time zone puts the times into the recording.
+    /// Whether the assumed time zone is the only one with which the times of the report lie in the recording.
     pub zone: bool,
     /// Whether the times of tests are their beginnings or their ends, if one of these is proven.
     pub of_cases: Option<Stamp>,
     /// Whether the times of suites are their beginnings or their ends, if one of these is proven.
     pub of_suites: Option<Stamp>,
-    /// The tests that do not have a process of their own.
+    /// The tests that were placed in the process of their suite, because they do not have a process of their own.
     pub guesses: Vec<Guess>,
     pub runners: [Vec<ProcessIx>; 3],
     pub own: OwnProcesses,
-    /// The processes of single tests to which a test has already been assigned.
+    /// The processes that ran a single test and to which that test has already been assigned.
     pub used: HashSet<ProcessIx>,
     /// Whether the report has several suites.
     pub several: bool,
@@ -316,7 +316,8 @@ impl Placer<'_> {
         }
     }
 
-    /// Adds a test that is a whole process, or a part of a process without another test.
+    /// Places a test that has a process of its own. Its place is the whole life of the process, or a part of it if the
+    /// recording proves that the test was shorter.
     fn own_test(&mut self, case: &Case, name: &str, process: ProcessIx) {
         let life = self.lookup.analysis.process(process);
         let (life, within) = ((life.start, life.end), self.within_own(process, case));
@@ -331,8 +332,8 @@ impl Placer<'_> {
         });
     }
 
-    /// Adds a suite without times that is a whole process. If the suite has only one test, the test gets the time of
-    /// the process.
+    /// Places a suite without times that has a process of its own: its place is the whole life of the process. The only
+    /// test of such a suite gets the same place.
     fn own_suite(&mut self, suite: &Suite, process: ProcessIx) {
         let life = self.lookup.analysis.process(process);
         let at = (process, (life.start, life.end));

@@ -34,8 +34,8 @@ pub struct Share {
     pub is_sure: bool,
 }
 
-/// Finds the worker and the bounds of each test. `None` if there is no possible way to distribute the tests, or if there
-/// are too many ways to try.
+/// Distributes the tests of a suite to worker processes: finds the worker of each test, and the bounds of its place in
+/// time. `None` if the tests cannot be distributed in any way, or if there are too many ways to try.
 pub fn shares(tests: &[Test], workers: &[Worker<'_>]) -> Option<Vec<Share>> {
     if tests.len() > TESTS {
         return None;

@@ -12,7 +12,8 @@ use crate::imports::lookup::{program, signed, CLOCKS, TOLERATED};
 /// tests.
 const MOST: u64 = 100_000_000;
 
-/// The largest tolerated error of the place or of a figure of a test with this length. Both are in nanoseconds.
+/// The largest tolerated error, in nanoseconds, of the place or of a figure of a test. `length` is the test's length in
+/// nanoseconds.
 pub fn tolerated(length: u64) -> u64 {
     MOST.min(length / TOLERATED)
 }
@@ -143,19 +144,20 @@ impl Lives {
     }
 }
 
-/// The processes and threads that lived at the same time as a runner, and that may disturb the times of its tests.
+/// The processes and threads that lived at the same time as a test runner, and whose work makes it unclear which of
+/// them a test belongs to.
 #[derive(Debug, Default)]
 struct Company {
     children: Lives,
-    /// The children of the runner that may run tests at the same time as the runner.
+    /// The children of the test runner that may run tests at the same time as the runner.
     workers: Lives,
     threads: Lives,
 }
 
 impl Company {
-    /// Finds the company of a runner. If the runner is known as a test program (`is_test`), children that run other
-    /// programs do not run its tests; children of a program of unknown kind may. The test of a child in `decided` is
-    /// known.
+    /// Finds the processes and threads that lived at the same time as a test runner. If the runner is known as a test
+    /// program (`is_test`), children that run other programs do not run its tests; children of a runner of unknown kind
+    /// may. The children in `decided` belong to a known test.
     fn new(
         analysis: &Analysis,
         runner: ProcessIx,

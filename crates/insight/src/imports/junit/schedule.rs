@@ -37,7 +37,8 @@ const WORKERS: usize = 16;
 /// tracepoint is a little before or after what it traces.
 pub const LEAST_ERROR: i64 = 100_000;
 
-/// The places of tests in the list of their suite, grouped by the place of the test around them.
+/// The tests of a suite, as indexes into the suite's list of tests, by the index of the test that contains them (`None`
+/// for tests that are not inside another one).
 type Groups = BTreeMap<Option<usize>, Vec<usize>>;
 
 /// The places in time of a suite's tests in the only processes that can have run them.
@@ -47,9 +48,9 @@ pub struct Schedule {
     /// The place in time of each test of the suite; `None` for a test without a length, or without a time although the
     /// other tests have one.
     pub times: Vec<Option<Times>>,
-    /// The process that ran each test.
+    /// For each test of the suite, the process that ran it.
     pub of_tests: Vec<Option<ProcessIx>>,
-    /// The children that began and ended within one test each.
+    /// The child processes that began and ended within one test of the suite each.
     pub decided: Vec<ProcessIx>,
 }
 
@@ -59,7 +60,7 @@ pub struct Schedule {
 #[derive(Clone, Debug)]
 pub struct Scheduled {
     pub processes: Vec<ProcessIx>,
-    /// Whether one thread of each process ran the tests, and no other thread can have run them.
+    /// Whether in each of these processes a single thread ran the tests, and no other thread can have run them.
     pub is_one_thread: bool,
 }
 
@@ -184,10 +185,10 @@ impl Placer<'_> {
         }
     }
 
-    /// The schedules of a suite that `runner` ran, or of the descendants of it that have a schedule. A runner that
-    /// started workers before the test only waits, and so does a wrapper such as npx, make or a shell. Without a
-    /// runner, the likelier processes and their descendants are tried. With several schedules, other suites can decide
-    /// which of them is the right one.
+    /// Finds the schedules of a suite: the processes that can have run it, and the places of its tests. They are in
+    /// `runner` or its descendants, because a runner that started workers only waits, and so does a wrapper such as
+    /// npx, make or a shell. If the runner is not known, the processes that are likely to have run the suite, and their
+    /// descendants, are tried. If there are several schedules, other suites can decide which of them is right.
     pub fn possible(&mut self, suite: &Suite, runner: Option<ProcessIx>) -> Vec<Schedule> {
         if !self.is_of_recording(suite) {
             return Vec::new();
@@ -336,7 +337,7 @@ impl Placer<'_> {
         found
     }
 
-    /// Whether each of some processes began after the end of the one before it.
+    /// Whether the given processes lived one after the other: each began after the end of the one before it.
     fn is_chain(&self, processes: &[ProcessIx]) -> bool {
         let life = |process: &ProcessIx| {
             let process = self.lookup.analysis.process(*process);
@@ -349,8 +350,8 @@ impl Placer<'_> {
         processes.windows(2).all(follows)
     }
 
-    /// The children of each process whose command lines begin with the same words, as many as `words`, if there are at
-    /// least two.
+    /// For each of the given parents, groups of at least two children whose command lines begin with the same `words`
+    /// words. Such children run one program.
     fn siblings(&self, parents: &[ProcessIx], words: usize) -> Vec<Vec<ProcessIx>> {
         let analysis = self.lookup.analysis;
         let mut siblings = Vec::new();
@@ -503,7 +504,8 @@ impl Placer<'_> {
         }
     }
 
-    /// The facts about a process that can have run tests; `None` without a timeline.
+    /// The facts about a process that decide which tests it can have run, such as when it was on a CPU; `None` without
+    /// a timeline. They are kept for the next call.
     pub fn facts(&mut self, process: ProcessIx) -> Option<Rc<RunnerFacts>> {
         let analysis = self.lookup.analysis;
         let new = || RunnerFacts::new(analysis, process).map(Rc::new);

@@ -88,7 +88,8 @@ impl<'a> Candidates<'a> {
         self.work.get() == 0
     }
 
-    /// Whether any command line contains the last component of a word of a span, or is a text of the span.
+    /// Whether the command line of a recorded process may match the span: it contains the last component of one of the
+    /// span's words, or it is equal to one of the span's texts.
     pub fn knows(&self, span: &Span) -> bool {
         let mut words = span.sought();
         words.any(|word| {
@@ -98,7 +99,8 @@ impl<'a> Candidates<'a> {
         })
     }
 
-    /// The processes whose command line is a text of a span.
+    /// The processes whose whole command line is equal to a text of a span. The program is compared without its
+    /// directory.
     fn of_line(&self, word: &[u8]) -> Option<&Vec<ProcessIx>> {
         self.by_line.get(&line(word)?)
     }
@@ -224,7 +226,7 @@ struct Pair {
 }
 
 impl Span {
-    /// The words of the span that are searched for in command lines.
+    /// The words of a span (files and commands) that are searched for in command lines.
     fn sought(&self) -> impl Iterator<Item = &[u8]> {
         let words = self.words.iter().map(String::as_bytes);
         words.filter(|word| !base(word).is_empty())
