@@ -54,13 +54,13 @@ pub struct Audit {
 /// A figure computed from the events that the kernel's figure contradicts.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Doubt {
-    /// The name of the figure: `on_cpu` or `run_queue`.
+    /// The name of the doubtful figure, as JSON has it: `on_cpu` or `run_queue`.
     pub figure: &'static str,
     /// The task's time in nanoseconds that the doubtful figure stands for, as computed from the recorded events.
     pub events_ns: u64,
-    /// The time in nanoseconds in which the events do not show a task's state.
+    /// The time in nanoseconds in which the recorded events do not show the task's state.
     pub unknown_ns: u64,
-    /// The time that the figure stands for in nanoseconds, as counted by the kernel.
+    /// The task's time in nanoseconds that the doubtful figure stands for, as counted by the kernel.
     pub kernel_ns: u64,
 }
 

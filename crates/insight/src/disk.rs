@@ -14,7 +14,7 @@ use tr_format::meta::Extra;
 
 use crate::known::{major_faults, processes_of};
 
-/// The figures about disks for some threads and their processes.
+/// What some threads and their processes read from disks and wrote to them, and their waits for disks.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct DiskSum {
     /// The bytes read from and written to storage by the threads that have exited; `None` if they are known for no
@@ -122,7 +122,7 @@ pub struct WaitSum<T> {
     /// The disk or file that the threads waited for; `None` if it is not known.
     pub what: Option<T>,
     pub count: u64,
-    /// The time of the waits in nanoseconds.
+    /// The sum of the waits for this disk or file, in nanoseconds.
     pub ns: u64,
 }
 
@@ -151,7 +151,8 @@ fn wait_sums<T: Ord>(
     Some(waited)
 }
 
-/// The waits of these threads for block I/O, by disk. `None` if the recording does not have the disks.
+/// The waits of the given threads for block I/O, summed up by disk, the longest sum first. `None` if the recording
+/// does not have the disks.
 pub fn by_disk<'a>(analysis: &'a Analysis, threads: &[ThreadIx]) -> Option<Vec<WaitSum<&'a Disk>>> {
     wait_sums(analysis, threads, |thread, stretch| {
         let awaited = analysis.awaited(thread, stretch);
@@ -160,7 +161,8 @@ pub fn by_disk<'a>(analysis: &'a Analysis, threads: &[ThreadIx]) -> Option<Vec<W
     })
 }
 
-/// The waits of these threads in fsync and its relatives, by the last component of the file's path.
+/// The waits of the given threads in fsync and related calls, summed up by the last component of the file's path,
+/// the longest sum first.
 pub fn by_file<'a>(analysis: &'a Analysis, threads: &[ThreadIx]) -> Vec<WaitSum<&'a [u8]>> {
     let all = wait_sums(analysis, threads, |thread, stretch| {
         let sync = || {

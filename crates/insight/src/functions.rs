@@ -85,7 +85,8 @@ pub struct Functions {
 }
 
 impl Functions {
-    /// Sums up samples, each of which comes with the number of its group.
+    /// Makes the table of functions from samples of stacks. Each sample comes with the number of the group in which it
+    /// is counted, if samples are grouped.
     pub fn new(
         stacks: &Stacks,
         samples: impl Iterator<Item = (Option<usize>, StackSamples)>,

@@ -48,7 +48,8 @@ impl Hist {
         self.lengths.get(rank.max(1) - 1).copied()
     }
 
-    /// The slots of the histogram from 0 µs up to the slot of the longest duration.
+    /// The slots of the histogram of durations, from 0 µs up to the slot that has the longest duration. Slots double
+    /// in length.
     pub fn slots(&self) -> Vec<Slot> {
         // bcc's print_log2_hist: 0 -> 1, 2 -> 3, 4 -> 7, …
         let place = |ns: u64| (ns / 1000).max(1).ilog2();

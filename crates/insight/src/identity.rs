@@ -28,7 +28,7 @@ pub fn id(meta: &Metadata) -> String {
 #[derive(Debug, Default)]
 pub struct Runs {
     names: BTreeSet<String>,
-    /// The name of each recording by its identifier.
+    /// The file name of each recording of the comparison, by the recording's identifier.
     ids: BTreeMap<String, String>,
 }
 

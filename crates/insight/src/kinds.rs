@@ -45,9 +45,10 @@ pub fn state(kind: Kind) -> usize {
     }
 }
 
-/// A column of a table that divides times of the critical path by kind.
+/// A column of a table that divides time on the critical path by kind, such as time on a CPU or waits for a
+/// disk.
 pub struct Column {
-    /// The title of the column in text.
+    /// The title of the table column for people.
     pub title: &'static str,
     /// The name of the column in JSON, CSV and datasets.
     pub name: &'static str,
@@ -109,7 +110,8 @@ pub fn is_told(kind: Kind, basis: Basis) -> bool {
     }
 }
 
-/// The kinds of time that occur in a recording with events, which divide a step's time.
+/// The kinds of time into which the time of a step is divided. They are those that occur in a recording with
+/// scheduling events.
 pub fn of_steps() -> impl DoubleEndedIterator<Item = Kind> + Clone {
     let known = |kind: &Kind| !matches!(kind, Kind::SleepOrBlocked | Kind::Lived);
     Kind::ALL.into_iter().filter(known)

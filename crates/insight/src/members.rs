@@ -54,15 +54,15 @@ pub fn members(view: &View<'_>, by: By) -> Vec<Members> {
     rows
 }
 
-/// A sum to which values are added one by one.
+/// The sum of one row of a table, or of the whole table, to which the values of threads are added one by one.
 pub trait Collect<P>: Default {
     fn add(&mut self, value: &P);
 
-    /// Prepares the sum for use, after its last value was added.
+    /// Finishes the sum after the last value has been added, for example by sorting the values.
     fn finish(&mut self) {}
 }
 
-/// The sums of the values of threads: one over all chosen processes, and one for each row.
+/// The sums of the values of threads in a table: one over all chosen processes, and one for each row.
 #[derive(Clone, Debug, Default)]
 pub struct Grouped<S> {
     pub all: S,

@@ -186,8 +186,8 @@ pub fn of_machine(meta: &Metadata) -> Option<u64> {
     meta.hardware(Hardware::Memory)?.parse().ok()
 }
 
-/// The largest memory of COMMAND's cgroup in the span, in bytes. The kernel's figure counts from the beginning of the
-/// cgroup, so it is used only if it has grown in the span.
+/// The largest memory in bytes that COMMAND's cgroup had in the analyzed span. The kernel's figure counts from the
+/// beginning of the cgroup, so it is used only if it has grown in the span.
 pub fn cgroup_peak(analysis: &Analysis) -> Option<u64> {
     let values = samples(analysis);
     let mut values = values.filter_map(|(_, sample)| sample.get(Counter::CgroupMemoryPeak));

@@ -163,7 +163,7 @@ impl NetworkSum {
     }
 }
 
-/// The network figures of a whole recording.
+/// Sums up the TCP connections of a whole recording, and the time that the critical path waited for the network.
 pub(crate) fn totals(analysis: &Analysis, path: Option<&CriticalPath>) -> NetworkSum {
     let mut sum = NetworkSum::of(analysis, &analysis.network.connections);
     let waited = path.map(|path| network::waited(analysis, path));

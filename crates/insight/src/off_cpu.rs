@@ -23,14 +23,15 @@ pub struct ThreadWait {
 /// The sum of the waits for one reason.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct ReasonSum {
-    /// The sum of the lengths of the waits in nanoseconds.
+    /// The sum in nanoseconds of the lengths of the waits for one reason.
     pub total: u64,
-    /// The number of waits.
+    /// The number of waits for one reason.
     pub count: u64,
     pub longest: Option<ThreadWait>,
 }
 
-/// The sums of waits by reason, and the times by the thread's state.
+/// The sums of the waits of some tasks by reason, together with the tasks' times by state (such as run
+/// queue or sleep).
 #[derive(Clone, Copy, Debug, Default)]
 pub struct ReasonSums([ReasonSum; WaitReason::ALL.len()], Times);
 

@@ -106,12 +106,12 @@ impl PartTimes {
         other.0.iter().for_each(|(part, ns)| self.add(*part, *ns));
     }
 
-    /// The time in nanoseconds in which a task could run, whether it had a CPU or not.
+    /// The time in nanoseconds in which a task was able to run, whether it had a CPU or not.
     pub fn wanted(&self) -> u64 {
         self.sum(|part| part == Part::Work || part.is_starved())
     }
 
-    /// The share of the time in which a task could run that the task had a CPU, in percent.
+    /// The percentage of the time in which a task was able to run that it was on a CPU.
     pub fn share(&self) -> Option<u64> {
         let wanted = self.wanted();
         (wanted > 0).then(|| share(100, self.get(Part::Work), wanted))

@@ -88,7 +88,7 @@ impl Part {
         }
     }
 
-    /// The name of the use in text.
+    /// The words for a use of the critical path's time, such as `sleep in make`.
     fn title(self, groups: &Groups, remotes: &Remotes) -> String {
         let program = self.program.map_or("", |group| groups.name(group));
         match self.kind {
@@ -125,14 +125,14 @@ fn daemons_client(program: &str) -> Option<&str> {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Share {
     pub part: Part,
-    /// The name of the use in text.
+    /// The words for this use of the critical path's time, such as `sleep in make`.
     pub name: String,
     /// The time in nanoseconds.
     pub time: u64,
     /// The number of stays of the critical path that have this use. A new stay begins when the use goes over to
     /// another thread; each sleep is a stay of its own.
     pub count: u64,
-    /// The name of the program that ended the waits, if that program is not recorded.
+    /// The name of the program that ended the waits of this use, if that program is not recorded.
     pub by: Option<String>,
 }
 

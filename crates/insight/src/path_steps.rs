@@ -20,7 +20,7 @@ pub struct StepShare {
     pub name: String,
     /// Whether this share of the critical path is the time of a step, and not time in no step.
     pub is_step: bool,
-    /// The time of the steps on the critical path, by kind.
+    /// The time of these steps on the critical path, divided by kind.
     pub spent: ByKind,
     /// The number of different steps that have this share of the critical path; for time in no step, the number of
     /// stays of the path.
@@ -32,7 +32,8 @@ impl StepShare {
         self.spent.sum()
     }
 
-    /// The longest wait of a step in words, if it is a tenth of the time or more.
+    /// The longest kind of wait of these steps on the critical path, in words; `None` if it is less than a tenth
+    /// of their time there.
     pub fn waited(&self) -> Option<String> {
         longest_wait(&self.spent).filter(|_| self.is_step)
     }
@@ -55,7 +56,7 @@ pub struct PathBySteps {
     pub part_of: Vec<usize>,
     /// For each divided segment of the critical path, the index in `shares` of the step or use that it belongs to.
     pub share_of: Vec<usize>,
-    /// The shares of the path's time, the longest first.
+    /// The shares of the critical path's time by step or, outside of any step, by use. The longest comes first.
     pub shares: Vec<StepShare>,
 }
 
@@ -107,7 +108,7 @@ impl PathBySteps {
         out
     }
 
-    /// Adds up the segments of each step name or use.
+    /// Sums up the segments of the critical path by the name of the step or, outside of any step, by their use.
     fn add_up(&mut self, owners: Vec<(&str, Option<StepIx>)>) {
         #[derive(Default)]
         struct Sum {
@@ -167,7 +168,8 @@ impl PathBySteps {
         count > 1 && sum >= whole / 2 && longest <= whole - whole / 5
     }
 
-    /// The path's stays in one share: successive segments of it. A stay has the thread of its longest segment.
+    /// Joins successive segments of the critical path that belong to one step or use. Each such stay is shown as
+    /// one piece, with the thread of its longest segment.
     pub fn legs(&self) -> impl Iterator<Item = (Leg, &StepShare)> {
         let mut rest = self.segments.as_slice();
         let runs = self.share_of.chunk_by(|a, b| a == b);

@@ -369,8 +369,8 @@ pub struct RowOrder<'a> {
     pub groups: &'a [Group],
 }
 
-/// The first `most` of the rows that [`rows`] returns, and the number of all rows. Only the processes of the first rows
-/// get a label, because a recording may have a million processes.
+/// Like [`rows`], but returns only the first `most` rows of the table, with the number of all rows. Only the processes
+/// of the returned rows get a label, because a recording may have a million processes.
 pub fn first_rows(
     recording: &Recording,
     processes: &[ProcessIx],
@@ -466,8 +466,8 @@ fn first_places(
     places.into_iter().map(|(.., ix)| ix).collect()
 }
 
-/// The place of a row in the sort order: the sorted value, the start and the pid; or the pid and the start. Names
-/// decide between equal rows, so that the order is always the same.
+/// The key by which the rows of a table of processes are sorted: the sorted value, the start and the pid; or the pid
+/// and the start if sorted by pid. Rows with an equal key are sorted by name, so that the order is always the same.
 type Key = (u64, u64, Option<u32>);
 
 fn key(sort: Sort, row: &GroupRow) -> Key {

@@ -7,7 +7,7 @@ use crate::imports::Imports;
 /// A recording that reports and exports are made from.
 #[derive(Clone, Debug, Default)]
 pub struct Recording {
-    /// The analysis of the recorded events.
+    /// The analysis of the recorded events, from which all reports are made.
     pub analysis: Analysis,
     /// The spans from files of other tools.
     pub imports: Imports,

@@ -16,7 +16,7 @@ pub struct CpuShares {
     whole: u64,
     /// The CPU time in nanoseconds of the recorded tasks; in a recording of the whole machine, of COMMAND's tasks.
     pub build: Option<u64>,
-    /// The CPU time in nanoseconds of other tasks.
+    /// The CPU time in nanoseconds of tasks that do not belong to the build.
     pub others: Option<u64>,
     /// The CPU time in nanoseconds that the hypervisor gave to other guests.
     pub stolen: Option<u64>,
@@ -127,7 +127,8 @@ impl CpuShares {
         ]
     }
 
-    /// The shares in words; a share that is not known is `?`.
+    /// The words for how the time of all CPUs was shared among the build, other tasks, the hypervisor and idle
+    /// time, in percent. An unknown share is `?`.
     pub fn words(&self, analysis: &Analysis) -> Vec<String> {
         let own = match analysis.meta.root {
             Some(_) => "this build",

@@ -44,7 +44,8 @@ pub struct RunnerSize {
 pub struct DiskNeed {
     /// The least free space that was read in the file system of the recorded command, in bytes.
     pub free_at_least: u64,
-    /// The difference in bytes between the free space at the start and the least free space.
+    /// The most disk space in bytes that the job used at one time, by the readings: the difference between the free
+    /// space at the start and the least free space.
     pub used_peak: u64,
 }
 
@@ -142,7 +143,8 @@ impl MemoryNeed {
     }
 }
 
-/// The number of CPUs that a recorded command wanted at most during most of its time, if no other tasks had run.
+/// The number of CPUs that a recorded command did not exceed during most of its time, if no other tasks had run. `None`
+/// for a part of a recording, or for the whole machine.
 pub fn cpus_wanted(analysis: &Analysis, path: &CriticalPath) -> Option<u64> {
     let schedule =
         is_of_command(analysis).then(|| Schedule::new(analysis, path, &groups(analysis), &[]));
@@ -167,7 +169,8 @@ fn is_done(analysis: &Analysis) -> bool {
     status.is_some_and(|status| !exit::failed(Some(status)))
 }
 
-/// The smallest proposed size in bytes that is larger than a need in bytes by the margin.
+/// The smallest memory size in bytes that is proposed to a job which needs `need` bytes: the need with a margin,
+/// rounded up to a size that runners have.
 fn enough(need: u64) -> Option<u64> {
     let wanted = need.checked_add(need / 100 * MARGIN_PERCENT)?;
     let sizes =
@@ -175,16 +178,16 @@ fn enough(need: u64) -> Option<u64> {
     sizes.into_iter().find(|size| *size >= wanted)
 }
 
-/// A span in which a program holds an amount of memory.
+/// An amount of memory that a program used, and the span of time in which it used it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct HeldMemory {
-    /// The beginning (`from`) and the end (`to`) of the span in nanoseconds.
+    /// The beginning (`from`) and the end (`to`) of the time in which the program used the memory, in nanoseconds.
     pub from: u64,
     pub to: u64,
     pub bytes: u64,
 }
 
-/// The largest sum of the bytes that were held at one time; `None` if it is 0.
+/// The largest sum of the memory, in bytes, that several programs used at one time; `None` if it is 0.
 pub fn most_at_once(all: impl IntoIterator<Item = HeldMemory>) -> Option<u64> {
     let mut changes: Vec<(u64, i128)> = Vec::new();
     for held in all {
@@ -242,7 +245,8 @@ mod tests {
     use tr_analyze::model::{ExecSpan, Resources};
     use tr_format::counters::Counters;
 
-    /// A process with programs from one second to another, each with its largest resident set.
+    /// Makes a process for a test. `programs` has the start, the end and the largest resident set (in bytes) of each
+    /// program that the process executes.
     fn process(programs: &[(u64, u64, Option<u64>)]) -> Process {
         let execs = programs.iter().map(|(from, to, bytes)| ExecSpan {
             start: Ktime(*from),

@@ -28,7 +28,7 @@ pub struct StepSum {
     pub run_queue: Option<u64>,
     /// The wall time of the steps by kind.
     pub spent: Option<ByKind>,
-    /// The wall time in nanoseconds that was spent in run queues.
+    /// The wall time in nanoseconds that the steps spent in run queues, because they had no CPU.
     pub starved: Option<u64>,
     pub path: Option<u64>,
     /// The wall time of the steps by part; `None` if it is not known for one of them.

@@ -13,7 +13,8 @@ use crate::{exit, label};
 /// The tree of processes with sums over subtrees.
 pub struct Subtrees<'a> {
     analysis: &'a Analysis,
-    /// The nodes of the chosen processes and of their ancestors.
+    /// For each process, its node in the tree; `None` for a process that is neither chosen nor an ancestor of a
+    /// chosen process.
     nodes: Arena<ProcessIx, Option<Node>>,
     /// The processes of the tree in depth-first order: parents come before children, and siblings are in the order of
     /// their starts.
@@ -21,7 +22,8 @@ pub struct Subtrees<'a> {
     pub roots: Vec<ProcessIx>,
 }
 
-/// The node of a chosen process, or of an ancestor of a chosen process.
+/// The figures of one process in the process tree. The process was chosen by the user, or is an ancestor of a chosen
+/// process.
 #[derive(Default)]
 pub struct Node {
     /// Whether the node is an ancestor that was not chosen itself.
@@ -81,12 +83,12 @@ impl<'a> Subtrees<'a> {
         tree
     }
 
-    /// A process of the analysis.
+    /// The process with this index in the analysis from which the tree was made.
     pub fn process(&self, ix: ProcessIx) -> &'a Process {
         self.analysis.process(ix)
     }
 
-    /// The nodes in depth-first order.
+    /// The processes of the tree with their nodes, in depth-first order: a parent comes before its children.
     pub fn ordered(&self) -> impl Iterator<Item = TreeRow<'_>> {
         let nodes = self.order.iter();
         nodes.filter_map(|ix| Some((*ix, self.nodes[*ix].as_ref()?)))
@@ -103,7 +105,7 @@ impl<'a> Subtrees<'a> {
         self.nodes[ix].as_ref()
     }
 
-    /// The sums over a process and its descendants.
+    /// The sums over a process of the tree and its descendants; zeros if the process is not in the tree.
     pub fn sum_of(&self, ix: ProcessIx) -> SubtreeSum {
         let node = self.nodes[ix].as_ref();
         node.map_or_else(SubtreeSum::default, |node| node.sum)
@@ -124,7 +126,8 @@ impl<'a> Subtrees<'a> {
         }
     }
 
-    /// Computes the sums and the shapes of all nodes, children first.
+    /// Computes the sums and the shapes of all nodes of the process tree. Children come before their parents, whose
+    /// values depend on them.
     fn sum(&mut self) {
         let mut programs: HashMap<String, u32> = HashMap::new();
         let mut shapes: HashMap<(u32, Vec<u32>), u32> = HashMap::new();
@@ -168,7 +171,7 @@ impl<'a> Subtrees<'a> {
         }
     }
 
-    /// The sums of several nodes together.
+    /// The sums over several subtrees of the process tree together.
     pub fn over(&self, nodes: &[ProcessIx]) -> SubtreeSum {
         let mut sum = SubtreeSum::default();
         nodes.iter().for_each(|ix| sum.add(&self.sum_of(*ix)));

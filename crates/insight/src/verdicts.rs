@@ -39,7 +39,8 @@ const UNKNOWN: u64 = 10;
 const SUITE: usize = 3;
 /// The largest number of steps whose verdicts name the tasks that they waited for. A bound of the work.
 const NAMED: usize = 50;
-/// The largest number of names of other tasks in a verdict. Each of them has at least a twentieth of the time.
+/// The largest number of tasks that a verdict names as the ones that had the CPUs or were waited for. Each of them has
+/// at least a twentieth of the time (the divisor is the next constant).
 pub(crate) const NAMES: usize = 3;
 pub(crate) const COUNTS: u64 = 20;
 
@@ -60,7 +61,8 @@ pub struct Verdict {
     /// The time in nanoseconds that the step waited in run queues while its own tasks had the CPUs. It is contained in
     /// the part `Work`.
     pub queued: u64,
-    /// The names of the tasks that had the CPUs or that the step waited for, with their times in nanoseconds.
+    /// The names of the tasks that had the CPUs or that the step waited for, with their times in nanoseconds, the
+    /// longest first.
     pub by: Vec<(String, u64)>,
     /// Whether the verdict is reported: the step failed or was slow because of something other than its own
     /// work or sleep.
@@ -151,8 +153,8 @@ impl Verdicts {
             .filter(|verdict| verdict.part != Part::Unknown)
     }
 
-    /// The figures of the verdict on a step, also if they are no reason for a slow step. The part is [`Part::Unknown`]
-    /// then.
+    /// The figures of the verdict on a step, even if nothing in the step's time stands out. The part that the verdict
+    /// names is [`Part::Unknown`] then.
     pub fn figures(&self, step: StepIx) -> Option<&Verdict> {
         self.0.get(step)?.as_ref()
     }
@@ -163,7 +165,8 @@ impl Verdicts {
     }
 }
 
-/// The times of a recording's steps and the verdicts on the steps, found by one walk of each step's own critical path.
+/// The times of a recording's steps, together with the verdicts on the steps. Both are computed in one walk of each
+/// step's own critical path.
 pub struct JudgedTimes {
     pub times: AllTimes,
     pub verdicts: Verdicts,
@@ -231,14 +234,14 @@ impl<'a> Judge<'a> {
         })
     }
 
-    /// Divides a step's own critical path.
+    /// Divides the own critical path of one step into the parts of its wall time, and keeps them for the verdict.
     fn divide(&mut self, at: StepIx, path: &[OwnSegment]) {
         if let Some(divided) = self.divided.get_mut(at) {
             *divided = Some(self.divider.divide(at, path));
         }
     }
 
-    /// The verdicts on all steps, by the divided paths.
+    /// Makes the verdicts on all steps whose own critical paths have been divided into parts.
     fn verdicts(self, paths: &Paths<'_>) -> Verdicts {
         let Judge {
             analysis,
@@ -383,7 +386,7 @@ pub fn others(
     names.filter_map(|(occupant, ns)| Some((who::occupant(occupant)?, ns)))
 }
 
-/// The names with the longest times, which a verdict shows.
+/// Keeps those tasks of a list that a verdict names: the ones with the longest times, at most [`NAMES`].
 fn named(mut names: Vec<(String, u64)>) -> Vec<(String, u64)> {
     let sum = names
         .iter()

@@ -41,7 +41,7 @@ impl Ask {
 #[derive(Clone, Copy, Debug)]
 pub struct View<'a> {
     pub recording: &'a Recording,
-    /// The analysis of the recording.
+    /// The analysis of the recording that the report is about.
     pub analysis: &'a Analysis,
     /// The processes that match the user's filters.
     pub chosen: &'a [ProcessIx],

@@ -17,7 +17,8 @@ use tr_text::page::Page;
 use tr_text::style::Paint;
 use tr_text::{escape, units};
 
-/// The largest number of streams with missing events that have a line each.
+/// The largest number of streams of events (such as the events of one CPU) that get a line of warning of their own for
+/// missing events.
 const STREAMS: usize = 5;
 
 /// The reasons that make the numbers incomplete, the gravest first.
@@ -209,8 +210,8 @@ fn missing(analysis: &Analysis) -> Vec<String> {
     losses.chain(others).collect()
 }
 
-/// Whether the trace, or its analysis, has no end, because the recorder was killed or the disk was full. A file that
-/// lacks only its index has all events.
+/// Whether the end of the trace, or of its analysis, is missing, for example because the recorder was killed or the
+/// disk was full. A file that lacks only its index has all events and does not count.
 pub fn is_cut(analysis: &Analysis) -> bool {
     analysis.summary.is_none() || analysis.quality.stopped.is_some()
 }
@@ -248,8 +249,8 @@ pub(crate) fn is_much(unknown: u64, whole: u64) -> bool {
     unknown.saturating_mul(100) >= whole.max(1)
 }
 
-/// Whether the sum of the time on a CPU is a lower bound: the rest of a trace that was cut is unknown,
-/// and unknown time may be on a CPU, unless the kernel's totals tell the sum.
+/// Whether the computed CPU time of a recording is only a lower bound: the trace was cut, so that the rest is unknown,
+/// or the state of tasks is unknown for a noticeable time, unless the kernel's totals give the sum.
 pub fn is_lower_bound(analysis: &Analysis) -> bool {
     let times = &analysis.totals.times;
     let hidden = analysis.basis() == Basis::Events && is_much(times.unknown, times.sum());
@@ -320,7 +321,8 @@ pub fn absent(facts: &Facts) -> Vec<&'static str> {
     absent.map(|(_, what)| *what).collect()
 }
 
-/// The way in which a recording's times are not exact.
+/// The words for a recording whose times are not exact, because it has only totals or samples; `None` for a recording
+/// with scheduling events.
 pub fn inexact(facts: &Facts) -> Option<&'static str> {
     match facts.switches {
         Known::Totals => Some("CPU times are totals of each task"),

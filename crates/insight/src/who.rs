@@ -27,7 +27,8 @@ pub fn occupant(occupant: Occupant) -> Option<String> {
 /// The word for tasks that had a CPU and whose names are not recorded, because others had it for longer.
 pub const FURTHER: &str = "further tasks";
 
-/// The recorded COMMAND, or the scope of a recording without one.
+/// The name of a recording: the recorded command line, or without a command what was recorded, such as `the whole
+/// machine`.
 pub fn recorded(meta: &Metadata) -> String {
     // A command without a name cannot have run.
     let has_no_name = meta.command.iter().all(Vec::is_empty);

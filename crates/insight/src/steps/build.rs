@@ -64,8 +64,8 @@ fn is_too_deep(step: &Step) -> bool {
     step.depth >= DEEPEST
 }
 
-/// For each step, its place in a depth-first order, and the place after the last step inside it. Parents come before
-/// their children in `list`.
+/// For each step, its place in a depth-first order of the steps, and the place after the last step inside it. In
+/// `list`, a step comes before the steps inside it.
 fn places(list: &[Step]) -> Vec<(usize, usize)> {
     // The number of steps of each one's tree.
     let mut sizes = vec![1; list.len()];
@@ -95,7 +95,7 @@ struct Build<'a> {
     analysis: &'a Analysis,
     spans: HashMap<ProcessIx, Vec<&'a Span>>,
     of_threads: HashMap<ThreadIx, Vec<&'a Span>>,
-    /// For each process, the tests that its executions run, each from the execution's time on.
+    /// For each process, the times of its execs, each with the tests that the executed program runs from then on.
     tests: Vec<Vec<(Ktime, Tests)>>,
     /// The steps that are whole processes because files of other tools name them.
     whole: HashSet<StepIx>,
@@ -171,7 +171,7 @@ impl Build<'_> {
         self.threads.get(thread.0 as usize)?.at(time)
     }
 
-    /// The step that the thread which forked a process was in at the fork.
+    /// The innermost step at the time of a fork in which the thread that forked the given process was.
     fn forked_in(&self, process: &Process) -> Option<StepIx> {
         let leader = process.threads.first()?;
         let parent = self.analysis.thread(*leader).parent;
@@ -182,7 +182,7 @@ impl Build<'_> {
         self.of_thread(parent?, process.start)
     }
 
-    /// The tests that the parent's program was running at the fork.
+    /// The tests that the program of the parent was running when it forked the given process.
     fn tests_of_parent(&self, process: &Process) -> Tests {
         let parent = process.parent;
         parent.map_or(Tests::None, |parent| self.tests_at(parent, process.start))
@@ -196,7 +196,8 @@ impl Build<'_> {
         last.map_or(Tests::None, |(_, tests)| *tests)
     }
 
-    /// The times at which a process enters and leaves steps, because of its spans and its programs.
+    /// Computes the times at which a process or thread enters and leaves steps, because of its spans, of the programs
+    /// it executes, and of the steps around it (`around`). Adds the steps to the recording's list.
     fn changes(
         &mut self,
         around: Vec<Since>,

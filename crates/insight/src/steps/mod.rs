@@ -96,7 +96,7 @@ impl Step {
 /// one another.
 pub const DEEPEST: usize = 64;
 
-/// A time, and the innermost step that a thread is in from this time on.
+/// A time, and the innermost step that a thread is in from this time on (`None` for no step).
 type Since = (Ktime, Option<StepIx>);
 
 /// The steps of a thread in the order of time. The threads of one process share the list of the process's steps.
@@ -156,8 +156,8 @@ impl ThreadSteps {
 #[derive(Clone, Debug, Default)]
 pub struct Steps {
     list: Vec<Step>,
-    /// For each step, its place in an order in which a step comes before the steps inside it, and the place after the
-    /// last step inside it.
+    /// For each step, its place in a depth-first order, in which the steps inside a step follow it, and the place after
+    /// the last step inside it.
     places: Vec<(usize, usize)>,
     threads: Vec<ThreadSteps>,
     /// The number of steps that lie deeper than [`DEEPEST`] levels.
@@ -204,7 +204,7 @@ impl Steps {
         self.threads.get(thread.0 as usize)?.at(time)
     }
 
-    /// The innermost step of a process at its end.
+    /// The innermost step that the first thread of a process was in at the end of the process.
     pub fn of_process(&self, analysis: &Analysis, ix: ProcessIx) -> Option<StepIx> {
         let leader = analysis.process(ix).threads.first()?;
         let steps = self.threads.get(leader.0 as usize)?;

@@ -1,4 +1,5 @@
-//! The steps that a user names: by the whole name, or by a name as a table has shortened it.
+//! Finds the steps that a user names on the command line: by the whole name, or by the name as a table has shortened
+//! it.
 
 use std::collections::{BTreeSet, HashSet};
 

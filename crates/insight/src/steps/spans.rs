@@ -16,7 +16,7 @@ use tr_programs::steps::StepKind;
 pub(super) struct Span {
     pub from: Ktime,
     pub to: Ktime,
-    /// Whether the span has an end. A moment counts as ended.
+    /// Whether the end of the span was recorded. The mark of a moment, which has no length, counts as ended.
     pub ended: bool,
     pub name: Vec<u8>,
     pub kind: StepKind,
@@ -153,10 +153,10 @@ fn of_commands(analysis: &Analysis) -> Vec<Span> {
     spans
 }
 
-/// The begin marks with one name that have no end mark yet.
+/// The marks that began a span of one name and whose end marks have not been read yet.
 #[derive(Default)]
 struct OpenMarks {
-    /// The begin marks by their number.
+    /// The begin marks that are still open, by their number: the time, and the process that set the mark.
     all: BTreeMap<usize, (Ktime, ProcessIx)>,
     /// For each process, the numbers of the begin marks that it set, in order. Some of them may already have an end.
     by_process: HashMap<ProcessIx, Vec<usize>>,
@@ -366,9 +366,9 @@ impl Living {
 
 /// The processes or threads that have one pid or tid at different times. They must be looked up in the order of time.
 struct Alive<Ix> {
-    /// The processes or threads that have not begun yet, by their beginnings.
+    /// The processes or threads that have not begun yet at the time of the last look-up, the next one to begin first.
     waiting: BinaryHeap<Reverse<(Ktime, Ktime, Ix)>>,
-    /// The living processes or threads, by their ends.
+    /// The processes or threads that are alive at the time of the last look-up, the next one to end first.
     ending: BinaryHeap<Reverse<(Ktime, Ix)>>,
     now: BTreeSet<Ix>,
 }
@@ -406,7 +406,8 @@ impl<Ix: Copy + Ord> Alive<Ix> {
     }
 }
 
-/// The kind that a program gave its mark.
+/// The kind of a step (such as a test) that a program gave in its mark, by the name of the kind. A mark with an
+/// unknown kind is a plain mark.
 fn kind(name: &[u8]) -> StepKind {
     let known = StepKind::ALL.into_iter();
     let mut known = known.filter(|kind| kind.name().as_bytes() == name);

@@ -47,7 +47,7 @@ pub struct AllTimes {
     /// For each step, by its number, the course of its wall time: the parts by kind (as in `spent`) in the order of
     /// time. Empty if no courses were requested by a [`Fineness`].
     pub courses: Vec<Vec<CoursePart>>,
-    /// The times of the threads while they were in no step.
+    /// The times of all threads of the recording while they were in no step.
     pub outside: StepTimes,
     /// The wall time in nanoseconds in which no step was running.
     pub outside_wall: u64,
@@ -153,7 +153,8 @@ pub(crate) fn own_path(paths: &Paths<'_>, steps: &Steps, of: StepIx) -> Option<V
     Some(path.into_iter().map(with).collect())
 }
 
-/// The kind that a segment of a step's own critical path counts for. Waits count for what they were for.
+/// The kind of time that a segment of a step's own critical path counts as. Time in which a thread outside of the step
+/// ran or wanted a CPU (`inside` is false) counts as work of other steps.
 fn kind_of(segment: &Segment, inside: bool) -> Kind {
     match segment.kind {
         Kind::OnCpu | Kind::RunQueue if !inside => Kind::Others,

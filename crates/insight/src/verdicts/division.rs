@@ -23,7 +23,8 @@ use crate::steps::times::OwnSegment;
 use crate::steps::{StepIx, Steps};
 use crate::who;
 
-/// The largest number of stretches of a parent that are examined for one of its children.
+/// The largest number of stretches of a parent's time that are examined to find out what the parent did while one of
+/// its children lived. A bound of the work.
 const STRETCHES: usize = 10_000;
 
 /// The largest number of timer waits of a step, and of threads of the step, that are examined for other work at the
@@ -34,7 +35,7 @@ const THREADS: usize = 1_000;
 /// acts on.
 const SHORT: u64 = 1_000_000;
 
-/// The wall time of a step divided into parts, in nanoseconds.
+/// The wall time of one step divided into parts, with the tasks that it waited for. All times are in nanoseconds.
 #[derive(Clone, Debug, Default)]
 pub(super) struct StepParts {
     pub times: PartTimes,
@@ -77,7 +78,7 @@ pub(super) struct Divider<'a> {
     ends: Ends,
     /// The threads that were in each step.
     threads: HashMap<StepIx, Vec<ThreadIx>>,
-    /// The waits for memory of each step's threads.
+    /// The sums of the waits for memory of the threads in each step.
     memory: HashMap<StepIx, Waits>,
     /// The processes that the kernel killed for lack of memory.
     no_memory: BTreeSet<ProcessIx>,
@@ -119,7 +120,8 @@ impl<'a> Divider<'a> {
         self.steps.was_within(thread, time, of)
     }
 
-    /// Divides a step's own critical path.
+    /// Divides the own critical path of a step into the parts of its wall time, such as work, waits for a CPU and
+    /// waits for a disk.
     pub fn divide(&self, at: StepIx, path: &[OwnSegment]) -> StepParts {
         let mut divided = StepParts::default();
         let mut timers = 0;
@@ -323,7 +325,7 @@ impl<'a> Divider<'a> {
         }
     }
 
-    /// Whether a segment is a wait for a page of a file or from swap.
+    /// Whether a segment of a step's path is a wait in a page fault, for a page of a file or from swap.
     fn is_fault(&self, segment: &Segment) -> bool {
         let timeline = self.analysis.timeline.as_ref();
         let stretch = timeline.and_then(|stretches| stretches.around(segment.thread, segment.from));
@@ -367,8 +369,8 @@ impl<'a> Divider<'a> {
         divided.times.add(Part::Sleep, slept);
     }
 
-    /// The other thread of the step that worked or waited the most during a segment, with its stretches, which are cut
-    /// to the segment.
+    /// The other thread of the step that worked or waited the most during a segment of the step's path, with the
+    /// stretches of its time, which are cut to the segment. `None` if there is no such thread.
     fn busiest(&self, at: StepIx, segment: &Segment) -> Option<Vec<(ThreadIx, Stretch)>> {
         let others = self.threads.get(&at)?.iter().copied();
         let others = others.filter(|thread| {
@@ -497,14 +499,14 @@ impl<'a> Divider<'a> {
     }
 }
 
-/// The waits for memory of a step's threads.
+/// The sums of the waits for memory of the threads of one step.
 #[derive(Clone, Copy, Debug, Default)]
 struct Waits {
     ns: u64,
     reclaims: u64,
 }
 
-/// The waits for memory of each step's threads.
+/// Computes for each step the sums of the waits for memory of its threads, including those in the steps inside it.
 fn memory_of(analysis: &Analysis, steps: &Steps) -> HashMap<StepIx, Waits> {
     let mut sums: HashMap<StepIx, Waits> = HashMap::new();
     for wait in memory::waits(analysis) {

@@ -28,7 +28,7 @@ impl Verdict {
         })
     }
 
-    /// The verdict with its evidence, in one sentence.
+    /// The words of the verdict on a step, with its evidence, in one sentence.
     pub fn text(&self) -> String {
         let share = units::share(self.ns, self.wall);
         let wall = units::time(self.wall);
