@@ -14,7 +14,7 @@ static BY_SECOND: AtomicBool = AtomicBool::new(false);
 /// The name by which the program was called, for messages: `format!("{TR} record")`.
 pub const TR: Called = Called;
 
-/// The type of [`TR`].
+/// The type of the constant [`TR`], which shows the name by which the program was called.
 #[derive(Clone, Copy, Debug)]
 pub struct Called;
 

@@ -218,7 +218,7 @@ pub fn code(value: &str) -> String {
     format!("<code>{}</code>", entities(&value))
 }
 
-/// Whether a forge may turn a word into a link.
+/// Whether a forge (such as GitHub) may turn a word of Markdown text into a link.
 fn links(word: &str) -> bool {
     let hex = |part: &str| part.len() >= 7 && part.bytes().all(|b| b.is_ascii_hexdigit());
     let parts = word.split(|c: char| !c.is_ascii_alphanumeric());

@@ -2,12 +2,14 @@
 
 use crate::style::Style;
 
-/// The place of a line in a tree that is printed as text.
+/// The place of a line in a tree that is printed as text. It decides which joining lines are drawn
+/// before the node's name.
 #[derive(Clone, Debug, Default)]
 pub struct Levels {
     /// The depth of the node in the tree. A root has depth 1.
     depth: usize,
-    /// For each of the last levels, whether further nodes of that level follow.
+    /// For each of the last levels above the printed node, whether further nodes of that level follow
+    /// below it.
     last: Vec<bool>,
 }
 

@@ -7,7 +7,7 @@ use crate::style::{Paint, Style};
 use crate::table::{Grid, Table, Title};
 use crate::{escape, units};
 
-/// A piece of text in one colour, which a renderer escapes.
+/// A piece of a page's text that has one colour. A renderer escapes the text.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Span {
     pub paint: Paint,
@@ -99,19 +99,19 @@ pub struct Bars {
 #[derive(Clone, Debug)]
 pub struct BarRow {
     pub name: String,
-    /// The time in ns that the bar shows.
+    /// The time in ns that the bar of this line shows.
     pub time: u64,
-    /// The words after the time, such as a count.
+    /// The words at the end of the line after the time, such as a count.
     pub note: String,
 }
 
-/// A line as a renderer lays it out.
+/// One line of a page as a renderer lays it out: its pieces of text with their colours.
 type Line = Vec<Span>;
 
 /// The largest number of lines of a sentence on a page; a longer sentence is shortened.
 const SENTENCE: usize = 3;
 
-/// The text between two items of a line.
+/// The text that separates two items in one line of a page.
 const BETWEEN: &str = " · ";
 
 /// A report, or a part of one, before a renderer makes text of it.
@@ -313,7 +313,7 @@ fn write_line(out: &mut String, style: &Style, line: &[Span]) {
     out.push('\n');
 }
 
-/// The spans with their hidden characters escaped.
+/// Escapes the hidden characters in some pieces of a page's text.
 fn safe(spans: &[Span]) -> Line {
     let safe = |span: &Span| Span::new(span.paint, escape::text(span.text.as_bytes()));
     spans.iter().map(safe).collect()

@@ -12,10 +12,11 @@ pub use cell::Cell;
 use grid::{left, GridRow, Heading};
 pub use grid::{Grid, Title};
 
-/// A function that makes a column's content for a row of type `R`.
+/// A function that makes the content of a table's column from the value of type `R` of one row.
 type Of<'a, R, T> = Box<dyn Fn(&R) -> T + 'a>;
 
-/// The source of the cells in a column.
+/// The source of a table column's content: a function for cells, the row's name, or a function for plain
+/// values.
 enum Content<'a, R> {
     Cell(Of<'a, R, Cell>),
     /// The column has the row's name, which comes last in a text.
@@ -279,8 +280,8 @@ impl<'a, R> Table<'a, R> {
         left(&grid.widths(&grid.texts(), style, indent), style, indent)
     }
 
-    /// The columns with a key in CSV or in JSON: for each, the key and its unit, and the column. `not` is the
-    /// other format.
+    /// The columns that have a key in CSV or in JSON, each with the key and the key's unit. `not` is the
+    /// format whose own columns are left out.
     fn keyed<'t>(
         &'t self,
         not: Media,
@@ -342,7 +343,8 @@ pub struct Sheet {
 }
 
 impl Sheet {
-    /// Makes a sheet without rows from the keys of each table.
+    /// Makes an empty CSV sheet whose columns are those of several tables. Each table is given by the keys of
+    /// its columns.
     pub fn new(tables: impl IntoIterator<Item = Vec<String>>) -> Result<Sheet, csv::Error> {
         let mut columns = Vec::new();
         for key in tables.into_iter().flatten() {
@@ -355,7 +357,7 @@ impl Sheet {
         Ok(Sheet { columns, out })
     }
 
-    /// Adds a row of one of the tables.
+    /// Adds a row of one of the tables to the CSV sheet. Columns that the table does not have stay empty.
     pub fn add<R>(&mut self, table: &Table<'_, R>, row: &R) -> Result<(), csv::Error> {
         let mut cells = vec![String::new(); self.columns.len()];
         for ((key, _), column) in table.keyed(Media::Json) {

@@ -2,7 +2,7 @@
 
 use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
 
-/// A duration as three digits and a unit.
+/// A duration as a number of three digits and a unit, such as `1.23` and `ms`.
 #[derive(PartialEq, Eq)]
 struct Duration {
     figure: String,

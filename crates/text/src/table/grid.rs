@@ -7,11 +7,11 @@ use crate::page::Span;
 use crate::style::{Paint, Style};
 use crate::{escape, units};
 
-/// The title of a table's rows.
+/// The title of a table for people, which stands above the names of its rows.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Title {
     pub noun: String,
-    /// The figures that follow the title in brackets.
+    /// Figures that follow the title of the table in brackets, such as a number of rows.
     pub figures: Option<String>,
 }
 
@@ -76,7 +76,8 @@ pub struct Grid {
     pub(super) rows: Vec<GridRow>,
 }
 
-/// The least width in columns of the names of rows, unless all are shorter; and their width on a narrow terminal.
+/// The least width in columns for the names of a table's rows, unless all names are shorter. The constant after it is
+/// their width on a narrow terminal.
 const NAMES: usize = 26;
 const LEAST: usize = 12;
 
@@ -136,8 +137,8 @@ impl Grid {
         widths
     }
 
-    /// The title above the names. If the whole title has no room there, its figures get lines of their own,
-    /// which are added to `lines`.
+    /// The title above the names of a table's rows. If the whole title is wider than `room`, its figures get lines of
+    /// their own, which are added to `lines`.
     fn heading(&self, lines: &mut Vec<Vec<Span>>, room: usize, style: &Style) -> String {
         let whole = self.title.to_string();
         match &self.title.figures {
