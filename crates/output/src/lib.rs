@@ -74,7 +74,7 @@ pub struct Kind {
 /// The error that an existing file is not of the kind that an output may replace.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Foreign {
-    /// The name of the kind that the output may replace.
+    /// The name, with an article, of the kind of file that the output may replace.
     pub wanted: &'static str,
 }
 
@@ -102,8 +102,8 @@ impl std::fmt::Display for Terminal {
 
 impl std::error::Error for Terminal {}
 
-/// Whether an error says that the command line names an output that this program must not write, whatever its
-/// rights are.
+/// Whether an error means that the command line is a mistake: it names an output that this program never writes to,
+/// whatever its rights are, such as an existing file of another kind.
 pub fn is_mistake(error: &io::Error) -> bool {
     error
         .get_ref()
@@ -286,7 +286,7 @@ pub fn lock(file: &File) -> io::Result<()> {
     Ok(flock(file, FlockOperation::NonBlockingLockExclusive)?)
 }
 
-/// A written file that still has to get its name.
+/// An output file that is completely written, but still has to get its name.
 #[derive(Debug)]
 pub struct Publish(Option<Unnamed>);
 

@@ -29,7 +29,7 @@ pub struct At {
 }
 
 impl At {
-    /// A path to the file that stays valid when the directory is renamed.
+    /// A path to the file of this name that stays valid when the directory is renamed.
     pub fn path(&self) -> PathBuf {
         self.directory().join(&self.name)
     }
@@ -49,16 +49,16 @@ impl At {
 /// The file that an output's name refers to.
 #[derive(Debug)]
 pub enum Place {
-    /// The name is free, or is that of a regular file.
+    /// The output's name is free, or is the name of a regular file.
     File(At),
-    /// The name is that of a device, fifo or socket.
+    /// The output's name is the name of a device, fifo or socket.
     Special(At, Identity),
     /// The name is a path in /proc to an open file of a process. The number is that of its descriptor if the
     /// process is this one.
     Descriptor(PathBuf, Option<i32>),
 }
 
-/// A file, identified independently of its name.
+/// The identity of a file (device and inode), which does not depend on the file's name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Identity {
     device: u64,
@@ -68,7 +68,7 @@ pub struct Identity {
 }
 
 impl Identity {
-    /// The identity of the file that has this metadata.
+    /// The identity of the file to which this metadata (from stat) belongs.
     pub fn of(meta: &Metadata) -> Identity {
         Identity {
             device: meta.dev(),

@@ -1,4 +1,5 @@
-//! Unit tests: what is replaced, followed, written, refused.
+//! Unit tests of how outputs are written: which files are replaced, which links are
+//! followed, and which outputs are refused.
 #![allow(clippy::unwrap_used)] // in a test
 
 use std::fs::Permissions;

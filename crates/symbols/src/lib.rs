@@ -37,8 +37,8 @@ pub struct Request {
     pub kernel: Vec<(u32, u64)>,
     /// The frames in the generated code of processes: the pid, then the number and the address of each frame.
     pub processes: Vec<(u32, Vec<(u32, u64)>)>,
-    /// The time in which the processes ran. A list of a JIT compiler that was last written before or after it
-    /// belongs to another process with the same pid.
+    /// The time in which the processes of the request ran. A JIT compiler's list of functions that was last
+    /// written before or after that time belongs to another process with the same pid.
     pub lifetime: Lifetime,
     /// Whether only the paths of the files are requested.
     pub paths_only: bool,
@@ -53,7 +53,7 @@ pub struct Lifetime {
     pub end: u64,
 }
 
-/// A file, and the frames whose addresses are in it.
+/// A program file or library, and the frames whose addresses are in it.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub struct Module {
     pub number: u32,
@@ -101,7 +101,7 @@ impl File {
 }
 
 impl Request {
-    /// The number of frames in the request.
+    /// The number of frames whose functions are requested.
     pub fn frames(&self) -> usize {
         let modules = self.modules.iter().map(|module| module.frames.len());
         let processes = self.processes.iter().map(|(_, frames)| frames.len());
@@ -112,7 +112,7 @@ impl Request {
 /// A path or the functions of a frame, as the server has found them.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Answer {
-    /// The path of a module.
+    /// The path at which the file of a module was found, with the number of the module.
     Path(u32, OsString),
     /// The functions of a frame: the outermost one, then the functions inlined in it. A later answer
     /// for the same frame replaces the earlier one.

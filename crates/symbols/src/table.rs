@@ -8,7 +8,7 @@ use std::time::SystemTime;
 
 use crate::Lifetime;
 
-/// The length in bytes of the longest list that is read.
+/// The length in bytes of the longest list of functions that is read.
 const LONGEST: u64 = 128 << 20;
 /// The flags with which a list is opened, `O_NOFOLLOW | O_NONBLOCK`, on every Linux machine that records: a
 /// list in /tmp may be a link or a fifo of a stranger.
