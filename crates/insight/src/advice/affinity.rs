@@ -1,4 +1,5 @@
-//! The case that the command has restricted itself to fewer CPUs than the machine has, for example by `taskset`.
+//! Advice for the case that the recorded command has restricted itself to fewer CPUs than the machine has, for example
+//! by `taskset`.
 
 use std::collections::BTreeMap;
 

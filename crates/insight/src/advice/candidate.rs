@@ -9,7 +9,7 @@ use tr_format::event::Ktime;
 use tr_text::named;
 use tr_text::units;
 
-/// The largest number of lines of advice that a report shows.
+/// The largest number of lines of advice that a report about a build shows.
 pub const MOST: usize = 7;
 
 named! {
@@ -49,23 +49,24 @@ named! {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Advice {
     pub kind: Kind,
-    /// The evidence for the advice, in words: the tasks and their time.
+    /// The evidence for the advised change, in words: the tasks and their time.
     pub finding: String,
     pub action: String,
-    /// The least wall time in nanoseconds that the change saves; 0 if no least is known. `gain` is the most that it
-    /// saves.
+    /// The least wall time in nanoseconds that the advised change saves; 0 if no least is known. `gain` is the most
+    /// that it saves.
     pub at_least: u64,
     pub gain: u64,
     /// The beginning (`from`) and the end (`to`) of the span of the recording in which the evidence for the advice
     /// lies.
     pub from: Ktime,
     pub to: Ktime,
-    /// The processes that are the evidence for the advice, in the order of their starts.
+    /// The processes whose time is the evidence for the advised change, in the order of their starts.
     pub processes: Vec<ProcessIx>,
 }
 
 impl Advice {
-    /// The time that the change saves, in words; `at_most` stands before a time that is only an upper bound.
+    /// The time that the advised change saves, in words. The words `at_most` stand before a time that is only an upper
+    /// bound.
     pub fn saves(&self, at_most: &str) -> String {
         match self.at_least {
             0 => format!("{at_most} {}", units::time(self.gain)),
@@ -74,7 +75,7 @@ impl Advice {
     }
 }
 
-/// A change whose gain is not computed yet.
+/// A change of a build that a rule of advice proposes. Its gain is not computed yet.
 pub(crate) struct Candidate {
     pub(super) kind: Kind,
     pub(super) finding: String,
@@ -85,11 +86,11 @@ pub(crate) struct Candidate {
     pub(super) cap: u64,
     /// The jobs that the proposed change runs at once. The time that these jobs take remains in the simulation.
     pub(super) jobs: Vec<Jobs>,
-    /// Whether the change is to run another number of jobs at once.
+    /// Whether the proposed change is to run another number of jobs at once.
     pub(super) number: bool,
     /// Whether the affected work still has to be done after the proposed change, at other times or by several tasks.
     pub(super) stays: bool,
-    /// Whether the change may save nothing.
+    /// Whether the proposed change may save nothing.
     pub(super) unsure: bool,
     /// Whether the proposed change also removes time that is not on the critical path, while another proposed change
     /// removes only the time on the path.
@@ -167,17 +168,17 @@ impl Kind {
         (0, worst)
     }
 
-    /// Whether the advice only repeats the forecast of the verdict and proposes no change.
+    /// Whether advice of this kind only repeats the forecast of the verdict and proposes no change.
     pub fn is_forecast(self) -> bool {
         matches!(self, Kind::Others | Kind::Throttled)
     }
 
-    /// Whether the advice addresses the administrator of the machine.
+    /// Whether advice of this kind addresses the administrator of the machine.
     pub fn is_machine(self) -> bool {
         self.is_forecast() || self == Kind::Stolen
     }
 
-    /// Whether the advice is about one task alone, so that advice of any other kind explains more.
+    /// Whether advice of this kind is about one task alone, so that advice of any other kind explains more.
     pub(super) fn is_generic(self) -> bool {
         matches!(self, Kind::Last | Kind::Alone)
     }
@@ -202,7 +203,7 @@ impl Kind {
     }
 }
 
-/// The time that a change saves, in nanoseconds.
+/// The time in nanoseconds that an advised change saves, at least and at most.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Gain {
     pub at_least: u64,

@@ -1,4 +1,4 @@
-//! The forecast for several changes at once.
+//! Forecasts the time of a build with several advised changes at once.
 
 use tr_analyze::schedule::{Changes, Effect, Schedule};
 
@@ -17,7 +17,8 @@ pub struct Combined {
 }
 
 impl Combined {
-    /// The forecast in words. `shown` is the number of lines of advice that stand above it.
+    /// The words for the forecast of several advised changes together. `shown` is the number of lines of advice that
+    /// stand above these words.
     pub fn text(&self, shown: usize) -> String {
         const NUMBERS: [&str; 8] = ["", "", "two", "three", "four", "five", "six", "seven"];
         let number = NUMBERS.get(self.changes).copied().unwrap_or("lines");

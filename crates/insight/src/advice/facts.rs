@@ -22,23 +22,24 @@ use crate::Recording;
 use crate::{course, exit, label};
 use tr_text::units;
 
-/// The longest name of a program in a finding, in characters.
+/// The largest number of characters of a program's name in the evidence for a line of advice.
 const NAME: usize = 24;
 
 /// The divisor of a build's CPU time that finds the CPUs to which a program such as `taskset` restricted the build: a
 /// CPU on which less than this part was spent was not an allowed one. `taskset` itself starts on another CPU. A guess.
 pub const STRAY: u64 = 50;
 
-/// The run of one program in one process, or the whole life of a process without an exec.
+/// One execution of a program: the time from its exec to the next exec or the end of the process, or the whole life of
+/// a process without an exec.
 pub struct Execution {
     pub process: ProcessIx,
     pub exec: Option<usize>,
     pub start: Ktime,
     pub end: Ktime,
     pub program: String,
-    /// The CPU time of the execution in nanoseconds.
+    /// The CPU time that the process had during this execution of a program, in nanoseconds.
     pub on_cpu: u64,
-    /// The execution that forked the process of this execution.
+    /// The execution of a program that forked the process of this execution.
     pub owner: Option<Group>,
 }
 
@@ -77,7 +78,8 @@ fn groups(analysis: &Analysis) -> Groups {
 }
 
 impl<'a> Facts<'a> {
-    /// Computes the facts of a recording. Returns `None` if there is no critical path.
+    /// Collects the facts about a recorded build that the rules of advice use. Returns `None` if there is no critical
+    /// path.
     pub fn new(recording: &'a Recording, path: &'a CriticalPath) -> Option<Facts<'a>> {
         let analysis = &recording.analysis;
         let groups = groups(analysis);
@@ -211,7 +213,8 @@ impl<'a> Facts<'a> {
         self.process(group)?.execs.get(self.execution(group)?.exec?)
     }
 
-    /// The name of the file that an execution runs. For a script, it is the file of the interpreter.
+    /// The name of the file that an execution of a program runs, without its directory. For a script, it is the file of
+    /// the interpreter.
     pub fn file(&self, group: Group) -> &'a [u8] {
         let file = self.exec(group).map_or(&b""[..], |exec| &exec.filename);
         file.rsplit(|byte| *byte == b'/').next().unwrap_or(file)
@@ -231,7 +234,7 @@ impl<'a> Facts<'a> {
         command_line::role(&self.execution(group)?.program, argv)
     }
 
-    /// Whether an execution runs a shell, which includes a shell that has its script's name.
+    /// Whether an execution of a program runs a shell. A shell that is called by the name of its script counts, too.
     pub fn is_shell(&self, group: Group) -> bool {
         let file = self.exec(group).map_or(&b""[..], |exec| &exec.filename);
         let file = table::by_path(file).and_then(|tool| tool.role(None));
@@ -253,7 +256,8 @@ impl<'a> Facts<'a> {
         }
     }
 
-    /// A short name of an execution: its label, or its program if the label is long.
+    /// A short name of an execution of a program for people: its label, such as `cc1 main.c`, or only the program's
+    /// name if the label is long.
     pub fn name(&self, group: Group) -> String {
         let label = self.label(group);
         match self.execution(group) {
@@ -262,7 +266,8 @@ impl<'a> Facts<'a> {
         }
     }
 
-    /// The number of processes of some executions: several programs of one process are one run.
+    /// The number of processes in which the given executions ran. Several programs that one process executed count as
+    /// one run.
     pub fn runs(&self, groups: impl IntoIterator<Item = Group>) -> usize {
         let executions = groups.into_iter().filter_map(|group| self.execution(group));
         let processes: BTreeSet<ProcessIx> =
@@ -419,7 +424,7 @@ impl<'a> Facts<'a> {
             .fold(0, u64::saturating_add)
     }
 
-    /// The time in nanoseconds in which an execution ran while no other task of the build was able to run.
+    /// The time in nanoseconds in which an execution of a program ran while no other task of the build was able to run.
     pub fn alone(&self, group: Group) -> u64 {
         let sums = self.parallelism.alone_by_group.get(&group);
         sums.map_or(0, |sums| sums.serial)

@@ -1,4 +1,4 @@
-//! Waits for the network on the critical path, and servers that did not answer.
+//! Finds waits for the network on a build's critical path, and servers that did not answer.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -25,11 +25,11 @@ struct Fetch<'f> {
     group: Group,
     program: &'f str,
     ns: u64,
-    /// The server that did not answer, if a time-out ended the fetch.
+    /// The server that did not answer, if a time-out ended the wait for the network.
     silent: Option<Silent>,
 }
 
-/// A server that did not answer.
+/// A server that did not answer until a time-out ended the wait for it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Silent {
     NameServer(Address),
@@ -152,7 +152,7 @@ pub(super) fn fetches(facts: &Facts<'_>) -> Vec<Candidate> {
     by_program.into_iter().filter_map(candidate).collect()
 }
 
-/// The words that name the servers which did not answer, and the words for the change that is advised.
+/// The words for the servers that did not answer, and the words for the change that is advised because of them.
 fn silence(who: &BTreeSet<Silent>, remotes: &Remotes) -> (String, String) {
     let servers = who
         .iter()

@@ -10,25 +10,25 @@ use tr_programs::tools::Family;
 
 use super::facts::Facts;
 
-/// The limit on the number of jobs at once.
+/// The limit on the number of jobs that a build tool runs at once.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Limit {
-    /// The limit that the tool's own arguments set; `None` means that they allow any number of jobs.
+    /// The arguments of the build tool set this limit on the number of jobs; `None` means that they allow any number.
     Given(Option<u64>),
     /// The tool shares the job slots of a make that is its ancestor. The tool runs one job at a time if the recipe does
     /// not pass the slots on, because it calls make without `$(MAKE)`.
     Inherited(Option<u64>),
-    /// The tool starts jobs only while the machine's load is low.
+    /// The build tool starts jobs only while the machine's load is low.
     Load,
-    /// No limit was given, and the tool then runs one job at a time.
+    /// The build tool was given no limit, and then runs one job at a time.
     One,
-    /// No limit was given, and the tool starts as many jobs as it can.
+    /// The build tool was given no limit, and then starts as many jobs as it can.
     Unknown,
 }
 
 impl Limit {
-    /// Whether the limit kept the tool from running more jobs at once. `at_once` is the number of jobs that ran at
-    /// once.
+    /// Whether the limit kept the build tool from running more jobs at once. `at_once` is the number of jobs that ran
+    /// at once.
     pub fn holds(self, at_once: u64, cpus: u64) -> bool {
         match (at_once, self) {
             (1, Limit::One | Limit::Given(Some(1)) | Limit::Inherited(_)) => true,

@@ -34,7 +34,7 @@ pub(super) fn candidates(facts: &Facts<'_>) -> Vec<Candidate> {
     all
 }
 
-/// One job: a child process with all its descendants.
+/// A job of a build: a child process with all its descendants.
 struct Job {
     from: Ktime,
     to: Ktime,
@@ -42,10 +42,10 @@ struct Job {
     group: Group,
 }
 
-/// A job, and the name of the program that used most of its CPU time.
+/// A job of a build, with the name of the program that used most of its CPU time.
 type NamedJob<'f> = (&'f str, Job);
 
-/// The children of each execution that could be jobs of their own, by the execution that started them.
+/// For each execution of a program, the children that it started and that could be jobs of their own.
 fn children<'f>(facts: &'f Facts<'_>) -> BTreeMap<Group, Vec<NamedJob<'f>>> {
     let main = main_programs(facts);
     // A check of a configuration rests on those before it, and its tool has no jobs.
@@ -195,7 +195,7 @@ fn is_ordered(facts: &Facts<'_>, owner: Group, program: &str, jobs: &[Job]) -> b
 /// they need each other.
 pub(super) struct Order {
     pub row: Row,
-    /// Whether the tool that starts the commands has an option for the number of jobs.
+    /// Whether the tool that starts these commands has an option for the number of jobs.
     takes_jobs: bool,
 }
 
@@ -320,7 +320,7 @@ impl Order {
         .filter(|_| !action.is_empty() && facts.role(row.owner) == Some(Role::Jobs))
     }
 
-    /// The words for the commands: `4 commands of lint.sh`.
+    /// The words for commands that ran one after the other, such as `4 commands of lint.sh`.
     pub fn text(&self, facts: &Facts<'_>) -> String {
         let count = units::count(self.row.groups.len() as u64);
         format!("{count} commands of {}", facts.name(self.row.owner))
@@ -363,15 +363,15 @@ fn main_programs<'f>(facts: &'f Facts<'_>) -> BTreeMap<ProcessIx, (&'f str, u64)
     main
 }
 
-/// Jobs of one parent, few of which ran at once.
+/// Jobs that one process started, of which few ran at the same time.
 pub(super) struct Row {
     pub owner: Group,
     at_once: u64,
-    /// Whether the jobs belong to a make that shares the job slots of another make.
+    /// Whether the make that started the jobs shares the job slots of another make.
     inherits: bool,
-    /// Whether the tool starts jobs only while the load of the machine is low.
+    /// Whether the tool that started the jobs starts them only while the load of the machine is low.
     by_load: bool,
-    /// Whether running more of the jobs at once may save nothing.
+    /// Whether it may save nothing to run more of these jobs at once.
     unsure: bool,
     /// The time in nanoseconds in which at least one of the jobs ran. The field `gain` has the part of this time that
     /// running more jobs at once may save.

@@ -1,4 +1,4 @@
-//! The advice about the machine: the CPU time that the build wanted and did not get.
+//! Gives the advice about the machine: the CPU time that the build wanted and did not get.
 
 use tr_analyze::critical_path::Kind as Time;
 use tr_analyze::machine::{samples_are_of_recorded_cpus, throttled_containers, withheld, Samples};
@@ -16,12 +16,12 @@ use tr_text::units;
 /// guess: with less, every build would wait for CPUs that others have.
 const WAKE_UP: u64 = 500_000;
 
-/// The time that the machine withheld from the build, in ns.
+/// The time in nanoseconds that the machine withheld from a build, by other tasks on its CPUs or by a CPU quota.
 pub(super) struct WithheldTime {
-    /// The time in nanoseconds that the build was throttled by the quota of its cgroup.
+    /// The time in nanoseconds for which the build was throttled by the CPU quota of its cgroup.
     pub throttled: u64,
     pub others: u64,
-    /// The largest error of the simulated time in nanoseconds. The simulation has no time slices.
+    /// The largest error in nanoseconds of the simulated time of the build, because the simulation has no time slices.
     error: u64,
     waiting: Vec<Group>,
     /// Whether other tasks, or a quota, take so much of the CPUs that another number of jobs gains little, or gains
@@ -29,9 +29,9 @@ pub(super) struct WithheldTime {
     contended: bool,
     /// Whether other tasks, or a CPU quota, have some of the CPUs that the build could use.
     pub shared: bool,
-    /// The container that the quota belongs to, if it is not COMMAND's cgroup.
+    /// The container that the CPU quota belongs to, if it is not COMMAND's cgroup.
     pub container: Option<String>,
-    /// The words for the owner of the quota and for the time that the quota throttled the build.
+    /// The words for the owner of the CPU quota and for the time for which the quota throttled the build.
     whose: String,
 }
 
@@ -173,7 +173,7 @@ fn container(facts: &Facts<'_>, all: u64) -> Option<(String, u64)> {
     (ns > all / 2).then(|| (label::container(&container.called), ns))
 }
 
-/// The CPU time that tasks outside of the build use, in nanoseconds.
+/// The CPU time in nanoseconds that tasks outside of the build used, with what the build left for them.
 #[derive(Clone, Copy, Debug)]
 struct Foreign {
     /// The CPU time in nanoseconds that tasks outside of the build used.
@@ -184,16 +184,16 @@ struct Foreign {
     one: u64,
 }
 
-/// The use of the CPUs in a span. All times are in nanoseconds.
+/// The use of the machine's CPUs in a span of the recording. All times are in nanoseconds.
 struct CpuUse {
-    /// The CPU time in nanoseconds of other tasks, by the machine's counters.
+    /// The CPU time in nanoseconds of tasks outside of the build, by the machine's counters.
     others: u64,
-    /// The CPU time in nanoseconds of the build.
+    /// The CPU time in nanoseconds that the build used in the span.
     own: u64,
     /// The number of CPUs that the build may use.
     cpus: u64,
-    /// The number of CPUs that the counters cover. Other tasks may have run on those that the build was not
-    /// allowed to use.
+    /// The number of CPUs that the machine's counters cover. Tasks outside of the build may also have run on CPUs that
+    /// the build was not allowed to use.
     online: u64,
     /// The length in nanoseconds of the span in which the use of the CPUs was measured.
     length: u64,
@@ -223,7 +223,7 @@ impl Foreign {
     }
 }
 
-/// The other tasks that use much of the CPUs, as far as the machine's counters show.
+/// The CPU time of the tasks outside of the build, if they use much of the CPUs according to the machine's counters.
 fn foreign(facts: &Facts<'_>) -> Option<Foreign> {
     if !samples_are_of_recorded_cpus(facts.analysis) {
         return None;

@@ -48,7 +48,8 @@ use rating::{distinct, polled, rated};
 pub use verdict::{Blame, OpenKind, OpenPoint, Verdict};
 use verdict::{CpuOwners, Mostly};
 
-/// The shortest recording in nanoseconds that gets advice. Nothing in a shorter one is worth a change. A guess.
+/// The length in nanoseconds of the shortest recording that gets advice. Nothing in a shorter one is worth a change.
+/// A guess.
 const SHORTEST: u64 = 100_000_000;
 
 /// The advice on a build and the verdict on it.
@@ -57,12 +58,14 @@ pub struct BuildAdvice {
     /// The verdict on how much of the build's time is its own and how much the machine withheld; `None` where no time
     /// is known.
     pub verdict: Option<Verdict>,
-    /// The advised changes, sorted by the middle of their gain in descending order, and the advice about the machine
-    /// last.
+    /// The advised changes, sorted by the middle of their gain in descending order. The advice about the machine is
+    /// the last one.
     pub changes: Vec<Advice>,
-    /// The most that all changes save together, if that is less than their sum, in nanoseconds.
+    /// The most time in nanoseconds that all advised changes save together, if that is less than the sum of their
+    /// gains.
     pub together: Option<u64>,
-    /// The forecasts for the first two changes together, for the first three, and so on.
+    /// The forecasts of the build's time with the first two advised changes together, with the first three, and so
+    /// on.
     combined: Vec<Combined>,
     /// For a build for which no change is advised: the time in nanoseconds that the build takes, and the least time
     /// in nanoseconds in which its CPUs can do its work.
@@ -75,7 +78,8 @@ pub struct BuildAdvice {
 }
 
 impl BuildAdvice {
-    /// The forecast for the first `first` changes together; `None` if fewer than two of them were simulated.
+    /// The forecast of the build's time with the first `first` advised changes together; `None` if fewer than two of
+    /// them were simulated.
     pub fn combined(&self, first: usize) -> Option<Combined> {
         let of = |combined: &&Combined| combined.changes <= first;
         self.combined.iter().take_while(of).last().copied()

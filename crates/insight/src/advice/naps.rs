@@ -1,4 +1,4 @@
-//! Advice on programs that sleep on the critical path.
+//! Gives advice on programs that sleep on the critical path of a build.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -27,7 +27,7 @@ pub(super) const LOOP: usize = 3;
 /// its sleeps up to 10 ms, runtime/proc.go), which nobody can change.
 const RUNTIMES: u64 = 12_000_000;
 
-/// A sleep on the critical path.
+/// A sleep on the critical path of a build.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Nap {
     pub group: Group,
@@ -46,7 +46,7 @@ impl Nap {
     }
 }
 
-/// Advice on sleeps, one candidate for each program that decided to sleep.
+/// Advice on sleeps on the critical path, as one proposed change for each program that decided to sleep.
 pub(super) fn sleeps(facts: &Facts<'_>) -> Vec<Candidate> {
     let mut by_process: BTreeMap<ProcessIx, Vec<Nap>> = BTreeMap::new();
     let mut segments = facts.segments().peekable();
@@ -332,9 +332,9 @@ fn off_path(facts: &Facts<'_>) -> Option<Candidate> {
     })
 }
 
-/// The sleeps of one process that are not on the critical path.
+/// The sleeps of one process that are not on the critical path, and that may matter together with others.
 struct Beside {
-    /// The execution that decided on the longest of the sleeps.
+    /// The execution of a program that decided on the longest of the process's sleeps.
     by: Group,
     /// The executions in which the process slept, or let sleep(1) sleep.
     groups: BTreeSet<Group>,
@@ -523,7 +523,7 @@ fn of_naps(
 /// sleeps do not matter.
 const SMALL: u64 = 20;
 
-/// The sum of the lengths of some sleeps, in nanoseconds.
+/// The sum of the lengths of the given sleeps, in nanoseconds.
 fn sum<'s>(slept: impl IntoIterator<Item = &'s Nap>) -> u64 {
     let lengths = slept.into_iter().map(Nap::length);
     lengths.fold(0, u64::saturating_add)
@@ -534,7 +534,8 @@ struct Naps {
     slept: Vec<Nap>,
     /// The number of the program's sleeps that are long enough to be reported one by one.
     count: usize,
-    /// For loops that sleep and check: the length of a sleep in nanoseconds, and the number of loops.
+    /// For loops that sleep and check for something: the length of one sleep in nanoseconds, and the number of loops.
+    /// `None` for other sleeps.
     checks: Option<(u64, u64)>,
 }
 
@@ -552,7 +553,7 @@ impl Naps {
     }
 }
 
-/// The subject of a line of advice on sleeps: a program, or a test runner.
+/// The subject of a line of advice on sleeps: a program, or a test runner with its tests.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Sleeper<'f> {
     Program(&'f str),
@@ -637,7 +638,8 @@ fn sleeping(facts: &Facts<'_>, slept: &[Nap], of_others: impl Fn(Group) -> bool)
     facts.set(all.chain(on_path()))
 }
 
-/// Whether two lengths of sleeps differ by no more than a timer may be late.
+/// Whether two lengths of sleeps differ by no more than the delay with which a timer may end, so that they count as
+/// equal.
 fn is_equal(shorter: u64, longer: u64) -> bool {
     longer.saturating_mul(4) <= shorter.saturating_mul(5)
 }

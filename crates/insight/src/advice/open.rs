@@ -143,7 +143,8 @@ fn wait(
     }
 }
 
-/// The first program by which the build gives itself a lower priority or fewer CPUs, if it waits for CPUs.
+/// The open point of the verdict (a part of the build that no rule has judged) for a program by which the build gives
+/// itself a lower priority or fewer CPUs. It is the first such program, and only counts if the build waits for CPUs.
 pub(super) fn limit(facts: &Facts<'_>) -> Option<OpenPoint> {
     let waits = facts.wall.saturating_sub(facts.worked);
     let mut all = facts.all();

@@ -47,7 +47,8 @@ pub(super) fn loops(facts: &Facts<'_>, slept: &[Nap], longest: u64) -> Option<u6
     (sleeps * 2 > slept.len()).then_some(loops)
 }
 
-/// The largest number of other processes that are searched for the work that a loop waits for. A bound of the work.
+/// The largest number of other processes that are searched for the work that a loop of sleeps waits for. A bound of the
+/// work.
 const OTHERS: usize = 200;
 /// The divisor of the time of a loop that sleeps and checks: a process that the loop waits for may end this part later
 /// than the loop. A guess: on a busy machine the end of a program waits for a CPU.

@@ -1,4 +1,4 @@
-//! The number of jobs that the arguments of a recording's programs set.
+//! Finds the number of jobs that the arguments of a recording's programs set.
 
 use tr_analyze::model::Analysis;
 use tr_programs::changes::known;

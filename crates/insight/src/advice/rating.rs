@@ -90,14 +90,15 @@ pub(super) fn rated(
     Ok((rated, silenced))
 }
 
-/// The change to another number of jobs that is not advised beside other tasks or under a quota.
+/// The change to another number of jobs that would save time, but is not advised because other tasks or a quota have
+/// the CPUs.
 pub(super) struct Silenced {
     pub action: String,
     /// The largest time in nanoseconds that the change saves if the build has its CPUs for itself.
     pub gain: u64,
 }
 
-/// Whether the jobs of a candidate are builds themselves, such as a make that another make starts.
+/// Whether the jobs of a proposed change are builds themselves, such as a make that another make starts.
 fn of_builds(facts: &Facts<'_>, candidate: &Candidate) -> bool {
     let mut jobs = candidate.evidence.iter();
     jobs.any(|group| facts.role(*group) == Some(Role::Jobs))

@@ -1,4 +1,4 @@
-//! Tests that one process runs one after the other, and the slowest of many tests.
+//! Gives advice on tests that one process runs one after the other, and on the slowest of many tests.
 
 use std::collections::{BTreeMap, BTreeSet};
 use tr_programs::changes;
@@ -23,7 +23,7 @@ pub(super) fn candidates(facts: &Facts<'_>) -> Vec<Candidate> {
     all
 }
 
-/// The times in nanoseconds of the tests that a runner's file lists for one process.
+/// The lengths in nanoseconds of the tests that a test runner's file lists for one process.
 #[derive(Clone, Copy, Debug, Default)]
 struct TestTimes {
     count: u64,

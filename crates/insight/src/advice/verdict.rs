@@ -23,49 +23,51 @@ named! {
 }
 
 named! {
-    /// The kind of a part of a build that no rule has judged.
+    /// The kind of an open point of the verdict, which is a part of the build that no rule has judged.
     pub enum OpenKind {
         Sleep = "sleep", "sleep";
         Outside = "outside", "waits for tasks that are not recorded";
         Unknown = "unknown", "waits of unknown cause";
         Jobs = "jobs", "the number of jobs";
         Order = "order", "the order of commands";
-        /// The command gave itself a lower priority or fewer CPUs.
+        /// The recorded command gave itself a lower priority or fewer CPUs, and this was not judged.
         Limit = "limit", "the command's own limit";
     }
 }
 
-/// A part of a build that no rule has judged.
+/// An open point of the verdict: a part of the build's time that no rule has judged.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct OpenPoint {
     pub kind: OpenKind,
     /// The time in nanoseconds of the unjudged part of the build: the length of waits on the critical path, or the
     /// most that another number or order of jobs may save.
     pub ns: u64,
-    /// The words that describe the open point.
+    /// The words that describe the part of the build's time that no rule has judged.
     pub(super) text: String,
 }
 
-/// The parts of the build's time. All times are in nanoseconds.
+/// The verdict on a build: how its time is divided between the build itself and the machine. All times are in
+/// nanoseconds.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Verdict {
     pub blame: Blame,
-    /// The length of the critical path in nanoseconds.
+    /// The length of the build's critical path in nanoseconds.
     pub wall: u64,
     /// The time in nanoseconds that the build takes on CPUs that it has for itself.
     pub alone: u64,
     pub alone_at_least: u64,
     pub alone_at_most: u64,
-    /// The time in nanoseconds in which tasks outside of the build had the CPUs.
+    /// The time in nanoseconds that the critical path lost because tasks outside of the build had the CPUs.
     pub others: u64,
     /// The time in nanoseconds of waits for a CPU while no known task had the CPU: an idle CPU began late, or the
     /// waiting task was moved to it late.
     pub nobody: u64,
-    /// The programs outside of the build that had most of the CPU time: name and time in nanoseconds.
+    /// The programs outside of the build that had most of the CPU time while the critical path waited, each with its
+    /// time in nanoseconds.
     pub names: Vec<(String, u64)>,
-    /// The time in nanoseconds in which a CPU quota stopped the build.
+    /// The time in nanoseconds that the critical path lost because of a CPU quota.
     pub quota: u64,
-    /// The container that the quota belongs to; `None` if it belongs to COMMAND's cgroup.
+    /// The container that the CPU quota belongs to; `None` if it belongs to COMMAND's cgroup.
     pub quota_of: Option<String>,
     /// The CPU time in nanoseconds that the hypervisor took from the machine; 0 if it is little.
     pub stolen: u64,
@@ -74,16 +76,16 @@ pub struct Verdict {
     /// For a build for which no change is advised: the least time in nanoseconds that the machine's CPUs need for the
     /// build's work.
     pub bound: Option<u64>,
-    /// For a build that mostly waits: the cause of the waiting.
+    /// The cause of most of the waiting, for a build that mostly waits; otherwise `None`.
     pub(super) mostly: Option<Mostly>,
-    /// The parts of the build that no rule has judged.
+    /// The parts of the build's time that no rule has judged (the open points).
     pub open: Vec<OpenPoint>,
     /// Whether COMMAND failed. The verdict says nothing about the failure.
     pub(super) failed: bool,
     pub(super) cpus: u64,
 }
 
-/// The cause of most of a build's waiting.
+/// The cause of most of a build's waiting, for example a disk or a task that is not recorded.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Mostly {
     /// The words for the cause of most of a build's waiting, or the name of the task that ended the waits if that task
@@ -102,7 +104,7 @@ impl Verdict {
         format!("{}: {}", self.blame.title(), parts.join("; "))
     }
 
-    /// The sentence about the build's own time, without the reasons.
+    /// The sentence of the verdict about the build's own time, without the reasons for the lost time.
     pub fn sentence(&self) -> String {
         format!("{}: {}", self.blame.title(), self.main().join("; "))
     }
@@ -120,7 +122,7 @@ impl Verdict {
         ]
     }
 
-    /// The words for the build's own time, and for the part of it that the changes save.
+    /// The words of the verdict for the build's own time, and for the part of it that the advised changes save.
     fn main(&self) -> Vec<String> {
         if self.blame == Blame::Code {
             return vec![self.own()];
@@ -141,7 +143,7 @@ impl Verdict {
         parts
     }
 
-    /// The sentences about who held the build back, and about the parts that no rule has judged.
+    /// The sentences of the verdict about who held the build back, and about the parts that no rule has judged.
     pub fn more(&self) -> Vec<String> {
         let mut parts = Vec::new();
         let small = self.wall / 50;
@@ -193,7 +195,7 @@ impl Verdict {
         self.open.iter().any(|point| point.kind == kind)
     }
 
-    /// The words for the build's own part of the time, if the machine did not hold the build back much.
+    /// The words of the verdict for the build's own part of its time, if the machine did not hold the build back much.
     fn own(&self) -> String {
         let alone = units::time(self.alone);
         let nothing = |words| if self.open.is_empty() { words } else { "" };

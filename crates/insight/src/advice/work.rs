@@ -38,7 +38,8 @@ const START_UP: (usize, u64) = (10, 120_000_000);
 /// The largest number of programs that ran between two equal executions and are examined for changes of files. A bound
 /// of the work: a forged file has thousands.
 const EDITS: usize = 1000;
-/// The least CPU time of a repeated execution, in ns. A guess: less costs as much to avoid as to repeat.
+/// The least CPU time in ns of an execution that repeats another one, if it gets advice. A guess: less costs as much to
+/// avoid as to repeat.
 const REPEATED: u64 = 20_000_000;
 
 pub(super) fn candidates(facts: &Facts<'_>) -> Vec<Candidate> {
@@ -128,7 +129,7 @@ fn phase(facts: &Facts<'_>, role: Role, kind: Kind) -> Vec<Candidate> {
     by_program.into_iter().filter_map(candidate).collect()
 }
 
-/// Advice on single executions that run alone on the critical path.
+/// Advice on single executions of programs that run on the critical path while no other task of the build can run.
 fn alone(facts: &Facts<'_>) -> Vec<Candidate> {
     let candidate = |(group, execution): (Group, &super::facts::Execution)| {
         let alone = facts.alone(group);
@@ -195,7 +196,7 @@ fn is_whole(facts: &Facts<'_>, execution: &super::facts::Execution) -> bool {
     execution.process == facts.path.process || rest.saturating_mul(20) <= all
 }
 
-/// Whether an execution is one of several workers that a test runner has at once.
+/// Whether an execution of a program is one of several workers that a test runner has at the same time.
 fn beside_workers(facts: &Facts<'_>, group: Group, execution: &super::facts::Execution) -> bool {
     facts.all().any(|(other, worker)| {
         other != group
@@ -251,7 +252,8 @@ fn starts_last(facts: &Facts<'_>, group: Group) -> Option<(u64, u64)> {
     ))
 }
 
-/// The working directory of an execution: the recorded one, or what its ancestors' command lines say about it.
+/// The working directory of an execution of a program: the recorded one, or what the command lines of its ancestors say
+/// about it.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Directory {
     Recorded(Arc<[u8]>),
@@ -358,8 +360,8 @@ fn repeated(facts: &Facts<'_>) -> Vec<Candidate> {
 /// milliseconds, later ones beside load.
 const PIPE: u64 = 50_000_000;
 
-/// Whether an execution may be a part of a shell's pipe: a sibling started at nearly the same time, and both lived
-/// at once.
+/// Whether an execution of a program may be a part of a shell's pipe: a sibling started at nearly the same time, and
+/// both lived at once.
 fn is_in_a_pipe(facts: &Facts<'_>, group: Group) -> bool {
     let owner = facts.owner(group).filter(|owner| facts.is_shell(*owner));
     let (Some(shell), Some(execution)) = (
@@ -415,7 +417,8 @@ struct Edit<'f> {
     any: bool,
 }
 
-/// The executions that change files by their arguments: `sed -i`, `cp`, `git checkout`, `patch`.
+/// The executions of programs that change files named by their arguments, such as `sed -i`, `cp`, `git checkout` and
+/// `patch`.
 fn edits<'f>(facts: &'f Facts<'_>) -> Vec<Edit<'f>> {
     let edits = facts.all().filter_map(|(group, execution)| {
         let args = facts.args(group);
@@ -504,7 +507,7 @@ fn own_length(facts: &Facts<'_>, process: ProcessIx) -> u64 {
     process.wall().saturating_sub(waited)
 }
 
-/// Advice on many executions of a short program by one process.
+/// Advice on many executions of one short program by one process, whose work one call could do.
 fn short(facts: &Facts<'_>) -> Vec<Candidate> {
     let mut by_owner: BTreeMap<(Group, &str), Vec<Group>> = BTreeMap::new();
     for (group, execution) in facts.all() {

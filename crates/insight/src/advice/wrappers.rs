@@ -15,8 +15,8 @@ use super::candidate::{Candidate, Kind};
 use super::facts::{Execution, Facts};
 use tr_text::units;
 
-/// The least number of files that a compiler's cache compiled. A guess: of two files neither may have been compiled
-/// before.
+/// The least number of files that the calls of a compiler's cache compiled for advice about it. A guess: of two files,
+/// neither may have been compiled before.
 const FILES: usize = 3;
 /// The least CPU time in ns of a call of a compiler's cache for which the compiler ran. If the cache has the result, no
 /// compiler runs. A guess between the start of a compiler's driver and the smallest compilation.
@@ -82,7 +82,8 @@ const CALLS: usize = 3;
 /// more than a fifth. A guess: a program that needs more than four fifths itself does the work, and one that needs less
 /// than a fifth costs little.
 const PART: u64 = 5;
-/// The largest number of arguments of a program that are compared. A bound of the work.
+/// The largest number of arguments of a launcher that are compared with the arguments of the program it starts. A bound
+/// of the work.
 const ARGS: usize = 64;
 
 /// One call of a launcher, which is a program that starts another one and ends with it.
@@ -285,7 +286,8 @@ fn without(
     }
 }
 
-/// The manager of versions whose shim an execution is a part of.
+/// The name of the version manager (such as pyenv) whose shim an execution of a program is a part of; `None` if there
+/// is none.
 fn shim(facts: &Facts<'_>, group: Group) -> Option<&'static str> {
     let exec = facts.exec(group)?;
     let args: Vec<&[u8]> = exec.argv.args().collect();
@@ -331,7 +333,8 @@ fn shims(facts: &Facts<'_>) -> Vec<Candidate> {
     by_manager.into_iter().filter_map(candidate).collect()
 }
 
-/// Whether an execution is a compiler's cache, also one that a link with a compiler's name calls.
+/// Whether an execution runs a compiler's cache (such as ccache), also if it is called by a link that has a compiler's
+/// name.
 fn is_cache(facts: &Facts<'_>, group: Group, execution: &Execution) -> bool {
     let file = facts.exec(group).map_or(&b""[..], |exec| &exec.filename);
     let mut parts = file.rsplit(|byte| *byte == b'/').skip(1);
