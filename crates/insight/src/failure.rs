@@ -55,7 +55,7 @@ use tr_text::units;
 /// The process or the step that failed. A process has its label, and a step its name.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum FailedTask {
-    /// COMMAND itself, which failed because of another failure.
+    /// The recorded COMMAND itself, which failed because of another failure.
     Command(String),
     Process(String),
     /// A failed process that is not a descendant of COMMAND.
@@ -69,7 +69,7 @@ impl Default for FailedTask {
     }
 }
 
-/// The reason that delayed a failed process or step while it ran.
+/// The reason that delayed a failed process or step while it ran, such as other tasks on the CPUs.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Held {
     /// The name of the step that was held back, if it is another step than the failed one.
@@ -91,8 +91,8 @@ impl std::fmt::Display for Held {
 pub struct Failure {
     pub task: FailedTask,
     pub end: FailureEnd,
-    /// The time in nanoseconds that the process or step ran before it failed. For a process, only its last program
-    /// counts.
+    /// The time in nanoseconds that the failed process or step ran before it failed. For a process, only its last
+    /// program counts.
     pub after: u64,
     pub pid: Option<u32>,
     pub process: Option<ProcessIx>,
@@ -106,17 +106,17 @@ pub struct Failure {
     pub is_hidden: bool,
     /// Whether the kernel killed descendants of the failed process together with it, for lack of memory.
     pub with_descendants: bool,
-    /// The time at which the process or step failed.
+    /// The time in the recording at which the process or step failed.
     at: Ktime,
     /// The step of the recording that failed; `None` if the failure is that of a process and not of a step.
     step: Option<StepIx>,
     /// The reason that delayed the process or step while it ran, with the evidence.
     pub held: Option<Held>,
-    /// Whether a time limit ended the process or step, so that the delay can be the reason for the failure.
+    /// Whether a time limit ended the failed process or step, so that a delay can be the reason for the failure.
     pub was_late: bool,
     /// The place in a shell script of the command for which the shell started the failed process.
     pub place: Option<ScriptLine>,
-    /// The statement by which the script that failed ended, if no program that it ran made it fail.
+    /// The statement at which the failed script ended, if no program that the script ran made it fail.
     pub statement: Option<Statement>,
 }
 
@@ -131,7 +131,7 @@ impl Failure {
         }
     }
 
-    /// The name of the process or step that failed.
+    /// The name of the process or step that failed, for people.
     pub fn name(&self) -> String {
         match &self.task {
             FailedTask::Command(name) | FailedTask::Process(name) | FailedTask::Step(name) => {
@@ -152,7 +152,7 @@ impl Failure {
         format!("{}{descendants}{hidden}", self.end)
     }
 
-    /// The reason that delayed the process or step, if it can be the reason for its failure as well.
+    /// The reason that delayed the failed process or step, if it can be the reason for the failure as well.
     pub fn held_by(&self) -> Option<String> {
         let held = self.held.as_ref().filter(|_| self.was_late);
         held.map(Held::to_string)
@@ -198,7 +198,7 @@ pub struct Failures {
     /// of the last process whose failure is explained for certain. The children of a configure script are left out,
     /// because they are probes.
     pub beside: Vec<Failure>,
-    /// The processes that failed without consequences, including those that are not COMMAND's.
+    /// The processes that failed without consequences. Processes outside of COMMAND are included.
     pub calm: BTreeSet<ProcessIx>,
 }
 
@@ -209,10 +209,10 @@ const BRANCHES: usize = 100;
 /// The largest number of failures without known consequences that are named. A guess: as many as a reader takes in at
 /// once.
 const BESIDE: usize = 3;
-/// The longest name of COMMAND at the end of a chain of failures, in columns.
+/// The largest width in columns of COMMAND's name at the end of a chain of failures.
 const COMMAND: usize = 30;
 
-/// The longest statement of a script that is shown, in columns.
+/// The largest width in columns of a script's statement that a report of a failure shows.
 const STATEMENT: usize = 60;
 
 /// The rank by which reported failures are sorted. Failures of one rank are reported in the order of time.
@@ -224,16 +224,16 @@ enum Rank {
     Late,
     /// The process explains COMMAND's failure, or is a failed test.
     Failed,
-    /// The failed test of a runner that succeeded.
+    /// The process is a failed test, but the test runner above it succeeded.
     Tolerated,
-    /// The failure may have been on purpose.
+    /// The process may have failed on purpose. Such failures are reported last.
     Aside,
 }
 
 /// A failure that the report shows, with its rank among the reported failures.
 struct RankedFailure {
     rank: Rank,
-    /// Whether this failure is the best explanation of COMMAND's failure.
+    /// Whether the failure is the best explanation of COMMAND's failure.
     is_command: bool,
     failed: Failure,
 }
@@ -284,7 +284,7 @@ impl Failures {
     }
 }
 
-/// The search for a recording's failures that are reported, and their order.
+/// Methods that find the failures which a report on a recording shows, and their order.
 impl Finder<'_> {
     fn all(&self, failed: &[ProcessIx], judged: &StepVerdicts<'_>) -> Failures {
         let chosen: BTreeSet<ProcessIx> = failed.iter().copied().collect();
@@ -373,8 +373,8 @@ impl Finder<'_> {
         })
     }
 
-    /// For each process, whether one of its ancestors went on after its failure and succeeded, or whether the text of a
-    /// script shows that the failure is not the reason for the script's.
+    /// For each failed process, whether its failure certainly had no consequence: an ancestor went on after it and
+    /// succeeded, or the text of a script shows that the failure is not the reason for the script's failure.
     fn answered(&self) -> Arena<ProcessIx, bool> {
         down(self.analysis, |ix, above: Option<&bool>| {
             let process = self.analysis.process(ix);
@@ -522,7 +522,7 @@ impl Finder<'_> {
         beside
     }
 
-    /// The failure that caused COMMAND's failure, with the failures that it led to.
+    /// Makes the failure that caused COMMAND's failure from a chain of processes, with the failures that it led to.
     fn cause(&self, chain: &Chain) -> Option<Failure> {
         let (first, above) = chain.processes.split_first()?;
         let pairs = (1..).zip(&chain.processes).zip(above);
@@ -545,7 +545,8 @@ impl Finder<'_> {
         })
     }
 
-    /// The rank of the failure of a process; `None` if the failure does not matter or belongs to a failed test.
+    /// The rank in the report of the failure of a process; `None` if the failure does not matter or belongs to a failed
+    /// test.
     fn rank(&self, ix: ProcessIx) -> Option<Rank> {
         if self.sure.out_of_memory.contains_key(&ix) {
             return Some(Rank::Killed);

@@ -1,4 +1,4 @@
-//! What a program did after the failure of a child.
+//! Decides what a program did after one of its children had failed.
 
 use tr_analyze::model::{Process, ProcessIx};
 use tr_analyze::timeline::{Bucket, Wait};
@@ -12,10 +12,10 @@ use super::passes::{
 };
 use super::passes::{DEEP, NEAR};
 
-/// The exit status of a script that counts failures in a variable and ends with it.
+/// The exit status of a script that counts its failures in a variable and then ends with status 1.
 const COUNTED: u32 = 1;
 
-/// The largest number of programs that a script may run to clean up.
+/// The largest number of programs that a script may run after a failure to clean up.
 const TIDYING: usize = 64;
 
 impl Finder<'_> {
@@ -36,7 +36,7 @@ impl Finder<'_> {
         after.map(|ix| self.analysis.process(*ix))
     }
 
-    /// The children that a process started before it started `child`.
+    /// The children that a parent had started before it started the given child.
     pub(super) fn before_start<'a>(
         &'a self,
         child: &Process,
@@ -55,7 +55,7 @@ impl Finder<'_> {
         children.split_at_checked(first).unwrap_or((children, &[]))
     }
 
-    /// Whether a parent started nothing after a child's end.
+    /// Whether a parent started nothing more after one of its children had ended.
     pub(super) fn is_last(&self, child: &Process, parent: ProcessIx) -> bool {
         let last = self.analysis.process(parent).children.last();
         last.is_none_or(|ix| self.analysis.process(*ix).start <= child.end)
@@ -111,14 +111,15 @@ impl Finder<'_> {
         tidies(child) && self.follows_a_failed_step(child, above)
     }
 
-    /// Whether the step of a script or program before this child failed.
+    /// Whether the step that a script or program ran right before the given child had failed.
     fn follows_a_failed_step(&self, child: &Process, above: ProcessIx) -> bool {
         let mut before = self.before_start(child, above).rev().take(TIDYING);
         let step = before.find(|earlier| !tidies(earlier));
         step.is_some_and(|step| fails(step) && is_step(step))
     }
 
-    /// Whether a process only cleaned up after a child, at least one program of which failed, and then soon ended.
+    /// Whether a parent soon ended after a child and started only programs that clean up in between, at least one of
+    /// which failed.
     pub(super) fn gave_up_before_tidying(&self, child: &Process, above: ProcessIx) -> bool {
         self.after(child, above).take(TIDYING).any(fails)
             && self.is_last_but(child, above, tidies)
@@ -135,14 +136,15 @@ impl Finder<'_> {
         after.all(|(number, next)| number < TIDYING && is_nothing(next))
     }
 
-    /// Whether a parent started nothing after a child's end, and then ended soon after the last of its children.
+    /// Whether a parent started nothing after a failed child had ended, and then ended soon after the last of its
+    /// children.
     pub(super) fn gave_up_after_others(&self, child: &Process, parent: ProcessIx) -> bool {
         let above = self.analysis.process(parent);
         let last = self.last_ends[parent].max(child.end);
         self.is_last(child, parent) && above.end.since(last.min(above.end)) <= soon(above)
     }
 
-    /// Whether a parent started nothing after a child's end and ended soon afterwards.
+    /// Whether a parent started nothing after a failed child had ended, and ended soon afterwards.
     pub(super) fn gave_up(&self, child: &Process, parent: ProcessIx) -> bool {
         self.is_last(child, parent) && self.soon_ended(child, parent)
     }
@@ -203,7 +205,8 @@ impl Finder<'_> {
         starts
     }
 
-    /// Whether a shell started nothing after a child except other members of the child's pipe, and then soon ended.
+    /// Whether a shell started nothing after a failed child, except other members of the child's pipe, and then soon
+    /// ended.
     pub(super) fn gave_up_in_a_pipe(&self, child: &Process, above: ProcessIx) -> bool {
         let shell = self.analysis.process(above);
         let last = shell.children.last().map(|ix| self.analysis.process(*ix));
@@ -227,7 +230,7 @@ impl Finder<'_> {
         self.has_noticed(child, above, next.start) && !self.is_next_line(child, above, next.start)
     }
 
-    /// Whether a make that runs one job at a time ran nothing at the time of a job.
+    /// Whether a make that runs one job at a time ran nothing else while the given job ran.
     fn is_only_job(&self, job: &Process, make: ProcessIx) -> bool {
         let is_serial = |ix: ProcessIx| !is_parallel(self.analysis.process(ix));
         let before = self.before_start(job, make).rev().take(NEAR);
@@ -311,7 +314,7 @@ impl Finder<'_> {
         u32::try_from(failed) == Ok(status)
     }
 
-    /// Whether a shell started one program again and again, of which the child is one run.
+    /// Whether a shell started one program again and again, and the given child is one of these runs.
     fn is_one_of_many(&self, child: &Process, above: ProcessIx) -> bool {
         let mut kept = self.programs.borrow_mut();
         let numbers = kept.entry(above).or_insert_with(|| {

@@ -194,7 +194,7 @@ impl<'a> Finder<'a> {
     }
 }
 
-/// The children that a parent's last program started and that started a program themselves.
+/// The children that the last program of a process started and that executed a program themselves.
 fn jobs_of<'a>(
     analysis: &'a Analysis,
     parent: &'a Process,

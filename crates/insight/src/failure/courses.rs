@@ -1,4 +1,4 @@
-//! What the scripts of shells say about the failures of their commands.
+//! Finds out what the scripts of shells say about the failures of their commands.
 
 use std::rc::Rc;
 
@@ -13,7 +13,7 @@ use super::passes::{code, fails, program, DEEP};
 use super::texts::{Script, ScriptLine, ShellCourse, Statement};
 use crate::exit;
 
-/// The signals by which programs are stopped: SIGHUP, SIGINT, SIGTERM.
+/// The signals by which programs are usually stopped: SIGHUP, SIGINT, SIGTERM.
 const STOPS: [u32; 3] = [1, INTERRUPT, 15];
 
 impl Finder<'_> {
@@ -83,7 +83,7 @@ impl Finder<'_> {
         })
     }
 
-    /// Whether a signal with which programs are stopped killed a child of a process.
+    /// Whether a child of a process was killed by one of the signals that usually stop programs.
     fn has_stopped_child(&self, of: &Process) -> bool {
         let mut children = of.children.iter().map(|ix| self.analysis.process(*ix));
         children.any(|child| {
@@ -92,21 +92,21 @@ impl Finder<'_> {
         })
     }
 
-    /// The file, line and text of the command in a script for which a shell started the given process.
+    /// The file and the line of the command in a script for which a shell started the given process.
     pub(super) fn script_line(&self, ix: ProcessIx) -> Option<ScriptLine> {
         let above = self.course(self.analysis.process(ix).parent?)?;
         let text = above.part.text(above.command(ix)?)?;
         Some(self.place_of(&above, &text))
     }
 
-    /// The program that a shell started a process for, which did not execute it.
+    /// The name of the program for which a shell forked a process that then did not execute it.
     pub(super) fn unstarted_program(&self, ix: ProcessIx) -> Option<String> {
         let above = self.course(self.analysis.process(ix).parent?)?;
         let name = above.part.program(above.command(ix)?)?;
         Some(escape::raw(name))
     }
 
-    /// The statement by which the script of a shell failed.
+    /// The statement of a shell's script that made the shell fail.
     pub(super) fn statement(&self, ix: ProcessIx) -> Option<Statement> {
         let course = self.course(ix)?;
         let Ending::Statement(command) = course.course.ending else {
@@ -119,7 +119,8 @@ impl Finder<'_> {
         })
     }
 
-    /// The place of a command of a script. A file in the directory in which COMMAND began, or below, has a relative path.
+    /// The file and the line of a command in a script. The path is relative if the file is in the directory in which
+    /// COMMAND began, or below.
     fn place_of(&self, course: &ShellCourse, text: &CommandText<'_>) -> ScriptLine {
         let command = self.analysis.processes.first();
         let first = command.and_then(|command| command.execs.first());

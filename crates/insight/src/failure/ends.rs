@@ -1,4 +1,4 @@
-//! How processes ended: the facts that their exit statuses and signals show by themselves.
+//! Finds out how processes ended, from what their exit statuses and signals show by themselves.
 
 use std::collections::{BTreeMap, BTreeSet};
 use tr_programs::table::utilities::{self, UtilityUse};
@@ -27,7 +27,7 @@ pub const PERHAPS: &str = "perhaps ";
 /// end by itself, some percent of a suite.
 const CLOSING: u64 = 10;
 
-/// The ends of a recording's processes.
+/// The facts about how the processes of a recording ended, and who stopped them.
 pub(super) struct ProcessEnds<'a> {
     /// The processes that the kernel killed for lack of memory, with their resident memory in bytes.
     pub(super) out_of_memory: BTreeMap<ProcessIx, Option<u64>>,
@@ -35,19 +35,19 @@ pub(super) struct ProcessEnds<'a> {
     pub(super) containers: Option<Arena<ProcessIx, Option<&'a Called>>>,
     /// Whether the recording shows kills for lack of memory, so that any other SIGKILL was sent on purpose.
     pub(super) kills_told: bool,
-    /// The processes that one of their ancestors stopped.
+    /// The processes that one of their ancestors stopped by a signal, each with the facts about the stop.
     stops: BTreeMap<ProcessIx, Stop>,
-    /// The processes that a process stopped that is not their ancestor, such as a sibling.
+    /// The processes that were stopped by a process which is not their ancestor, such as a sibling.
     by_neighbours: BTreeSet<ProcessIx>,
-    /// The limit of the memory of COMMAND's cgroup, in bytes.
+    /// The memory limit in bytes of the cgroup in which COMMAND ran.
     pub(super) limit: Option<u64>,
     pub(super) own: Own,
 }
 
-/// How a process or a step that failed ended.
+/// The way in which a failed process or step ended.
 #[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub enum FailureEnd {
-    /// A step failed, and nothing more is known.
+    /// The failed step has ended in an unknown way.
     #[default]
     Failed,
     /// The process or step ended with this raw status of `wait`.
@@ -56,16 +56,16 @@ pub enum FailureEnd {
     /// the process that was forked to run the program.
     Unstarted {
         status: u32,
-        /// The name of the program, if the shell's command line shows it.
+        /// The name of the program that could not be started, if the shell's command line shows it.
         program: Option<String>,
     },
-    /// A program ended the process after a time-out.
+    /// Another program ended the process after a time-out.
     Stopped {
         by: &'static str,
         is_proven: bool,
         status: u32,
     },
-    /// The program reported by this exit status that it exceeded its own time limit.
+    /// The program itself exceeded its time limit, and reported that by this exit status.
     TimedOut(u32),
     /// The kernel killed the process for lack of memory. The sizes are in bytes.
     OutOfMemory {
@@ -73,7 +73,7 @@ pub enum FailureEnd {
         resident: Option<u64>,
         limit: Option<u64>,
     },
-    /// A test runner reported the failure in these words.
+    /// A test runner reported that the test failed, in these words.
     Reported(String),
 }
 
@@ -171,7 +171,7 @@ impl<'a> ProcessEnds<'a> {
         sure
     }
 
-    /// The stop by which a process ended, if one of its ancestors stopped it.
+    /// The facts about the stop of a process by one of its ancestors; `None` if no ancestor stopped it.
     pub(super) fn stop(&self, ix: ProcessIx) -> Option<&Stop> {
         self.stops.get(&ix)
     }
@@ -206,7 +206,7 @@ impl<'a> ProcessEnds<'a> {
         timed_out(process) || stop.is_some_and(|stop| stop.time_out != TimeOut::No)
     }
 
-    /// How a process that failed ended.
+    /// The way in which a failed process ended.
     pub(super) fn end(&self, analysis: &Analysis, ix: ProcessIx) -> FailureEnd {
         let process = analysis.process(ix);
         let status = process.status.unwrap_or(0);
@@ -290,7 +290,7 @@ fn is_bare_fork(process: &Process) -> bool {
     process.execs.is_empty() && process.children.is_empty()
 }
 
-/// The largest number of a process's ancestors that are searched for the sender of its signal.
+/// The largest number of a process's ancestors that are searched for the sender of the signal that ended it.
 const DEEP: usize = 1_000;
 
 /// The stop of a process by a signal that one of its ancestors sent.

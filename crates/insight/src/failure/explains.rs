@@ -1,4 +1,4 @@
-//! Whether the failure of a process explains that of another one.
+//! Decides whether the failure of a process explains the failure of another one.
 
 use tr_analyze::model::{Process, ProcessIx};
 use tr_analyze::status::{INTERRUPT, KILL};
@@ -44,7 +44,7 @@ impl Finder<'_> {
         self.client(parent).or(Some(parent))
     }
 
-    /// The processes whose failures can explain the failure of a process.
+    /// The processes whose failures can explain the failure of the given process, such as its children.
     pub(super) fn below(&self, ix: ProcessIx) -> impl Iterator<Item = ProcessIx> + '_ {
         let children = self.analysis.process(ix).children.iter().copied();
         let workers = children.clone().filter(|child| self.is_worker(*child));
@@ -61,7 +61,8 @@ impl Finder<'_> {
         explains == Some(Explains::Maybe)
     }
 
-    /// How the failure of a process may explain the failure of the process above it; `None` if it does not.
+    /// How the failure of a process may explain the failure of the process `above`, such as its parent; `None` if it
+    /// does not.
     pub(super) fn explains(&self, ix: ProcessIx, above: ProcessIx) -> Option<Explains> {
         let child = self.analysis.process(ix);
         let parent = self.analysis.process(above);
@@ -241,7 +242,7 @@ impl Finder<'_> {
         course.decides(ix)
     }
 
-    /// Whether a process had run the command line of a child before, as a program does that waits for a state.
+    /// Whether a parent had run the command line of a child before, as a program does that waits for a state to change.
     fn is_asked_again(&self, child: &Process, above: ProcessIx) -> bool {
         let mut before = self.before_start(child, above).rev().take(NEAR);
         before.any(|other| other.argv == child.argv)
@@ -257,8 +258,7 @@ impl Finder<'_> {
         is_passed_on && course().is_some_and(|course| course.decides(ix) == Some(Decided::Yes))
     }
 
-    /// Whether a process is run by `$(shell …)` of a make, which uses the output of the process and ignores its exit
-    /// status.
+    /// Whether make runs a process by `$(shell …)`, which uses the output of the process and ignores its exit status.
     fn is_text(&self, ix: ProcessIx, above: ProcessIx) -> bool {
         family(self.analysis.process(above)) == Some(Family::Make) && self.reads(above, ix)
     }
@@ -300,7 +300,7 @@ impl Finder<'_> {
         }
     }
 
-    /// Whether a process waited for a timer after a child's end, which shows that the process went on.
+    /// Whether a parent waited for a timer after a child's end, which shows that the parent went on.
     pub(super) fn waited_after(&self, child: &Process, above: ProcessIx) -> bool {
         let mut kept = self.last_naps.borrow_mut();
         let last = *kept.entry(above).or_insert_with(|| self.last_nap(above));
@@ -400,7 +400,8 @@ fn has_panicked_in_go(process: &Process) -> bool {
     code(process) == Some(2) && args.any(|arg| arg.starts_with(b"-test."))
 }
 
-/// Whether a test runner has a way to declare that a test is expected to fail.
+/// Whether a test runner has a way to declare that a test is expected to fail, so that a failed process may be a
+/// success.
 fn may_want_failures(runner: &Process) -> bool {
     words::has(
         "ctest meson",
@@ -413,7 +414,7 @@ fn may_want_failures(runner: &Process) -> bool {
 }
 
 impl Finder<'_> {
-    /// Whether no other descendant of a test runner failed.
+    /// Whether the process `ix` is the only descendant of a test runner that failed.
     fn is_the_only_failure(&self, ix: ProcessIx, runner: ProcessIx) -> bool {
         let children = self.analysis.process(runner).children.iter().take(NEAR);
         let mut others = children.filter(|other| **other != ix);
@@ -449,8 +450,8 @@ impl Finder<'_> {
         }
     }
 
-    /// Whether a process was the last step of a shell that ended with the step's status, and does more than answer a
-    /// question.
+    /// Whether a process was the last step of a shell that ended with the step's exit status, and does more than answer
+    /// a question of the script.
     fn is_likely_step(&self, ix: ProcessIx, above: ProcessIx) -> bool {
         let (child, shell) = (self.analysis.process(ix), self.analysis.process(above));
         let is_step = role(child).is_some() || child.wall() >= shell.wall() / LONG;

@@ -1,4 +1,4 @@
-//! Steps that are failed tests.
+//! Finds the steps of a recording that are failed tests.
 
 use std::collections::HashSet;
 
@@ -11,14 +11,14 @@ use crate::ancestors::down;
 use crate::steps::{Step, StepIx, Steps};
 use tr_programs::steps::StepKind;
 
-/// The steps that are failed tests.
+/// The failed tests of a recording, and the processes that belong to tests.
 pub(super) struct Tests {
     /// The failed tests that do not contain another failed test, as indexes into the list of the recording's
     /// steps.
     pub(super) failed: Vec<StepIx>,
-    /// The processes whose execution is a failed test.
+    /// The processes whose own execution is a failed test.
     pub(super) is_failed: HashSet<ProcessIx>,
-    /// The processes above one whose execution is a failed test.
+    /// The processes that have a descendant whose execution is a failed test.
     pub(super) has_failed: HashSet<ProcessIx>,
     /// The processes that belong to a test which did not fail, or that descend from a configuration which
     /// succeeded. Their failures were expected.

@@ -18,7 +18,7 @@ pub(super) struct Output {
     is_guess: bool,
 }
 
-/// The ends of the names of files that a source file includes. The command line of a compiler does not name such files.
+/// The extensions of files that a source file includes. The command line of a compiler does not name such files.
 const INCLUDED: [&[u8]; 6] = [b".h", b".hh", b".hpp", b".hxx", b".inc", b".def"];
 
 impl Output {
@@ -39,7 +39,7 @@ fn is_header(name: &[u8]) -> bool {
     INCLUDED.iter().any(|end| name.ends_with(end))
 }
 
-/// The options whose value is the name of the output, separated by spaces.
+/// The options of compilers and other tools whose value is the name of the output file, separated by spaces.
 const OPTIONS: &str = "-o -out --out --outfile --output --output-file";
 
 /// The longest script on a command line that is searched for redirections, in bytes, and the largest number of
@@ -47,7 +47,7 @@ const OPTIONS: &str = "-o -out --out --outfile --output --output-file";
 const SCRIPT: usize = 4096;
 const MOST: usize = 20;
 
-/// The files that a command writes; `program` is its name.
+/// The files that a command with these arguments writes; `program` is the name of its program.
 pub(super) fn outputs(argv: &Argv, program: &str) -> Vec<Output> {
     let args: Vec<&[u8]> = argv.args().skip(1).collect();
     // Without its verb.
@@ -74,7 +74,7 @@ pub(super) fn outputs(argv: &Argv, program: &str) -> Vec<Output> {
     .collect()
 }
 
-/// The file to which the script of a shell redirects the output of a program.
+/// The output file for a redirection in a shell's script to this name; `None` if it is no file that counts.
 pub(super) fn by_redirection(name: &[u8]) -> Option<Output> {
     let is_file = is_name(name) && !name.starts_with(b"/dev/");
     is_file.then(|| Output {
@@ -166,7 +166,7 @@ fn operands<'a, 'b>(args: &'b [&'a [u8]]) -> impl Iterator<Item = &'a [u8]> + us
     args.iter().copied().filter(|arg| !arg.starts_with(b"-"))
 }
 
-/// Whether a letter is among the short options of a command.
+/// Whether a letter is one of the short options in the arguments of a command.
 fn has_letter(args: &[&[u8]], letter: u8) -> bool {
     let mut short = args
         .iter()
@@ -218,7 +218,7 @@ pub(super) fn is_same(one: &Output, other: &Output) -> bool {
     one.name == other.name || ends_with(&one.name, &other.name) || ends_with(&other.name, &one.name)
 }
 
-/// Whether the argument after an option of a shell is a script: `-c`, `-ec`.
+/// Whether the argument after this option of a shell is a script, as after `-c` and `-ec`.
 pub(super) fn is_script(option: &[u8]) -> bool {
     option.starts_with(b"-") && !option.starts_with(b"--") && option.ends_with(b"c")
 }

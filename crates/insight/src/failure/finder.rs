@@ -1,4 +1,4 @@
-//! The search for a recording's failures, with the facts that all questions about them need.
+//! Holds the search for a recording's failures, with the facts that all parts of the search need.
 
 use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
@@ -13,25 +13,26 @@ use super::makes::FailedJobs;
 use super::runners::Scripts;
 use super::texts::Texts;
 
-/// The search for the failures that explain a recording's end.
+/// The state of the search for the failures that explain how a recording's command ended.
 pub(super) struct Finder<'a> {
     pub(super) analysis: &'a Analysis,
     pub(super) sure: ProcessEnds<'a>,
-    /// The texts of the scripts that shells ran.
+    /// The texts of the scripts that shells of the recording ran.
     pub(super) texts: Texts<'a>,
     pub(super) tests: Tests,
     pub(super) root: Option<ProcessIx>,
     /// For each process, the ends of the children that failed by themselves, in order.
     pub(super) failures: BTreeMap<ProcessIx, Vec<Ktime>>,
-    /// The processes of which a child failed that was not stopped on purpose. A fork without a program counts as a
+    /// The processes that have a failed child which was not stopped on purpose. A fork without a program counts as a
     /// child.
     pub(super) unstopped: BTreeSet<ProcessIx>,
-    /// The processes whose failed children are repeated tries of one command line, or jobs that ran at the same time.
+    /// The processes whose failed children all are repeated tries of one command line, or jobs that ran at the same
+    /// time.
     pub(super) alike: BTreeSet<ProcessIx>,
     /// For each process, the time of the last end of one of its children, as far as the children ended before the
     /// process itself.
     pub(super) last_ends: Arena<ProcessIx, Ktime>,
-    /// For each process, its waits for pipes, filled in when they are first needed.
+    /// For each process, its waits for data in pipes, filled in when they are first needed.
     pub(super) reads: RefCell<BTreeMap<ProcessIx, PipeReads>>,
     /// For each process, the start of its last wait for a timer, filled in when it is first needed.
     pub(super) last_naps: RefCell<BTreeMap<ProcessIx, Option<Ktime>>>,
@@ -48,18 +49,18 @@ pub(super) struct Finder<'a> {
     pub(super) scripts: RefCell<BTreeMap<ProcessIx, Scripts>>,
     /// For each process, whether its failure leads to the failure of COMMAND.
     pub(super) leads: Arena<ProcessIx, bool>,
-    /// For each process, whether the signal that killed it was also sent to an ancestor.
+    /// For each process that a signal killed, whether an ancestor was killed by the signal as well.
     pub(super) with: Arena<ProcessIx, bool>,
 }
 
 /// How certainly the failure of a child explains the failure of its parent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Explains {
-    /// The child's failure is one of several possible reasons.
+    /// The child's failure is only one of several possible reasons for the parent's failure.
     Maybe,
     /// The child's failure is one of several reasons, each of which is enough to explain the parent's failure.
     One,
-    /// The parent started nothing after the child that failed.
+    /// The failed child is the last thing that the parent started, so that its failure explains the parent's.
     Last,
 }
 
@@ -69,7 +70,8 @@ pub(super) type PipeReads = BTreeMap<ProcessIx, Vec<(Ktime, Ktime)>>;
 /// The number of a process's children for each program, by the first argument of their command lines.
 pub(super) type NumbersByName = HashMap<Vec<u8>, usize>;
 
-/// The children of a test runner after whose end the runner worked for the longest time.
+/// The children of a test runner after whose end the runner worked for the longest time, which are probably those of
+/// failed tests.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Reactions {
     /// The children of the test runner after whose end the runner worked for an exceptionally long time.

@@ -7,16 +7,16 @@ use super::finder::Finder;
 use super::passes::fails;
 use crate::label;
 
-/// The name of git's server. It is a program of its own or a verb of git.
+/// The name of git's server for pushes. It is a program of its own or a verb of git.
 const SERVER: &[u8] = b"receive-pack";
 
-/// The largest number of processes between git's client and its server, and of children of the client, that are
-/// searched.
+/// The largest number of processes between git's client and its server that are searched, and of children of the
+/// client.
 const BETWEEN: usize = 2;
 const NEAR: usize = 16;
 
 impl Finder<'_> {
-    /// The client of git that started this server and failed although the server succeeded.
+    /// The client process of git that started this server process and failed although the server succeeded.
     pub(super) fn client(&self, server: ProcessIx) -> Option<ProcessIx> {
         if !is_server(self.analysis.process(server)) {
             return None;
@@ -25,7 +25,7 @@ impl Finder<'_> {
         above.find(|ix| is_client(self.analysis.process(*ix)))
     }
 
-    /// The server that a client of git started and that succeeded.
+    /// The server process of git that the given client process started and that succeeded.
     pub(super) fn server_of_git(&self, client: ProcessIx) -> Option<ProcessIx> {
         let process = self.analysis.process(client);
         if !is_client(process) {

@@ -109,7 +109,7 @@ fn judged_around(judged: &StepVerdicts<'_>, shown: &BTreeSet<StepIx>) -> Vec<Opt
     around
 }
 
-/// Whether a program reported that the time limit of a step was exceeded.
+/// Whether a test runner or another program reported that the time limit of a step was exceeded.
 fn is_reported_late(judged: &StepVerdicts<'_>, step: StepIx) -> bool {
     let step = judged.steps.list().get(step);
     let result = step.and_then(|step| step.result.as_deref());

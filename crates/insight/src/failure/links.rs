@@ -1,4 +1,5 @@
-//! Failures that another process's failure explains by a file or a port, and not by its status.
+//! Explains the failure of a process by the failure of another one that did not write a file or did not serve a port.
+//! The exit status does not show such a connection.
 
 use std::collections::BTreeSet;
 
@@ -11,10 +12,11 @@ use super::passes::DEEP;
 use super::passes::{builds, is_probe, is_unstarted, passes, program, role, Passes};
 use crate::label;
 
-/// The largest number of failed processes whose outputs are compared with the files that the chain needs.
+/// The largest number of failed processes whose output files are compared with the files that a chain of failures
+/// needs.
 const WRITERS: usize = 1_000;
 
-/// A chain of failures, from the first failure up to COMMAND's.
+/// A chain of processes, each of whose failures led to the next one's, from the first failure up to COMMAND's.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Chain {
     pub(super) processes: Vec<ProcessIx>,
@@ -44,8 +46,8 @@ impl Finder<'_> {
         Chain { processes, missed }
     }
 
-    /// The uppermost process of a chain that needed a missing file, and the last process that should have written that
-    /// file.
+    /// For a chain of failures, the uppermost process in it that needed a missing file, and the last process that
+    /// should have written that file.
     fn writer(
         &self,
         chain: &[ProcessIx],
@@ -85,7 +87,7 @@ impl Finder<'_> {
         found.next()
     }
 
-    /// The files that the command line of a process names as its outputs.
+    /// The files that a process writes, as far as its command line names them.
     pub(super) fn outputs(&self, ix: ProcessIx) -> Vec<Output> {
         let process = self.analysis.process(ix);
         if process.execs.is_empty() {

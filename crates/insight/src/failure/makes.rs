@@ -1,4 +1,4 @@
-//! The jobs of make that failed: make ignores the failures of some, and goes on after others with `-k`.
+//! Judges the failed jobs of make: make ignores the failures of some, and goes on after others with `-k`.
 
 use tr_analyze::model::{Process, ProcessIx};
 use tr_programs::tools::Family;
@@ -15,7 +15,7 @@ use crate::label;
 const NEAR: usize = 256;
 const PROGRAMS: usize = 4;
 
-/// The numbers of failed jobs of a make, without the jobs whose failure the make probably ignored.
+/// The numbers of failed jobs of a make by kind. Jobs whose failure the make probably ignored do not count.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct FailedJobs {
     /// The number of the make's failed jobs that are compilers, linkers, other builds or test runs.
@@ -62,7 +62,8 @@ impl Finder<'_> {
         })
     }
 
-    /// Whether a make goes on without the rules that its only failed job should have written (`-include rules.mk`).
+    /// Whether a make goes on without the file of rules that its only failed job should have written (`-include
+    /// rules.mk`).
     fn lacks_rules(&self, job: &Process, make: ProcessIx) -> bool {
         let failed = self.failed_jobs(make);
         let outputs = outputs(&job.argv, &label::program(job));
@@ -109,14 +110,14 @@ impl Finder<'_> {
         builds(job) || self.failed_inside(job).is_some_and(builds)
     }
 
-    /// Whether a job is a program whose failure recipes often ignore, or a shell whose last failed child is such a
-    /// program.
+    /// Whether a job of make is a program whose failure recipes often ignore, or a shell whose last failed child is
+    /// such a program.
     fn is_ignorable(&self, job: &Process) -> bool {
         let is_ignorable = |process: &Process| is_question(process) || is_often_ignored(process);
         is_ignorable(job) || self.failed_inside(job).is_some_and(is_ignorable)
     }
 
-    /// The last failed child of a job that is a shell.
+    /// The last failed child of a make's job, if the job is a shell.
     fn failed_inside(&self, job: &Process) -> Option<&Process> {
         let children = job.children.iter().rev().take(PROGRAMS);
         let mut children = children.map(|ix| self.analysis.process(*ix));

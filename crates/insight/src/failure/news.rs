@@ -25,7 +25,8 @@ use super::servers::addresses;
 use crate::timeout::timed_out;
 use crate::{exit, label};
 
-/// The programs that compare files, separated by spaces. A run of such a program is not a poll of a service.
+/// The programs that compare files, separated by spaces. A failed run of such a program does not count as a poll of a
+/// service.
 const COMPARE: &str = "cmp diff";
 
 /// The least number of runs of one program with one command line that count as polling. A guess, the least number that
@@ -33,7 +34,8 @@ const COMPARE: &str = "cmp diff";
 const POLLS: usize = 2;
 
 impl Finder<'_> {
-    /// The failure that perhaps caused the failure of a chain's first process, which no child's failure explains.
+    /// The failed process that perhaps caused the failure of the first process of a chain, which no child's failure
+    /// explains.
     pub(super) fn news(
         &self,
         chain: &[ProcessIx],
@@ -66,7 +68,7 @@ impl Finder<'_> {
         found.or_else(|| self.by_polled_state(first, *chain.last()?, failed))
     }
 
-    /// Whether a process that failed runs a program that does work, and no ancestor stopped it.
+    /// Whether a failed process runs a program that does work, and was not stopped by an ancestor.
     fn is_work(&self, ix: ProcessIx) -> bool {
         let process = self.analysis.process(ix);
         let parent = process.parent.map(|parent| self.analysis.process(parent));
@@ -319,7 +321,8 @@ impl Finder<'_> {
         self.only_command(uppermost)
     }
 
-    /// The only failure among a server's programs during the life of a process that waited for other processes.
+    /// The failed process among a server's descendants that ran during the life of the given client process. If there
+    /// are several, they must have run one command line, and the last one is returned.
     fn by_server(&self, client: ProcessIx, others: &[ProcessIx]) -> Option<ProcessIx> {
         let process = self.analysis.process(client);
         if passes(process) == Passes::Status || builds(process) {
@@ -494,7 +497,7 @@ impl Finder<'_> {
         })
     }
 
-    /// The last of several processes, if all of them ran one command line; `None` otherwise.
+    /// The last of the given processes, if all of them ran one command line; `None` otherwise.
     fn only_command(&self, mut all: impl Iterator<Item = ProcessIx>) -> Option<ProcessIx> {
         let last = all.next()?;
         let argv = &self.analysis.process(last).argv;
@@ -535,7 +538,7 @@ impl Finder<'_> {
 /// for questions and reports.
 const READERS: &str = "awk gawk mawk jq cut paste join comm tar unzip";
 
-/// Whether a process is a small program that reads what other programs wrote.
+/// Whether a process runs a small program that only reads what other programs wrote, such as `grep` or `awk`.
 fn is_reader(process: &Process) -> bool {
     let program = label::program(process);
     is_question(process) || is_report(process) || words::has(READERS, program.as_bytes())

@@ -1,4 +1,4 @@
-//! Programs by how they treat the failure of a child.
+//! Sorts programs by how they treat the failure of a child.
 
 use tr_analyze::model::{Analysis, Process, ProcessIx};
 use tr_analyze::status::{self, INTERRUPT};
@@ -16,19 +16,20 @@ use crate::{exit, label};
 /// contain a chain of all its processes, and each search must not take time in proportion to its length.
 pub(super) const DEEP: usize = 64;
 
-/// The largest number of children of one process, or of stretches of one thread, that are examined for each failure.
+/// The largest number of children of one process, or of stretches of one thread's time, that are examined for each
+/// failure. A bound of the work.
 pub(super) const NEAR: usize = 256;
 
-/// A program's reaction to the failure of a child.
+/// The way in which a program treats the failure of one of its children.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Passes {
-    /// A shell, which ends with the status of one of its commands.
+    /// The program is a shell, which ends with the exit status of one of its commands.
     Status,
-    /// A program that fails if any child fails.
+    /// The program fails if any of its children fails.
     Any,
-    /// A test program, which may start programs that are expected to fail.
+    /// The program runs tests, which may start programs that are expected to fail.
     Tests,
-    /// A program of unknown kind. It counts as failed because of the child if it ends right after the child.
+    /// The program is of unknown kind. It counts as failed because of a child if it ends right after the child.
     Last,
 }
 
@@ -67,7 +68,8 @@ pub(super) fn program(process: &Process) -> Ktime {
     last.map_or(process.start, |exec| exec.start)
 }
 
-/// Whether a process is a tool that fails if a job or a test fails. Scripts do not run such a tool to ask a question.
+/// Whether a process is a tool that fails if one of its jobs or tests fails. Scripts do not run such a tool to ask a
+/// question.
 pub(super) fn runs_jobs(process: &Process) -> bool {
     matches!(role(process), Some(Role::Jobs | Role::Tests))
 }
@@ -120,7 +122,7 @@ fn tool(process: &Process) -> Option<&'static Tool> {
     Some(tool)
 }
 
-/// The consequence of a child's failure for the tool that a process runs.
+/// What the failure of a child means for the tool that a process runs.
 pub(super) fn children(process: &Process) -> Children {
     tool(process).map_or(Children::Unknown, |tool| tool.children)
 }
@@ -174,10 +176,10 @@ pub(crate) fn is_probe(child: &Process, parent: &Process) -> bool {
     !runs_jobs(child) || child.argv.args().any(is_check)
 }
 
-/// The beginnings of names of the targets that checks of cmake build.
+/// The beginnings of the names of targets that configuration checks of cmake build.
 const PROBED: [&str; 4] = ["cmTC_", "CMakeScratch", "CMakeTmp", "TryCompile"];
 
-/// Whether a process is a subshell, or one of the programs with which a configure script cleans up at its end.
+/// Whether a process is a subshell, or runs one of the programs with which a configure script cleans up at its end.
 pub(super) fn is_tidying(process: &Process) -> bool {
     process.execs.is_empty() || has_use(process, UtilityUse::Tidying)
 }
@@ -221,7 +223,7 @@ pub(super) fn is_often_ignored(process: &Process) -> bool {
     has_use(process, UtilityUse::Ignored)
 }
 
-/// Whether a program exits with the status of the program that it runs.
+/// Whether a process runs a program that exits with the status of the program it runs, such as `env` or `nice`.
 pub(super) fn passes_status(process: &Process) -> bool {
     children(process) == Children::Status || has_use(process, UtilityUse::Wrapper)
 }
@@ -331,7 +333,8 @@ pub(super) fn fails(process: &Process) -> bool {
 /// true`.
 const OPTIONAL: &str = "curl docker git podman rsync scp service ssh systemctl wget";
 
-/// Whether a process fetches something which a script does not need, or asks for it.
+/// Whether a process fetches something that its script does not need, or asks for it, so that its failure is often
+/// ignored.
 pub(super) fn is_optional(process: &Process) -> bool {
     let program = label::program(process);
     let name = program.split(' ').next().unwrap_or_default();

@@ -1,4 +1,4 @@
-//! Failures that a pipeline hides.
+//! Finds failures that a pipeline hides, because its last command succeeds (`make | tee log`).
 
 use std::collections::BTreeMap;
 
@@ -10,10 +10,11 @@ use super::finder::{Finder, PipeReads};
 use super::passes::{decides, fails, passes, program, Passes, AT_ONCE};
 use crate::label;
 
-/// The largest number of failures hidden by pipelines that are reported.
+/// The largest number of failures hidden by pipelines that a report shows.
 const HIDDEN: usize = 4;
 
-/// The largest number of subshells around a tool in a pipeline, and of commands after it in the pipeline.
+/// The largest number of subshells around a build tool in a pipeline, and of commands after it in the pipeline, that
+/// are examined.
 pub(super) const SUBSHELLS: usize = 8;
 
 impl Finder<'_> {
@@ -120,7 +121,8 @@ impl Finder<'_> {
             .any(|(from, to)| *from < process.end && *to > program(process))
     }
 
-    /// The waits of a process for data in a pipe, by each process that ended one, and by the ancestors of that process.
+    /// The waits of a process for data in pipes, by the process that ended each wait. The ancestors of that process
+    /// have the wait as well.
     fn pipe_reads(&self, reader: ProcessIx) -> PipeReads {
         let mut reads = PipeReads::new();
         let Some(timeline) = &self.analysis.timeline else {

@@ -1,4 +1,4 @@
-//! Processes that ran at once, of which the first one that failed made their parent stop the others.
+//! Finds processes that ran at once, of which the first one that failed made their parent stop the others.
 
 use tr_analyze::model::{Process, ProcessIx};
 use tr_analyze::stopped::{may_have_sent, woken_before_exit, TimeOut};

@@ -16,17 +16,17 @@ use crate::label;
 /// plants in builds.
 const HALVES: u64 = 3;
 
-/// The first of the exit statuses with which a shell reports a program that could not be started or was killed.
+/// The first of the exit statuses (126) with which a shell reports a program that could not be started or was killed.
 const UNSTARTED: u32 = 126;
 
-/// The words in the names of scripts that run tests in their own process.
+/// The words in a script's name that show that the script runs tests in its own process.
 const TESTS: [&str; 2] = ["test", "spec"];
 
-/// The reaction of a test runner to the end of one child.
+/// What a test runner did after the end of one of its children.
 #[derive(Clone, Copy, Debug)]
 struct Reaction {
     child: ProcessIx,
-    /// The time that the runner was on a CPU after the child's end, in nanoseconds.
+    /// The CPU time in nanoseconds that the test runner used after the end of the child.
     on_cpu: u64,
 }
 
@@ -48,7 +48,7 @@ impl Finder<'_> {
         }
     }
 
-    /// The reactions of a runner to the ends of the programs that it ran one after the other.
+    /// What a test runner did after the end of each program that it ran, if it ran them one after the other.
     fn reactions(&self, runner: ProcessIx) -> Reactions {
         let process = self.analysis.process(runner);
         let children = process.children.iter().rev().take(NEAR).rev().copied();
@@ -84,7 +84,7 @@ impl Finder<'_> {
         }
     }
 
-    /// The time that all threads of a process were on a CPU in a period, in nanoseconds.
+    /// The sum of the CPU time in nanoseconds of all threads of a process between two times.
     fn on_cpu(&self, ix: ProcessIx, from: Ktime, to: Ktime) -> u64 {
         let Some(timeline) = &self.analysis.timeline else {
             return 0;

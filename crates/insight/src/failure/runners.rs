@@ -1,4 +1,5 @@
-//! Programs of which nothing is known and that run others: the failures that they tolerate, and those that they count.
+//! Judges the failures of programs that are run by a program of unknown kind: the failures that it tolerates, and those
+//! that count.
 
 use std::collections::HashMap;
 
@@ -22,7 +23,7 @@ const MANY: usize = 3;
 /// and `test` take some milliseconds.
 pub(super) const SHORT: u64 = 50_000_000;
 
-/// The number of times that a process ran one script, or scripts of one interpreter, and how many of these runs failed.
+/// How often a process ran one script, or scripts of one interpreter, and how many of these runs failed.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Runs {
     all: usize,
@@ -35,13 +36,13 @@ impl Runs {
         self.failed += usize::from(fails(run));
     }
 
-    /// Whether exactly one of many runs failed.
+    /// Whether a process ran a script many times, and exactly one of these runs failed.
     fn has_one_failed(&self) -> bool {
         self.all >= MANY && self.failed == 1
     }
 }
 
-/// The scripts that a process ran, counted by program and by interpreter.
+/// How often a process ran scripts and how many runs failed, by program and by interpreter.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Scripts {
     by_program: HashMap<String, Runs>,
@@ -158,13 +159,14 @@ impl Finder<'_> {
         all_succeeded && (builds(child) || !tries.is_empty() || self.took_its_part(child, above))
     }
 
-    /// Whether a process took so much of an ancestor's time that its failure is not the answer to a question.
+    /// Whether a process took so much of an ancestor's time that it did real work, and its failure is not only the
+    /// answer to a question.
     pub(super) fn took_its_part(&self, child: &Process, above: ProcessIx) -> bool {
         let all = self.analysis.process(above).wall();
         child.wall() >= SHORT && child.wall() >= all / LONG
     }
 
-    /// Whether a child is one of several scripts that its parent ran with its own interpreter.
+    /// Whether a child is one of several scripts that its parent ran with the parent's own interpreter.
     fn is_script_of_many(&self, child: &Process, above: ProcessIx) -> bool {
         let runner = self.analysis.process(above);
         let mut kept = self.scripts.borrow_mut();
@@ -187,14 +189,15 @@ impl Finder<'_> {
         runs.any(Runs::has_one_failed)
     }
 
-    /// Whether a process is a command that a program gave to a shell, in which a program failed that is no question.
+    /// Whether a process is a shell with a command from another program, in which a program failed that does more than
+    /// answer a question.
     fn is_failed_command(&self, process: &Process) -> bool {
         let children = process.children.iter().take(NEAR);
         let mut children = children.map(|ix| self.analysis.process(*ix));
         is_command(process) && children.any(|child| fails(child) && !is_question(child))
     }
 
-    /// The scripts that a process ran.
+    /// Counts the scripts that a process ran, and the runs that failed.
     fn scripts(&self, runner: &Process) -> Scripts {
         let children = runner.children.iter().map(|ix| self.analysis.process(*ix));
         let is_run = |child: &&Process| is_script(child) || is_command(child);
@@ -214,7 +217,7 @@ impl Finder<'_> {
         scripts
     }
 
-    /// Whether the parent of a process later ran the process's command line again successfully.
+    /// Whether the parent of a failed process later ran the same command line again successfully.
     fn succeeded_again(&self, child: &Process, above: ProcessIx) -> bool {
         let mut after = self.after(child, above).take(NEAR);
         after.any(|next| next.status == Some(0) && next.argv == child.argv)
@@ -245,7 +248,7 @@ pub(super) fn is_script(process: &Process) -> bool {
     is_interpreted || first.contains(&b'/') && !first.starts_with(b"/")
 }
 
-/// Whether a process is a shell that runs the command of an argument.
+/// Whether a process is a shell that runs a command which is given as an argument (`sh -c`).
 fn is_command(process: &Process) -> bool {
     passes(process) == Passes::Status && process.argv.args().any(is_script_option)
 }

@@ -1,4 +1,4 @@
-//! Scripts on the command lines of shells, as far as their words show what decides a shell's status.
+//! Reads scripts on the command lines of shells, as far as their words show what decides a shell's exit status.
 
 use tr_analyze::model::Process;
 use tr_programs::outline::{self, Command, Link, Options, Outline, Setting, Tree, Word, LONGEST};

@@ -12,10 +12,10 @@ use super::finder::Finder;
 use super::passes::program;
 use super::passes::DEEP;
 
-/// The largest number of failed processes that are considered as servers.
+/// The largest number of failed processes that are examined as possible servers of a failed client.
 const SERVERS: usize = 1_000;
 
-/// The largest number of addresses of one command line that are used.
+/// The largest number of ports and sockets in one command line that are used. A bound of the work.
 const MOST: usize = 20;
 
 /// The ports that programs choose. Linux reserves ports below 1024 for root. A number that stands alone may be a year

@@ -1,4 +1,4 @@
-//! The texts of the scripts that shells ran, and what is known of the courses of these scripts.
+//! Holds the texts of the scripts that shells ran, and what is known of how these scripts went.
 
 use std::cell::{Cell, RefCell};
 use std::collections::{BTreeMap, HashMap};
@@ -14,10 +14,10 @@ use tr_text::escape;
 /// Less than a second of work, measured.
 const STEPS: usize = 2_000_000;
 
-/// The place of a command in a script.
+/// The place of a command in a script: the file and the line.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ScriptLine {
-    /// The file of the script as the command line of its shell names it; `None` for a script on the command line.
+    /// The file of the script, as the command line of its shell names it; `None` for a script on the command line.
     pub script: Option<String>,
     /// The number of the script's line, counted from 1.
     pub line: u32,
@@ -32,19 +32,20 @@ impl std::fmt::Display for ScriptLine {
     }
 }
 
-/// A statement of a script by which its shell failed although no program that it ran caused this.
+/// A statement at which a shell's script failed by itself, so that no program that the script ran is the cause.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Statement {
     pub place: ScriptLine,
-    /// The statement as it is written in the script, on one line.
+    /// The failed statement as it is written in the script, on one line.
     pub text: String,
 }
 
-/// The texts of the scripts that shells ran.
+/// The texts of the scripts that the shells of a recording ran, and what is known of how these scripts went.
 pub(super) struct Texts<'a> {
     /// The texts of script files, by the path of the file. `None` stands for a file whose text was not recorded.
     files: HashMap<&'a [u8], Option<&'a [u8]>>,
-    /// The courses of failed shells, and of their subshells, filled in when they are first needed.
+    /// For failed shells and their subshells, how the script went: which child belongs to which command, and how the
+    /// script ended. Filled in when it is first needed.
     pub(super) courses: RefCell<BTreeMap<ProcessIx, Option<Rc<ShellCourse>>>>,
     /// The parsed texts (outlines) of the shell scripts, filled in when they are first needed. `None` stands for a
     /// script that was not parsed because the budget of steps was used up.
@@ -62,29 +63,29 @@ struct Source {
     directory: Vec<u8>,
 }
 
-/// The place of a script's text.
+/// The place from which the text of a shell's script comes.
 #[derive(Debug, PartialEq, Eq, Hash)]
 enum Origin {
-    /// The text on the command line of a shell.
+    /// The text of the script is an argument on the shell's command line.
     CommandLine(Vec<u8>),
-    /// The path of a file.
+    /// The text of the script is in the file with this path.
     File(Vec<u8>),
 }
 
-/// The script of a shell.
+/// The parsed script of a shell.
 pub(super) struct Script {
-    /// The name of the file, if the script is in one.
+    /// The name of the script's file, if the script is in a file.
     pub(super) name: Option<String>,
     pub(super) outline: Rc<Outline>,
 }
 
-/// A script, or a part of one, and what it did.
+/// A shell's script, or a part of it, with the child processes that it started for its commands.
 #[derive(Clone, Debug)]
 pub(super) struct ShellCourse {
     pub(super) script: Option<String>,
     pub(super) part: Part,
     pub(super) course: Course,
-    /// The children of the shell in the order of the course.
+    /// The children of the shell in the order in which the script started them.
     pub(super) children: Vec<ProcessIx>,
 }
 
@@ -100,7 +101,7 @@ impl<'a> Texts<'a> {
         }
     }
 
-    /// The script that a shell runs, if its text is known.
+    /// The script that a shell process runs, if its text is known.
     pub(super) fn of(&self, shell: &Process) -> Option<Script> {
         let directory = &shell.execs.last()?.directory;
         let (name, origin) = match command_line::script_text(&shell.argv) {
@@ -136,7 +137,7 @@ impl<'a> Texts<'a> {
         })
     }
 
-    /// The files that the script of a shell makes of the output of a process that it started.
+    /// The files into which the script of a shell redirects the output of a child process.
     pub(super) fn outputs(&self, shell: &Process, child: &Process) -> Vec<Vec<u8>> {
         let script = self.of(shell).zip(child.execs.first());
         let Some((Script { outline, .. }, ExecSpan { argv, .. })) = script else {
@@ -217,14 +218,14 @@ impl ShellCourse {
     }
 }
 
-/// The decision of a script's text about a child's failure.
+/// The conclusion from a script's text on whether a child's failure ended the script.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Decided {
-    /// The failure is not the reason for the end of the script.
+    /// The child's failure is not the reason for the end of the script.
     No,
-    /// The failure is one of several possible reasons.
+    /// The child's failure is one of several possible reasons for the end of the script.
     Maybe,
-    /// The failure is one of several reasons, each of which is enough.
+    /// The child's failure is one of several reasons, each of which is enough to end the script.
     Too,
     Yes,
 }
