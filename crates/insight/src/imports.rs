@@ -14,10 +14,10 @@ use tr_text::{escape, units};
 use lookup::Lookup;
 pub(crate) use lookup::TOLERATED;
 
-/// The largest number of spans of all files together. Each span is a step of the reports.
+/// The largest number of spans that are taken from all imported files together. Each span is a step of the reports.
 pub const SPANS: usize = 100_000;
 
-/// A parsed file of a tool whose format is known.
+/// A parsed file of another tool (such as ninja or cargo) whose format is known.
 #[derive(Clone, Debug, PartialEq)]
 pub enum File {
     /// A file in the Chrome Trace Event format, which clang's `-ftime-trace` uses, too, or in the OTLP format.
@@ -29,7 +29,7 @@ pub enum File {
     Junit(junit::Report),
 }
 
-/// A parsed file, and the facts about it from the file system.
+/// A parsed file of another tool, and what the file system says about it.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ToolFile {
     pub path: Vec<u8>,
@@ -84,20 +84,20 @@ pub struct Import {
     /// The reason why the imported file, or a part of it, has no place in the recording, or an assumption that was
     /// made about the times in the file.
     pub note: Option<String>,
-    /// The tool and its version, if the file names them: `rustc 1.88.0`.
+    /// The name and the version of the tool that wrote the file, if the file has them: `rustc 1.88.0`.
     pub tool: Option<String>,
 }
 
-/// The spans from files of other tools that have a place in a recording.
+/// The imported spans: those spans from files of other tools that have a place in a recording.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Imports {
     pub spans: Vec<Imported>,
-    /// The files that the spans come from.
+    /// The imported files, each with the numbers of its spans.
     pub files: Vec<Import>,
 }
 
 impl Imports {
-    /// Places the spans of files under the processes of an analysis.
+    /// Places the spans of imported files under the processes of a recording.
     pub fn place(files: &[ToolFile], analysis: &Analysis) -> Imports {
         let mut imports = Imports::default();
         let lookup = Lookup::new(analysis);
@@ -154,7 +154,7 @@ impl Imports {
     }
 }
 
-/// The sentence with the name of an imported file and the numbers of its spans.
+/// The sentence about an imported file, with its name and the numbers of its spans.
 pub fn sentence(import: &Import) -> String {
     let file = escape::raw(&import.file);
     let (placed, all) = (units::count(import.placed), units::count(import.spans));
@@ -182,7 +182,7 @@ pub fn incomplete(import: &Import) -> Option<String> {
     (import.placed < import.spans || import.note.is_some()).then(|| sentence(import))
 }
 
-/// The reason why a step of another tool's file has no figures.
+/// The reason, in words, why a step that comes from another tool's file has no figures.
 pub fn no_figures(doubt: Doubt) -> String {
     match doubt {
         Doubt::Off(ns) => format!("its place in time is known to {} only", units::time(ns)),

@@ -9,11 +9,11 @@ use tr_programs::tools::Family;
 use super::align::{align, Span};
 use super::lookup::{imported, is_of, signed, Lookup, Placed};
 
-/// The compilation units of a build by cargo.
+/// The compilation units of a build by cargo, from the page that `cargo build --timings` writes.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Timings {
     pub units: Vec<Unit>,
-    /// The version of the compiler, such as `rustc 1.88.0`.
+    /// The version of the compiler that cargo used, such as `rustc 1.88.0`.
     pub rustc: Option<String>,
 }
 
@@ -24,11 +24,11 @@ pub struct Unit {
     /// The text that cargo adds to the package's name for the target of a unit. It is empty for a library, and
     /// otherwise ` NAME "KIND"` or ` build-script`, each with ` (MODE)`.
     pub target: String,
-    /// The beginning of the unit in nanoseconds since the start of cargo.
+    /// The time at which cargo began to compile the unit, in nanoseconds since the start of cargo.
     pub from: i64,
-    /// The length of the unit in nanoseconds.
+    /// The length of the unit's compilation in nanoseconds.
     pub length: i64,
-    /// The parts of the compiler's work on the unit.
+    /// The parts of the compiler's work on the unit, such as code generation.
     pub parts: Vec<UnitPart>,
 }
 
@@ -41,7 +41,8 @@ pub struct UnitPart {
 }
 
 impl Timings {
-    /// Places each unit on the process of its compiler, and the parts of the compiler's work inside it.
+    /// Places each compilation unit of cargo on the process of its compiler, and the parts of the compiler's work
+    /// inside it.
     pub(super) fn place(&self, lookup: &Lookup<'_>) -> Placed {
         let analysis = lookup.analysis;
         let spans: Vec<Span> = self.units.iter().map(Unit::span).collect();
@@ -91,7 +92,7 @@ enum Work {
     Document {
         crate_name: Vec<u8>,
     },
-    /// The process runs the build script of a package.
+    /// The process runs the build script of a package for cargo.
     Run {
         package: Vec<u8>,
     },

@@ -1,4 +1,4 @@
-//! The suites of a JUnit report, and the places of their tests under the processes that ran them.
+//! Places the test suites of a JUnit report under the processes that ran them.
 
 mod active;
 mod assign;
@@ -165,7 +165,8 @@ impl Report {
         }
     }
 
-    /// The times of the report without a zone, each with the length of its suite or test in nanoseconds.
+    /// The times of a report's suites and tests that have no time zone, each with the length of the suite or test in
+    /// nanoseconds.
     fn local_dates(&self) -> impl Iterator<Item = (Date, i64)> + '_ {
         let of = |attributes: &Attributes| {
             let date = attributes.at.filter(|date| date.ahead.is_none())?;
@@ -202,7 +203,7 @@ fn runners(path: &[u8], lookup: &Lookup<'_>) -> [Vec<ProcessIx>; 3] {
     ]
 }
 
-/// The time zone that is assumed for times without a zone.
+/// The time zone that is assumed for the times of a report which have no zone.
 struct Zone {
     /// The difference in nanoseconds by which the assumed time zone is ahead of UTC.
     ahead: i64,

@@ -1,4 +1,5 @@
-//! An analysis as other tools' files see it: times since 1970, pids, words of command lines.
+//! Offers the analysis of a recording in the terms of other tools' files: times since 1970, pids, words of command
+//! lines.
 
 use std::collections::HashMap;
 
@@ -23,7 +24,7 @@ pub const TOLERATED: u64 = 10;
 /// more, two short commands would be mistaken for each other.
 pub const LATE: u64 = 250_000_000;
 
-/// Finds processes and times of an analysis for the records of other tools.
+/// Finds the processes and times of a recording that belong to records in files of other tools.
 pub struct Lookup<'a> {
     pub analysis: &'a Analysis,
     by_pid: HashMap<u32, Vec<ProcessIx>>,
@@ -40,19 +41,19 @@ impl<'a> Lookup<'a> {
         Lookup { analysis, by_pid }
     }
 
-    /// The processes with a pid.
+    /// The recorded processes that had the given pid.
     pub fn with_pid(&self, pid: u32) -> &[ProcessIx] {
         self.by_pid.get(&pid).map_or(&[], Vec::as_slice)
     }
 
-    /// The processes whose program belongs to a family of tools.
+    /// The recorded processes whose program belongs to a family of build tools, such as make or cargo.
     pub fn of_family(&self, family: Family) -> impl DoubleEndedIterator<Item = ProcessIx> + '_ {
         let is = move |ix: &ProcessIx| is_of(program(self.analysis.process(*ix)), family);
         self.analysis.process_ids().filter(is)
     }
 
-    /// The length of the recording by its own clock and by the time of the day, in ns, if both
-    /// clocks were read at its end.
+    /// The length of the recording in ns by its own clock and by the time of the day, if both clocks were read at its
+    /// end.
     fn lengths(&self) -> Option<(i64, i64)> {
         let meta = &self.analysis.meta;
         let summary = self.analysis.summary.as_ref()?;
@@ -91,7 +92,7 @@ impl<'a> Lookup<'a> {
         start.saturating_add(since)
     }
 
-    /// The thread of a process with this id.
+    /// The thread of a process with the given tid; `None` if there is none.
     pub fn thread(&self, process: ProcessIx, tid: u32) -> Option<ThreadIx> {
         let threads = self.analysis.process(process).threads.iter().copied();
         let mut threads = threads.filter(|ix| self.analysis.thread(*ix).ns_tid.0 == tid);
@@ -143,7 +144,7 @@ pub fn names(process: &Process, word: &[u8]) -> bool {
         })
 }
 
-/// The words of an argument, if the argument is the script of a shell.
+/// The words of an argument as if it were a shell's script: it is divided at blanks, quotes and the shell's separators.
 pub fn script_words(arg: &[u8]) -> impl Iterator<Item = &[u8]> {
     let ends = |byte: &u8| byte.is_ascii_whitespace() || b"'\"=;&|()<>".contains(byte);
     arg.split(ends).filter(|word| !word.is_empty())
@@ -158,12 +159,12 @@ fn is_path(arg: &[u8], word: &[u8]) -> bool {
     before.last().is_none_or(|last| b"/=:".contains(last)) || before == b"-o"
 }
 
-/// Whether a program belongs to a family of tools.
+/// Whether a program belongs to a family of build tools, such as make or cargo.
 pub fn is_of(program: &[u8], family: Family) -> bool {
     table::by_path(program).is_some_and(|tool| tool.family == family)
 }
 
-/// The spans of one file that have a place in the recording.
+/// The spans of one imported file that have a place in the recording, with counts of the others.
 #[derive(Debug, Default)]
 pub struct Placed {
     pub spans: Vec<Imported>,
@@ -202,7 +203,7 @@ impl Placed {
     }
 }
 
-/// An imported span that is a part of a process's life.
+/// Makes an imported span that is a part of a process's life.
 pub fn imported(
     kind: ImportedKind,
     name: &[u8],
@@ -222,7 +223,7 @@ pub fn imported(
     }
 }
 
-/// The base of the program's path in a process's last command line.
+/// The name of the program that a process executed last, without its directory.
 pub fn program(process: &Process) -> &[u8] {
     let path = process.argv.args().next().unwrap_or_default();
     base(path)

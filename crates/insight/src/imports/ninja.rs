@@ -13,23 +13,23 @@ use super::lookup::{imported, script_words, signed, Lookup, Placed};
 /// file systems have coarse clocks. FAT's resolution of 2 s is the coarsest; a guess for network file systems.
 const COARSE: i64 = 2_000_000_000;
 
-/// The commands in a log of ninja.
+/// The commands in a log of ninja, each with its outputs and times.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Log {
     pub edges: Vec<Edge>,
 }
 
-/// A command of ninja. Each of its outputs has a line in the log.
+/// A command in a log of ninja. The log has a line for each of its outputs.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Edge {
     pub span: Span,
-    /// The time of an output in nanoseconds since 1970; 0 if no output was made.
+    /// The time in nanoseconds since 1970 at which the command's output was written; 0 if no output was made.
     pub made: i64,
     pub outputs: Vec<Box<[u8]>>,
 }
 
 impl Log {
-    /// Places each command on the process that ninja started for it.
+    /// Places each command of ninja's log on the process that ninja started for it.
     pub(super) fn place(&self, lookup: &Lookup<'_>) -> Placed {
         let analysis = lookup.analysis;
         let mut found: Vec<(&Edge, ProcessIx)> = Vec::new();
@@ -67,7 +67,7 @@ impl Log {
 }
 
 impl Edge {
-    /// The processes whose command lines name an output.
+    /// The processes whose command lines name an output of ninja's command.
     fn named(&self, words: &HashMap<&[u8], Vec<ProcessIx>>) -> Vec<ProcessIx> {
         let outputs = self.outputs.iter();
         let named = outputs.filter_map(|output| words.get(&**output));
@@ -94,7 +94,7 @@ impl Edge {
     }
 }
 
-/// The processes by the words of their command lines. The words of a shell's script are included.
+/// The given processes by each word of their command lines. The words of a shell's script are included.
 fn words<'a>(lookup: &Lookup<'a>, processes: &[ProcessIx]) -> HashMap<&'a [u8], Vec<ProcessIx>> {
     let mut words: HashMap<&[u8], Vec<ProcessIx>> = HashMap::new();
     for ix in processes {

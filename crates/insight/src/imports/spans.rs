@@ -15,60 +15,60 @@ use clock::Moments;
 
 pub use clock::Clock;
 
-/// The largest number of processes that are tried for a pid.
+/// The largest number of processes that are tried for one pid in an imported file. A bound of the work.
 const TRIED: usize = 1_000;
 
-/// The largest number of words of a span that are searched for in command lines.
+/// The largest number of words of one span that are searched for in command lines. A bound of the work.
 pub const WORDS: usize = 8;
 
-/// The longest word that is searched for in command lines, in bytes.
+/// The longest word of a span that is searched for in command lines, in bytes.
 pub const WORD: usize = 512;
 
-/// The spans of a tool's file.
+/// The spans in a file of another tool (a Chrome trace or OTLP), with what the file says about itself.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Spans {
     pub clock: Clock,
     pub spans: Vec<Span>,
-    /// Whether the file describes a compilation by clang.
+    /// Whether the file of spans describes a compilation by clang.
     pub is_compilation: bool,
-    /// Whether the file is one of many files of a tool, each with one or two spans.
+    /// Whether the file is one of many files that a tool wrote, each with one or two spans.
     pub is_part: bool,
     /// A note that some parts of the imported file are not spans and were left out.
     pub note: Option<String>,
-    /// The tool and its version, if the file names them.
+    /// The name and the version of the tool that wrote the file, if the file has them.
     pub tool: Option<String>,
 }
 
-/// A span of a tool's file.
+/// A span in a file of another tool: a named piece of work with a beginning and an end.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Span {
     pub name: String,
     /// The beginning of the span in nanoseconds, by the clock of the file.
     pub from: i64,
     pub to: i64,
-    /// The id of the process, as the process itself sees it.
+    /// The pid of the process that did the work of the span, as the process itself sees it.
     pub pid: Option<u32>,
-    /// The id of the thread, as the process itself sees it.
+    /// The tid of the thread that did the work of the span, as the process itself sees it.
     pub tid: Option<u32>,
-    /// The place in the list of the span that started this one.
+    /// The index in the file's list of the span that started this one.
     pub parent: Option<usize>,
     pub is_test: bool,
-    /// The result of the span, if it is a test.
+    /// The result of the test, if the span is a test.
     pub result: Option<&'static str>,
     /// The words that the command line of the span's process can contain: files and commands.
     pub words: Vec<String>,
 }
 
-/// A process that a span belongs to.
+/// The process that a span of an imported file belongs to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Owner {
     process: ProcessIx,
-    /// Whether the span is the whole life of the process.
+    /// Whether the imported span is the whole life of the process.
     is_whole: bool,
 }
 
 impl Spans {
-    /// Places the spans of the file. The documentation of the module describes the method.
+    /// Places the spans of the file under recorded processes. The documentation of the module describes the method.
     pub(super) fn place(&self, path: &[u8], lookup: &Lookup<'_>) -> Placed {
         let mut placed = Placed {
             all: self.spans.len() as u64,
@@ -242,7 +242,7 @@ impl Spans {
         }
     }
 
-    /// Assigns spans to processes in whose lives they lie.
+    /// Assigns spans of the file to those processes in whose lives they lie.
     fn on(
         &self,
         owners: &[Option<Owner>],

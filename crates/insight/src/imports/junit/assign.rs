@@ -5,17 +5,18 @@ use std::collections::BTreeSet;
 
 use tr_analyze::model::ProcessIx;
 
-/// The largest number of suites with several possible processes that are assigned together. A bound of the work.
+/// The largest number of suites with several possible processes for which the search of an assignment is made. A bound
+/// of the work.
 const OPEN: usize = 16;
 
-/// The largest number of assignments that are tried for a file. A bound of the work.
+/// The largest number of assignments of suites to processes that are tried for a report. A bound of the work.
 const STEPS: usize = 20_000;
 
-/// The largest number of tests of all possible schedules together that are compared with each other. A bound of the
-/// work.
+/// The largest number of tests, in all possible schedules of a report's suites, that are compared with each other. A
+/// bound of the work.
 const TESTS: usize = 20_000;
 
-/// The largest number of suites that are assigned. A bound of the depth of the search.
+/// The largest number of suites that are assigned to processes. A bound of the depth of the search.
 const SUITES: usize = 512;
 
 /// The possible assignments of a report's suites to schedules. A schedule says which processes ran the tests of a
@@ -63,7 +64,7 @@ pub fn search(claims: &[Vec<Vec<Claim>>]) -> Option<Found> {
     })
 }
 
-/// A stretch of time in which a process certainly ran a test, in nanoseconds.
+/// A process, and a stretch of time in nanoseconds in which it certainly ran a test of a suite.
 pub type Claim = (ProcessIx, i64, i64);
 
 /// Whether two schedules of suites claim one process at the same time. The claims of each schedule are sorted by
@@ -84,7 +85,7 @@ fn conflict(a: &[Claim], b: &[Claim]) -> bool {
     false
 }
 
-/// The search through all assignments of suites to schedules.
+/// The state of the search through all assignments of suites to schedules.
 struct Search<'a> {
     /// For each suite, and for each schedule that the suite can have, the stretches in which a process certainly ran a
     /// test of it.

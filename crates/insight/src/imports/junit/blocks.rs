@@ -1,4 +1,4 @@
-//! Tests with equal times, and the orders in which they can have run.
+//! Handles tests of a report with equal times, and the orders in which they can have run.
 
 use std::collections::BTreeMap;
 use std::ops::RangeInclusive;
@@ -6,7 +6,7 @@ use std::ops::RangeInclusive;
 use super::active::Active;
 use super::serial::{self, Place, Test};
 
-/// The largest number of tests of a suite whose possible orders are tried.
+/// The largest number of possible orders of tests that are tried.
 const ORDERS: usize = 200;
 
 /// Joins tests with equal times, whose order is not known, into one test for the search of its place. The first of

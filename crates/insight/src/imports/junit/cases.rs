@@ -1,4 +1,4 @@
-//! The steps of a report's tests, found by their names.
+//! Finds the steps of a recording that are tests of a report, by their names.
 
 use std::collections::{HashMap, VecDeque};
 
@@ -55,7 +55,7 @@ impl<'s> CaseSteps<'s> {
     }
 }
 
-/// The three names that the step of a test may have.
+/// The three names under which the step of a test may be recorded.
 fn names(class: &str, name: &str) -> [String; 3] {
     [
         dotted(&format!("{class} {name}")),
@@ -64,7 +64,7 @@ fn names(class: &str, name: &str) -> [String; 3] {
     ]
 }
 
-/// A name as JUnit writes it: pytest's `tests/test_a.py::Test::test_x[1/2]` is
+/// The name of a test in JUnit's way of writing: pytest's `tests/test_a.py::Test::test_x[1/2]` becomes
 /// `tests.test_a.Test.test_x[1/2]`.
 pub fn dotted(name: &str) -> String {
     let name = name.to_owned();

@@ -26,7 +26,7 @@ pub struct Bounds {
     begin: (i64, i64),
     end: (i64, i64),
     length: i64,
-    /// The largest error of the test's length in nanoseconds.
+    /// The largest error of the test's length as the report gives it, in nanoseconds.
     error: i64,
 }
 

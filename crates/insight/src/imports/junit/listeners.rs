@@ -1,4 +1,4 @@
-//! Finds processes that only heard of the tests which another process ran.
+//! Finds processes that did not run tests, but only received messages about them from the process that ran them.
 
 use std::cell::Cell;
 use std::collections::HashSet;

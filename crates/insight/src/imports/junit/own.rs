@@ -1,4 +1,5 @@
-//! Processes that are a test or a suite: their command lines have its name, as the runner spells it there.
+//! Finds processes that are a single test or a suite, because their command lines have its name as the runner spells it
+//! there.
 
 use std::collections::HashMap;
 
@@ -10,19 +11,20 @@ use super::schedule::LEAST_ERROR;
 use super::serial::{self, Place, Test};
 use crate::imports::lookup::{base, signed, Lookup, CLOCKS, TOLERATED};
 
-/// The largest number of last parts of a path that are compared with the name of a suite.
+/// The largest number of components at the end of a path that are compared with the name of a suite.
 const PARTS: usize = 8;
 
-/// The processes whose command lines contain names of tests. Each list is in the order of the processes' starts.
+/// The processes whose command lines contain names of tests or suites. Each list is in the order of the processes'
+/// starts.
 #[derive(Debug, Default)]
 pub struct OwnProcesses {
     of_tests: HashMap<Vec<u8>, Vec<ProcessIx>>,
-    /// For each suite without times, the processes whose command lines name this suite only.
+    /// For each suite of a report without times, the processes whose command lines name this suite only.
     of_suites: HashMap<Vec<u8>, Vec<ProcessIx>>,
 }
 
 impl OwnProcesses {
-    /// Looks for the names of a report's tests, and for those of suites without any time.
+    /// Searches command lines of processes for the names of a report's tests, and of those suites that have no time.
     pub fn new(report: &Report, lookup: &Lookup<'_>) -> OwnProcesses {
         let cases = report.suites.iter().flat_map(|suite| &suite.cases);
         let names = cases.map(|case| (case.plain_name().as_bytes().to_vec(), Vec::new()));
@@ -121,7 +123,7 @@ fn suite_names(word: &[u8]) -> impl Iterator<Item = Vec<u8>> + '_ {
 }
 
 impl Case {
-    /// The name of a test without the class name before the colon that Meson writes.
+    /// The name of a test without the class name before the colon, which Meson writes.
     fn plain_name(&self) -> &str {
         let (name, class) = (&self.attributes.name, &self.attributes.class);
         let rest = name.strip_prefix(class.as_str());
@@ -163,7 +165,7 @@ impl Placer<'_> {
         Some(first)
     }
 
-    /// The only process that names a suite without any time.
+    /// The only process whose command line names a suite that has no time; `None` if there is none, or several.
     pub fn suite_process(&self, suite: &Suite) -> Option<ProcessIx> {
         let own = self.own.of_suites.get(suite.attributes.name.as_bytes())?;
         self.outermost(own.iter().copied())

@@ -25,7 +25,7 @@ pub(super) const LONGER: i64 = 100_000_000;
 /// test's length. A guess: more would put tests before the true ones in doubt for nothing.
 const BETWEEN_CLOCKS: i64 = 1_000_000;
 
-/// The largest number of processes that are tried for a suite.
+/// The largest number of processes that are tried as the process that ran a suite. A bound of the work.
 pub(super) const TRIED: usize = 1_000;
 
 /// The largest number of test places that are computed for a file, at about 100 ns each, so that the search for the
@@ -41,10 +41,10 @@ const SECOND: i64 = 1_000_000_000;
 
 pub(super) struct Placer<'a> {
     pub lookup: &'a Lookup<'a>,
-    /// The latest time at which the report can have been written, if the recording shows it. No test ends after this
-    /// time.
+    /// The latest time in nanoseconds at which the report can have been written, if the recording shows it. No test
+    /// ends after this time.
     pub written: Option<i64>,
-    /// The facts about the processes that have been examined so far.
+    /// For each process examined so far, the facts that decide which tests it can have run.
     pub facts: HashMap<ProcessIx, Option<Rc<RunnerFacts>>>,
     /// The child processes of test runners that began and ended within one test each, so that their test is known.
     pub decided: HashSet<ProcessIx>,
@@ -52,7 +52,7 @@ pub(super) struct Placer<'a> {
     pub others: Active,
     /// The part of the bounded work ([`WORK`]) that the search for test places may still do.
     pub work: Cell<u64>,
-    /// The difference from UTC, in nanoseconds, of the report's times that have no time zone.
+    /// The difference from UTC, in nanoseconds, that is assumed for the report's times without a time zone.
     pub ahead: i64,
     /// Whether the assumed time zone is the only one with which the times of the report lie in the recording.
     pub zone: bool,
@@ -66,7 +66,7 @@ pub(super) struct Placer<'a> {
     pub own: OwnProcesses,
     /// The processes that ran a single test and to which that test has already been assigned.
     pub used: HashSet<ProcessIx>,
-    /// Whether the report has several suites.
+    /// Whether the report has several test suites.
     pub several: bool,
     /// The largest time in nanoseconds by which the tests of the report may really have been earlier than they are
     /// shown.
@@ -89,33 +89,34 @@ pub(super) struct Times {
     pub error: Option<i64>,
     /// The bounds of the time in which the test can have run, if the recording limits it.
     pub bounds: Option<Bounds>,
-    /// Whether several processes can have run the test, and its figures are equal in all of them.
+    /// Whether several processes can have run the test, and its figures (such as CPU time) are equal in all of them.
     pub is_even: bool,
     /// The reason why the times of the test or suite are not proven.
     pub doubt: Option<Doubt>,
 }
 
-/// A process that ran tests, and a span in its life.
+/// A process that ran tests, and the span of its life in which it did.
 #[derive(Clone, Copy)]
 pub(super) struct Runner {
     pub process: ProcessIx,
     pub from: Ktime,
     pub to: Ktime,
-    /// Whether no other process can have run the tests, except ancestors of this process.
+    /// Whether no other process can have run the tests, apart from ancestors of this process.
     pub is_sure: bool,
-    /// Whether one thread of the process ran the tests, and no other thread can have run them.
+    /// Whether a single thread of the process ran the tests, and no other thread can have run them.
     pub is_one_thread: bool,
 }
 
 impl Placer<'_> {
-    /// Subtracts the cost of computing `count` test places from the remaining work; `None` if nothing remains.
+    /// Subtracts the cost of computing `count` test places from the work that the search for places may still do;
+    /// `None` if nothing remains.
     pub(super) fn spend(&self, count: usize) -> Option<()> {
         let left = self.work.get().checked_sub(count as u64);
         self.work.set(left.unwrap_or(0));
         left.map(|_| ())
     }
 
-    /// Finds out whether the times of suites and of tests are beginnings or ends.
+    /// Finds out whether the times that a report gives for suites and tests are their beginnings or their ends.
     pub(super) fn find_stamps(&mut self, suites: &[Suite]) {
         let stamped = |attributes: &Attributes, length: i64| {
             let times = self.from(attributes.at?, length, Some(Stamp::Begin));
@@ -184,7 +185,7 @@ impl Placer<'_> {
         found.stamp()
     }
 
-    /// For each suite, whether it ran at the same time as another suite.
+    /// For each suite of a report, whether it ran at the same time as another suite.
     pub(super) fn overlapping(&self, suites: &[Suite]) -> Vec<bool> {
         let around = suites.iter().enumerate().filter_map(|(at, suite)| {
             let times = self.around(suite).filter(|_| !suite.cases.is_empty())?;
@@ -212,7 +213,7 @@ impl Placer<'_> {
         overlapping
     }
 
-    /// Adds the tests of a suite, and the suite itself if the report has several ones.
+    /// Places the tests of a suite in the recording, and the suite itself if the report has several suites.
     pub(super) fn suite(&mut self, suite: &Suite, overlaps: bool, choice: Option<Choice>) {
         let all = suite.cases.len() as u64;
         self.placed.all += all;
@@ -410,7 +411,7 @@ impl Placer<'_> {
         })
     }
 
-    /// Adds a test or a suite at its times, under the process that ran it.
+    /// Places a test or a suite at its times under the process that ran it.
     fn guess(
         &self,
         name: &[u8],
@@ -461,13 +462,13 @@ impl Placer<'_> {
             .saturating_add(clocks)
     }
 
-    /// Converts a time of the day to the recording's time in nanoseconds.
+    /// Converts a time of the day in a report to a time of the recording in nanoseconds.
     pub(super) fn time(&self, date: Date) -> i64 {
         let ahead = date.ahead.unwrap_or(self.ahead);
         self.lookup.time(date.local.saturating_sub(ahead))
     }
 
-    /// A span with a length, which begins or ends at a time of the day.
+    /// The times of a test or suite with this length that begins or ends at the time of the day `date`.
     pub(super) fn from(&self, date: Date, length: i64, stamp: Option<Stamp>) -> Times {
         let at = self.time(date);
         let from = match stamp {
@@ -491,13 +492,13 @@ impl Placer<'_> {
         }
     }
 
-    /// The span of a suite that has a time of the day.
+    /// The beginning and the end of a suite that has a time of the day; `None` if it has none.
     pub(super) fn of_suite(&self, suite: &Suite) -> Option<Times> {
         let length = suite.attributes.length.unwrap_or_else(|| suite.sum());
         Some(self.from(suite.attributes.at?, length, self.of_suites))
     }
 
-    /// The span of a suite, or the span that covers the times of its tests.
+    /// The beginning and the end of a suite or, if the suite has no time of the day, of all its tests together.
     pub(super) fn around(&self, suite: &Suite) -> Option<Times> {
         if let Some(times) = self.of_suite(suite) {
             return Some(times);
@@ -515,7 +516,7 @@ impl Placer<'_> {
         })
     }
 
-    /// The span of a test that has a time of the day.
+    /// The beginning and the end of a test that has a time of the day; `None` if it has none.
     pub(super) fn of_case(&self, case: &Case) -> Option<Times> {
         let length = case.attributes.length.unwrap_or(0);
         Some(self.from(case.attributes.at?, length, self.of_cases))
@@ -564,7 +565,7 @@ impl Placer<'_> {
         spans.collect()
     }
 
-    /// The largest error of a time of the day in nanoseconds.
+    /// The largest error in nanoseconds of a time of the day in a report, which has a last digit of the value `digit`.
     pub(super) fn stamp_error(&self, digit: i64) -> i64 {
         let clocks = self.lookup.clock_error();
         digit.saturating_add(clocks).saturating_add(BETWEEN_CLOCKS)
@@ -605,7 +606,8 @@ impl Placer<'_> {
         })
     }
 
-    /// Whether the program in a process marked its tests itself, so that their times are exact.
+    /// Whether the program in a process marked its tests itself in the recording, so that their times are exactly
+    /// known.
     fn has_marks(&self, process: ProcessIx) -> bool {
         let analysis = self.lookup.analysis;
         let pid = analysis.process(process).ns_pid;

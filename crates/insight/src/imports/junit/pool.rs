@@ -9,28 +9,28 @@ use std::ops::RangeInclusive;
 use super::active::Active;
 use super::serial::{self, Place, Test};
 
-/// The largest number of tests whose distributions are tried. A bound of the depth of the search.
+/// The largest number of tests that are distributed to workers by a search. A bound of the depth of the search.
 const TESTS: usize = 64;
 
 /// The largest number of places that are computed in the search for the distributions of one suite, at about 1 µs each.
 /// A bound of the work.
 const STEPS: usize = 200_000;
 
-/// A process that can have run some of the tests.
+/// A worker process that can have run some of the tests of a suite.
 #[derive(Clone, Debug)]
 pub struct Worker<'a> {
-    /// The time in which the process can have run tests, in nanoseconds.
+    /// The span of time in which the worker process can have run tests, in nanoseconds.
     pub around: RangeInclusive<i64>,
     pub active: &'a Active,
 }
 
-/// The worker of a test, and the bounds of the test's place.
+/// The worker process of a test, and the bounds of the test's place in time.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Share {
     /// The index of the worker process that ran the test.
     pub worker: usize,
     pub place: Place,
-    /// Whether no other worker can have run the test.
+    /// Whether no other worker process can have run the test.
     pub is_sure: bool,
 }
 
@@ -55,7 +55,7 @@ pub fn shares(tests: &[Test], workers: &[Worker<'_>]) -> Option<Vec<Share>> {
     search.found.into_iter().collect()
 }
 
-/// The search through all ways to distribute tests to workers.
+/// The state of the search through all ways to distribute a suite's tests to worker processes.
 struct Search<'a> {
     tests: &'a [Test],
     workers: &'a [Worker<'a>],

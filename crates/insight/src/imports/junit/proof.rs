@@ -18,14 +18,14 @@ pub fn tolerated(length: u64) -> u64 {
     MOST.min(length / TOLERATED)
 }
 
-/// Whether the time that a report gives for an element is the element's beginning or its end.
+/// The meaning of the time that a report gives for a suite or test: its beginning or its end.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Stamp {
     Begin,
     End,
 }
 
-/// A test or suite of a report with its time of the day, converted to the recording's time.
+/// A test or suite of a report with its time of the day, converted to the recording's time in nanoseconds.
 #[derive(Clone, Copy, Debug)]
 pub struct Stamped {
     pub at: i64,
@@ -38,7 +38,7 @@ pub struct Stamped {
     pub runner: Option<(i64, i64)>,
 }
 
-/// The facts that contradict one of the two meanings of a report's times, which are beginnings or ends.
+/// The facts that contradict one of the two possible meanings of a report's times, which are beginnings or ends.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Contradictions {
     begin: bool,
@@ -104,7 +104,7 @@ impl Contradictions {
     }
 }
 
-/// The lives of processes or threads, in the order of their beginnings.
+/// The lives of some processes or threads, in the order of their beginnings.
 #[derive(Debug, Default)]
 struct Lives {
     starts: Vec<i64>,
@@ -190,7 +190,7 @@ impl Company {
     }
 }
 
-/// A test that is placed under the process that ran its suite.
+/// A test that is placed, by its times, under the process that ran its suite.
 #[derive(Debug)]
 pub struct Guess {
     pub span: Imported,
@@ -208,11 +208,11 @@ pub struct Guess {
     pub one_thread: bool,
     /// Whether the process under which the test is placed is known to be a test program.
     pub is_test: bool,
-    /// Whether the figures of the test are equal wherever it can have run ([`super::even`]).
+    /// Whether the figures of the test are equal at every place at which it can have run ([`super::even`]).
     pub is_even: bool,
 }
 
-/// Notes for each test without a proven place the reason why it is not proven.
+/// For each test whose place in time is not proven, notes the reason.
 pub fn find_doubts(
     analysis: &Analysis,
     tests: &[ProcessIx],

@@ -6,14 +6,15 @@ use std::collections::HashMap;
 use crate::imports::lookup::Placed;
 use crate::imports::{TestCount, UnplacedTest};
 
-/// The largest number of slashes in a test's name before which the name of a surrounding test is searched.
+/// The largest number of slashes in a test's name that are examined to find the name of the test that contains it. A
+/// bound of the work.
 const SLASHES: usize = 100;
 
 /// The largest number of failed tests of a file without a place in the recording that are named. A guess: more than a page
 /// shows.
 const NAMED: usize = 100;
 
-/// The suites of a report.
+/// A parsed JUnit report: its test suites.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Report {
     pub suites: Vec<Suite>,
@@ -23,7 +24,7 @@ pub struct Report {
 pub struct Suite {
     pub attributes: Attributes,
     pub cases: Vec<Case>,
-    /// Whether the file lists the tests in the order in which they ran.
+    /// Whether the report lists the tests of the suite in the order in which they ran.
     pub has_order: bool,
 }
 
@@ -112,7 +113,8 @@ impl Suite {
         format!("{} {}", self.attributes.name, only.attributes.name)
     }
 
-    /// The sum of the lengths of the tests in nanoseconds. The length of a test around others contains theirs.
+    /// The sum of the lengths of the suite's tests in nanoseconds. The length of a test that contains others includes
+    /// theirs.
     pub fn sum(&self) -> i64 {
         let outermost = self.cases.iter().zip(self.around());
         let outermost = outermost.filter(|(_, around)| around.is_none());
@@ -134,7 +136,8 @@ impl Suite {
         self.attributes.length.is_some_and(|length| length > sum)
     }
 
-    /// Whether the failed tests are all before or all after the other tests, so that the file may be sorted by result.
+    /// Whether the failed tests of the suite are all before or all after the other tests in the report, so that the
+    /// report may be sorted by result.
     pub(super) fn is_by_result(&self) -> bool {
         let results = self.cases.iter().map(Case::has_failed);
         let changes = results.clone().zip(results.skip(1));
@@ -158,7 +161,7 @@ impl Suite {
     }
 }
 
-/// The attributes of a suite or a test.
+/// The attributes that a JUnit report gives for a suite or a test, such as its name and length.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Attributes {
     pub name: String,
@@ -166,9 +169,9 @@ pub struct Attributes {
     /// The source file of the test that the report names.
     pub file: Option<String>,
     pub at: Option<Date>,
-    /// The length of the suite or test in nanoseconds.
+    /// The length of the suite or test in nanoseconds, if the report gives it.
     pub length: Option<i64>,
-    /// The value of the last digit of `length`, in nanoseconds.
+    /// The value of the last digit of the length in the report, in nanoseconds. The length is known to this precision.
     pub digit: i64,
 }
 
@@ -185,14 +188,14 @@ impl Attributes {
     }
 }
 
-/// A time of the day with its precision.
+/// A time of the day in a report, with its precision and, if it has one, its time zone.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Date {
-    /// The time in nanoseconds since 1970, in its own time zone.
+    /// The time of the day in nanoseconds since 1970, in its own time zone.
     pub local: i64,
     /// The difference of the date's zone from UTC, in ns, if it has a zone; zones east of UTC are positive.
     pub ahead: Option<i64>,
-    /// The value of the last digit of the time, in nanoseconds.
+    /// The value of the last digit of the time in the report, in nanoseconds. The time is known to this precision.
     pub digit: i64,
 }
 

@@ -9,13 +9,13 @@ use tr_analyze::timeline::{Actor, Bucket, Timeline};
 use super::active::Active;
 use crate::imports::lookup::signed;
 
-/// The largest number of threads of a process that are examined one by one.
+/// The largest number of threads of a process for which it is examined whether one of them alone ran the tests.
 const THREADS: usize = 64;
 
-/// A process that can have run tests.
+/// The facts about a process that decide which tests it can have run, such as when it was on a CPU.
 #[derive(Clone, Debug, Default)]
 pub struct RunnerFacts {
-    /// The stretches in which any thread of the process may have run.
+    /// The stretches of time in which any thread of the process may have been on a CPU.
     pub any: Active,
     /// For each thread, the stretches in which it may have run. If only one thread has a schedule, it ran the tests.
     /// Empty for a process with one thread or with very many threads.
@@ -26,7 +26,7 @@ pub struct RunnerFacts {
 }
 
 impl RunnerFacts {
-    /// The facts about a process that can have run tests; `None` without a timeline.
+    /// Collects the facts about a process that decide which tests it can have run; `None` without a timeline.
     pub fn new(analysis: &Analysis, process: ProcessIx) -> Option<RunnerFacts> {
         let timeline: &Timeline = analysis.timeline.as_ref()?;
         let threads = &analysis.process(process).threads;

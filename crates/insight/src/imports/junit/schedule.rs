@@ -1,4 +1,4 @@
-//! Finds the process that ran the tests of a suite, and the bounds of their places.
+//! Finds the process that ran the tests of a suite, and the bounds of the tests' places in time.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::ops::RangeInclusive;
@@ -225,7 +225,8 @@ impl Placer<'_> {
         found.unwrap_or_default()
     }
 
-    /// Whether all times of the day of a suite lie in the recording. Otherwise they belong to another run.
+    /// Whether all times of the day that the report gives for a suite lie in the recording. Otherwise they belong to
+    /// another run.
     fn is_of_recording(&self, suite: &Suite) -> bool {
         let cases = suite.cases.iter().map(|case| case.attributes.at);
         let mut dates = cases.chain([suite.attributes.at]).flatten();
@@ -236,7 +237,7 @@ impl Placer<'_> {
         })
     }
 
-    /// Whether a single thread ran the tests of a schedule.
+    /// Whether a single thread ran all tests of a schedule.
     fn is_alone(&self, schedule: &Schedule) -> bool {
         let mut processes = schedule.runner.processes.iter();
         let has_one =
@@ -494,7 +495,8 @@ impl Placer<'_> {
         Some(self.spans(suite, runner, &facts, places))
     }
 
-    /// The time in which processes that follow each other can have run the tests of a suite.
+    /// The stretches of time in which the given processes, which lived one after the other, can have run the tests of a
+    /// suite.
     fn active(&self, all: &[(i64, &Active)]) -> Active {
         let active = Active::chain(all);
         if self.others.is_empty() {
@@ -512,7 +514,8 @@ impl Placer<'_> {
         self.facts.entry(process).or_insert_with(new).clone()
     }
 
-    /// The time in which the tests of a suite can have run in processes that follow each other.
+    /// The span of time in which the tests of a suite can have run in the given processes, which lived one after the
+    /// other.
     fn window(&self, suite: &Suite, processes: &[ProcessIx]) -> Option<RangeInclusive<i64>> {
         let life = |process: &ProcessIx| self.lookup.analysis.process(*process);
         let mut from = signed(life(processes.first()?).start);

@@ -8,15 +8,15 @@ use std::ops::RangeInclusive;
 
 use super::active::Active;
 
-/// A test with its bounds, in the order in which the runner ran the tests. All times are in nanoseconds.
+/// A test of a suite with what is known of its times, for the search of its place. All times are in nanoseconds.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Test {
-    /// The range of times in which the test begins, if the file gives its beginning.
+    /// The range of times in which the test begins, if the report gives its beginning; otherwise `None`.
     pub begin: Option<RangeInclusive<i64>>,
-    /// The range of times in which the test ends, if the file gives its end.
+    /// The range of times in which the test ends, if the report gives its end; otherwise `None`.
     pub end: Option<RangeInclusive<i64>>,
     pub length: i64,
-    /// The largest error of the test's length in nanoseconds.
+    /// The largest error of the test's length in the report, in nanoseconds.
     pub error: i64,
 }
 
@@ -30,7 +30,7 @@ impl Test {
     }
 }
 
-/// The bounds of the beginning and of the end of a test, in nanoseconds.
+/// The bounds of a test's place in time: a range for its beginning and a range for its end, in nanoseconds.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Place {
     pub begin: RangeInclusive<i64>,

@@ -1,4 +1,4 @@
-//! Finds the recording's time of a file's times.
+//! Converts the times in an imported file to times of the recording.
 
 use std::collections::{HashMap, HashSet};
 
@@ -7,7 +7,8 @@ use super::{Span, Spans};
 use crate::imports::align::most_frequent;
 use crate::imports::lookup::{signed, Lookup, CLOCKS};
 
-/// The largest number of processes of a span that vote for the beginning of the file's clock.
+/// The largest number of processes of one span that are used to find the beginning of the file's clock. A bound of the
+/// work.
 const VOTES: usize = 16;
 
 /// The largest time in nanoseconds by which a process lives longer than its span; a tenth of the span is allowed as
@@ -19,29 +20,29 @@ const DIFFERS: i64 = 50_000_000;
 /// alone can be a process with an equal name.
 const AGREE: usize = 2;
 
-/// The beginning of a file's clock, as far as the file contains it.
+/// The beginning of the clock by which an imported file has its times, as far as the file contains it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Clock {
     /// The times of the file count from this moment, which is in ns since 1970.
     Since(i64),
-    /// The file does not contain the beginning of its clock.
+    /// The imported file does not contain the beginning of its clock.
     #[default]
     Untold,
 }
 
-/// The conversion of a file's times to the recording's times.
+/// The conversion of an imported file's times to times of the recording.
 pub struct Moments<'a> {
     lookup: &'a Lookup<'a>,
     zero: Zero,
     error: u64,
-    /// Whether the file's times are times of the day.
+    /// Whether the times in the imported file are times of the day.
     pub are_times_of_day: bool,
 }
 
 enum Zero {
-    /// The file's clock begins at this moment, in nanoseconds since 1970.
+    /// The clock of the imported file begins at this moment, in nanoseconds since 1970.
     Unix(i64),
-    /// The file's clock begins at this moment of the recording's clock, in nanoseconds.
+    /// The clock of the imported file begins at this moment of the recording's clock, in nanoseconds.
     Recording(i64),
 }
 
@@ -89,7 +90,7 @@ impl<'a> Moments<'a> {
         }
     }
 
-    /// The beginning and the end of a span in the recording's time.
+    /// The beginning and the end of an imported span, in nanoseconds of the recording's time.
     pub fn of_span(&self, span: &Span) -> (i64, i64) {
         let at = |time: i64| match self.zero {
             Zero::Unix(zero) => self.lookup.time(zero.saturating_add(time)),
@@ -98,13 +99,13 @@ impl<'a> Moments<'a> {
         (at(span.from), at(span.to))
     }
 
-    /// The largest error of a converted time in nanoseconds.
+    /// The largest error in nanoseconds of a time of the file that is converted to a time of the recording.
     pub fn error(&self) -> u64 {
         self.error
     }
 }
 
-/// Whether any span has the pid of a recorded process.
+/// Whether any span of the file has the pid of a recorded process.
 fn has_pids(file: &Spans, lookup: &Lookup<'_>) -> bool {
     let mut pids = file.spans.iter().filter_map(|span| span.pid);
     pids.any(|pid| !lookup.with_pid(pid).is_empty())

@@ -1,4 +1,4 @@
-//! Finds the processes whose command lines have words of spans.
+//! Finds the processes whose command lines have the words of imported spans.
 
 use std::cell::Cell;
 use std::cmp::Reverse;
@@ -11,7 +11,7 @@ use super::clock::Moments;
 use super::{Span, Spans};
 use crate::imports::lookup::{base, names, script_words, signed, Lookup, CLOCKS, LATE};
 
-/// The largest number of processes that are tried for a span.
+/// The largest number of processes that are tried for one span of a file. A bound of the work.
 const NEAR: usize = 256;
 
 /// The largest number of arguments that are compared with words for a file, at about 100 ns each, so that the search
@@ -30,7 +30,8 @@ const LEAST_WORK: u64 = 16;
 /// of the word's path.
 pub struct Candidates<'a> {
     by_word: HashMap<&'a [u8], Vec<ProcessIx>>,
-    /// The processes with each command line that is a text of a span. The program is without its directory.
+    /// The processes by their command line, for those command lines that are equal to a text of a span. The program is
+    /// without its directory.
     by_line: HashMap<Vec<u8>, Vec<ProcessIx>>,
     /// The part of the bounded work ([`WORK`]) that the search for the processes of spans may still do.
     work: Cell<u64>,
@@ -216,7 +217,7 @@ impl<'a> Candidates<'a> {
 /// first when pairs are sorted.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 struct Pair {
-    /// The number of the span's words that the command line contains, reversed for the comparison.
+    /// The number of the span's words that the process's command line contains, reversed so that more words sort first.
     fewer_words: Reverse<usize>,
     /// The distance of the span from the process's life in nanoseconds: the difference of their beginnings or of their
     /// ends, whichever is larger.
@@ -233,7 +234,7 @@ impl Span {
     }
 }
 
-/// A command line with its program without the directory; `None` for a text of one word.
+/// A text of a span as a command line whose program is without its directory; `None` for a text of one word.
 fn line(text: &[u8]) -> Option<Vec<u8>> {
     let mut words = text
         .split(u8::is_ascii_whitespace)
