@@ -17,41 +17,45 @@ use tr_text::units;
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Audit {
     pub tasks: u64,
-    /// The number of context switches, as counted from the events.
+    /// The number of context switches of all compared tasks, as counted from the recorded events.
     #[serde(skip)]
     switches: u64,
-    /// The number of tasks whose voluntary and involuntary switches are equal by the events and by the kernel.
+    /// The number of tasks for which the recorded events and the kernel give the same numbers of voluntary and
+    /// involuntary switches.
     pub switches_equal: u64,
     pub switches_equal_in_sum: u64,
-    /// The time on a CPU in nanoseconds, as computed from the events.
+    /// The sum of the CPU time of all compared tasks in nanoseconds, as computed from the recorded events.
     pub on_cpu_ns: u64,
-    /// The time in nanoseconds in which the events do not show a task's state.
+    /// The sum of the time in nanoseconds in which the recorded events do not show the state of the compared tasks.
     pub unknown_ns: u64,
-    /// The time on a CPU in nanoseconds, as counted by the kernel (`sum_exec_runtime`).
+    /// The sum of the CPU time of all compared tasks in nanoseconds, as counted by the kernel (`sum_exec_runtime`).
     pub kernel_ns: u64,
-    /// The absolute differences in nanoseconds between the events' and the kernel's CPU time of a task: the median, the
-    /// 90 % and the 99 % quantile and the maximum.
+    /// The absolute differences in nanoseconds between a task's CPU time by the recorded events and by the kernel: the
+    /// median, the 90 % and the 99 % quantile and the maximum over all compared tasks.
     pub differences_ns: [u64; 4],
-    /// The differences of the tasks divided by the number of their switches, in nanoseconds, with the four figures of
-    /// `differences_ns`. This is the distance between the two timestamps of a switch. Tasks with unknown time are left
-    /// out.
+    /// The median, the 90 % and the 99 % quantile and the maximum of the tasks' differences, each divided by the number
+    /// of the task's switches, in nanoseconds. This is the distance between the events' and the kernel's timestamps of
+    /// a switch. Tasks with unknown time are left out.
     pub switch_differences_ns: [u64; 4],
-    /// The sum of the differences in nanoseconds of the tasks that have more CPU time by the events than by the kernel.
-    /// This time contains everything that the kernel does not count: interrupts and steal.
+    /// The sum in nanoseconds of the differences of those tasks that have more CPU time by the recorded events than by
+    /// the kernel. It contains everything that the kernel does not count: interrupts and steal.
     pub events_more_ns: u64,
-    /// The sum of the differences in nanoseconds of the tasks that have more CPU time by the kernel than by the events,
-    /// without their unknown time.
+    /// The sum in nanoseconds of the differences of those tasks that have more CPU time by the kernel than by the
+    /// recorded events. Their time in an unknown state is subtracted.
     pub kernel_more_ns: u64,
-    /// The comparison of the times in run queues; `None` where the kernel does not count them.
+    /// The comparison of the tasks' time in run queues by the events and by the kernel; `None` where the kernel does
+    /// not count it.
     pub run_queue: Option<RunQueueByKernel>,
-    /// The tasks whose `run_delay` cannot be right, which `run_queue` leaves out.
+    /// The tasks whose time in run queues cannot be right as the kernel counted it (`run_delay`). The comparison of
+    /// that time (`run_queue`) leaves them out.
     pub impossible: Option<Impossible>,
-    /// The figures that differ by more than the timestamps, interrupts and steal explain.
+    /// The figures of tasks whose difference between the events and the kernel is larger than timestamps, interrupts
+    /// and steal explain.
     pub beyond_bounds: Vec<Doubt>,
     pub worst: Vec<Worst>,
 }
 
-/// A figure computed from the events that the kernel's figure contradicts.
+/// A figure of a task, computed from the recorded events, that the kernel's own figure contradicts.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Doubt {
     /// The name of the doubtful figure, as JSON has it: `on_cpu` or `run_queue`.
@@ -84,7 +88,8 @@ impl Doubt {
 const NOISE: (u64, u64) = (1_000_000, 10_000);
 
 impl Audit {
-    /// The sums of an audit. Figures that need all tasks in sorted order are left out.
+    /// Computes the sums over all compared tasks, by the events and by the kernel. Figures that need all tasks in
+    /// sorted order are left out.
     fn sums(analysis: &Analysis) -> Audit {
         let mut sums = Audit::default();
         whole(analysis).for_each(|(thread, kernel)| sums.add(thread, kernel));
@@ -200,12 +205,13 @@ fn switches(thread: &Thread, kernel: &KernelFigures) -> (u64, u64) {
     (switches, kernel.nvcsw.saturating_add(kernel.nivcsw))
 }
 
-/// The figures of an analysis that the kernel's totals contradict.
+/// The figures of tasks in an analysis that the kernel's own totals contradict.
 pub fn doubts(analysis: &Analysis) -> Vec<Doubt> {
     Audit::sums(analysis).beyond_bounds
 }
 
-/// The kernel's figures that cannot be right.
+/// The tasks of a recording for which the kernel counted a time in run queues that cannot be right; `None` if there are
+/// none.
 pub fn impossible(analysis: &Analysis) -> Option<Impossible> {
     Audit::sums(analysis).impossible
 }

@@ -9,7 +9,8 @@ use tr_text::escape;
 /// The CI identifiers that text and tables show. JSON and datasets have all identifiers.
 const SHOWN: [&str; 6] = ["project", "run", "attempt", "job", "commit", "branch"];
 
-/// The identifiers of the CI run that a recording was made in, each with a name and a value.
+/// The identifiers of the CI run in which a recording was made, such as its number and
+/// commit, each with a name and a value.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 #[serde(transparent)]
 pub struct Ci(Vec<(&'static str, String)>);
@@ -30,7 +31,8 @@ impl Ci {
         found.map(|(_, value)| value.as_str())
     }
 
-    /// The identifiers in words for people, such as `run 17` and `commit 1f3a…`.
+    /// The identifiers of the CI run in words for people, such as `run 17` and `commit
+    /// 1f3a…`.
     pub fn words(&self) -> Vec<String> {
         let words = self.shown();
         words
@@ -38,7 +40,8 @@ impl Ci {
             .collect()
     }
 
-    /// The identifiers as a JSON object; `None` if the recording was not made in CI.
+    /// The identifiers of the CI run as a JSON object; `None` if the recording was not made
+    /// in CI.
     pub fn json(&self) -> Option<Value> {
         let members = self.0.iter();
         let members = members.map(|(name, value)| ((*name).to_owned(), value.clone().into()));

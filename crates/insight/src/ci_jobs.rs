@@ -1,4 +1,4 @@
-//! The jobs of a CI run as the CI system reports them, and the job that a recording is of.
+//! Finds the job of a CI run in which a recording was made, among the jobs that the CI system reports.
 
 use tr_analyze::model::Analysis;
 
@@ -7,21 +7,21 @@ use crate::ci::Ci;
 /// The largest number of jobs of a CI run that are read.
 pub const MOST: usize = 1_000;
 
-/// A job as the CI system reports it; times in ns since 1970.
+/// A job of a CI run as the CI system reports it. The times are in ns since 1970.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct CiJob {
-    /// The name of the job as the CI system has it, not escaped.
+    /// The name of the CI job as the CI system has it, not escaped.
     pub name: String,
-    /// The names of the jobs that this job needs, if the CI system reports them.
+    /// The names of the CI jobs that this job needs, if the CI system reports them.
     pub needs: Option<Vec<String>>,
-    /// The start of the job on a runner.
+    /// The time at which the CI job started on a runner, in ns since 1970.
     pub started: u64,
     pub ended: u64,
-    /// The job's wait for a runner before its start, in ns.
+    /// The time for which the CI job waited for a runner before its start, in ns.
     pub queued: u64,
-    /// Whether the job failed.
+    /// Whether the CI job failed.
     pub failed: bool,
-    /// The name of the runner that ran the job, not escaped.
+    /// The name of the machine (runner) that ran the CI job, not escaped.
     pub runner: Option<String>,
 }
 
@@ -32,7 +32,7 @@ const SLACK: u64 = 5_000_000_000;
 /// A recording for which the CI job is searched. The times are in nanoseconds since 1970.
 #[derive(Clone, Copy, Debug)]
 pub struct RecordedJob<'a> {
-    /// The name of the job in the recording's environment.
+    /// The name of the CI job that the environment of the recorded command has.
     pub name: &'a str,
     pub start: u64,
     pub end: u64,
@@ -47,12 +47,13 @@ impl RecordedJob<'_> {
 }
 
 impl CiJob {
-    /// Whether the recording lies within the job's times.
+    /// Whether a recording was made during this CI job, by the times of both.
     fn holds(&self, job: &RecordedJob<'_>) -> bool {
         job.lies_in(self.started, self.ended)
     }
 
-    /// Whether the CI system shows this name for the job: it shows `build (ubuntu)` or `ci / build` for `build`.
+    /// Whether the CI system shows this job under the given name. For a job `build`, it may show `build (ubuntu)` or
+    /// `ci / build`.
     pub fn is_called(&self, name: &str) -> bool {
         let inner = self.name.rsplit(" / ").next().unwrap_or_default();
         let plain = inner.split_once(" (").map_or(inner, |(plain, _)| plain);
@@ -62,7 +63,7 @@ impl CiJob {
     }
 }
 
-/// The job that a recording was made in, and the job's full name if it is one job of a matrix.
+/// The CI job in which a recording was made, and the job's full name if it is one of several jobs of a matrix.
 pub fn of<'a>(ci_jobs: &'a [CiJob], analysis: &Analysis) -> Option<(&'a CiJob, Option<&'a str>)> {
     let ci = Ci::new(&analysis.meta);
     let name = ci.get("job").unwrap_or_default();
@@ -87,7 +88,7 @@ pub fn of<'a>(ci_jobs: &'a [CiJob], analysis: &Analysis) -> Option<(&'a CiJob, O
     Some((one, is_leg.then_some(one.name.as_str())))
 }
 
-/// The place in `ci_jobs` of the job that a recording was made in.
+/// The index in `ci_jobs` of the CI job in which a recording was made; `None` if none fits.
 pub fn find(ci_jobs: &[&CiJob], job: &RecordedJob<'_>) -> Option<usize> {
     let only = |fits: &dyn Fn(&CiJob) -> bool| {
         let mut all = ci_jobs.iter().enumerate().filter(|(_, one)| fits(one));

@@ -13,12 +13,12 @@ use crate::failure::is_probe;
 /// The text by which a recorder replaces a secret.
 const MASK: &str = "***";
 
-/// A compilation of one source.
+/// The compilation of one source, which is an entry of a compilation database (`compile_commands.json`).
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct CompileCommand {
-    /// The compiler's working directory.
+    /// The working directory of the compiler in this compilation.
     pub directory: String,
-    /// The compiler and its arguments. Other sources of the same call are left out.
+    /// The compiler of this compilation and its arguments. Other sources of the same call are left out.
     pub arguments: Vec<String>,
     /// The absolute path of the compiled source.
     pub file: String,
@@ -51,7 +51,7 @@ named! {
     }
 }
 
-/// The compilations of a recording.
+/// The compilations of a recording as a compilation database, and the compiler's calls that it leaves out.
 #[derive(Clone, Debug, Default)]
 pub struct CompileCommands {
     /// The entries of the compilation database, in the order in which the compilers were started.
@@ -148,7 +148,8 @@ struct Origin {
     /// Whether a call of a compiler or of a compiler's cache started the process, so that the process is a part of that
     /// call.
     is_part: bool,
-    /// Whether the process is a check of a configuration, or a part of such a check.
+    /// Whether the process is a check of a configuration (such as a compilation by configure), or a part of such a
+    /// check.
     is_probe: bool,
 }
 
@@ -208,7 +209,7 @@ fn is_compilation(exec: &ExecSpan) -> bool {
     }
 }
 
-/// The compilation of one source; `None` if one of its texts is not UTF-8.
+/// The entry of the compilation database for one source of a compiler's call; `None` if one of its texts is not UTF-8.
 fn command(exec: &ExecSpan, entry: &Entry<'_>) -> Option<CompileCommand> {
     let text = |bytes: &[u8]| std::str::from_utf8(bytes).ok().map(str::to_owned);
     let mut arguments = Vec::with_capacity(entry.arguments.len());

@@ -1,4 +1,4 @@
-//! The use of CPUs and memory in the course of a recording, for a picture of one line.
+//! Computes the use of CPUs and memory in the course of a recording, for a picture of one line.
 
 use tr_analyze::machine::Samples;
 use tr_analyze::model::Analysis;
@@ -11,7 +11,8 @@ pub const PARTS: usize = 10;
 /// shorter recording has too few samples for the columns.
 const SHORTEST: u64 = 2_000_000_000;
 
-/// The beginning and the end of each part of a recording; empty if the recording is too short.
+/// The beginning and the end of each of the equal parts of a recording, for a picture of its course; empty if the
+/// recording is too short.
 pub(crate) fn parts(analysis: &Analysis) -> Vec<(Ktime, Ktime)> {
     let wall = analysis.wall();
     if wall < SHORTEST {

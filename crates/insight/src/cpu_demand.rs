@@ -1,4 +1,4 @@
-//! The number of tasks that wanted a CPU, and the use of more CPUs.
+//! Computes how many tasks of a build wanted a CPU at once, and what use more CPUs would be.
 
 use tr_analyze::parallelism::{self, Parallelism};
 use tr_analyze::what_if;
@@ -6,7 +6,8 @@ use tr_analyze::what_if;
 use crate::path;
 use crate::view::View;
 
-/// The numbers of CPUs for which a forecast is made: the number in the recording, and larger numbers.
+/// The numbers of CPUs for which a forecast of the build's time is made: the number in the recording, and larger
+/// numbers.
 pub fn machines(cpus: u64) -> impl Iterator<Item = u64> {
     let larger = (1..=16).map(|power| 1 << power);
     std::iter::once(cpus).chain(larger.filter(move |count| *count > cpus))
@@ -23,15 +24,15 @@ pub struct CpuDemand {
     pub cpus: u64,
     /// Whether the build was allowed to use fewer CPUs than the machine has.
     pub is_limited: bool,
-    /// The time in nanoseconds in which more tasks wanted a CPU than there are CPUs.
+    /// The time in nanoseconds in which more of the build's tasks wanted a CPU than there are CPUs.
     pub starved_ns: u64,
-    /// The time in nanoseconds in which the number of tasks that want a CPU is known.
+    /// The time in nanoseconds of the recording for which the number of tasks that want a CPU is known.
     pub known_ns: u64,
     pub unknown_ns: u64,
     pub machines: Vec<MachineSize>,
 }
 
-/// The use that a machine with another number of CPUs would have for the recorded demand.
+/// The use that a machine with another number of CPUs would have for the tasks of a recorded build.
 #[derive(Clone, Copy)]
 pub struct MachineSize {
     pub cpus: u64,

@@ -10,7 +10,7 @@ pub const MOST_OF_THE_TIME_PERCENT: u64 = 90;
 /// is within the noise of most builds. Seven real jobs ran on the proposed sizes (`size.py`).
 const LONGER_PERCENT: u64 = 5;
 
-/// The CPUs that a job used.
+/// The CPUs that a recorded job used, and the number of CPUs that would be enough for it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct CpuNeed {
     /// The number of CPUs that the job could use.
@@ -21,9 +21,10 @@ pub struct CpuNeed {
     /// The smallest number of CPUs on which the build would take hardly longer: a power of two, or the number of
     /// available CPUs.
     pub enough: u64,
-    /// The simulated time of the build on the available CPUs without other tasks, in ns.
+    /// The simulated time in nanoseconds of the build on the available CPUs without other tasks.
     pub on_available: u64,
-    /// The simulated time of the build on `enough` CPUs without other tasks, in ns.
+    /// The simulated time in nanoseconds of the build on the smallest number of CPUs that is enough (`enough`),
+    /// without other tasks.
     pub on_enough: u64,
 }
 

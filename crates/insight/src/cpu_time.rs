@@ -1,10 +1,10 @@
-//! The time of processes on a CPU, in pieces and by interval.
+//! Computes the CPU time of processes, in pieces of their threads' time and by interval.
 
 use tr_analyze::model::{Analysis, Process, ThreadIx};
 use tr_analyze::share;
 use tr_analyze::timeline::Bucket;
 
-/// A part of a thread's time, in ns since the start of the recording.
+/// A part of a thread's time and the CPU time in it. The times are in ns since the start of the recording.
 pub struct RunSlice {
     pub from: u64,
     pub to: u64,
@@ -50,8 +50,8 @@ pub fn on_cpu<'a>(
     stretches.chain(samples.filter(|ran| ran.on_cpu > 0))
 }
 
-/// The time on a CPU that only the kernel's totals show, spread evenly over the time in which the
-/// events do not show the thread's state.
+/// The CPU time of a process's threads that only the kernel's totals show. It is spread evenly over the time in
+/// which the events do not show the thread's state.
 pub fn on_cpu_by_kernel<'a>(
     analysis: &'a Analysis,
     process: &'a Process,

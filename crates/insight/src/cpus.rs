@@ -1,4 +1,4 @@
-//! The time of each CPU: for this build's tasks, for other tasks, and idle.
+//! Computes how each CPU spent its time: on this build's tasks, on other tasks, and idle.
 
 use std::collections::{BTreeMap, HashMap};
 
@@ -21,36 +21,37 @@ pub struct Cpu {
     pub cpu: Option<u16>,
     /// The time in nanoseconds that the CPU ran tasks of this build.
     pub build_ns: u64,
-    /// The time in nanoseconds that the CPU ran other tasks, including kernel threads.
+    /// The time in nanoseconds that the CPU ran tasks outside of this build, including kernel threads.
     pub others_ns: Option<u64>,
     pub idle_ns: Option<u64>,
-    /// The time of the span in nanoseconds in which the CPU's task is not known.
+    /// The time in nanoseconds of the analyzed span in which it is not known what the CPU ran.
     pub unknown_ns: u64,
-    /// The number of switches away from recorded threads.
+    /// The number of context switches on this CPU away from recorded threads.
     pub switches: u64,
-    /// The number of involuntary switches away from recorded threads.
+    /// The number of involuntary context switches on this CPU away from recorded threads (preemptions).
     pub involuntary: u64,
     /// The number of times that a recorded thread moved to this CPU from another one.
     pub migrations: u64,
-    /// The number of times that tasks outside of this build preempted a thread of this build.
+    /// The number of times that tasks outside of this build preempted a thread of this build on this CPU.
     pub preempted: u64,
-    /// The time in nanoseconds that the preempted threads then waited in run queues.
+    /// The time in nanoseconds that threads of this build waited in run queues after tasks outside of it had preempted
+    /// them.
     pub preempted_wait_ns: u64,
 }
 
-/// The figures of the CPUs of a recording.
+/// The figures of all CPUs of a recording: what they ran, and their switches.
 pub struct CpuTimes {
     pub cpus: Vec<Cpu>,
     /// The CPU time in nanoseconds of tasks that do not belong to this build, by program, the longest first.
     pub others: Vec<(String, u64)>,
-    /// The words that describe which processes "this build" means.
+    /// The words that describe which processes the report means by "this build".
     pub build: &'static str,
     /// Whether all tasks of the machine were recorded.
     pub all: bool,
 }
 
 impl CpuTimes {
-    /// Computes the figures of the CPUs from the timeline.
+    /// Computes the figures of the CPUs from the timeline of the recorded threads.
     pub fn new(view: &View) -> CpuTimes {
         let analysis = view.analysis;
         let all = analysis.meta.scope == Scope::All && analysis.meta.options.cpus.is_empty();
@@ -99,7 +100,7 @@ impl CpuTimes {
         }
     }
 
-    /// The figures of all CPUs together. A figure is `None` if one of its parts is not known.
+    /// The sums of the figures of all CPUs. A sum is `None` if it is not known for one of the CPUs.
     pub fn sum(&self) -> Cpu {
         let sum = |of: fn(&Cpu) -> u64| self.cpus.iter().map(of).fold(0, u64::saturating_add);
         let known = |sum: u64, ns: Option<u64>| Some(sum.saturating_add(ns?));
@@ -124,7 +125,7 @@ impl CpuTimes {
 /// The sums for each CPU, while the timelines of the recorded threads are added to them one by one.
 struct CpuSums<'a> {
     analysis: &'a Analysis,
-    /// Whether each process belongs to this build.
+    /// For each process, whether it belongs to this build.
     own: Arena<ProcessIx, bool>,
     cpus: BTreeMap<Option<CpuId>, Cpu>,
     /// The CPU time in nanoseconds of each process that does not belong to this build.
@@ -132,7 +133,7 @@ struct CpuSums<'a> {
 }
 
 impl CpuSums<'_> {
-    /// A thread's process, and whether it is one of this build.
+    /// The process of a thread, and whether that process belongs to this build.
     fn process(&self, thread: ThreadIx) -> (ProcessIx, bool) {
         let process = self.analysis.thread(thread).process;
         (process, self.own[process])

@@ -1,4 +1,4 @@
-//! What a recorded build asked of disks, the network and memory.
+//! Computes how much a recorded build used of disks, the network and memory.
 
 use std::collections::BTreeMap;
 
@@ -12,7 +12,8 @@ use tr_text::named;
 use tr_text::units;
 
 named! {
-    /// A resource of which a recording's processes together used an amount.
+    /// A resource, such as data read from disks, of which all processes of a recording
+    /// together used some amount.
     pub enum Demand {
         /// Waits of all threads for disks and files, in nanoseconds.
         DiskWait = "disk-wait", "waits for disks and files";
@@ -27,7 +28,7 @@ named! {
         /// The number of TCP connections that were begun or accepted.
         Connections = "connections", "TCP connections";
         Failed = "failed-connections", "failed TCP connections";
-        /// The time until connections were established, in nanoseconds.
+        /// The sum of the time until TCP connections were established, in nanoseconds.
         Connecting = "connecting", "connecting";
         /// Waits for the network on the critical path, in nanoseconds.
         NetworkPath = "network-path", "waits for the network on the critical path";
@@ -35,11 +36,11 @@ named! {
         Received = "received", "received by TCP";
         /// Data sent by TCP, in bytes.
         Sent = "sent", "sent by TCP";
-        /// The resident memory of all processes together, in bytes.
+        /// The largest resident memory of all processes together, in bytes.
         Resident = "resident", "resident memory of all processes";
         /// The number of page faults that read from a disk.
         MajorFaults = "major-faults", "major faults";
-        /// The time in direct reclaim of memory, in nanoseconds.
+        /// The time that threads spent in direct reclaim of memory, in nanoseconds.
         Reclaim = "reclaim", "direct reclaim";
         /// The time of waits for pages from swap, in nanoseconds.
         Swap = "swap", "waits for pages from swap";
@@ -47,7 +48,8 @@ named! {
     }
 }
 
-/// The known amounts that the processes of a run used, by resource.
+/// The known amounts of each resource (such as data read from disks) that the processes
+/// of a run used.
 pub type Demands = BTreeMap<Demand, u64>;
 
 impl Demand {
@@ -64,7 +66,7 @@ impl Demand {
     }
 }
 
-/// The amounts that the processes of a whole recording used.
+/// Computes the amounts of each resource that the processes of a whole recording used.
 pub fn of(analysis: &Analysis, path: Option<&CriticalPath>) -> Demands {
     let threads: Vec<ThreadIx> = analysis.thread_ids().collect();
     let disk = disk::totals(analysis, &threads, path);

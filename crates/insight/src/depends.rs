@@ -24,7 +24,8 @@ const OUTPUT: &[&str] = &["-o", "-MF", "--output", ">", ">>", "--out-dir"];
 /// headers that a few jobs share would connect them.
 const RARE: usize = 3;
 
-/// The beginning of the name under which a crate of cargo counts as an output. It is not the name of a file.
+/// The text before the name of a Rust crate that counts as an output of a job. It keeps such a name apart from the
+/// names of files.
 const CRATE: &str = "crate ";
 const SCRIPT: &str = "script ";
 const RESULT: &str = "output of ";
@@ -59,7 +60,7 @@ pub fn tools(facts: &Facts<'_>) -> Tools {
     })
 }
 
-/// The names of the tools that start as many workers as there are CPUs, and whose jobs are not known.
+/// The names of the tools in a recording that start as many workers as there are CPUs, and whose jobs are not known.
 pub fn follow(facts: &Facts<'_>) -> BTreeSet<String> {
     let name = |(group, execution): (_, &Execution)| {
         let name = execution.program.split(' ').next()?;
@@ -78,7 +79,7 @@ const DEEP: usize = 64;
 /// the worst case.
 type After = [BTreeSet<ProcessIx>; 3];
 
-/// The jobs that name files which other jobs make. Each is listed with the jobs that make its files.
+/// For each job that names files which other jobs make, the jobs that make these files.
 pub fn needs(facts: &Facts<'_>) -> Vec<(ProcessIx, Vec<ProcessIx>)> {
     let tools = tools(facts);
     let jobs = tools.jobs.iter().zip(after(facts, &tools));
@@ -124,7 +125,7 @@ fn after(facts: &Facts<'_>, tools: &Tools) -> Vec<After> {
     after
 }
 
-/// The reasons for which a tool's jobs may need each other.
+/// The reason why the jobs of a build tool may need each other.
 enum Needs {
     /// The jobs need the jobs that make the files which they name.
     Files,
@@ -146,8 +147,8 @@ fn needs_of(analysis: &Analysis, owner: ProcessIx) -> Needs {
     }
 }
 
-/// Removes the files that several tests make or remove: each test makes such a file for itself, and not for another
-/// test.
+/// Removes those files from the files of test jobs that several tests make or remove, because each test makes such a
+/// file only for itself.
 fn without_scratch(files: &mut [Files], jobs: &[usize]) {
     let mut makers: BTreeMap<String, usize> = BTreeMap::new();
     for files in jobs.iter().filter_map(|at| files.get(*at)) {
@@ -212,7 +213,7 @@ fn of_owner(tools: &Tools, files: &[Files], jobs: &[usize], after: &mut [After])
     }
 }
 
-/// The files that each job names, from the command lines of the job's process and its descendants.
+/// The files that each job of a build names, from the command lines of the job's process and its descendants.
 fn files(facts: &Facts<'_>, jobs: &[Job]) -> Vec<Files> {
     let of: HashMap<ProcessIx, usize> = jobs
         .iter()
@@ -236,7 +237,7 @@ fn files(facts: &Facts<'_>, jobs: &[Job]) -> Vec<Files> {
     files
 }
 
-/// The jobs that a process is a part of. If one make runs inside another, there are several.
+/// The jobs of a build that a process is a part of. If one make runs inside another, there are several.
 fn jobs_of<'a>(
     analysis: &'a Analysis,
     of: &'a HashMap<ProcessIx, usize>,

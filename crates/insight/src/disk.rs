@@ -1,4 +1,4 @@
-//! What threads read from disks and wrote to them, and their waits.
+//! Computes what threads read from disks and wrote to them, and how long they waited for disks.
 
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, HashMap};
@@ -14,22 +14,24 @@ use tr_format::meta::Extra;
 
 use crate::known::{major_faults, processes_of};
 
-/// What some threads and their processes read from disks and wrote to them, and their waits for disks.
+/// The bytes that some threads and their processes read from disks and wrote to them, and their waits for disks.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct DiskSum {
-    /// The bytes read from and written to storage by the threads that have exited; `None` if they are known for no
+    /// The bytes that the exited threads read from storage and wrote to it; `None` if they are known for no
     /// thread.
     pub io: Option<(u64, u64)>,
-    /// Whether the bytes are incomplete, because a process or a part of its threads has not exited.
+    /// Whether the bytes read and written are incomplete, because a process or some of its threads had not exited.
     pub part: bool,
     pub major_faults: Option<u64>,
-    /// The waits in nanoseconds for block I/O, and for files without block I/O by the thread itself.
+    /// The time in nanoseconds for which the threads waited for block I/O, or for files without block I/O by the
+    /// thread itself.
     pub waited: u64,
     /// The part of the waits for disks and files (`waited`) that was in fsync and related calls, in nanoseconds.
     pub sync: u64,
     /// The part of the waits for disks and files (`waited`) that was in page faults, in nanoseconds.
     pub fault: u64,
-    /// The part of the waits in nanoseconds that is on the critical path; `None` without a path.
+    /// The part of the threads' waits for disks in nanoseconds that is on the critical path; `None` without a
+    /// path.
     pub path: Option<u64>,
 }
 
@@ -39,12 +41,13 @@ impl DiskSum {
         read | written | self.major_faults.unwrap_or(0) | self.waited == 0
     }
 
-    /// The bytes read from and written to storage; `None` if they are not known for all processes.
+    /// The bytes that the processes read from storage and wrote to it; `None` if they are not known for all
+    /// processes.
     pub fn io(&self) -> Option<(u64, u64)> {
         self.io.filter(|_| !self.part)
     }
 
-    /// Adds the disk waits of a thread.
+    /// Adds the waits of a thread for disks and files to these sums.
     fn wait(&mut self, analysis: &Analysis, thread: ThreadIx) {
         let Some(timeline) = &analysis.timeline else {
             return;
@@ -79,7 +82,7 @@ pub fn path_waits(path: &CriticalPath) -> HashMap<ThreadIx, u64> {
     waits
 }
 
-/// The figures about disks for a whole recording.
+/// Computes the bytes read and written and the waits for disks of a whole recording.
 pub(crate) fn totals(
     analysis: &Analysis,
     threads: &[ThreadIx],
@@ -88,7 +91,7 @@ pub(crate) fn totals(
     sum(analysis, threads, path.map(path_waits).as_ref())
 }
 
-/// The figures about disks for some threads and their processes.
+/// Computes the bytes read and written and the waits for disks of the given threads and their processes.
 pub fn sum(
     analysis: &Analysis,
     threads: &[ThreadIx],
@@ -117,7 +120,7 @@ pub fn sum(
     sum
 }
 
-/// The waits of some threads for one disk or for one file.
+/// The sum of the waits of some threads for one disk or for one file.
 pub struct WaitSum<T> {
     /// The disk or file that the threads waited for; `None` if it is not known.
     pub what: Option<T>,

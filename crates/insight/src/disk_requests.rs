@@ -1,4 +1,4 @@
-//! Requests to disks, of the whole machine.
+//! Computes the figures of requests to disks by all tasks of the machine.
 
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
@@ -8,21 +8,22 @@ use tr_format::device::{bucket_end, Block, Device, Requests, BUCKETS};
 use crate::view::View;
 use tr_text::escape;
 
-/// The requests to a disk, of the whole machine.
+/// The requests to one disk by all tasks of the machine.
 pub struct DiskRequests<'a> {
     pub device: Device,
-    /// The disk's name, escaped.
+    /// The name of the disk, escaped for output.
     pub name: String,
     /// The time in nanoseconds in which at least one request to this disk was in flight.
     pub busy: u64,
-    /// The requests by their kind, in the order of [`GROUPS`](tr_format::device::GROUPS).
+    /// The figures of the requests to this disk for each kind of request, in the order of
+    /// [`GROUPS`](tr_format::device::GROUPS).
     pub groups: [Requests; 4],
     pub all: Requests,
     /// The figures of this disk for each interval of the analysis that has samples, with the number of the interval.
     pub samples: Vec<(u64, &'a Block)>,
 }
 
-/// The disks that had requests, those with the longest busy time first.
+/// The disks of the machine that had requests, the disk with the longest busy time first.
 pub fn disks<'a>(view: &View<'a>) -> Vec<DiskRequests<'a>> {
     let mut disks: BTreeMap<Device, DiskRequests<'a>> = BTreeMap::new();
     for (time, block) in &view.analysis.disks.blocks {

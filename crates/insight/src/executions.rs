@@ -8,17 +8,18 @@ use tr_programs::command_line;
 use crate::query::Sort;
 use tr_text::{escape, units};
 
-/// An execution of a program.
+/// One execution of a program by a recorded process, from an exec to the next exec or the end of the process.
 #[derive(Clone, Copy)]
 pub struct Execution<'a> {
     pub process: &'a Process,
     pub exec: &'a ExecSpan,
-    /// Whether this is the last execution of its process. Every earlier execution ended when the next one began.
+    /// Whether this is the last execution of a program by its process. Every earlier execution ended when the next
+    /// one began.
     pub last: bool,
 }
 
 impl Execution<'_> {
-    /// The raw status of an execution that ended with its process.
+    /// The raw `wait` status of the process, if this execution of a program ended with it; otherwise `None`.
     pub fn status(&self) -> Option<u32> {
         self.process.status.filter(|_| self.last)
     }
@@ -28,7 +29,7 @@ impl Execution<'_> {
         self.last && self.process.status.is_none() && self.process.alive
     }
 
-    /// The event that ended the execution, in a word.
+    /// One word for the event that ended this execution of a program, such as an exit or the next exec.
     pub fn ended(&self) -> &'static str {
         match self.status() {
             Some(_) => "exit",
@@ -38,7 +39,8 @@ impl Execution<'_> {
         }
     }
 
-    /// The label of the execution's program; if there is none, the name of its file or its comm without arguments.
+    /// The label of the executed program, such as `cc1 main.c`; if there is none, the name of its file or its comm
+    /// without arguments.
     pub fn label(&self) -> String {
         if self.exec.argv.bytes.is_empty() {
             self.command()
@@ -47,7 +49,7 @@ impl Execution<'_> {
         }
     }
 
-    /// The command line of the execution; if it is not recorded, the file or the comm.
+    /// The command line of the executed program; if it is not recorded, the file or the comm.
     pub fn command(&self) -> String {
         let argv = &self.exec.argv;
         let mut out = if !argv.bytes.is_empty() {
@@ -64,7 +66,7 @@ impl Execution<'_> {
     }
 }
 
-/// The executions of a process, in the order of time.
+/// The executions of programs by a process, in the order of time.
 pub fn executions(process: &Process) -> impl Iterator<Item = Execution<'_>> {
     let execs = process.execs.iter().enumerate();
     execs.map(move |(at, exec)| Execution {

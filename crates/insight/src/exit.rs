@@ -1,4 +1,4 @@
-//! Raw `wait` statuses in reports.
+//! Shows raw `wait` statuses of processes in reports.
 
 use serde::Serialize;
 pub use tr_analyze::status::{code, failed, killed_by};
@@ -63,7 +63,8 @@ pub const NO_END: &str = "no end";
 /// The words for a recording that ended while its command still ran ([`is_unfinished`]).
 pub const UNFINISHED: &str = "ended before its command did";
 
-/// The recorded time in words. If COMMAND continued after the end of the recording, COMMAND's whole time follows.
+/// The length of the recording in words. If COMMAND went on after the end of the recording, COMMAND's whole time
+/// follows.
 pub fn wall(analysis: &Analysis) -> String {
     let recorded = units::time(analysis.wall());
     match command_after(analysis) {
@@ -75,7 +76,8 @@ pub fn wall(analysis: &Analysis) -> String {
     }
 }
 
-/// The end of COMMAND after a recording that ended at its limit of size.
+/// How COMMAND ended after the recording, if the recording ended first because it had reached its limit of size;
+/// otherwise `None`.
 fn command_after(analysis: &Analysis) -> Option<CommandEnd> {
     analysis.summary.as_ref()?.full?.command
 }

@@ -1,4 +1,4 @@
-//! The names of the frames of stacks.
+//! Gives the frames of recorded stacks the names of their functions.
 
 use std::collections::HashMap;
 
@@ -8,22 +8,24 @@ use tr_format::stack::{Module, Place};
 use tr_text::escape;
 use tr_text::units::hex;
 
-/// The name of a function, or words in its place if it is not known. The texts are escaped.
+/// The name of a function in a recorded stack, or words in its place if it is not known. The texts are escaped.
 #[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Name {
-    /// The name of the function. If it is not known, it is the file, `[kernel]` or `[unknown]` in brackets.
+    /// The name of the function. If it is not known, the name of its file, `[kernel]` or `[unknown]` stands
+    /// here in brackets.
     pub function: String,
-    /// The name of the file that contains the function, or `kernel`. It is empty for code that is in no file.
+    /// The name of the program or library that contains the function, or `kernel`. It is empty for code that is
+    /// in no file.
     pub binary: String,
 }
 
-/// The names of a recording's functions, each with a number.
+/// The names of the functions in a recording's stacks, each with a number.
 #[derive(Debug)]
 pub struct Names<'a> {
     stacks: &'a Stacks,
     names: Vec<Name>,
     numbers: HashMap<Name, usize>,
-    /// For each frame, the numbers of its functions, the innermost function first.
+    /// For each frame of the recorded stacks, the numbers of its functions, the innermost function first.
     frames: HashMap<u32, Vec<usize>>,
 }
 
@@ -37,7 +39,8 @@ impl<'a> Names<'a> {
         }
     }
 
-    /// The numbers of the functions of a stack, the innermost function first. Inlined functions are included.
+    /// The numbers of the functions in a recorded stack, the innermost function first. Inlined functions are
+    /// included.
     pub fn of_stack(&mut self, stack: u32) -> Vec<usize> {
         let stacks = self.stacks;
         let mut all = Vec::new();
@@ -47,7 +50,8 @@ impl<'a> Names<'a> {
         all
     }
 
-    /// The numbers of the functions of a frame, the innermost function first. Only the last one is not inlined.
+    /// The numbers of the functions in one frame of a stack, the innermost function first. All but the last one
+    /// are inlined into it.
     pub fn of_frame(&mut self, frame: u32) -> &[usize] {
         if !self.frames.contains_key(&frame) {
             let numbers = self.find(frame);
@@ -56,7 +60,7 @@ impl<'a> Names<'a> {
         self.frames.get(&frame).map_or(&[], |all| all)
     }
 
-    /// The number of the innermost function of a stack in user mode.
+    /// The number of the innermost function of a recorded stack that ran in user mode; `None` if there is none.
     pub fn in_user_mode(&mut self, stack: u32) -> Option<usize> {
         let stacks = self.stacks;
         let mut frames = stacks.frames(stack);
@@ -115,7 +119,8 @@ impl<'a> Names<'a> {
     }
 }
 
-/// The name of a file that contains code. Without a path, it is the beginning of the file's build id.
+/// The name of a program or library file that contains code. If its path is not known, it is the beginning of
+/// the file's build id.
 fn of_module(module: &Module) -> String {
     match module.path.rsplit(|byte| *byte == b'/').next() {
         Some(name) if !name.is_empty() => escape::raw(name),

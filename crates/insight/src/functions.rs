@@ -1,4 +1,5 @@
-//! The functions of sampled stacks: the time of their own, and that with the functions they call.
+//! Computes the time of functions from sampled stacks: the time of the function itself, and the time including the
+//! functions it calls.
 
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
@@ -16,11 +17,11 @@ use crate::frames::{Name, Names};
 /// one on a CPU before the wait, the wait, and one for a CPU. A forged file may have any number.
 const STRETCHES: usize = 8;
 
-/// A number of samples, and the time that they stand for.
+/// A number of stack samples, and the time that they stand for.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub struct SampleSum {
     pub samples: u64,
-    /// The time that the samples stand for, in nanoseconds.
+    /// The time in nanoseconds that these stack samples stand for.
     pub ns: u64,
 }
 
@@ -31,14 +32,14 @@ impl SampleSum {
     }
 }
 
-/// The samples that have one stack.
+/// The samples of a recording that have one and the same stack.
 #[derive(Clone, Copy, Debug)]
 pub struct StackSamples {
     /// The number of the sampled stack in the recording's table of stacks.
     pub stack: u32,
-    /// Whether the samples were taken on a CPU or off CPU.
+    /// Whether the stack samples were taken while the thread was on a CPU or while it was off CPU.
     pub doing: Doing,
-    /// The reason of the waits; `None` if it was not determined.
+    /// The reason for which the sampled threads waited; `None` if they ran, or if it was not determined.
     pub reason: Option<WaitReason>,
     pub sum: SampleSum,
 }
@@ -56,18 +57,18 @@ impl StackSamples {
     }
 }
 
-/// The figures of a function over all samples, or over the samples of one group.
+/// The figures of a function over all stack samples, or over the samples of one group.
 #[derive(Debug)]
 pub struct FunctionRow {
     /// The number of the group that the samples belong to, if samples are grouped.
     pub group: Option<usize>,
     pub name: Name,
     pub doing: Doing,
-    /// The reason of the waits; `None` if it was not determined.
+    /// The reason for which the sampled threads waited; `None` if they ran, or if it was not determined.
     pub reason: Option<WaitReason>,
-    /// The samples in which the function was the innermost one. For waits, it was the innermost one in user mode.
+    /// The stack samples in which the function was the innermost one. For waits, it was the innermost one in user mode.
     pub own: SampleSum,
-    /// The samples in which the function was anywhere in the stack.
+    /// The stack samples in which the function was anywhere in the stack.
     pub total: SampleSum,
 }
 
@@ -75,12 +76,12 @@ pub struct FunctionRow {
 /// was on a CPU, the reason of a wait, and the number of the function.
 type Key = (Option<usize>, Doing, Option<WaitReason>, usize);
 
-/// The figures of the functions of some samples.
+/// The table of functions with the number and the time of their stack samples.
 #[derive(Debug, Default)]
 pub struct Functions {
     all: BTreeMap<Doing, SampleSum>,
     reasons: BTreeMap<WaitReason, SampleSum>,
-    /// The rows of the functions, the one with the longest time of its own first.
+    /// The rows of the table of functions. The function with the longest time of its own comes first.
     rows: Vec<FunctionRow>,
 }
 
@@ -143,7 +144,7 @@ impl Functions {
         self.all.is_empty()
     }
 
-    /// The rows of the functions, the one with the longest time of its own first.
+    /// The rows of the table of functions. The function with the longest time of its own comes first.
     pub fn rows(&self) -> &[FunctionRow] {
         &self.rows
     }
@@ -153,7 +154,7 @@ impl Functions {
         !self.reasons.is_empty()
     }
 
-    /// The sums of the waits by reason, the longest sum first.
+    /// The sums of the sampled waits by reason, the longest sum first.
     pub fn by_reason(&self) -> Vec<(WaitReason, SampleSum)> {
         let mut sums: Vec<(WaitReason, SampleSum)> =
             self.reasons.iter().map(|(a, b)| (*a, *b)).collect();
@@ -175,7 +176,7 @@ pub fn wait_of(analysis: &Analysis, sample: &Timed) -> Option<Stretch> {
     waits.max_by_key(|stretch| stretch.to.min(sample.time).since(stretch.from.max(from)))
 }
 
-/// The reason of a sampled wait.
+/// The reason for which a thread waited when a stack sample was taken; `None` if it was not determined.
 fn reason_of(analysis: &Analysis, sample: &Timed) -> Option<WaitReason> {
     WaitReason::of(analysis, sample.thread, &wait_of(analysis, sample)?)
 }

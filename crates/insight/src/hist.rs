@@ -5,39 +5,40 @@ use tr_format::event::CpuId;
 
 use crate::members::Collect;
 
-/// The distribution of durations in nanoseconds.
+/// The distribution of the lengths of stretches (such as waits), in nanoseconds.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Hist {
     lengths: Vec<u64>,
     total: u64,
-    /// The durations whose start or end is not known: their number, and the sum of their lower bounds in nanoseconds.
+    /// The stretches whose start or end is not known: their number, and the sum of their known lengths in
+    /// nanoseconds.
     cut: (u64, u64),
 }
 
 /// A slot of a histogram of durations.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 pub struct Slot {
-    /// The shortest duration of the slot, in whole µs.
+    /// The shortest duration that this slot of the histogram counts, in whole µs.
     pub from_us: u64,
-    /// The longest duration of the slot, in whole µs.
+    /// The longest duration that this slot of the histogram counts, in whole µs.
     pub to_us: u64,
-    /// The number of durations in the slot.
+    /// The number of durations that this slot of the histogram counts.
     pub count: u64,
     pub ns: u64,
 }
 
 impl Hist {
-    /// The number of durations with known ends.
+    /// The number of durations in the histogram, which are those with a known start and end.
     pub fn count(&self) -> u64 {
         self.lengths.len() as u64
     }
 
-    /// The sum of the durations with known ends, in nanoseconds.
+    /// The sum of the durations with a known start and end, in nanoseconds.
     pub fn total(&self) -> u64 {
         self.total
     }
 
-    /// The number of durations without known ends, and the sum of their lower bounds in nanoseconds.
+    /// The number of durations without a known start or end, and the sum of their lower bounds in nanoseconds.
     pub fn cut(&self) -> (u64, u64) {
         self.cut
     }

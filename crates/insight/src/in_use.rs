@@ -1,4 +1,4 @@
-//! The CPUs and the memory in use over time.
+//! Computes the CPUs and the memory in use over the time of a recording.
 
 use tr_analyze::machine::Samples;
 use tr_analyze::model::Analysis;

@@ -6,19 +6,19 @@ use tr_analyze::model::Analysis;
 use crate::demands::{self, Demand};
 use crate::size::RunnerSize;
 
-/// The unit of a figure's value.
+/// The unit of the value of a job's figure.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum FigureUnit {
-    /// The value is in ns; it is shown in seconds.
+    /// The value of the figure is in ns; it is shown in seconds.
     Seconds,
     Bytes,
     Cpus,
 }
 
-/// A figure of a whole job.
+/// A figure of a whole recorded job, such as its CPU time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct JobFigure {
-    /// The name of the figure in words with underscores, without its unit.
+    /// The name of the job's figure in words with underscores, without its unit.
     pub name: &'static str,
     pub unit: FigureUnit,
     pub value: u64,
@@ -32,7 +32,7 @@ pub const DISK_READ: &str = "disk_read";
 /// The name of the figure for the bytes that a job wrote to disks.
 pub const DISK_WRITTEN: &str = "disk_written";
 
-/// The known figures of a recorded job. `size` is the proposed size of the job's runner.
+/// The known figures of a whole recorded job. `size` is the proposed size of the job's runner.
 pub fn job_figures(analysis: &Analysis, size: Option<&RunnerSize>) -> Vec<JobFigure> {
     use FigureUnit::{Bytes, Cpus, Seconds};
     let times = &analysis.totals.times;

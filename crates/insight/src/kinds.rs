@@ -1,4 +1,4 @@
-//! The kinds of time in text, and the columns in which tables merge them.
+//! Gives the kinds of time their titles in text, and the columns in which tables merge them.
 
 use std::cmp::Reverse;
 
@@ -50,7 +50,7 @@ pub fn state(kind: Kind) -> usize {
 pub struct Column {
     /// The title of the table column for people.
     pub title: &'static str,
-    /// The name of the column in JSON, CSV and datasets.
+    /// The name of the table column in JSON, CSV and datasets.
     pub name: &'static str,
     pub kinds: &'static [Kind],
 }
@@ -117,7 +117,7 @@ pub fn of_steps() -> impl DoubleEndedIterator<Item = Kind> + Clone {
     Kind::ALL.into_iter().filter(known)
 }
 
-/// The sentence that lists the times by kind, the longest first.
+/// The sentence that lists the times of a process or step by kind, the longest first.
 pub fn sentence(times: &ByKind) -> String {
     let whole = times.sum();
     let all = of_steps().map(|kind| (times.of(kind), kind));

@@ -1,4 +1,4 @@
-//! The labels of processes, threads and containers.
+//! Gives processes, threads and containers their labels.
 
 use tr_analyze::containers::Called;
 use tr_analyze::model::{Process, Thread};
@@ -79,7 +79,7 @@ pub fn thread(thread: &Thread, process: &Process) -> String {
     comm(thread) + &label(process)
 }
 
-/// The comm of a thread as it is shown before the label of its process.
+/// The comm of a thread, escaped as it is shown before the label of its process.
 pub fn comm(thread: &Thread) -> String {
     format!("{} · ", escape::raw(thread.comm.bytes()))
 }

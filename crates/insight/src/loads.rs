@@ -1,4 +1,5 @@
-//! The CPU time that the machine withheld, the pressure, and the system calls of a recording.
+//! Computes the CPU time that the machine withheld from a build, the pressure on the machine, and the system calls of
+//! a recording.
 
 use std::collections::BTreeMap;
 
@@ -33,7 +34,7 @@ named! {
 pub struct Loads {
     /// The time in nanoseconds of each load that delayed the recorded build, such as CPU time of other tasks.
     pub loads: BTreeMap<Load, u64>,
-    /// CPU time of the build without the part that the hypervisor took, in ns.
+    /// The CPU time of the build in ns, without the part that the hypervisor took.
     pub work: Option<u64>,
     /// The system calls by name, each with the number of calls and their time in nanoseconds; `None` if they were not
     /// recorded.

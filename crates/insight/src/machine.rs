@@ -1,4 +1,5 @@
-//! The machine in time: the CPU time of the build and of others, and the machine's counters.
+//! Computes the figures of the machine over time: the CPU time of the build and of other tasks, and the machine's
+//! counters.
 
 use tr_analyze::arena::Arena;
 use tr_analyze::machine::{samples_are_of_recorded_cpus, Range, Samples};
@@ -11,18 +12,20 @@ use crate::{cpu_time, cpus};
 
 /// The figures of the machine in the analyzed span, and in each part of it.
 pub struct MachineFigures<'a> {
-    /// The number of CPUs in the recording.
+    /// The number of CPUs that the recorded machine has.
     pub cpus: u64,
-    /// The words that describe which processes "build" means.
+    /// The words that describe which processes the figures mean by "build".
     pub build: &'static str,
-    /// The parts of the span in order. Each lies between two samples, or between a sample and an end of the span.
+    /// The parts of the analyzed span in order. Each part lies between two samples of the machine's counters, or
+    /// between a sample and an end of the span.
     pub intervals: Vec<Interval<'a>>,
-    /// The figures of the whole span.
+    /// The figures of the machine over the whole analyzed span.
     pub whole: Interval<'a>,
 }
 
 impl<'a> MachineFigures<'a> {
-    /// Computes the figures from the samples in the analyzed span; `None` if there are none.
+    /// Computes the figures of the machine from the samples of its counters in the analyzed span; `None` if there are
+    /// none.
     pub fn new(view: &View<'a>) -> Option<MachineFigures<'a>> {
         let analysis = view.analysis;
         let samples = Samples::of(analysis);
@@ -51,15 +54,15 @@ impl<'a> MachineFigures<'a> {
     }
 }
 
-/// The figures of a part of the span. A figure is `None` if it is not known.
+/// The figures of the machine in a part of the analyzed span. A figure is `None` if it is not known.
 pub struct Interval<'a> {
     samples: Samples<'a>,
     span: (Ktime, Ktime),
-    /// The CPU time of the build in nanoseconds.
+    /// The CPU time in nanoseconds that the build had in this part of the analyzed span.
     pub build: u64,
-    /// The CPU time of other tasks in nanoseconds.
+    /// The CPU time in nanoseconds that tasks outside of the build had in this part of the analyzed span.
     pub others: Option<u64>,
-    /// The idle time of the CPUs in nanoseconds.
+    /// The time in nanoseconds, summed up over the CPUs, for which they were idle in this part of the analyzed span.
     pub idle: Option<u64>,
 }
 

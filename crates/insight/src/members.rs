@@ -1,4 +1,4 @@
-//! The threads of each row of a report, for the reports that read timelines.
+//! Finds the threads that each row of a report covers, for the reports that read timelines.
 
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, HashMap};
@@ -9,7 +9,7 @@ use crate::label;
 use crate::query::{names, By};
 use crate::view::View;
 
-/// The threads that one row of a table covers.
+/// The threads that one row of a report's table covers.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Members {
     pub name: String,

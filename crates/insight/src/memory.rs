@@ -1,4 +1,4 @@
-//! The memory of processes, and their waits for it.
+//! Computes the memory that processes used, and their waits for memory.
 
 use std::cmp::Reverse;
 use std::collections::HashMap;
@@ -25,10 +25,10 @@ pub(crate) fn reads_again(analysis: &Analysis) -> bool {
     evicts(reclaims.fold(0, u64::saturating_add))
 }
 
-/// The figures about memory of some threads and their processes.
+/// The figures about memory of some threads and their processes, such as the largest resident set.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct MemorySum {
-    /// The largest resident set of a process in bytes; `None` if none of the processes has exited.
+    /// The largest resident set of one of the processes in bytes; `None` if none of them has exited.
     pub peak: Option<u64>,
     pub major_faults: Option<u64>,
     /// The number of times that the threads entered direct reclaim of memory; `None` where the recording lacks it.
@@ -50,7 +50,7 @@ impl MemorySum {
         figures.iter().all(|figure| figure.unwrap_or(0) == 0)
     }
 
-    /// The time of waits for memory in whole milliseconds.
+    /// The time for which the threads waited for memory, in whole milliseconds.
     pub fn waited_ms(&self) -> u64 {
         let waits = [self.reclaimed, self.swapped];
         let waits = waits.into_iter().flatten();
@@ -93,14 +93,14 @@ pub fn facts(analysis: &Analysis) -> HashMap<ThreadIx, Vec<MemoryKind>> {
     facts
 }
 
-/// The resident memory of all recorded processes together in the span, in bytes.
+/// The resident memory of all recorded processes together in the analyzed span, in bytes, by two kinds of measurement.
 pub struct Resident {
     /// The largest sampled resident memory between the first and the last sample of the span; `None` if there is no
     /// sample.
     read: Option<u64>,
-    /// The largest resident set of one process in bytes; 0 if none is known.
+    /// The largest resident set in bytes that one of the recorded processes had; 0 if none is known.
     peak: u64,
-    /// The largest resident set in bytes of a process that began in the span or was killed in it.
+    /// The largest resident set in bytes of those processes that began in the analyzed span or were killed in it.
     inside: u64,
 }
 
@@ -144,19 +144,20 @@ impl Resident {
     }
 }
 
-/// The process with the largest resident set, and the set's size in bytes. Among equal ones it is the first process.
+/// The process with the largest resident set, and the size of this set in bytes. Among equally large ones, it is the
+/// first process.
 pub fn largest<'a>(processes: impl Iterator<Item = &'a Process>) -> Option<(u64, &'a Process)> {
     let known = processes
         .filter_map(|process| Some((process.resources.max_rss.filter(|rss| *rss > 0)?, process)));
     known.max_by_key(|(rss, process)| (*rss, Reverse((process.start, process.pid))))
 }
 
-/// The figures about memory for a whole recording.
+/// Computes the figures about memory for a whole recording.
 pub(crate) fn totals(analysis: &Analysis, threads: &[ThreadIx]) -> MemorySum {
     sum(analysis, threads, &facts(analysis))
 }
 
-/// The figures about memory for some threads and their processes.
+/// Computes the figures about memory for the given threads and their processes.
 pub fn sum(
     analysis: &Analysis,
     threads: &[ThreadIx],
@@ -181,7 +182,7 @@ pub fn limit(analysis: &Analysis) -> Option<u64> {
     limits.max().filter(|bytes| *bytes < 1 << 62)
 }
 
-/// The memory of the machine in bytes.
+/// The memory that the recorded machine has, in bytes.
 pub fn of_machine(meta: &Metadata) -> Option<u64> {
     meta.hardware(Hardware::Memory)?.parse().ok()
 }
@@ -195,7 +196,7 @@ pub fn cgroup_peak(analysis: &Analysis) -> Option<u64> {
     values.last().filter(|last| *last > first)
 }
 
-/// The samples of the machine's counters in the span.
+/// The samples of the machine's counters in the analyzed span.
 pub fn samples(analysis: &Analysis) -> impl Iterator<Item = &(Ktime, Counters)> {
     let span = analysis.start..=analysis.end;
     let samples = analysis.machine.counters.iter();

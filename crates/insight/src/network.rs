@@ -1,4 +1,4 @@
-//! Sums over TCP connections, and the names of their other ends.
+//! Sums up TCP connections, and names their remote ends.
 
 use std::collections::HashMap;
 
@@ -10,7 +10,7 @@ use tr_format::network::{Address, Endpoint};
 
 use crate::who;
 
-/// The remote end of a group of connections.
+/// The remote end of a group of TCP connections.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Host {
     /// The remote end is a server: recorded processes connected to this address and port.
@@ -61,10 +61,10 @@ impl Host {
     }
 }
 
-/// The names of the remote ends of connections.
+/// The names of the remote ends of TCP connections.
 #[derive(Debug, Default)]
 pub struct Remotes {
-    /// The DNS name whose query returned each address.
+    /// For each address, the DNS name whose query returned it.
     names: HashMap<Address, String>,
     /// For each remote end, the program of this machine that is not recorded and that ended the waits; `None` if the
     /// waits name several programs.
@@ -72,7 +72,8 @@ pub struct Remotes {
 }
 
 impl Remotes {
-    /// Collects the names of the remote ends. `waited` has the network waits of the critical path.
+    /// Collects the names of the remote ends of TCP connections. `waited` has the waits for the network on the
+    /// critical path.
     pub fn new(analysis: &Analysis, waited: &[Waited]) -> Remotes {
         let mut remotes = Remotes::default();
         for lookup in &analysis.network.lookups {
@@ -99,7 +100,7 @@ impl Remotes {
         server.map(|comm| who::comm(&comm))
     }
 
-    /// The address of a remote end, and the name of the host or the program there.
+    /// The address of a remote end in text, with the name of the host or the program there.
     pub fn text(&self, host: Host) -> String {
         match (self.server(host), self.name(host)) {
             (Some(server), _) => format!("{} ({server})", host.text()),

@@ -12,16 +12,16 @@ use tr_programs::steps::StepKind;
 /// The part of the paths in arguments that is kept when arguments are compared, from the largest part to the smallest.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Paths {
-    /// Keeps whole paths, without COMMAND's working directory.
+    /// Keeps whole paths, but removes COMMAND's working directory from them.
     Whole,
-    /// Keeps the last directory and the name of an absolute path outside of the system's directories.
+    /// Keeps the last directory and the file name of an absolute path outside of the system's directories.
     Two,
-    /// Keeps only the name of an absolute path outside of the system's directories.
+    /// Keeps only the file name of an absolute path outside of the system's directories.
     Name,
 }
 
-/// Names of temporary files: `/tmp/ccniXNmC.s`, `tmp.Xq3k1PzR9a`,
-/// `rustcAb12Cd`, `GMfifo1234`.
+/// The pattern that recognizes names of temporary files: `/tmp/ccniXNmC.s`, `tmp.Xq3k1PzR9a`, `rustcAb12Cd`,
+/// `GMfifo1234`.
 static TEMPORARY: LazyLock<Option<Regex>> = LazyLock::new(|| {
     Regex::new(concat!(
         r"\b(?:",
@@ -38,11 +38,11 @@ static TEMPORARY: LazyLock<Option<Regex>> = LazyLock::new(|| {
 /// files and with hashes.
 static WORD: LazyLock<Option<Regex>> = LazyLock::new(|| Regex::new(r"[0-9A-Za-z]+").ok());
 
-/// A pattern for a path that stands at the start of an argument, or after a separator or an option's letters.
+/// The pattern that recognizes a path at the start of an argument, or after a separator or an option's letters.
 static PATH: LazyLock<Option<Regex>> =
     LazyLock::new(|| Regex::new(r#"(^-{1,2}[A-Za-z]+|^|[=:,;@'"\s(])(/[^=:,;'"\s)]+)"#).ok());
 
-/// The directories that exist on every machine.
+/// The directories that exist on every machine, such as `/usr`, and whose paths are therefore kept.
 const SYSTEM: [&str; 12] = [
     "/usr/", "/bin/", "/sbin/", "/lib/", "/lib64/", "/etc/", "/opt/", "/dev/", "/proc/", "/sys/",
     "/nix/", "/snap/",
@@ -104,7 +104,8 @@ pub fn argument(arg: &[u8], cwd: &str, pids: &[u32], paths: Paths) -> String {
     })
 }
 
-/// A hash of a command line's arguments without the parts that differ between runs.
+/// A hash of a command line without the parts that differ between runs of one build, by which processes of two
+/// recordings are matched.
 pub fn key<'a>(
     args: impl Iterator<Item = &'a [u8]>,
     forked: bool,
@@ -121,7 +122,7 @@ pub fn key<'a>(
     hash.finish()
 }
 
-/// A hash of a text without the parts that differ between runs.
+/// A hash of a text (such as a label) without the parts that differ between runs of one build.
 pub fn text_key(text: &str, forked: bool, cwd: &str, pids: &[u32]) -> u64 {
     key(
         std::iter::once(text.as_bytes()),
@@ -142,7 +143,7 @@ pub fn pids(analysis: &Analysis, process: &Process) -> Vec<u32> {
     pids.take(2 * GENERATIONS).collect()
 }
 
-/// The name of a step without the part that differs between runs of a CI job.
+/// The name of a step without the part that differs between runs of one CI job, such as a random number.
 pub fn stable(kind: StepKind, name: &str) -> String {
     let cut = |lead: &str| {
         let rest = name.strip_prefix(lead)?;

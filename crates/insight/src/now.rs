@@ -1,4 +1,4 @@
-//! What runs at a moment of a recording: the jobs of a command, and who waits for the longest.
+//! Finds what runs at a moment of a recording: the jobs of a command, and the one that has run longest.
 
 use std::collections::HashMap;
 
@@ -13,15 +13,15 @@ use tr_text::units;
 pub struct Living<T> {
     /// The pid of the process's parent; `None` for the recorded command.
     pub parent: Option<u32>,
-    /// The start of the process in nanoseconds since the start of the recording.
+    /// The start of the living process, in nanoseconds since the start of the recording.
     pub since: u64,
-    /// The event that the process waits for, as far as it is known.
+    /// The event that the living process waits for, as far as it is known.
     pub waits: Option<Waits>,
     /// The name of the living process, in whatever form the caller has it.
     pub name: T,
 }
 
-/// A wait of a process.
+/// The kind of event that a living process waits for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Waits {
     /// The process waits for the end of a child.
@@ -30,7 +30,7 @@ pub enum Waits {
     Pipe,
 }
 
-/// The largest number of ancestors of a process that are followed. The pids in a damaged file may form a circle.
+/// The largest number of ancestors of a process that are examined. The pids in a damaged file may form a circle.
 const DEEP: usize = 1000;
 
 /// The jobs of a recorded command that run at one moment.
@@ -39,14 +39,14 @@ pub struct Jobs {
     /// The number of jobs: processes without living children whose ancestors live up to the command, and that
     /// do not wait for a pipe.
     pub number: usize,
-    /// The pid of the job that has lived longest.
+    /// The pid of the job that has lived longest; `None` if no job runs.
     pub longest: Option<u32>,
-    /// The number of ancestors of the longest job that wait only for its end.
+    /// The number of ancestors of the longest-lived job that only wait for its end.
     pub waiting: usize,
 }
 
 impl Jobs {
-    /// The jobs among the living processes, which are keyed by pid.
+    /// Finds the jobs among the living processes, which are given by pid.
     pub fn of<T>(living: &HashMap<u32, Living<T>>) -> Jobs {
         let mut children: HashMap<u32, usize> = HashMap::new();
         for parent in living.values().filter_map(|process| process.parent) {
@@ -105,7 +105,7 @@ impl Jobs {
     }
 }
 
-/// Whether the ancestors of a process are all alive, up to COMMAND.
+/// Whether all ancestors of a living process are alive, up to COMMAND.
 fn belongs<T>(living: &HashMap<u32, Living<T>>, process: &Living<T>) -> bool {
     let mut above = process.parent;
     for _ in 0..DEEP {
@@ -143,7 +143,7 @@ pub fn of(analysis: &Analysis) -> Option<String> {
     })))
 }
 
-/// The wait of a process at the end of a recording.
+/// The event that a process waits for at the end of a recording; `None` if it does not wait.
 fn waits(analysis: &Analysis, process: ProcessIx) -> Option<Waits> {
     if analysis.waits_for_pipe(process, analysis.end) {
         return Some(Waits::Pipe);
@@ -154,7 +154,7 @@ fn waits(analysis: &Analysis, process: ProcessIx) -> Option<Waits> {
     is_child.then_some(Waits::Child)
 }
 
-/// A time in nanoseconds since the start as text, such as `1:12` or `1:01:12`.
+/// The text for a time in ns since the start of the recording, such as `1:12` or `1:01:12`.
 pub fn clock(ns: u64) -> String {
     let seconds = ns / 1_000_000_000;
     let (hours, minutes, seconds) = (seconds / 3600, seconds / 60 % 60, seconds % 60);

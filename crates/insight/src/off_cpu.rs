@@ -1,4 +1,4 @@
-//! The waits of tasks by reason, and the longest ones.
+//! Computes the waits of tasks off CPU by reason, and finds the longest ones.
 
 use std::cmp::Reverse;
 
@@ -10,7 +10,7 @@ use crate::members::{Collect, Grouped};
 use crate::query::{By, Sort};
 use crate::view::View;
 
-/// A wait of a thread.
+/// A stretch of a thread's time off CPU, with the reason of the wait.
 #[derive(Clone, Copy, Debug)]
 pub struct ThreadWait {
     pub thread: ThreadIx,
@@ -20,7 +20,7 @@ pub struct ThreadWait {
     pub whole: bool,
 }
 
-/// The sum of the waits for one reason.
+/// The number and the time of all waits of some tasks for one reason.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct ReasonSum {
     /// The sum in nanoseconds of the lengths of the waits for one reason.
@@ -77,13 +77,14 @@ impl ReasonSums {
     }
 }
 
-/// The waits of the chosen processes. Their sums equal the off-CPU times of the processes.
+/// The time off CPU of the chosen processes, by the reason of the wait. The sums equal the off-CPU
+/// times of the processes.
 pub struct OffCpuWaits {
     pub by: By,
     /// The sums of waits by reason for each row of the table. The row with the longest time off CPU
     /// comes first, unless `--sort` sets another order.
     pub sums: Grouped<ReasonSums>,
-    /// The longest waits for a known reason, longest first.
+    /// The longest waits of the chosen processes whose reason is known, longest first.
     pub longest: Vec<ThreadWait>,
 }
 
@@ -117,7 +118,7 @@ impl OffCpuWaits {
     }
 }
 
-/// The waits of a thread, including the time in which its state is unknown.
+/// The waits of a thread off CPU, including the stretches in which its state is unknown.
 fn waits(analysis: &Analysis, ix: ThreadIx) -> impl Iterator<Item = ThreadWait> + '_ {
     let started = !analysis.thread(ix).started_before;
     let known = |stretch: Option<Stretch>, edge: bool| match stretch {

@@ -1,4 +1,4 @@
-//! The parts of a wall time: what a chain of work and waits went to, and who or what caused it.
+//! Divides a wall time into parts: what a chain of work and waits went to, and who or what caused it.
 
 use std::collections::BTreeMap;
 
@@ -13,7 +13,7 @@ use tr_text::named;
 use tr_text::words::{OTHER_WAITS, SLEEP, UNKNOWN};
 
 named! {
-    /// A part of a wall time.
+    /// A part of the wall time of a run or a step: what the time went to, and who caused it.
     pub enum Part {
         /// Time on a CPU while the hypervisor ran that CPU.
         Work = "work", "on a CPU";

@@ -18,7 +18,7 @@ use crate::view::View;
 use crate::who;
 use tr_text::words::{RUN_QUEUE_WAIT, SLEEP_OR_BLOCKED};
 
-/// The groups of executions by program.
+/// Groups the executions of programs in a recording by the name of the program, for the times of a critical path.
 pub fn groups(analysis: &Analysis) -> Groups {
     Groups::new(analysis, |process, exec| match exec {
         Some(exec) => command_line::program_of(&exec.argv, &exec.comm),
@@ -45,7 +45,7 @@ pub fn path_of(view: &View<'_>) -> Result<CriticalPath, NoPath> {
     critical_path::critical_path(analysis, ProcessIx(at.ok_or(NoPath::NotThere)?))
 }
 
-/// A use of the critical path's time: a kind of time, and the program or the other end if these say more than the
+/// A use of the critical path's time: a kind of time, with the program or the remote end if these say more than the
 /// kind.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Part {
@@ -121,13 +121,13 @@ fn daemons_client(program: &str) -> Option<&str> {
     table::by_name(name)?.asks_daemon.then_some(name)
 }
 
-/// The time of the critical path that has one use.
+/// The time of the critical path that goes to one use, such as sleeps in one program.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Share {
     pub part: Part,
     /// The words for this use of the critical path's time, such as `sleep in make`.
     pub name: String,
-    /// The time in nanoseconds.
+    /// The time in nanoseconds that the critical path has for this use.
     pub time: u64,
     /// The number of stays of the critical path that have this use. A new stay begins when the use goes over to
     /// another thread; each sleep is a stay of its own.
@@ -136,12 +136,12 @@ pub struct Share {
     pub by: Option<String>,
 }
 
-/// The time of the critical path by use, the longest first.
+/// The time of the critical path by use (such as sleeps in one program), the longest first.
 pub fn shares(analysis: &Analysis, groups: &Groups, path: &CriticalPath) -> Vec<Share> {
     with_parts(analysis, groups, path).0
 }
 
-/// The time of the critical path by use, and the place of the use of each segment.
+/// The time of the critical path by use, and for each segment of the path the use that it belongs to.
 pub fn with_parts(
     analysis: &Analysis,
     groups: &Groups,

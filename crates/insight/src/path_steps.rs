@@ -1,4 +1,5 @@
-//! The critical path by step: its time as the units that people know, such as a compiled file, a target or a test.
+//! Divides the critical path by step, which is a unit that people know, such as a compiled file, a target or a
+//! test.
 
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
@@ -13,10 +14,11 @@ use crate::path;
 use crate::steps::{StepIx, Steps};
 use tr_text::units;
 
-/// The path's time in the steps of one name, or the time in no step that one use of [`path::shares`] has.
+/// The time of the critical path in the steps of one name, or its time outside of any step for one use (see
+/// [`path::shares`]).
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct StepShare {
-    /// The title of the step, or the name of the use.
+    /// The title of the step, or the words for the use if the time is in no step.
     pub name: String,
     /// Whether this share of the critical path is the time of a step, and not time in no step.
     pub is_step: bool,
@@ -48,7 +50,7 @@ fn longest_wait(spent: &ByKind) -> Option<String> {
     is_much.then(|| format!("{} {}", kinds::title(longest), units::time(ns)))
 }
 
-/// The segments of the critical path, divided where a thread goes from one step to the next one.
+/// The critical path of a build, with its segments divided where a thread goes from one step to the next one.
 #[derive(Clone, Debug, Default)]
 pub struct PathBySteps {
     pub segments: Vec<Segment>,
@@ -147,7 +149,8 @@ impl PathBySteps {
         self.shares = order.into_iter().map(share).collect();
     }
 
-    /// The longest wait on the path in words, if it is a tenth of the time or more.
+    /// The longest kind of wait on the whole critical path, in words; `None` if it is less than a tenth of the
+    /// time.
     pub fn waited(&self) -> Option<String> {
         let mut spent = ByKind::default();
         let shares = self.shares.iter();

@@ -1,4 +1,4 @@
-//! Filters, sort orders and groups of processes.
+//! Selects, sorts and groups the processes of a recording, as the user requests.
 
 use std::cmp::Ordering;
 use std::collections::BTreeMap;
@@ -16,36 +16,36 @@ use crate::{exit, label};
 use tr_text::escape;
 use tr_text::named;
 
-/// Conditions that select processes. A process is kept if it matches all of them.
+/// The user's conditions that select processes. A process is kept if it matches all of them.
 #[derive(Clone, Debug, Default)]
 pub struct Filter {
     pub comm: Option<Regex>,
-    /// A pattern for the arguments of a process, joined by spaces.
+    /// The pattern that the arguments of a kept process, joined by spaces, must match.
     pub argv: Option<Regex>,
-    /// A pattern for the path of the cgroup of a process.
+    /// The pattern that the path of a kept process's cgroup must match.
     pub cgroup: Option<Regex>,
-    /// A pattern for the name, the image or the id of the container that a process is in.
+    /// The pattern that the name, the image or the id of a kept process's container must match.
     pub container: Option<Regex>,
-    /// Keeps only this process and its descendants.
+    /// Keeps only the process with this pid and its descendants.
     pub pid: Option<Tgid>,
     /// Keeps only processes that ended with another status than 0.
     pub failed: bool,
     /// The least wall time of a kept process in nanoseconds.
     pub min: u64,
-    /// Keeps only processes with a thread that was in a step of this name.
+    /// Keeps only processes that had a thread in a step of this name.
     pub step: Option<String>,
 }
 
 /// A user-defined group: `compile=argv:(cc1|cc1plus|rustc)`.
 #[derive(Clone, Debug)]
 pub struct Group {
-    /// The group's name, escaped.
+    /// The name that the user gave to the group of processes, escaped.
     pub name: String,
     on: On,
     pattern: Regex,
 }
 
-/// The property that a group's pattern matches.
+/// The property of a process that the pattern of a user-defined group is compared with.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum On {
     Argv,
@@ -54,13 +54,13 @@ enum On {
     Cgroup,
 }
 
-/// The name of the group of processes that match no pattern.
+/// The name of the group for processes that match no pattern of the user's groups.
 pub const OTHER: &str = "other";
 
-/// The name of the row of processes outside of any step.
+/// The name of the table row for processes that were in no step.
 const NO_STEP: &str = "no step";
 
-/// The name of the row of processes outside of any container.
+/// The name of the table row for processes that are in no container.
 const NO_CONTAINER: &str = "no container";
 
 impl Group {
@@ -116,7 +116,7 @@ fn joined(process: &Process) -> Vec<u8> {
     process.argv.args().collect::<Vec<_>>().join(&b' ')
 }
 
-/// The name of the first group that a process matches.
+/// The name of the first of the user's groups that a process matches.
 pub fn group_of<'a>(analysis: &Analysis, process: &Process, groups: &'a [Group]) -> &'a str {
     let mut groups = groups.iter();
     let found = groups.find(|group| group.has(analysis, process));
@@ -159,7 +159,8 @@ named! {
 }
 
 impl Sort {
-    /// The figure by which rows are sorted in descending order. Rows sorted by start or pid have no figure.
+    /// The figure of a process or row by which a table is sorted in descending order; `None` if it is sorted by start
+    /// or pid.
     pub fn figure(self, times: &Times, wall: u64, rss: Option<u64>, tree_cpu: u64) -> u64 {
         match self {
             Sort::OnCpu => times.on_cpu,
@@ -189,7 +190,7 @@ impl By {
 
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct GroupRow {
-    /// The name of the process, thread or group, escaped.
+    /// The name of the process, thread or group that the table row stands for, escaped.
     pub name: String,
     /// The process that a row of the table stands for; `None` if the row sums up several processes or is one thread.
     pub process: Option<ProcessIx>,
@@ -197,23 +198,24 @@ pub struct GroupRow {
     pub count: u64,
     /// The pid of the row's process if the row is one process, or the tid if the row is one thread.
     pub pid: Option<u32>,
-    /// The number of threads of all processes in the row.
+    /// The number of threads of all processes in the table row.
     pub threads: u64,
     pub times: Times,
     pub wall: u64,
-    /// The largest resident set of a process in the row, in bytes.
+    /// The largest resident set of a process in the table row, in bytes.
     pub max_rss: Option<u64>,
     pub tree_cpu: u64,
-    /// The first start of a process or thread in the row, in nanoseconds since the start of the recording.
+    /// The earliest start of a process or thread in the table row, in nanoseconds since the start of the recording.
     pub start: u64,
-    /// The raw exit status, if the row is one process that has exited.
+    /// The raw `wait` status of the process that the table row stands for; `None` for several processes, or if it has
+    /// not exited.
     pub status: Option<u32>,
-    /// Whether a process in the row was alive at the end of the recording.
+    /// Whether a process in the table row was alive at the end of the recording.
     pub alive: bool,
 }
 
 impl Filter {
-    /// Whether the filter has no condition.
+    /// Whether the filter has no condition, so that it keeps all processes.
     pub fn is_empty(&self) -> bool {
         let Filter {
             comm,
@@ -230,7 +232,7 @@ impl Filter {
         !(has_text || pid.is_some() || *failed || *min > 0 || step.is_some())
     }
 
-    /// The processes of a recording that match all conditions.
+    /// The processes of a recording that match all conditions of the filter.
     pub fn apply(&self, recording: &Recording) -> Vec<ProcessIx> {
         let Recording {
             analysis, imports, ..
@@ -299,7 +301,7 @@ pub fn containers(analysis: &Analysis) -> Arena<ProcessIx, Option<&Called>> {
     })
 }
 
-/// The number of recorded ancestors of each process.
+/// For each process, the number of its ancestors that are recorded.
 fn depths(analysis: &Analysis) -> Arena<ProcessIx, usize> {
     down(analysis, |_, above| above.map_or(0, |depth| depth + 1))
 }
@@ -360,7 +362,7 @@ pub fn rows(
     first_rows(recording, processes, order, usize::MAX).0
 }
 
-/// How the rows of a table are grouped and sorted.
+/// The way in which the rows of a table of processes are grouped and sorted.
 #[derive(Clone, Copy, Debug)]
 pub struct RowOrder<'a> {
     pub by: By,

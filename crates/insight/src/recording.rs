@@ -1,15 +1,16 @@
-//! A recording as reports and exports see it.
+//! Defines a recording as reports and exports see it.
 
 use tr_analyze::Analysis;
 
 use crate::imports::Imports;
 
-/// A recording that reports and exports are made from.
+/// An analyzed recording with the imported spans, from which reports and exports are
+/// made.
 #[derive(Clone, Debug, Default)]
 pub struct Recording {
     /// The analysis of the recorded events, from which all reports are made.
     pub analysis: Analysis,
-    /// The spans from files of other tools.
+    /// The spans from files of other tools that have a place in the recording.
     pub imports: Imports,
     /// The effect that the user's budget of memory and time had on the analysis.
     pub budget: BudgetEffect,

@@ -1,4 +1,4 @@
-//! Servers that recorded processes have asked: what they did for them.
+//! Sums up what local servers did for the recorded processes that sent them requests.
 
 use std::collections::{BTreeMap, HashSet};
 
@@ -11,7 +11,7 @@ use crate::ancestors::down;
 use crate::{label, who};
 use tr_text::units;
 
-/// The sum of servers with equal names, together with their descendants.
+/// The sums over all servers of one name, together with their descendants.
 #[derive(Clone, Debug, Default)]
 struct Sum {
     count: u64,
@@ -19,7 +19,7 @@ struct Sum {
     cpu: u64,
     /// The time in nanoseconds that the servers of this name and their descendants have on the critical path.
     path: u64,
-    /// The name of a process that is not recorded and that the servers answered as well.
+    /// The name of a process that is not recorded and that these servers worked for, too.
     other: Option<String>,
 }
 
@@ -65,7 +65,7 @@ fn said(name: &str, sum: &Sum, with_path: bool) -> String {
     out
 }
 
-/// The name of a process that is not recorded and that the server answered as well.
+/// The name of a process that is not recorded and that the server worked for, too.
 pub(crate) fn other(analysis: &Analysis, server: &Server) -> Option<String> {
     let pid = server.other?;
     Some(match analysis.others.outside.of_process(pid) {
@@ -74,7 +74,7 @@ pub(crate) fn other(analysis: &Analysis, server: &Server) -> Option<String> {
     })
 }
 
-/// For each process, the server that it is or descends from. If there are several, it is the nearest one.
+/// For each process, the server that the process is or descends from. If there are several, it is the nearest one.
 fn owners(analysis: &Analysis) -> Arena<ProcessIx, Option<ProcessIx>> {
     let servers: HashSet<ProcessIx> = analysis
         .others

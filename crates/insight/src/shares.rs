@@ -20,7 +20,7 @@ pub struct CpuShares {
     pub others: Option<u64>,
     /// The CPU time in nanoseconds that the hypervisor gave to other guests.
     pub stolen: Option<u64>,
-    /// The time in nanoseconds in which no task wanted a CPU.
+    /// The sum in nanoseconds of the CPUs' time in which no task wanted them.
     pub idle: Option<u64>,
     /// Whether the CPU time of the build (`build`) is only a lower bound.
     least: bool,
@@ -65,7 +65,8 @@ impl CpuShares {
         }
     }
 
-    /// The shares in a recording of every task of the machine.
+    /// The division of the CPU time in a recording of every task of the machine, in which the CPU time of other
+    /// tasks and the idle time are known, too.
     fn of_all(self, analysis: &Analysis) -> CpuShares {
         let own = Own::of(analysis);
         let (mut build, mut others) = (0u64, 0u64);
@@ -90,7 +91,7 @@ impl CpuShares {
         }
     }
 
-    /// The words that stand before a CPU time which is only a lower bound.
+    /// The words that stand before the build's CPU time if it is only a lower bound; otherwise empty.
     fn least(&self) -> &'static str {
         if self.least {
             "at least "

@@ -31,7 +31,7 @@ const NOTICEABLE: u64 = 10;
 /// are sold.
 const SMALLEST: u64 = 512 << 20;
 
-/// The memory and the CPUs that a job used, and the smallest sizes that would do.
+/// The size of runner that a job needs: the memory and the CPUs that it used, and the smallest sizes that would do.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct RunnerSize {
     pub memory: Option<MemoryNeed>,
@@ -39,7 +39,8 @@ pub struct RunnerSize {
     pub disk: Option<DiskNeed>,
 }
 
-/// The free space of the file system in which the recorded command began, in bytes. Other tasks may use it, too.
+/// The disk space that a job needed, by the free space in bytes of the file system in which its command began. Other
+/// tasks may use that space, too.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct DiskNeed {
     /// The least free space that was read in the file system of the recorded command, in bytes.
@@ -49,13 +50,14 @@ pub struct DiskNeed {
     pub used_peak: u64,
 }
 
-/// The memory that all processes of a job used together, in bytes.
+/// The memory that all processes of a job used together at one time, in bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct MemoryNeed {
     /// A lower bound of the largest memory in bytes: the largest reading, or the largest resident set of one process
     /// if that is larger.
     pub at_least: u64,
-    /// An upper bound of the largest memory in bytes; `None` if the largest resident set of a process is not known.
+    /// An upper bound of the largest memory of the job in bytes; `None` if the largest resident set of a process is not
+    /// known.
     pub at_most: Option<u64>,
     /// The memory in bytes that the job could use: the limit of its cgroup, or the memory of the machine.
     pub available: Option<u64>,
@@ -101,7 +103,7 @@ impl DiskNeed {
         })
     }
 
-    /// Whether the job has used a noticeable part of the free space: a tenth.
+    /// Whether the job used a tenth or more of the disk space that was free at the start.
     pub fn is_noticeable(&self) -> bool {
         let before = self.free_at_least.saturating_add(self.used_peak);
         self.used_peak > before / NOTICEABLE
@@ -158,7 +160,7 @@ pub fn cpus_wanted_in(analysis: &Analysis, alone: &Done) -> Option<u64> {
     cpu_need::wanted(analysis.cpus_of_build(), alone?)
 }
 
-/// Whether the recording has only a command, from the command's beginning.
+/// Whether the recording is that of one command, from the command's beginning on.
 pub fn is_of_command(analysis: &Analysis) -> bool {
     !analysis.is_part() && analysis.meta.scope == Scope::Command
 }
@@ -230,7 +232,8 @@ pub fn resident_sets(process: &Process) -> Option<Vec<HeldMemory>> {
     sets.collect()
 }
 
-/// The largest sum, in bytes, of the largest resident sets of the programs that were alive at once.
+/// The largest sum, in bytes, of the largest resident sets of programs that were alive at the same time. The memory of
+/// the job never exceeded it.
 fn bound(analysis: &Analysis) -> Option<u64> {
     let mut all = Vec::new();
     for process in analysis.processes.iter() {

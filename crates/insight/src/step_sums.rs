@@ -1,4 +1,4 @@
-//! The steps of a recording, summed up by kind and name.
+//! Sums up the steps of a recording by kind and name.
 
 use std::collections::BTreeMap;
 
@@ -20,23 +20,24 @@ pub struct StepSum {
     pub count: u64,
     pub failed: u64,
     pub wall: u64,
-    /// The wall time in nanoseconds of the longest of the steps.
+    /// The wall time in nanoseconds of the longest of the steps of this name.
     pub longest: u64,
-    /// The CPU time of all threads of the steps, in nanoseconds.
+    /// The CPU time of all threads in the steps of this name, in nanoseconds.
     pub on_cpu: Option<u64>,
-    /// The run queue time of all threads of the steps, in nanoseconds.
+    /// The time in run queues of all threads in the steps of this name, in nanoseconds.
     pub run_queue: Option<u64>,
-    /// The wall time of the steps by kind.
+    /// The wall time of the steps of this name, divided by kind of time.
     pub spent: Option<ByKind>,
     /// The wall time in nanoseconds that the steps spent in run queues, because they had no CPU.
     pub starved: Option<u64>,
     pub path: Option<u64>,
-    /// The wall time of the steps by part; `None` if it is not known for one of them.
+    /// The wall time of the steps of this name, divided into parts by cause; `None` if it is not known for one of the
+    /// steps.
     pub parts: Option<PartTimes>,
     /// The time in nanoseconds that the steps waited in run queues while their own tasks had the CPUs. It is contained
     /// in the part `Work` of their wall time.
     pub queued: u64,
-    /// The number of steps that failed or were slow, and were held back.
+    /// The number of the steps of this name that failed or were slow, because something held them back.
     pub held_back: Option<u64>,
     /// The reason that delayed the first of the steps that were held back, with the evidence.
     pub held: Option<String>,
@@ -70,7 +71,7 @@ impl StepSum {
     }
 }
 
-/// The steps of a run by kind and name.
+/// The sums over the steps of one recording, by the kind and name of the steps.
 pub type StepSums = BTreeMap<(StepKind, String), StepSum>;
 
 /// Sums up the steps of a recording by kind and name. `path` is the recording's critical path. A step that is a moment

@@ -10,7 +10,7 @@ use tr_analyze::model::{Analysis, Process, ProcessIx};
 use crate::view::View;
 use crate::{exit, label};
 
-/// The tree of processes with sums over subtrees.
+/// The tree of the chosen processes and their ancestors, with sums over each process and its descendants.
 pub struct Subtrees<'a> {
     analysis: &'a Analysis,
     /// For each process, its node in the tree; `None` for a process that is neither chosen nor an ancestor of a
@@ -26,13 +26,13 @@ pub struct Subtrees<'a> {
 /// process.
 #[derive(Default)]
 pub struct Node {
-    /// Whether the node is an ancestor that was not chosen itself.
+    /// Whether the process is only in the tree as an ancestor of a chosen process.
     pub context: bool,
     pub depth: usize,
-    /// The number of the node's shape. It is equal for nodes that have equal programs and whose children have equal
-    /// shapes.
+    /// The number of the shape of the process's subtree. It is equal for processes that have equal programs and whose
+    /// children have equal shapes.
     pub shape: u32,
-    /// The sum over the process and its descendants.
+    /// The sums over the process and its descendants.
     pub sum: SubtreeSum,
 }
 
@@ -40,22 +40,23 @@ pub struct Node {
 #[derive(Clone, Copy, Debug, Default)]
 pub struct SubtreeSum {
     pub processes: u64,
-    /// The time on a CPU of the processes themselves in ns, without their descendants' time.
+    /// The CPU time in ns of the processes themselves, without their descendants' time.
     pub own: u64,
-    /// The time on a CPU of the processes and their descendants, in nanoseconds.
+    /// The CPU time in nanoseconds of the processes and their descendants.
     pub cpu: u64,
-    /// The time in nanoseconds in which the state of a thread is unknown.
+    /// The time in nanoseconds in which the state of threads of these processes and their descendants is unknown.
     pub unknown: u64,
-    /// The CPU time plus the wall time in nanoseconds, so that a test that sleeps is as visible as a compiler.
+    /// The CPU time plus the wall time of these processes and their descendants in nanoseconds, so that a test that
+    /// sleeps is as visible as a compiler.
     pub weight: u64,
-    /// The number of processes that failed.
+    /// The number of failed processes among these processes and their descendants.
     pub failed: u64,
-    /// The longest wall time of one process, in ns.
+    /// The longest wall time in ns of one process among these processes and their descendants.
     pub longest: u64,
 }
 
 impl<'a> Subtrees<'a> {
-    /// The tree of the chosen processes and their ancestors.
+    /// Builds the tree of the chosen processes and their ancestors.
     pub fn new(view: &View<'a>) -> Subtrees<'a> {
         let all = view.analysis.process_ids();
         let mut tree = Subtrees {
@@ -94,13 +95,13 @@ impl<'a> Subtrees<'a> {
         nodes.filter_map(|ix| Some((*ix, self.nodes[*ix].as_ref()?)))
     }
 
-    /// The children of a process that are nodes of the tree, in the order of their starts.
+    /// The children of a process that are in the tree, in the order of their starts.
     pub fn children(&self, ix: ProcessIx) -> impl DoubleEndedIterator<Item = ProcessIx> + '_ {
         let children = self.process(ix).children.iter().copied();
         children.filter(|ix| self.nodes[*ix].is_some())
     }
 
-    /// The node of a process; `None` if it is not in the tree.
+    /// The figures of a process in the process tree; `None` if it is not in the tree.
     pub fn node(&self, ix: ProcessIx) -> Option<&Node> {
         self.nodes[ix].as_ref()
     }

@@ -1,4 +1,4 @@
-//! `timeout`: whether it ended what it ran.
+//! Finds out whether a process of the program `timeout` ended the program that it ran.
 
 use std::time::Duration;
 use tr_programs::words;
@@ -30,7 +30,7 @@ pub(crate) fn ran(process: &Process) -> u64 {
     }
 }
 
-/// The time limit in the arguments of `timeout`.
+/// The time limit that the arguments of the program `timeout` set; `None` if it has none.
 fn limit(argv: &Argv) -> Option<Duration> {
     let mut args = argv.args();
     let name = String::from_utf8_lossy(args.next()?);

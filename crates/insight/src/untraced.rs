@@ -12,24 +12,28 @@ use tr_text::page::{Page, Span};
 use tr_text::style::Paint;
 use tr_text::{escape, units};
 
-/// The line for people that says why nothing was traced; `None` if the recording is a trace.
+/// The line for people that says why nothing was traced; `None` if the recording is a normal
+/// trace.
 pub fn reason(analysis: &Analysis) -> Option<String> {
     let reason = analysis.meta.not_traced.as_ref()?;
     Some(escape::raw(reason.as_bytes()))
 }
 
-/// The wall time of COMMAND in nanoseconds; `None` if its end is not known.
+/// The wall time of COMMAND in nanoseconds, for a recording that was not traced; `None` if
+/// COMMAND's end is not known.
 pub fn wall(analysis: &Analysis) -> Option<u64> {
     let summary = analysis.summary.as_ref()?;
     Some(summary.end.since(analysis.meta.start))
 }
 
-/// The resource usage of COMMAND; `None` if its end is not known.
+/// The resource usage of COMMAND (`getrusage`), for a recording that was not traced; `None`
+/// if COMMAND's end is not known.
 pub fn usage(analysis: &Analysis) -> Option<Usage> {
     analysis.summary.as_ref().and_then(|summary| summary.usage)
 }
 
-/// The sentences about exit status, wall time and CPU time, as far as these are known.
+/// The sentences about COMMAND's exit status, wall time and CPU time, as far as these are
+/// known, for a recording that was not traced.
 pub fn facts(analysis: &Analysis) -> Vec<String> {
     let facts = [
         exit::of_command(analysis),
@@ -74,7 +78,7 @@ pub fn page(analysis: &Analysis, file: &str) -> Page {
     out
 }
 
-/// The resources that COMMAND used, for people.
+/// The lines for people with the resources that COMMAND used, each with a name and a value.
 pub fn usage_lines(usage: Option<Usage>) -> Vec<(&'static str, String)> {
     let Some(usage) = usage else {
         return Vec::new();
@@ -95,7 +99,7 @@ pub fn usage_lines(usage: Option<Usage>) -> Vec<(&'static str, String)> {
     ]
 }
 
-/// The resource usage of COMMAND as a JSON value, which every document has.
+/// The resource usage of COMMAND as a JSON value, which every JSON document has.
 pub fn usage_json(usage: Option<Usage>) -> Value {
     usage.map_or(Value::Null, |usage| {
         json!({

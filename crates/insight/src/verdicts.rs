@@ -34,8 +34,8 @@ const LATE: [u64; 2] = [500_000_000, 1_000_000_000];
 /// The divisor of the wall time: a step of which more than a tenth is unknown has no verdict. A decision: a printed
 /// figure never hides more than a tenth.
 const UNKNOWN: u64 = 10;
-/// The least number of other tests of a suite for which a median is computed. A guess: the middle of fewer is one of
-/// them.
+/// The least number of other tests in a test's suite for which a median is computed. A guess: the middle of fewer is
+/// one of them.
 const SUITE: usize = 3;
 /// The largest number of steps whose verdicts name the tasks that they waited for. A bound of the work.
 const NAMED: usize = 50;
@@ -44,14 +44,14 @@ const NAMED: usize = 50;
 pub(crate) const NAMES: usize = 3;
 pub(crate) const COUNTS: u64 = 20;
 
-/// The conclusion on a step's wall time.
+/// The conclusion on what most of a step's wall time went to.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Verdict {
     /// The largest part of the step's wall time, among the parts that can be the reason for a slow step.
     pub part: Part,
     /// The time in nanoseconds of the largest part of the step's wall time. All waits for a CPU count together.
     pub ns: u64,
-    /// The wall time of the step in nanoseconds.
+    /// The wall time in nanoseconds of the step that the verdict is about.
     pub wall: u64,
     /// The median, over the other tests of the suite, of the share of the CPU time they wanted (`wanted`) that they
     /// had, in percent.
@@ -67,7 +67,7 @@ pub struct Verdict {
     /// Whether the verdict is reported: the step failed or was slow because of something other than its own
     /// work or sleep.
     pub told: bool,
-    /// Whether a time-out ended the step, or ended a wait inside it while something held the step back.
+    /// Whether a time-out ended the step, or ended a wait inside it, while something held the step back.
     pub is_late: bool,
 }
 
@@ -121,7 +121,7 @@ impl<'a> StepVerdicts<'a> {
     }
 }
 
-/// The verdicts on a recording's steps.
+/// The verdicts on all steps of a recording, which say what most of their wall time went to.
 #[derive(Clone, Debug, Default)]
 pub struct Verdicts(Vec<Option<Verdict>>);
 
@@ -142,12 +142,12 @@ impl Verdicts {
         judge.verdicts(&paths)
     }
 
-    /// Whether the recording has enough facts for verdicts.
+    /// Whether the recording has enough facts for verdicts on its steps.
     pub fn are_known(&self) -> bool {
         !self.0.is_empty()
     }
 
-    /// The verdict on a step; `None` if nothing stands out, or if not enough is known.
+    /// The verdict on a step; `None` if nothing in the step's time stands out, or if not enough is known.
     pub fn of(&self, step: StepIx) -> Option<&Verdict> {
         self.figures(step)
             .filter(|verdict| verdict.part != Part::Unknown)
@@ -159,7 +159,8 @@ impl Verdicts {
         self.0.get(step)?.as_ref()
     }
 
-    /// The verdict on a step that failed or was slow, if something delayed the step.
+    /// The verdict on a step that failed or was slow, if something outside of its own work delayed it; otherwise
+    /// `None`.
     pub fn told(&self, step: StepIx) -> Option<&Verdict> {
         self.of(step).filter(|verdict| verdict.told)
     }
@@ -293,7 +294,7 @@ fn may_have_failed(steps: &Steps, step: &Step) -> bool {
     step.kind == StepKind::Test && silent && around.is_some()
 }
 
-/// The verdict on a step. `failed` is whether the step failed and no step inside it did.
+/// Judges a step by its divided wall time. `failed` is whether the step failed and no step inside it did.
 fn judge(step: &Step, failed: bool, divided: &StepParts, median: Option<u64>) -> Option<Verdict> {
     let wall = step.wall();
     if wall == 0 || divided.times.get(Part::Unknown).saturating_mul(UNKNOWN) > wall {
@@ -345,7 +346,8 @@ fn judge(step: &Step, failed: bool, divided: &StepParts, median: Option<u64>) ->
     Some(Verdict { told, ..held })
 }
 
-/// For each suite, the shares of its tests. The tests of a suite are those with one step around them.
+/// For each suite, the shares of wanted CPU time that its tests had, from which medians are computed. The tests of a
+/// suite are those directly inside one step.
 struct Medians(BTreeMap<Option<StepIx>, Vec<(u64, StepIx)>>);
 
 impl Medians {
@@ -363,7 +365,7 @@ impl Medians {
         Medians(suites)
     }
 
-    /// The median of the shares of the other tests in the suite of a step.
+    /// The median of the shares of wanted CPU time that the other tests in the suite of a step had, in percent.
     fn of(&self, step: &Step, at: StepIx, divided: &StepParts) -> Option<u64> {
         let suite = self.0.get(&step.parent)?;
         let own = suite.binary_search(&(divided.times.share()?, at)).ok()?;
@@ -375,7 +377,7 @@ impl Medians {
     }
 }
 
-/// The names of the tasks that had the CPUs during some waits, with their times in nanoseconds.
+/// The names of the tasks that had the CPUs during the given waits, with their times in nanoseconds.
 pub fn others(
     contention: &Contention,
     analysis: &Analysis,

@@ -1,4 +1,4 @@
-//! The options of a report, and the processes that it covers.
+//! Defines the options of a report, and the processes that the report covers.
 
 use tr_analyze::arena::Arena;
 use tr_analyze::model::{Analysis, Process, ProcessIx, ThreadIx};
@@ -10,29 +10,30 @@ use crate::Recording;
 #[derive(Clone, Debug, Default)]
 pub struct Ask {
     pub top: usize,
-    /// The number of rows in `--top`, if it is given. Without it, CSV, JSON and some reports have all rows.
+    /// The number of rows that the user requests with `--top`. Without it, CSV, JSON and some reports have
+    /// all rows.
     pub limit: Option<usize>,
-    /// The sort order of rows in `--sort`. Each report has its own default.
+    /// The order of a report's rows that the user requests with `--sort`. Each report has its own default.
     pub sort: Option<Sort>,
-    /// The grouping of rows in `--by`. Each report has its own default.
+    /// The grouping of a report's rows that the user requests with `--by`. Each report has its own default.
     pub by: Option<By>,
     pub functions: bool,
-    /// The user's groups for [`By::Group`].
+    /// The user-defined groups of processes, for the grouping [`By::Group`].
     pub groups: Vec<Group>,
-    /// The length of an interval in nanoseconds. Each report has its own default.
+    /// The length in nanoseconds of an interval in reports over time. Each report has its own default.
     pub interval: Option<u64>,
     pub cpu: Option<CpuId>,
     pub failed: bool,
-    /// The least wall time of a shown process in nanoseconds.
+    /// The least wall time in nanoseconds of a process that a report shows.
     pub min: u64,
-    /// The process that is shown with its descendants; `None` means all processes.
+    /// The pid of the process that a report shows with its descendants; `None` means all processes.
     pub pid: Option<Tgid>,
-    /// The name of the steps that are shown, with the steps inside them.
+    /// The name of the steps that a report shows, with the steps inside them.
     pub step: Option<String>,
 }
 
 impl Ask {
-    /// The largest number of rows in CSV and JSON.
+    /// The largest number of rows of a report in CSV and JSON.
     pub fn most(&self) -> usize {
         self.limit.unwrap_or(usize::MAX)
     }
@@ -43,7 +44,7 @@ pub struct View<'a> {
     pub recording: &'a Recording,
     /// The analysis of the recording that the report is about.
     pub analysis: &'a Analysis,
-    /// The processes that match the user's filters.
+    /// The processes that match the user's filters and that the report therefore covers.
     pub chosen: &'a [ProcessIx],
     pub file: &'a str,
     pub ask: &'a Ask,
@@ -65,13 +66,13 @@ impl<'a> View<'a> {
         }
     }
 
-    /// The processes that match the user's filters.
+    /// The processes that match the user's filters and that the report therefore covers.
     pub fn processes(&self) -> impl Iterator<Item = &'a Process> + 'a {
         let analysis = self.analysis;
         self.chosen.iter().map(|ix| analysis.process(*ix))
     }
 
-    /// The threads of the chosen processes.
+    /// The threads of the processes that match the user's filters.
     pub fn threads(&self) -> impl Iterator<Item = ThreadIx> + 'a {
         self.processes()
             .flat_map(|process| process.threads.iter().copied())
@@ -82,7 +83,7 @@ impl<'a> View<'a> {
         rows.iter().take(self.ask.most())
     }
 
-    /// Whether every process matches the user's filters.
+    /// Whether every process of the recording matches the user's filters.
     pub fn has_all(&self) -> bool {
         self.chosen.len() == self.analysis.processes.len()
     }
@@ -95,7 +96,7 @@ impl<'a> View<'a> {
         all
     }
 
-    /// The time in nanoseconds since the start of the trace.
+    /// Converts a time of the recording to nanoseconds since the start of the trace.
     pub fn since(&self, time: Ktime) -> u64 {
         time.since(self.analysis.meta.start)
     }

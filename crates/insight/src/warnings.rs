@@ -21,7 +21,7 @@ use tr_text::{escape, units};
 /// missing events.
 const STREAMS: usize = 5;
 
-/// The reasons that make the numbers incomplete, the gravest first.
+/// The warnings for the reader of a report: the reasons that make its numbers incomplete, the gravest first.
 pub fn warnings(recording: &Recording) -> Vec<String> {
     let analysis = &recording.analysis;
     let mut said = Vec::new();
@@ -110,7 +110,7 @@ fn cut(analysis: &Analysis) -> Option<String> {
     })
 }
 
-/// The losses of one stream that have one cause.
+/// The events that are missing from one stream (such as the events of one CPU) for one cause.
 #[derive(Debug)]
 pub struct Loss {
     stream: Stream,
@@ -118,9 +118,9 @@ pub struct Loss {
     since: Ktime,
     until: Ktime,
     spans: u64,
-    /// The number of events that are known to be missing.
+    /// The number of events that are known to be missing from the stream.
     count: u64,
-    /// The number of spans in which an unknown number of events is missing.
+    /// The number of spans of time in which an unknown number of the stream's events is missing.
     uncounted: u64,
 }
 
@@ -152,7 +152,7 @@ impl Loss {
     }
 }
 
-/// The missing events by stream and cause, in the order of the first loss of each.
+/// Sums up the missing events of a recording by stream and cause, in the order of the first loss of each.
 pub fn losses(lost: impl Iterator<Item = (Ktime, Lost)>) -> Vec<Loss> {
     let mut losses: Vec<Loss> = Vec::new();
     for (since, lost) in lost {
@@ -222,13 +222,13 @@ pub fn is_blank(analysis: &Analysis) -> bool {
     is_cut(analysis) && analysis.end == analysis.start && analysis.processes.is_empty()
 }
 
-/// The number of lost events, if it is known.
+/// The number of events that a recording has lost, if it is known.
 pub fn lost_events(analysis: &Analysis) -> Option<u64> {
     let known = !analysis.quality.lost_unknown && !is_cut(analysis);
     known.then_some(analysis.quality.lost_events)
 }
 
-/// The lost events in words, as far as they are known.
+/// The words for the events that a recording has lost, as far as they are known.
 pub fn lost(analysis: &Analysis) -> String {
     let quality = &analysis.quality;
     let lost = match (quality.lost.is_empty(), quality.lost_unknown) {
@@ -257,7 +257,7 @@ pub fn is_lower_bound(analysis: &Analysis) -> bool {
     hidden || is_cut(analysis)
 }
 
-/// The warnings as text, with a blank line after them; empty if there are none.
+/// The warnings about a recording as text, with a blank line after them; empty if there are none.
 pub fn page(recording: &Recording) -> Page {
     let mut out = Page::new();
     for text in warnings(recording) {
@@ -269,14 +269,14 @@ pub fn page(recording: &Recording) -> Page {
     out
 }
 
-/// Some warnings as Markdown, a paragraph each.
+/// The given warnings as Markdown, with a paragraph for each.
 pub fn markdown(warnings: &[String]) -> String {
     let lines = warnings.iter();
     let lines = lines.map(|text| format!("⚠️ {}\n\n", escape::markdown(text)));
     lines.collect()
 }
 
-/// The sentences about the way of recording, and about the facts that the recording lacks.
+/// The sentences about the way in which a recording was made, and about the facts that it lacks.
 pub fn recorded(analysis: &Analysis) -> Vec<String> {
     let by = escape::raw(analysis.meta.recorded_by().as_bytes());
     let light = if analysis.meta.is_light() {
@@ -306,7 +306,7 @@ pub fn recorded(analysis: &Analysis) -> Vec<String> {
     parts
 }
 
-/// The facts that a recording lacks.
+/// The kinds of facts that a recording lacks, in words.
 pub fn absent(facts: &Facts) -> Vec<&'static str> {
     let all = [
         (facts.switches, "when a task ran"),
@@ -344,7 +344,7 @@ fn daemons_clients(analysis: &Analysis) -> BTreeSet<String> {
     calls.filter(runs).collect()
 }
 
-/// The disagreement of the CPUs' clocks, if there is one.
+/// The warning that the clocks of the machine's CPUs disagree; `None` if they agree.
 pub fn clocks(quality: &Quality) -> Option<String> {
     quality.clocks.map(|clocks| {
         format!(
@@ -358,7 +358,7 @@ pub fn clocks(quality: &Quality) -> Option<String> {
     })
 }
 
-/// The anomalies of the trace, which make time unknown.
+/// The warnings about anomalies in the trace, which make time unknown.
 pub fn anomalies(quality: &Quality) -> Vec<String> {
     let counts = quality.anomalies.iter();
     counts

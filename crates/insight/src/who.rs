@@ -1,4 +1,4 @@
-//! The names of recordings and of tasks, also of tasks that woke or preempted others.
+//! Names recordings and tasks, also the tasks that woke or preempted others.
 
 use std::collections::BTreeSet;
 
@@ -24,7 +24,8 @@ pub fn occupant(occupant: Occupant) -> Option<String> {
     }
 }
 
-/// The word for tasks that had a CPU and whose names are not recorded, because others had it for longer.
+/// The words for tasks that had a CPU and whose names the recording does not keep, because other tasks had it for
+/// longer.
 pub const FURTHER: &str = "further tasks";
 
 /// The name of a recording: the recorded command line, or without a command what was recorded, such as `the whole
@@ -49,7 +50,7 @@ pub fn recorded(meta: &Metadata) -> String {
     }
 }
 
-/// The name of a recording without any fact about what was recorded.
+/// The name that is shown for a recording of which it is not known what was recorded.
 const NO_COMMAND: &str = "the command";
 
 /// The name of a recording for people. It is the CI job if COMMAND is a script that a runner wrote, or if there is no
@@ -122,7 +123,7 @@ pub fn allowed(meta: &Metadata) -> Option<String> {
     (!ranges.is_empty()).then(|| format!("{ranges} ({some} of {all})"))
 }
 
-/// The model of the CPU, if the recording has it.
+/// The model name of the machine's CPU; `None` if the recording does not have it.
 pub fn cpu(meta: &Metadata) -> Option<String> {
     let model = meta.hardware(Hardware::CpuModel)?;
     Some(escape::raw(model.as_bytes()))

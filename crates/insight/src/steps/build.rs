@@ -59,7 +59,7 @@ pub(super) fn steps(analysis: &Analysis, imported: &[Imported]) -> Steps {
     }
 }
 
-/// Whether a step lies deeper than [`DEEPEST`] levels.
+/// Whether a step is inside more than [`DEEPEST`] other steps.
 fn is_too_deep(step: &Step) -> bool {
     step.depth >= DEEPEST
 }
@@ -97,13 +97,14 @@ struct Build<'a> {
     of_threads: HashMap<ThreadIx, Vec<&'a Span>>,
     /// For each process, the times of its execs, each with the tests that the executed program runs from then on.
     tests: Vec<Vec<(Ktime, Tests)>>,
-    /// The steps that are whole processes because files of other tools name them.
+    /// The steps that are whole processes, because files of other tools say so.
     whole: HashSet<StepIx>,
     list: Vec<Step>,
-    /// The first step of the process that is being divided into steps. Earlier steps belong to other processes.
+    /// The first step of the process that is being divided into steps, as an index. Steps before it belong to other
+    /// processes.
     first: StepIx,
     threads: Vec<ThreadSteps>,
-    /// The container of each process that is the first one of a container.
+    /// For each process that is the first one of a container, that container.
     containers: HashMap<ProcessIx, &'a Container>,
 }
 
@@ -117,10 +118,11 @@ enum Change<'a> {
     Begin(usize, &'a Span),
 }
 
-/// The steps that have begun and not ended at a time, each inside the one before it.
+/// The steps that a thread has begun and not ended, each inside the one before it.
 #[derive(Default)]
 struct Open {
-    /// The open steps, the innermost one last. A step that was made from a span has the number of the span.
+    /// The steps that have begun and not ended, the innermost one last. A step that was made from a span also has the
+    /// number of the span.
     steps: Vec<(StepIx, Option<usize>)>,
     /// The spans that have ended while a span inside them was still open.
     ended: HashSet<usize>,
@@ -246,7 +248,7 @@ impl Build<'_> {
         since
     }
 
-    /// Places the spans of one thread inside the steps that the thread has already.
+    /// Places the spans that belong to a single thread inside the steps that the thread is in already.
     fn spans_of(&mut self, thread: ThreadIx, since: ThreadSteps) -> ThreadSteps {
         match self.of_threads.remove(&thread) {
             Some(spans) => {
@@ -416,7 +418,7 @@ impl Build<'_> {
         self.list.get(step).is_some_and(is_too_deep)
     }
 
-    /// Finds the steps of a thread that is not the process's first thread.
+    /// Finds the steps of a thread that is not the first one of its process.
     fn thread(
         &mut self,
         ix: ProcessIx,

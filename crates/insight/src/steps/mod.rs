@@ -23,16 +23,16 @@ use crate::exit;
 use crate::imports::TOLERATED;
 use tr_text::units;
 
-/// The number of a step in [`Steps::list`].
+/// The index of a step in the list of the recording's steps ([`Steps::list`]).
 pub type StepIx = usize;
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Step {
     pub name: String,
     pub kind: StepKind,
-    /// The step around this step. It comes before this step in the list.
+    /// The step that contains this step; `None` for an outermost step. It comes before this step in the list.
     pub parent: Option<StepIx>,
-    /// The number of steps around this step.
+    /// The number of steps that contain this step.
     pub depth: usize,
     pub from: Ktime,
     /// The end of the step, or the end of the analyzed span if the step did not end before. A moment has no length.
@@ -47,15 +47,15 @@ pub struct Step {
     /// Whether the step's work is known. It is unknown if the step overlaps with another span of its process
     /// without being inside that, if its process is not known, or if its place in time is not proven.
     pub has_work: bool,
-    /// The largest error of the beginning or the end in nanoseconds; `None` if the place in time is not proven.
+    /// The largest error of the step's beginning or end in nanoseconds; `None` if its place in time is not proven.
     pub place_error: Option<u64>,
-    /// The reason why the place in time of another tool's span is not proven.
+    /// The reason why the step's place in time is not proven, if it comes from another tool's file.
     pub doubt: Option<Doubt>,
     /// The raw `wait` status of the step's process, if the process ended with the step.
     pub status: Option<u32>,
-    /// The result that a program gave in its mark, escaped.
+    /// The result that a program gave for the step in its mark, escaped.
     pub result: Option<String>,
-    /// Whether the step's process is a worker of a test runner. A worker runs tests, and is none itself.
+    /// Whether the step's process is a worker of a test runner. A worker runs tests, and is not a test itself.
     pub is_worker: bool,
 }
 
@@ -99,7 +99,8 @@ pub const DEEPEST: usize = 64;
 /// A time, and the innermost step that a thread is in from this time on (`None` for no step).
 type Since = (Ktime, Option<StepIx>);
 
-/// The steps of a thread in the order of time. The threads of one process share the list of the process's steps.
+/// The steps that a thread is in, in the order of time. The threads of one process share the list of the process's
+/// steps.
 #[derive(Clone, Debug, Default)]
 struct ThreadSteps {
     first: Option<Since>,
@@ -152,7 +153,7 @@ impl ThreadSteps {
     }
 }
 
-/// The steps of a recording, and the step of every thread at every time.
+/// The steps of a recording, and the innermost step of every thread at every time.
 #[derive(Clone, Debug, Default)]
 pub struct Steps {
     list: Vec<Step>,
@@ -167,12 +168,13 @@ pub struct Steps {
 }
 
 impl Steps {
-    /// Finds the steps of an analysis, including the spans of other tools' files.
+    /// Finds the steps of a recording, including the spans of other tools' files.
     pub fn new(analysis: &Analysis, imported: &[Imported]) -> Steps {
         build::steps(analysis, imported)
     }
 
-    /// The list of all steps. Parents come before their children, and siblings are in the order of their beginnings.
+    /// The list of all steps of the recording. Parents come before their children, and siblings are in the order of
+    /// their beginnings.
     pub fn list(&self) -> &[Step] {
         &self.list
     }
@@ -183,13 +185,14 @@ impl Steps {
         self.walked = Some(steps.collect());
     }
 
-    /// Whether the step's own critical path is computed.
+    /// Whether the own critical path of a step is computed.
     pub(crate) fn is_walked(&self, step: StepIx) -> bool {
         let walked = self.walked.as_ref();
         walked.is_none_or(|walked| walked.contains(&step))
     }
 
-    /// The sentence about the steps whose figures the limit of levels leaves out.
+    /// The sentence that says how many steps have no figures because they are inside too many others; `None` if there
+    /// are none.
     pub fn warning(&self) -> Option<String> {
         (self.too_deep > 0).then(|| {
             format!(
@@ -199,7 +202,7 @@ impl Steps {
         })
     }
 
-    /// The innermost step of a thread right after `time`.
+    /// The innermost step that a thread was in right after a time; `None` for no step.
     pub fn at(&self, thread: ThreadIx, time: Ktime) -> Option<StepIx> {
         self.threads.get(thread.0 as usize)?.at(time)
     }
@@ -211,7 +214,7 @@ impl Steps {
         steps.rest().last().copied().or(steps.first)?.1
     }
 
-    /// The parts of a thread's life, each with its innermost step.
+    /// The parts of a thread's life: the beginning and the end of each, with the innermost step that the thread was in.
     pub fn parts(
         &self,
         analysis: &Analysis,
@@ -220,7 +223,7 @@ impl Steps {
         self.parts_from(analysis, thread, Ktime(0))
     }
 
-    /// Like [`Steps::parts`], but only the parts that end at a time or after it.
+    /// Like [`Steps::parts`], but only the parts of a thread's life that end at the given time or after it.
     pub fn parts_from(
         &self,
         analysis: &Analysis,
@@ -243,12 +246,13 @@ impl Steps {
         parts.map(move |((from, step), to)| (from, to.min(end), step))
     }
 
-    /// A step and the steps around it, from the innermost to the outermost.
+    /// The given step and all steps that contain it, from the innermost to the outermost.
     pub fn around(&self, step: Option<StepIx>) -> impl Iterator<Item = StepIx> + '_ {
         std::iter::successors(step, |at| self.list.get(*at)?.parent)
     }
 
-    /// The title of each step: its name. If other steps have an equal name, the name of the step around it comes first.
+    /// The title of each step for people: its name. If other steps have an equal name, the name of the step around it
+    /// comes first.
     pub fn titles(&self) -> Vec<String> {
         let mut parents: HashMap<&str, Option<StepIx>> = HashMap::new();
         let mut shared: HashSet<&str> = HashSet::new();
@@ -292,7 +296,7 @@ impl Steps {
         rest
     }
 
-    /// The parts of a span of a thread's time, each with its end and its innermost step.
+    /// The parts of a thread's time between two times, each with its end and the innermost step that the thread was in.
     pub fn between(
         &self,
         analysis: &Analysis,
@@ -364,7 +368,7 @@ impl Steps {
         (from..to).contains(&at)
     }
 
-    /// Whether a thread was in a step right before a time.
+    /// Whether a thread was in the given step right before a time.
     pub fn was_within(&self, thread: ThreadIx, time: Ktime, step: StepIx) -> bool {
         let before = Ktime(time.0.saturating_sub(1));
         self.is_within(self.at(thread, before), step)

@@ -6,10 +6,11 @@ use std::collections::{BTreeSet, HashSet};
 use super::{Step, Steps};
 use tr_analyze::model::Analysis;
 
-/// The character that stands for the part that was cut out of the middle of a name.
+/// The character that stands in a shortened name for the part that was cut out of its middle.
 const CUT: char = '…';
 
-/// The least similarity of a name that is suggested, in percent. A guess: five names at most are printed.
+/// The least similarity in percent of a step's name that is suggested for a name the user gave. A guess: five names at
+/// most are printed.
 const SIMILAR: usize = 30;
 
 impl Steps {
@@ -29,7 +30,7 @@ impl Steps {
         first.filter(|_| fitting.next().is_none()).copied()
     }
 
-    /// The names of steps that are similar to a name, the most similar first.
+    /// The names of at most `most` steps that are similar to the given name, the most similar first.
     pub fn similar_names(&self, name: &str, most: usize) -> Vec<&str> {
         let wanted = pairs(name);
         let names: BTreeSet<&str> = self.list.iter().map(|step| step.name.as_str()).collect();
@@ -43,7 +44,7 @@ impl Steps {
         similar.into_iter().map(|(_, name)| name).collect()
     }
 
-    /// For each step, whether it has this name or this title.
+    /// For each step of the recording, whether it has this name or this title.
     pub fn are_named(&self, name: &str) -> Vec<bool> {
         let all = self.list.iter().zip(self.titles());
         all.map(|(step, title)| step.name == name || title == name)

@@ -1,4 +1,4 @@
-//! Recipes of make and ninja that no compiler carries out: what they make is a target, too.
+//! Makes steps of recipes of make and ninja that no compiler carries out: what they make is a target, too.
 
 use tr_analyze::model::{Analysis, Process};
 use tr_programs::job_tools::Starts;
@@ -9,7 +9,7 @@ use tr_programs::table;
 /// The shortest recipe in nanoseconds that is a step. Every build has many shorter ones (`mkdir`, `rm`, `touch`). A
 /// guess: with less, these fill the list of steps.
 const SHORTEST: u64 = 20_000_000;
-/// The largest number of processes of a recipe that are examined.
+/// The largest number of processes of one recipe that are examined for the name of its step.
 const MOST: usize = 64;
 
 /// The name of the step for a child of make or ninja, if the rules for programs say little about the child.
@@ -42,7 +42,7 @@ pub(super) fn name(analysis: &Analysis, process: &Process) -> Option<String> {
     little.then(|| recipes::name(&args))?
 }
 
-/// Whether make or ninja, which build files, started a process.
+/// Whether a process was started by make or ninja, as a recipe of theirs.
 fn is_recipe(analysis: &Analysis, process: &Process) -> bool {
     let parent = process.parent.map(|ix| analysis.process(ix));
     let starts = |parent: &Process| {

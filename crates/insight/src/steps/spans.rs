@@ -1,4 +1,5 @@
-//! Spans between marks, spans of other tools' files, and overlaps of spans.
+//! Collects the spans from which steps are made: spans between marks, and spans of other tools' files. Finds the ones
+//! that overlap.
 
 use std::cmp::Reverse;
 use std::collections::hash_map::Entry;
@@ -11,7 +12,7 @@ use tr_format::event::{self, Ktime, Point, Tid};
 use tr_programs::steps::Mark;
 use tr_programs::steps::StepKind;
 
-/// A span between two marks, or a moment.
+/// A span of a recording between two marks or from another tool's file, or a moment.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Span {
     pub from: Ktime,
@@ -20,11 +21,11 @@ pub(super) struct Span {
     pub ended: bool,
     pub name: Vec<u8>,
     pub kind: StepKind,
-    /// The result that a program's mark gave; empty if it gave none.
+    /// The result that a program gave in the mark of the span; empty if it gave none.
     pub result: Vec<u8>,
-    /// The process in which the span was marked.
+    /// The process in which the span was marked, or to which the other tool's span belongs.
     pub process: Option<ProcessIx>,
-    /// The thread in which the span was marked, if it is a span of one thread.
+    /// The thread in which the span was marked, if it belongs to a single thread.
     pub thread: Option<ThreadIx>,
     /// Whether the span overlaps with another span of its process, and neither is inside the other.
     pub overlaps: bool,
@@ -32,7 +33,7 @@ pub(super) struct Span {
     pub whole: bool,
     /// The largest error of the beginning or the end of the span, in nanoseconds.
     pub error: u64,
-    /// The reason why the place in time of another tool's span is not proven.
+    /// The reason why the place in time of the span is not proven, if it comes from another tool's file.
     pub doubt: Option<Doubt>,
 }
 
@@ -83,7 +84,7 @@ impl Span {
     }
 }
 
-/// The spans of an analysis. A span that is inside another one comes after it.
+/// The spans of a recording from which steps are made. A span that is inside another one comes after it.
 pub(super) fn spans(analysis: &Analysis, imported: &[Imported]) -> Vec<Span> {
     let mut spans = of_commands(analysis);
     spans.extend(of_programs(analysis));
@@ -109,7 +110,7 @@ pub(super) fn spans(analysis: &Analysis, imported: &[Imported]) -> Vec<Span> {
     spans
 }
 
-/// The spans that `tr mark` set. The exec of `tr mark` itself is the mark.
+/// The spans that were set by the command `tr mark`. The exec of `tr mark` itself is the mark.
 fn of_commands(analysis: &Analysis) -> Vec<Span> {
     let mut marks = Vec::new();
     for ix in analysis.process_ids() {
@@ -224,7 +225,7 @@ impl OpenKey<'_> {
     }
 }
 
-/// The spans that programs wrote to the recorder.
+/// The spans that programs marked by writing to the recorder.
 fn of_programs(analysis: &Analysis) -> Vec<Span> {
     let mut living = Living::new(analysis);
     let mut marks: Vec<&(Ktime, event::Mark)> = analysis.marks.iter().collect();
@@ -310,11 +311,11 @@ fn of_files<'a>(
     })
 }
 
-/// The processes and threads that are alive, while marks are read in the order of time.
+/// The processes and threads that are alive at the time of each mark, while marks are read in the order of time.
 struct Living {
-    /// The living processes, by the pids that programs inside of containers know.
+    /// The living processes by pid, where a pid is the one that programs inside of the process's container know.
     processes: HashMap<u32, Alive<ProcessIx>>,
-    /// The living processes that are outside of any container, by pid.
+    /// The living processes that are outside of any container, by their pid.
     hosts: HashMap<u32, Alive<ProcessIx>>,
     threads: HashMap<(ProcessIx, Tid), Alive<ThreadIx>>,
 }
@@ -414,7 +415,8 @@ fn kind(name: &[u8]) -> StepKind {
     known.next().unwrap_or(StepKind::Mark)
 }
 
-/// Notes for the spans of one process whether they overlap: one begins inside another and ends outside of it.
+/// Finds the spans of one process that overlap, which means that one begins inside another and ends outside of it, and
+/// notes this in them.
 fn find_overlaps(spans: &mut [&mut Span]) {
     let inside = |set: &BTreeSet<Ktime>, from: Ktime, to: Ktime| {
         let between = (Bound::Excluded(from), Bound::Excluded(to));

@@ -1,4 +1,4 @@
-//! The times of steps.
+//! Computes the times of a recording's steps.
 
 use std::collections::HashMap;
 
@@ -11,18 +11,18 @@ use super::{StepIx, Steps};
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct StepTimes {
-    /// The times of all threads while they were in the step, including the steps inside it; `None` if they are not
-    /// known.
+    /// The times by state of all threads while they were in the step, including the steps inside it; `None` if they are
+    /// not known.
     pub times: Option<Times>,
     /// The number of processes that began in the step, including the steps inside it.
     pub processes: u64,
-    /// The wall time of the step by kind; `None` if it is not known.
+    /// The wall time of the step, divided by kind of time; `None` if it is not known.
     pub spent: Option<ByKind>,
-    /// The step's time on the recording's critical path, with the steps inside it, in nanoseconds.
+    /// The time in nanoseconds that the step, including the steps inside it, has on the recording's critical path.
     pub on_path: u64,
 }
 
-/// A part of a step's wall time.
+/// A part of a step's wall time with one kind of time, and its length in nanoseconds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct CoursePart {
     pub kind: Kind,
@@ -42,14 +42,14 @@ pub struct Fineness {
 /// The times of all steps of a recording, and the times outside of any step.
 #[derive(Clone, Debug, Default)]
 pub struct AllTimes {
-    /// The times of each step, by the number of the step.
+    /// The times of each step, by the step's index in the list of steps.
     pub steps: Vec<StepTimes>,
     /// For each step, by its number, the course of its wall time: the parts by kind (as in `spent`) in the order of
     /// time. Empty if no courses were requested by a [`Fineness`].
     pub courses: Vec<Vec<CoursePart>>,
     /// The times of all threads of the recording while they were in no step.
     pub outside: StepTimes,
-    /// The wall time in nanoseconds in which no step was running.
+    /// The wall time of the recording in nanoseconds in which no step was running.
     pub outside_wall: u64,
 }
 
@@ -139,7 +139,7 @@ impl AllTimes {
     }
 }
 
-/// A segment of a step's own critical path, and whether its thread was in the step.
+/// A segment of the own critical path of a step, and whether the segment's thread was in the step.
 pub(crate) type OwnSegment = (Segment, bool);
 
 /// The own critical path of a step; `None` if the step has no work of its own, or if [`Steps::walk_only`] excludes the
@@ -164,7 +164,7 @@ fn kind_of(segment: &Segment, inside: bool) -> Kind {
     }
 }
 
-/// The parts of the time on a step's own critical path.
+/// The length of a step's own critical path, divided by kind of time, in nanoseconds.
 fn spent(path: &[OwnSegment]) -> ByKind {
     let mut spent = ByKind::default();
     for (segment, inside) in path {
@@ -295,7 +295,7 @@ fn each_of(
     }
 }
 
-/// The wall time in nanoseconds in which no step was running.
+/// The wall time of the recording in nanoseconds in which no step was running.
 fn outside_wall(analysis: &Analysis, steps: &Steps) -> u64 {
     let outermost = steps.list().iter().filter(|step| step.depth == 0);
     let mut spans: Vec<(Ktime, Ktime)> = outermost.map(|step| (step.from, step.to)).collect();

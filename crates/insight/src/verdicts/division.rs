@@ -1,4 +1,4 @@
-//! A step's own critical path, divided into parts.
+//! Divides a step's own critical path into the parts of its wall time.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
@@ -69,18 +69,18 @@ impl StepParts {
     }
 }
 
-/// Divides the paths of a recording's steps.
+/// Divides the own critical paths of a recording's steps into the parts of the steps' wall time.
 pub(super) struct Divider<'a> {
     analysis: &'a Analysis,
     steps: &'a Steps,
-    /// The tasks that had the CPUs; `None` if the recording does not show them.
+    /// The tasks that had the CPUs while others waited; `None` if the recording does not show them.
     pub(super) contention: Option<Contention>,
     ends: Ends,
-    /// The threads that were in each step.
+    /// For each step, the threads that were in it.
     threads: HashMap<StepIx, Vec<ThreadIx>>,
     /// The sums of the waits for memory of the threads in each step.
     memory: HashMap<StepIx, Waits>,
-    /// The processes that the kernel killed for lack of memory.
+    /// The processes of the recording that the kernel killed for lack of memory.
     no_memory: BTreeSet<ProcessIx>,
 }
 
@@ -277,7 +277,7 @@ impl<'a> Divider<'a> {
         divided.add_by(part, name, ns.saturating_sub(unknown));
     }
 
-    /// The event that a thread waited for right before the given time.
+    /// The reason of the wait in which a thread was right before the given time; `None` if it did not wait.
     fn awaited(&self, thread: ThreadIx, time: Ktime) -> Option<WaitReason> {
         let timeline = self.analysis.timeline.as_ref()?;
         let stretch = timeline.before(thread, time)?;

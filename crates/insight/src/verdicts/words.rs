@@ -1,4 +1,4 @@
-//! A verdict in words.
+//! Puts the verdict on a step into words.
 
 use serde_json::{json, Value};
 
