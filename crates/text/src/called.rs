@@ -19,12 +19,12 @@ pub const TR: Called = Called;
 pub struct Called;
 
 impl Called {
-    /// Whether the program was called by its second name.
+    /// Whether the program was called by its second name, `tr-trace`.
     pub fn is_second(self) -> bool {
         BY_SECOND.load(Ordering::Relaxed)
     }
 
-    /// The name by which the program was called: `tr`, or its second name.
+    /// The name by which the program was called: `tr`, or its second name `tr-trace`.
     pub fn name(self) -> &'static str {
         if self.is_second() {
             SECOND

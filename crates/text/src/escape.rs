@@ -86,7 +86,8 @@ fn has_command(text: &str) -> bool {
     text.contains("##") || text.contains("section_")
 }
 
-/// Bytes as the text of a fact, which is escaped only where it is shown. Bytes that are not UTF-8 become `\xNN`.
+/// Converts bytes to the text of a fact, which is escaped only where it is shown. Bytes that are not UTF-8 become
+/// `\xNN`.
 pub fn raw(bytes: &[u8]) -> String {
     let mut out = String::with_capacity(bytes.len());
     for chunk in bytes.utf8_chunks() {
@@ -134,7 +135,7 @@ fn command_of_line(line: &str) -> Option<usize> {
     rest.starts_with("::").then(|| line.len() - rest.len())
 }
 
-/// The places in a text for a log at which commands to CI systems begin, in order.
+/// The places in a text at which a CI system that shows the text in its log would recognize a command, in order.
 pub fn commands(text: &str) -> Vec<usize> {
     let mut begin = 0;
     let mut all = Vec::new();

@@ -32,7 +32,7 @@ macro_rules! object {
     )*};
 }
 
-/// Bytes as text, in which bytes that are not UTF-8 become U+FFFD.
+/// Converts bytes to text, in which bytes that are not UTF-8 become U+FFFD.
 pub fn text(bytes: &[u8]) -> String {
     String::from_utf8_lossy(bytes).into_owned()
 }
@@ -118,7 +118,7 @@ impl Formatter for Visible {
     }
 }
 
-/// A formatter that writes each character that [`escape::text`] would escape as `\uXXXX`.
+/// A formatter that writes each character that [`escape::text`] would escape as a JSON escape (`\uXXXX`).
 struct Safe<F>(F);
 
 /// Defines methods of a JSON formatter that call the methods of the formatter inside it.

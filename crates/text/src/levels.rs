@@ -6,7 +6,7 @@ use crate::style::Style;
 /// before the node's name.
 #[derive(Clone, Debug, Default)]
 pub struct Levels {
-    /// The depth of the node in the tree. A root has depth 1.
+    /// The depth of the printed node in the tree. A root has depth 1.
     depth: usize,
     /// For each of the last levels above the printed node, whether further nodes of that level follow
     /// below it.
@@ -14,7 +14,8 @@ pub struct Levels {
 }
 
 impl Levels {
-    /// The largest number of levels of a tree whose lines are drawn. No screen has room for more.
+    /// The largest number of levels of a printed tree for which joining lines are drawn. No screen has
+    /// room for more.
     const KEPT: usize = 64;
 
     /// The place of a child of this node in the printed tree. `more` is whether further children of the

@@ -43,10 +43,10 @@ impl From<&str> for Span {
     }
 }
 
-/// A part of a page. A renderer decides where its lines end.
+/// A part of a page, such as a line, a text or a table. A renderer decides where its lines end.
 #[derive(Clone, Debug)]
 enum Block {
-    /// One line, which is not wrapped, whatever its width is.
+    /// One line of a page, which is not wrapped, however wide it is.
     Line(Vec<Span>),
     /// A text that follows a lead (the words at the start of its first line). It takes as many lines as it
     /// needs, or is shortened to a number of lines.
@@ -85,11 +85,11 @@ enum Block {
 /// A block of a page with one line for each name. The line has the name, a bar for a time, the time and a note.
 #[derive(Clone, Debug)]
 pub struct Bars {
-    /// The rows in the order of their times, the longest first.
+    /// The lines of the block of bars, in the order of their times, the longest first.
     pub rows: Vec<BarRow>,
     /// The time in ns that a full bar stands for.
     pub whole: u64,
-    /// The width of the widest name, in columns.
+    /// The width in columns of the widest name in the block of bars.
     pub name: usize,
     /// The number of columns that a line needs in addition to its name and its bar.
     pub beside: usize,
@@ -184,7 +184,8 @@ impl Page {
         });
     }
 
-    /// Adds a line with how many of `all` rows are not shown, if any are not.
+    /// Adds a line to the page that says how many of `all` rows are not shown. Nothing is added if all are
+    /// shown.
     pub fn more(&mut self, all: usize, shown: usize, what: &str) {
         if let Some(more @ 1..) = all.checked_sub(shown) {
             self.line(&format!("and {} more{what}", units::count(more as u64)));
@@ -205,12 +206,13 @@ impl Page {
         }
     }
 
-    /// Adds a line with a name on its left and items on its right, or several lines if they have no room on one.
+    /// Adds a line to the page with a name on its left and items on its right, or several lines if they do not
+    /// fit into one.
     pub fn head(&mut self, name: Span, items: Vec<Span>) {
         self.blocks.push(Block::Head { name, items });
     }
 
-    /// Adds one line, in which a name is shortened to the room that is left.
+    /// Adds one line to the page, in which a name is shortened to the width that the rest of the line leaves.
     pub fn named<S: Into<Span>, T: Into<Span>>(
         &mut self,
         before: impl IntoIterator<Item = S>,
@@ -230,7 +232,7 @@ impl Page {
         self.blocks.push(Block::Bars(bars));
     }
 
-    /// Adds a table of the given rows.
+    /// Adds a table of the given rows to the page.
     pub fn table<R>(&mut self, table: &Table<'_, R>, rows: impl IntoIterator<Item = R>) {
         self.grid(table.grid(rows), 0);
     }
@@ -248,7 +250,7 @@ impl Page {
         self.table(&table.titled(title), rows.iter().take(most));
     }
 
-    /// Adds a table that begins `indent` columns from the left.
+    /// Adds a table that begins `indent` columns from the left to the page.
     pub fn grid(&mut self, grid: Grid, indent: usize) {
         self.blocks.push(Block::Table { grid, indent });
     }
@@ -300,7 +302,8 @@ fn laid_out(blocks: &[Block], style: &Style) -> String {
     out
 }
 
-/// Writes a line. Neighbouring spans of one colour have its codes once. No line ends with a space.
+/// Writes one line of a page for a terminal. Neighbouring pieces of one colour have its codes once. No line ends
+/// with a space.
 fn write_line(out: &mut String, style: &Style, line: &[Span]) {
     let begin = out.len();
     for run in line.chunk_by(|span, next| span.paint == next.paint) {

@@ -1,21 +1,22 @@
-//! Draws parts of the pictures of a page that has no script.
+//! Draws the parts of pictures (such as time scales) for an HTML page that has no script.
 
 use std::fmt::Write;
 
 use crate::escape::html;
 use crate::units;
 
-/// The divisor of a picture's length: ticks in the last fortieth are left out, because their times would not fit.
+/// The divisor of the length of an HTML picture's time: ticks in the last fortieth are left out, because their times
+/// would not fit.
 const CLOSE: u64 = 40;
 
 const SECOND: u64 = 1_000_000_000;
 /// The length in ns from which on the ticks of a picture are minutes or hours. A shorter picture has ticks of
 /// 1, 2 or 5 times a power of ten.
 const MINUTES: u64 = 90 * SECOND;
-/// The possible distances in s between ticks of minutes and hours.
+/// The possible distances in s between the ticks of a picture's time scale if they are minutes and hours.
 const CLOCK: [u64; 10] = [15, 30, 60, 120, 300, 600, 1800, 3600, 7200, 36000];
 
-/// Writes the times below a picture that is `whole` ns long.
+/// Writes the times below an HTML picture that covers `whole` ns.
 pub fn ticks(out: &mut String, whole: u64) {
     let clock = CLOCK.map(|seconds| seconds * SECOND);
     let fits = clock.into_iter().find(|step| whole / step <= 10);
@@ -45,7 +46,7 @@ pub fn ticks(out: &mut String, whole: u64) {
     out.push_str("</svg>\n");
 }
 
-/// Writes a card: a section of a page that has a title and the markup of a table.
+/// Writes a card of an HTML page: a section that has a title and the markup of a table.
 pub fn card(out: &mut String, title: &str, table: &str) {
     let title = html(title);
     let _ = writeln!(
@@ -54,7 +55,8 @@ pub fn card(out: &mut String, title: &str, table: &str) {
     );
 }
 
-/// The name beside a bar, in markup. If the name has no room, it ends in an ellipsis, which SVG's own text cannot have.
+/// The markup of the name beside a bar in an HTML picture. If the name has no room, it ends in an ellipsis, which SVG's
+/// own text cannot have.
 pub fn name(name: &str, height: usize) -> String {
     let name = html(name);
     format!("<foreignObject width=\"100%\" height=\"{height}\"><p>{name}</p></foreignObject>")

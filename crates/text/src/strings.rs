@@ -1,19 +1,21 @@
-//! A table of texts, to which a page refers by number.
+//! Holds a table of texts, to which an HTML page refers by number.
 
 use std::collections::HashMap;
 
-/// A table of texts, to which a page refers by number.
+/// A table of texts, to which an HTML page refers by number.
 #[derive(Debug)]
 pub struct Strings {
     all: Vec<String>,
     places: HashMap<String, u32>,
-    /// The number of bytes of long texts for which there is still room.
+    /// The number of bytes of long texts for which the table still has room.
     room: usize,
 }
 
-/// The length in bytes to which longer texts are cut. They say by how much they were cut.
+/// The length in bytes to which longer texts of a page are cut. A cut text says how much
+/// is missing.
 const LONGEST: usize = 4096;
-/// The length in bytes to which texts are cut when there is no room left.
+/// The length in bytes to which texts are cut when the table of a page's texts has no
+/// room left.
 const SHORT: usize = 120;
 
 impl Strings {
@@ -26,7 +28,7 @@ impl Strings {
         }
     }
 
-    /// Adds a text and returns its number. A text that is too long is cut.
+    /// Adds a text to the table and returns its number. A text that is too long is cut.
     pub fn add(&mut self, text: String) -> u32 {
         if let Some(place) = self.places.get(&text) {
             return *place;

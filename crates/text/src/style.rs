@@ -5,7 +5,7 @@ pub struct Style {
     pub width: usize,
     pub color: bool,
     pub ascii: bool,
-    /// Whether the page becomes Markdown, in which a table may have any width.
+    /// Whether the page is written as Markdown, in which a table may have any width.
     pub markdown: bool,
 }
 
@@ -19,7 +19,7 @@ pub enum Paint {
 }
 
 impl Paint {
-    /// The colour of a failure, or no colour.
+    /// The colour of a failure if `failed` is set, otherwise no colour.
     pub fn bad_if(failed: bool) -> Paint {
         if failed {
             Paint::Bad

@@ -21,11 +21,11 @@ enum Content<'a, R> {
     Cell(Of<'a, R, Cell>),
     /// The column has the row's name, which comes last in a text.
     Name,
-    /// The column has a value that only CSV and JSON show.
+    /// The column has a value of the row that only CSV and JSON show.
     Data(Of<'a, R, Value>),
 }
 
-/// The formats in which a column has a key: CSV, JSON or both.
+/// The formats (CSV, JSON or both) in which a column of a table has a key.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Media {
     Both,
@@ -44,9 +44,9 @@ struct Column<'a, R> {
     right: bool,
     /// Whether tables for people have the column.
     shown: bool,
-    /// Whether a narrow table leaves the column out.
+    /// Whether the column is left out if the table is too wide for the terminal.
     spare: bool,
-    /// Whether tables for people leave zeros out.
+    /// Whether zeros in the column are left out of tables for people.
     few: bool,
     /// The place of the column in tables for people among the columns that have a place. They come after the
     /// columns without one.
@@ -78,7 +78,7 @@ pub struct Table<'a, R> {
 }
 
 impl<'a, R> Table<'a, R> {
-    /// Makes a table with its last column: the names, which take the remaining width.
+    /// Makes a table whose last column has the names of the rows and takes the remaining width.
     pub fn new(title: impl Into<Title>, name: impl Fn(&R) -> String + 'a) -> Table<'a, R> {
         Table {
             columns: Vec::new(),
@@ -89,7 +89,7 @@ impl<'a, R> Table<'a, R> {
         }
     }
 
-    /// Makes a table without names, for CSV and JSON.
+    /// Makes a table whose rows have no names, for CSV and JSON.
     pub fn unnamed() -> Table<'a, R> {
         Table::new("", |_| String::new())
     }
@@ -109,19 +109,19 @@ impl<'a, R> Table<'a, R> {
         self
     }
 
-    /// Adds a column of numbers, aligned on the right, which only tables for people have.
+    /// Adds a column of numbers, aligned on the right, to the table. Only tables for people have it.
     #[must_use]
     pub fn column(self, title: &str, cell: impl Fn(&R) -> Cell + 'a) -> Table<'a, R> {
         self.add(title, None, Content::Cell(Box::new(cell)))
     }
 
-    /// Adds a column of text, aligned on the left, which only tables for people have.
+    /// Adds a column of text, aligned on the left, to the table. Only tables for people have it.
     #[must_use]
     pub fn words(self, title: &str, cell: impl Fn(&R) -> Cell + 'a) -> Table<'a, R> {
         self.column(title, cell).left()
     }
 
-    /// Adds a column of numbers with its key in CSV and JSON: `waited_ns`.
+    /// Adds a column of numbers to the table, with its key in CSV and JSON, such as `waited_ns`.
     #[must_use]
     pub fn fact(
         self,
@@ -132,13 +132,13 @@ impl<'a, R> Table<'a, R> {
         self.add(title, Some(key.into()), Content::Cell(Box::new(cell)))
     }
 
-    /// Sets the key of the names in CSV and JSON.
+    /// Sets the key that the names of the rows have in CSV and JSON.
     #[must_use]
     pub fn named(self, key: &str) -> Table<'a, R> {
         self.add("", Some(key.to_owned()), Content::Name)
     }
 
-    /// Adds a value that only CSV and JSON have.
+    /// Adds a value of each row to the table that only CSV and JSON show.
     #[must_use]
     pub fn data<T: Into<Value>>(
         self,
@@ -149,7 +149,7 @@ impl<'a, R> Table<'a, R> {
         self.add("", Some(key.into()), Content::Data(Box::new(value)))
     }
 
-    /// Adds a value that only JSON has.
+    /// Adds a value of each row to the table that only JSON shows.
     #[must_use]
     pub fn json_data<T: Into<Value>>(
         self,
@@ -160,7 +160,7 @@ impl<'a, R> Table<'a, R> {
             .with(|column| column.media = Media::Json)
     }
 
-    /// Adds a value that only CSV has.
+    /// Adds a value of each row to the table that only CSV shows.
     #[must_use]
     pub fn csv_data<T: Into<Value>>(
         self,
@@ -250,7 +250,7 @@ impl<'a, R> Table<'a, R> {
         self
     }
 
-    /// The columns and rows that tables for people show.
+    /// The table for people: those columns and rows that people see.
     pub fn grid(&self, rows: impl IntoIterator<Item = R>) -> Grid {
         let mut seen: Vec<&Column<'a, R>> =
             self.columns.iter().filter(|column| column.shown).collect();
@@ -274,7 +274,7 @@ impl<'a, R> Table<'a, R> {
         }
     }
 
-    /// The width in columns that a terminal leaves for the names of the given rows.
+    /// The width in columns that a table on a terminal leaves for the names of the given rows.
     pub fn room(&self, rows: impl IntoIterator<Item = R>, style: &Style, indent: usize) -> usize {
         let grid = self.grid(rows);
         left(&grid.widths(&grid.texts(), style, indent), style, indent)
@@ -321,7 +321,7 @@ impl<'a, R> Table<'a, R> {
         rows.into_iter().map(|row| self.json(&row)).collect()
     }
 
-    /// The rows as CSV. An unknown value is an empty cell.
+    /// The rows of the table as CSV. An unknown value is an empty cell.
     pub fn csv(&self, rows: impl IntoIterator<Item = R>) -> Result<Vec<u8>, csv::Error> {
         let mut sheet = Sheet::new([self.keys()])?;
         for row in rows {
@@ -336,7 +336,7 @@ impl<'a, R> Table<'a, R> {
     }
 }
 
-/// Rows of several tables as one CSV, which has the columns of all of them.
+/// A CSV sheet with rows of several tables, which has the columns of all of them.
 pub struct Sheet {
     columns: Vec<String>,
     out: csv::Writer<Vec<u8>>,
@@ -369,7 +369,7 @@ impl Sheet {
         self.out.write_record(cells)
     }
 
-    /// The bytes of the finished file.
+    /// The bytes of the finished CSV sheet.
     pub fn end(self) -> Result<Vec<u8>, csv::Error> {
         self.out.into_inner().map_err(|e| e.into_error().into())
     }

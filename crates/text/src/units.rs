@@ -133,7 +133,7 @@ pub fn cpus(number: u64) -> String {
     plural(number, "CPU", "CPUs")
 }
 
-/// The text with a capital first letter.
+/// The given text with a capital first letter.
 pub fn sentence(text: &str) -> String {
     let mut letters = text.chars();
     let first = letters.next().into_iter().flat_map(char::to_uppercase);

@@ -4,15 +4,15 @@ use serde_json::{json, Value};
 
 use crate::{escape, units};
 
-/// A cell of a table in text.
+/// A cell of a table, as a typed value that is shown in text.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Cell {
     Empty,
-    /// An unknown value, shown as `?`.
+    /// The value of the cell is unknown. It is shown as `?`.
     Unknown,
     /// A duration in ns, shown with a unit that fits.
     Time(u64),
-    /// The recorded part, in ns, of a duration that continues outside the trace: `>1.0 s`.
+    /// The recorded part, in ns, of a duration that continues outside the trace, shown as `>1.0 s`.
     AtLeast(u64),
     /// The known part of a wait, in ns, shown as `≥ 1.0 s`.
     WaitAtLeast(u64),
@@ -46,7 +46,7 @@ impl From<&str> for Cell {
 }
 
 impl Cell {
-    /// The cell of a value, or `Unknown` for `None`.
+    /// The cell that `known` makes of a value, or an unknown cell for `None`.
     pub fn known<T>(value: Option<T>, known: impl Fn(T) -> Cell) -> Cell {
         value.map_or(Cell::Unknown, known)
     }
@@ -120,7 +120,7 @@ impl Cell {
         }
     }
 
-    /// The unit that the column's key has in CSV and JSON.
+    /// The unit that the key of the cell's column has in CSV and JSON.
     pub(super) fn unit(&self) -> &'static str {
         match self {
             Cell::Bytes(_) | Cell::BytesAtLeast(_) => "bytes",

@@ -16,7 +16,8 @@ pub struct Title {
 }
 
 impl Title {
-    /// The title of a table that shows some of its rows: the noun, the number of shown rows and the number of all rows.
+    /// The title of a table that shows only some of its rows: the noun, the number of shown rows and the number of all
+    /// rows.
     pub fn top(noun: &str, shown: usize, all: usize) -> Title {
         let figures = format!("top {} of {}", shown.min(all), units::count(all as u64));
         Title {
@@ -66,7 +67,7 @@ pub(super) struct GridRow {
     pub paint: Paint,
 }
 
-/// A table's columns and rows for people, before a renderer escapes and aligns them.
+/// The columns and rows of a table for people, before a renderer escapes and aligns them.
 #[derive(Clone, Debug)]
 pub struct Grid {
     pub(super) headings: Vec<Heading>,
@@ -81,13 +82,13 @@ pub struct Grid {
 const NAMES: usize = 26;
 const LEAST: usize = 12;
 
-/// The width that remains for the names beside columns of the given widths.
+/// The width in columns that remains for the names of a table's rows beside columns of the given widths.
 pub(super) fn left(widths: &[usize], style: &Style, indent: usize) -> usize {
     let used = indent + used_by(widths);
     style.width.saturating_sub(used).max(LEAST)
 }
 
-/// The width of all columns together, with the space after each.
+/// The width of all columns of a table together, with a space after each.
 fn used_by(widths: &[usize]) -> usize {
     let shown = widths.iter().filter(|width| **width > 0);
     shown.map(|width| width + 2).sum()
@@ -186,7 +187,7 @@ impl Grid {
         lines
     }
 
-    /// The columns that have a title or a content, with their places.
+    /// The columns of the table that have a title or any content, with their indexes.
     fn used(&self) -> Vec<(usize, &Heading)> {
         let filled = |at: usize| {
             let mut cells = self.rows.iter().filter_map(|row| row.cells.get(at));
@@ -197,7 +198,7 @@ impl Grid {
             .collect()
     }
 
-    /// The rows as a table in Markdown, in which the names come last.
+    /// The rows of the table as a table in Markdown, in which the names come last.
     pub fn markdown(&self) -> String {
         self.rows_of_markdown(|mut cells, name| {
             cells.push(name);
@@ -205,12 +206,12 @@ impl Grid {
         })
     }
 
-    /// The rows as a table in Markdown, in which the names come first.
+    /// The rows of the table as a table in Markdown, in which the names come first.
     pub fn comment(&self) -> String {
         self.rows_of_markdown(|cells, name| std::iter::once(name).chain(cells).collect())
     }
 
-    /// The rows as a table in Markdown. `put` adds the name to a row's cells.
+    /// The rows of the table as a table in Markdown. `put` joins the cells of a row and its name.
     fn rows_of_markdown(&self, put: impl Fn(Vec<String>, String) -> Vec<String>) -> String {
         let used = self.used();
         let line = |cells, name| format!("| {} |\n", put(cells, name).join(" | "));
@@ -236,7 +237,7 @@ impl Grid {
         out
     }
 
-    /// The rows as a table in HTML, in which the names come first.
+    /// The rows of the table as a table in HTML, in which the names come first.
     pub fn html(&self) -> String {
         let used = self.used();
         let class = |right| if right { "num" } else { "text" };
