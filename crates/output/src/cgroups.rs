@@ -7,15 +7,15 @@ use std::path::{Component, Path, PathBuf};
 
 use nix::sys::statfs::{statfs, CGROUP2_SUPER_MAGIC};
 
-/// A mounted hierarchy of cgroups.
+/// A mounted hierarchy of cgroups, from a line of mountinfo.
 struct Mount {
-    /// The cgroup at the mount point. In a container it can be the container's cgroup; its ancestors
-    /// are not visible then.
+    /// The path of the cgroup that is at the mount point. In a container it can be the container's cgroup,
+    /// whose ancestors are not visible.
     cgroup: PathBuf,
     point: PathBuf,
 }
 
-/// The mounts of the hierarchy that has a controller; "" stands for cgroup v2.
+/// The mounts of the cgroup hierarchy that has the given controller; "" stands for cgroup v2.
 fn mounts<'a>(mountinfo: &'a str, controller: &'a str) -> impl Iterator<Item = Mount> + 'a {
     // Of two mounts at one point, the later one is visible.
     mountinfo.lines().rev().filter_map(move |line| {
@@ -94,7 +94,7 @@ pub fn directories(cgroups: &str, mountinfo: &str, controller: &str) -> Vec<Path
         .unwrap_or_default()
 }
 
-/// The limit in a file of a cgroup's directory; `None` for "max".
+/// The limit that a file in a cgroup's directory contains; `None` for "max".
 pub fn limit(directory: &Path, file: &str) -> Option<u64> {
     let text = fs::read_to_string(directory.join(file)).ok()?;
     text.trim().parse().ok()
@@ -109,8 +109,8 @@ fn is_root(directory: &Path, controller: &str) -> bool {
     }
 }
 
-/// The mount points of the controllers' hierarchies, in the order of the controllers; "" stands for
-/// cgroup v2.
+/// The mount points of the cgroup hierarchies that have the given controllers, in the order of the
+/// controllers; "" stands for cgroup v2.
 pub fn points(mountinfo: &str, controllers: &[&str]) -> Vec<PathBuf> {
     controllers
         .iter()
@@ -193,7 +193,8 @@ mod tests {
         assert_eq!(found, expected.map(PathBuf::from));
     }
 
-    /// Finds the directories of a task on the host, and in a container without and with a cgroup namespace.
+    /// A test: the directories of a task's cgroups are found on the host, and in a container without and
+    /// with a cgroup namespace.
     #[test]
     fn a_tasks_directories_are_found() {
         let dir = tempfile::tempdir().unwrap();

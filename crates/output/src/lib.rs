@@ -43,16 +43,16 @@ impl Target {
     }
 }
 
-/// The properties of an output that decide how it is opened.
+/// The properties of an output file that decide how it is opened.
 #[derive(Clone, Copy, Debug)]
 pub struct Settings {
-    /// The mode of a new file, before the umask is applied.
+    /// The mode with which a new output file is created, before the umask is applied.
     pub mode: u32,
     /// Whether the output is binary, so that it is never written to a terminal.
     pub binary: bool,
-    /// The kind of files that the output may replace; `None` allows every kind.
+    /// The kind of existing file that the output may replace; `None` allows every kind.
     pub replaces: Option<Kind>,
-    /// Whether a replaced file is kept as NAME.old.
+    /// Whether a file that the output replaces is kept as NAME.old.
     pub keeps: bool,
     /// Whether standard input, output and error were closed when the program started: Rust's runtime
     /// opened /dev/null in their place.
@@ -65,7 +65,7 @@ pub const BEGINNING: usize = 64 << 10;
 /// A kind of files that an output may replace, with the function that recognizes it.
 #[derive(Clone, Copy, Debug)]
 pub struct Kind {
-    /// The name of the kind, with an article.
+    /// The name of the kind of file, with an article, for messages.
     pub name: &'static str,
     /// The function that returns whether a file that begins with these bytes, [`BEGINNING`] at most, is of this kind.
     pub is: fn(&[u8]) -> bool,
@@ -130,7 +130,7 @@ fn may_replace(path: &Path, kind: Option<Kind>) -> io::Result<()> {
     }
 }
 
-/// A file that has no name yet, or a hidden one where the file system lacks O_TMPFILE.
+/// A new output file that has no name yet, or a hidden one where the file system lacks O_TMPFILE.
 #[derive(Debug)]
 struct Unnamed {
     file: File,
@@ -140,7 +140,7 @@ struct Unnamed {
     keeps: Option<Kind>,
 }
 
-/// The hidden name, in the same directory, that a file has until it is complete.
+/// The hidden name, in the directory of the output, that a file has until it is complete.
 fn hidden(path: &Path, mark: &str) -> io::Result<PathBuf> {
     let mut name = std::ffi::OsString::from(".");
     name.push(path.file_name().ok_or(io::ErrorKind::IsADirectory)?);
@@ -149,7 +149,7 @@ fn hidden(path: &Path, mark: &str) -> io::Result<PathBuf> {
     Ok(path.with_file_name(name))
 }
 
-/// A random part for a file's name, which nobody can predict.
+/// A random part for the hidden name of an incomplete file, which nobody can predict.
 fn mark() -> String {
     use std::hash::{BuildHasher, Hasher, RandomState};
     format!(".{:016x}", RandomState::new().build_hasher().finish())
@@ -238,7 +238,7 @@ impl Fifo {
     }
 }
 
-/// Opens a device, fifo or socket, if it is still the one that was checked before.
+/// Opens an existing device, fifo or socket as an output, if it is still the one that was checked before.
 fn existing(at: &At, place: Identity) -> io::Result<File> {
     let flags = libc::O_NOFOLLOW | libc::O_NOCTTY;
     let file = OpenOptions::new()
@@ -300,7 +300,7 @@ impl Publish {
         self.0.map_or(Ok(()), Unnamed::publish)
     }
 
-    /// Whether the output is a new file, which never blocks until a reader has read.
+    /// Whether the output is a new file, so that writing never blocks until a reader has read.
     pub fn is_file(&self) -> bool {
         self.0.is_some()
     }
@@ -402,7 +402,7 @@ fn stream(number: i32, settings: &Settings) -> io::Result<File> {
     Ok(copy.into())
 }
 
-/// Creates a file, which replaces an existing file of that name when it is complete.
+/// Creates an output file. When it is complete, it replaces an existing file of that name.
 fn create(at: At, settings: &Settings) -> io::Result<Destination> {
     may_replace(&at.path(), settings.replaces)?;
     let mut options = OpenOptions::new();

@@ -19,11 +19,11 @@ use nix::unistd::Uid;
 /// The kernel's limit of links that one path may lead through (path_resolution(7)).
 const LINKS: usize = 40;
 
-/// A name in an open directory.
+/// The name of a file in a directory that is open.
 #[derive(Debug)]
 pub struct At {
     directory: OwnedFd,
-    /// The name of the directory, for messages.
+    /// The name of the directory in which the file is, for messages.
     shown: PathBuf,
     name: OsString,
 }
@@ -63,7 +63,7 @@ pub enum Place {
 pub struct Identity {
     device: u64,
     inode: u64,
-    /// Whether the file is a fifo.
+    /// Whether the identified file is a fifo.
     pub is_fifo: bool,
 }
 
@@ -209,7 +209,8 @@ fn is_of_proc(directory: &OwnedFd) -> bool {
     fstatfs(directory).is_ok_and(|fs| fs.filesystem_type() == PROC_SUPER_MAGIC)
 }
 
-/// Whether a user is root, this process's user, or the user that called sudo.
+/// Whether links and files of a user are trusted: the user is root, this process's user, or the user that
+/// called sudo.
 fn trusted(user: u32) -> bool {
     let own = Uid::effective().as_raw();
     let invoking = crate::invoking_user().map(|(user, _)| user.as_raw());
@@ -221,7 +222,7 @@ fn writable_by_others(directory: &OwnedFd) -> io::Result<bool> {
     Ok(!trusted(meta.uid()) || meta.mode() & 0o022 != 0)
 }
 
-/// The number of this process's descriptor that a link in /proc refers to.
+/// The number of the descriptor of this process that a link in /proc refers to; `None` for other paths.
 fn own_descriptor(path: &Path) -> Option<i32> {
     let directory = std::fs::canonicalize(directory(path)).ok()?;
     let own = Path::new("/proc").join(std::process::id().to_string());

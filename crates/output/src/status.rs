@@ -5,14 +5,14 @@ use nix::errno::Errno;
 
 /// The exit status when `tr` failed before COMMAND ran.
 pub const FAILED: u8 = 125;
-/// The exit status when `tr` has ended COMMAND at a limit.
+/// The exit status of `tr` when it has ended COMMAND at a limit of time.
 pub const TIMED_OUT: u8 = 124;
 /// The exit status when COMMAND was not found.
 pub const NOT_FOUND: u8 = 127;
 /// The exit status when COMMAND was found and could not be executed.
 const NOT_EXECUTABLE: u8 = 126;
 
-/// The exit status for an exec of COMMAND that failed with this error.
+/// The exit status of `tr` if the exec of COMMAND failed with this error.
 pub fn not_executed(errno: Errno) -> u8 {
     match errno {
         Errno::ENOENT => NOT_FOUND,

@@ -80,7 +80,7 @@ pub fn answer(
     Ok(())
 }
 
-/// A module and the path at which its file was found.
+/// A module (a program file or library), and the path at which its file was found.
 struct ModuleFile<'a> {
     module: &'a Module,
     path: PathBuf,
@@ -133,7 +133,8 @@ fn functions(
     Ok(())
 }
 
-/// The function that a symbol is and then the functions that are inlined in it, each with its source line.
+/// The function to which a symbol belongs, and then the functions that are inlined at its address, each with
+/// its source line.
 fn of(symbol: &Sym<'_>) -> Vec<Function> {
     let outermost = (&*symbol.name, symbol.code_info.as_deref());
     let inlined = symbol

@@ -19,9 +19,9 @@ use serde::{Deserialize, Serialize};
 
 use table::Table;
 
-/// The first argument with which `tr` is executed to find functions.
+/// The first argument with which `tr` executes itself as the process that finds functions.
 pub const SERVER: &str = "symbol-server";
-/// The size in bytes of the largest request.
+/// The largest size in bytes of a request to find functions.
 const REQUEST: u64 = 256 << 20;
 /// The longest name of a function that is kept, in bytes.
 const NAME: usize = 1024;
@@ -40,11 +40,11 @@ pub struct Request {
     /// The time in which the processes of the request ran. A JIT compiler's list of functions that was last
     /// written before or after that time belongs to another process with the same pid.
     pub lifetime: Lifetime,
-    /// Whether only the paths of the files are requested.
+    /// Whether only the paths of the modules' files are requested, and not the functions.
     pub paths_only: bool,
 }
 
-/// The time in which processes ran, from the first one's start to the last one's end.
+/// The time in which some processes ran, from the first one's start to the last one's end.
 #[derive(Clone, Copy, Debug, Default, Serialize, Deserialize)]
 pub struct Lifetime {
     /// The start of the first process, in ns since 1970.
@@ -57,11 +57,11 @@ pub struct Lifetime {
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub struct Module {
     pub number: u32,
-    /// The build id of the file; zeros at its end do not matter. It is empty if the file has none.
+    /// The build id of the module's file; zeros at its end do not matter. It is empty if the file has none.
     pub build_id: Vec<u8>,
-    /// The file itself, if it has no build id.
+    /// The identity of the module's file, if the file has no build id.
     pub file: Option<File>,
-    /// The frames in the file: the number of each, and its offset in the file.
+    /// The frames of stacks that are in the module's file: the number of each, and its offset in the file.
     pub frames: Vec<(u32, u64)>,
 }
 
@@ -94,7 +94,7 @@ impl File {
         })
     }
 
-    /// Whether the file is still at its path and has not changed.
+    /// Whether the file is still at the given path and has not changed.
     pub fn is_there(&self) -> bool {
         File::at(self.path.as_ref()).is_some_and(|now| now == *self)
     }
@@ -109,7 +109,7 @@ impl Request {
     }
 }
 
-/// A path or the functions of a frame, as the server has found them.
+/// An answer of the process that finds functions: the path of a module, or the functions of a frame.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Answer {
     /// The path at which the file of a module was found, with the number of the module.
@@ -125,12 +125,12 @@ pub struct Function {
     pub name: String,
     /// The source file of the function; empty if it is unknown.
     pub file: String,
-    /// The line in the source file; 0 if it is unknown.
+    /// The line in the function's source file; 0 if it is unknown.
     pub line: u32,
 }
 
 impl Function {
-    /// A function without a source line. Its name is cut after [`NAME`] bytes.
+    /// Makes a function without a source line. Its name is cut after [`NAME`] bytes.
     fn named(name: &str) -> Function {
         Function {
             name: name
@@ -166,7 +166,7 @@ pub fn serve(input: impl Read, output: impl Write) -> io::Result<()> {
     out.flush()
 }
 
-/// Sends answers for the frames whose addresses are in a table of functions.
+/// Sends answers for those frames whose addresses are in a table of functions.
 fn answer_all(
     frames: &[(u32, u64)],
     table: impl FnOnce() -> Option<Table>,
@@ -186,7 +186,7 @@ fn answer_all(
     Ok(())
 }
 
-/// Whether a JIT compiler has written a list of the functions of this process.
+/// Whether a JIT compiler has written a list of the functions of the process with this pid.
 pub fn has_list(pid: u32) -> bool {
     table::path(pid).exists()
 }

@@ -13,16 +13,17 @@ const LONGEST: u64 = 128 << 20;
 /// The flags with which a list is opened, `O_NOFOLLOW | O_NONBLOCK`, on every Linux machine that records: a
 /// list in /tmp may be a link or a fifo of a stranger.
 const FLAGS: i32 = 0o400_000 | 0o4000;
-/// The longest tick of a kernel's clock in ns (CONFIG_HZ_100).
+/// The longest tick of a kernel's clock in ns (CONFIG_HZ_100), by which the time of a file's last change may
+/// be too early.
 const TICK: u64 = 10_000_000;
 
-/// A list of functions in the order of their addresses.
+/// A table of functions with their addresses, in the order of the addresses.
 #[derive(Debug, Default)]
 pub struct Table {
     functions: Vec<Listed>,
 }
 
-/// A function in a list of functions.
+/// A function in a table of functions, with its name and addresses.
 #[derive(Debug)]
 struct Listed {
     /// The address of the function's first byte.
@@ -97,7 +98,7 @@ impl Table {
         Table { functions }
     }
 
-    /// The name of the function that contains an address.
+    /// The name of the function in the table that contains the given address; `None` if there is none.
     pub fn name(&self, address: u64) -> Option<&str> {
         let after = self
             .functions
