@@ -17,8 +17,8 @@ pub(super) struct Affinity {
     group: Group,
     /// The number of CPUs that the build ran on.
     cpus: u64,
-    /// The simulated time in nanoseconds that the build takes on the CPUs that it is restricted to, without other tasks
-    /// on them.
+    /// The simulated time in nanoseconds that the build takes on the CPUs that it restricted itself to, without other
+    /// tasks on them.
     pub own: u64,
     /// The largest time in nanoseconds that the build saves if the limit is removed, so that the build may use all CPUs
     /// of the machine.

@@ -61,7 +61,7 @@ pub struct Facts<'a> {
     /// The length of the critical path in nanoseconds.
     pub wall: u64,
     /// The length of the critical path in nanoseconds without its waits for a CPU. Other tasks on the CPUs do not make
-    /// it longer.
+    /// this time longer.
     pub worked: u64,
     pub cpus: u64,
     tried_again: OnceCell<BTreeSet<ProcessIx>>,
@@ -241,8 +241,8 @@ impl<'a> Facts<'a> {
         [self.role(group), file].contains(&Some(Role::Shell))
     }
 
-    /// Whether the program of an execution runs containers (`docker`, `podman`). Such a program decides itself what it
-    /// starts and when.
+    /// Whether an execution of a program is that of a container runtime's client (`docker`, `podman`). Such a program
+    /// decides itself what it starts and when.
     pub fn runs_containers(&self, group: Group) -> bool {
         let tool = self.process(group).and_then(Process::tool);
         tool.is_some_and(|tool| tool.family == Family::Container)
@@ -363,8 +363,8 @@ impl<'a> Facts<'a> {
         all.is_some_and(|mut all| all.any(|process| some.contains(&process)))
     }
 
-    /// The failed processes that their parent started again later with an equal command line. A repeated try depends on
-    /// the failure before it.
+    /// The failed processes whose parent started the same command line again later. The repeated try depends on the
+    /// failure before it, so the two could not run at once.
     pub fn tried_again(&self) -> &BTreeSet<ProcessIx> {
         let analysis = self.analysis;
         self.tried_again.get_or_init(|| tried_again(analysis))

@@ -38,7 +38,8 @@ enum Silent {
 }
 
 /// The waits for the network on the critical path, the latest first. A wait that ended by its time-out counts as
-/// unanswered if the thread does not receive an answer afterwards, because a program may call poll(2) repeatedly.
+/// unanswered if the thread does not receive an answer afterwards, because a program may call poll(2) repeatedly
+/// for one answer.
 fn fetched<'f>(facts: &'f Facts<'_>, waited: &[Waited]) -> Vec<Fetch<'f>> {
     let analysis = facts.analysis;
     let among_themselves = network::among_themselves(analysis);

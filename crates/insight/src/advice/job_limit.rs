@@ -15,8 +15,8 @@ use super::facts::Facts;
 pub(super) enum Limit {
     /// The arguments of the build tool set this limit on the number of jobs; `None` means that they allow any number.
     Given(Option<u64>),
-    /// The tool shares the job slots of a make that is its ancestor. The tool runs one job at a time if the recipe does
-    /// not pass the slots on, because it calls make without `$(MAKE)`.
+    /// The build tool shares the job slots of a make that is its ancestor. It runs one job at a time if the recipe does
+    /// not pass the slots on, because the recipe calls make without `$(MAKE)`.
     Inherited(Option<u64>),
     /// The build tool starts jobs only while the machine's load is low.
     Load,
@@ -39,8 +39,8 @@ impl Limit {
     }
 }
 
-/// For each execution, the number of jobs that the arguments of the nearest make set. The nearest make is the execution
-/// itself or one of its ancestors.
+/// For each execution of a program, the number of jobs that the arguments of the nearest make set. The nearest make is
+/// the execution itself or one of its ancestors; `None` if there is none.
 pub(super) fn told_makes(facts: &Facts<'_>) -> Vec<Option<Option<u64>>> {
     facts.down(|group, above: Option<&Option<Option<u64>>>| {
         let program = facts
@@ -78,8 +78,8 @@ pub(super) fn limit(facts: &Facts<'_>, owner: Group, told: &[Option<Option<u64>>
     told.map_or(Limit::One, Limit::Inherited)
 }
 
-/// Whether a make waited for a job slot. A make with slots waits in `pselect`, which also ends when a child ends; a
-/// make without slots waits in `wait4`.
+/// Whether a make waited for a job slot. A make that has slots of its own waits in `pselect`, which also ends when a
+/// child ends; a make without slots waits in `wait4`.
 pub(super) fn waits_for_slots(facts: &Facts<'_>, process: ProcessIx) -> bool {
     let analysis = facts.analysis;
     let timeline = analysis.timeline.as_ref();

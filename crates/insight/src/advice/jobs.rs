@@ -89,8 +89,8 @@ fn children<'f>(facts: &'f Facts<'_>) -> BTreeMap<Group, Vec<NamedJob<'f>>> {
     by_owner
 }
 
-/// Advice to run more children of one execution at once, for children that run one program while few of them run at
-/// once and a CPU is idle. The children of several makes are counted together.
+/// Advice to run more children of one process at once, if the children run one program, few of them ran at once, and a
+/// CPU was idle. The children of several makes are counted together.
 fn in_a_row(facts: &Facts<'_>) -> Vec<Candidate> {
     let told = told_makes(facts);
     let mut rows: BTreeMap<(&str, &str), Vec<Row>> = BTreeMap::new();
@@ -125,9 +125,9 @@ fn in_a_row(facts: &Facts<'_>) -> Vec<Candidate> {
         .collect()
 }
 
-/// Whether the jobs of one program do not need each other. Compilers write other files than they read, and tests and
-/// the jobs of xargs are independent. For other programs the answer is no, because the files that they read are not
-/// recorded, nor which jobs are lines of one recipe.
+/// Whether the jobs of one program do not need each other, so that they can run at once. Compilers write other files
+/// than they read, and tests and the jobs of xargs are independent. For other programs the answer is no, because
+/// neither the files that they read are recorded, nor which jobs are lines of one recipe.
 fn is_independent(facts: &Facts<'_>, owner: Group, program: &str) -> bool {
     let known = facts
         .execution(owner)
@@ -136,7 +136,7 @@ fn is_independent(facts: &Facts<'_>, owner: Group, program: &str) -> bool {
     takes || is_runner(facts, owner) || command_line::role_of(program) == Some(Role::Compiler)
 }
 
-/// Whether the children of a script only handle files, such as `cp`. A single call for all files would do their work,
+/// Whether the children of a script only handle files, as `cp` does. A single call for all files could do their work,
 /// so that running them at once gains little.
 fn is_cheap(facts: &Facts<'_>, owner: Group, program: &str) -> bool {
     facts.is_shell(owner) && command_line::handles_files(program)
@@ -191,16 +191,16 @@ fn is_ordered(facts: &Facts<'_>, owner: Group, program: &str, jobs: &[Job]) -> b
     is_one_build || jobs.iter().all(edits)
 }
 
-/// Commands of different programs that ran one after the other, although no fact of the recording says that
-/// they need each other.
+/// Commands of different programs that ran one after the other, although no fact of the recording says that they need
+/// each other.
 pub(super) struct Order {
     pub row: Row,
     /// Whether the tool that starts these commands has an option for the number of jobs.
     takes_jobs: bool,
 }
 
-/// Finds commands that each started when the previous one had ended. They are started by scripts, by build tools
-/// without a number of jobs, and by test runners.
+/// Finds commands that ran one after the other: each started when the previous one had ended. They are started by
+/// scripts, by build tools without a number of jobs, and by test runners.
 pub(super) fn orders(facts: &Facts<'_>) -> Vec<Order> {
     let told = told_makes(facts);
     let mut orders = Vec::new();
@@ -223,9 +223,9 @@ pub(super) fn orders(facts: &Facts<'_>) -> Vec<Order> {
     orders
 }
 
-/// Divides the children of one process after each child that the later ones depend on: a configuration, an
-/// installation, a linker, a whole build, or a program that is run until its output no longer changes. A child that
-/// lives at the time of several others is a server for them.
+/// Divides the children of one process into groups that could run at once. A group ends with a child that the later
+/// ones depend on: a configuration, an installation, a linker, a whole build, or a program that is run until its output
+/// no longer changes. A child that lives at the same time as several others is a server for them.
 fn independent(facts: &Facts<'_>, mut children: Vec<NamedJob<'_>>) -> Vec<Vec<Job>> {
     children.sort_by_key(|(_, job)| (job.from, job.group));
     let mut parts: Vec<Vec<Job>> = vec![Vec::new()];
@@ -258,8 +258,8 @@ fn independent(facts: &Facts<'_>, mut children: Vec<NamedJob<'_>>) -> Vec<Vec<Jo
 }
 
 impl Order {
-    /// Advice to run commands at once of which none changes a file that another one may read, such as the linters of
-    /// one script.
+    /// Advice to run the commands of a sequence at once, if none of them changes a file that another one may read. An
+    /// example is the linters of one script.
     fn of_checks(&self, facts: &Facts<'_>) -> Option<Candidate> {
         let row = &self.row;
         let only_check = |group: &Group| {
@@ -384,8 +384,8 @@ pub(super) struct Row {
     jobs: Jobs,
 }
 
-/// Whether the first job works more than twice as long as each later one, and the later ones are alike. They
-/// may use what the first one left, as compilers with a cache do; if they ran at once, each could take as
+/// Whether the first of the jobs worked more than twice as long as each later one, while the later ones are alike. The
+/// later jobs may use what the first one left, as compilers with a cache do; if they ran at once, each could take as
 /// long as the first.
 fn first_is_long(jobs: &[Job]) -> bool {
     let Some((first, others)) = jobs.split_first() else {

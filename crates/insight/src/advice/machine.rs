@@ -12,8 +12,8 @@ use super::facts::Facts;
 use crate::label;
 use tr_text::units;
 
-/// The shortest wait for a CPU in nanoseconds that counts. An idle CPU may need a shorter time to start a task. A
-/// guess: with less, every build would wait for CPUs that others have.
+/// The shortest wait for a CPU in nanoseconds that counts as time withheld by the machine. An idle CPU may need a
+/// shorter time to start a task. A guess: with less, every build would seem to wait for CPUs that others have.
 const WAKE_UP: u64 = 500_000;
 
 /// The time in nanoseconds that the machine withheld from a build, by other tasks on its CPUs or by a CPU quota.
@@ -24,7 +24,7 @@ pub(super) struct WithheldTime {
     /// The largest error in nanoseconds of the simulated time of the build, because the simulation has no time slices.
     error: u64,
     waiting: Vec<Group>,
-    /// Whether other tasks, or a quota, take so much of the CPUs that another number of jobs gains little, or gains
+    /// Whether other tasks or a CPU quota take so much of the CPUs that another number of jobs gains little, or gains
     /// only at the expense of the other tasks.
     contended: bool,
     /// Whether other tasks, or a CPU quota, have some of the CPUs that the build could use.
@@ -291,8 +291,8 @@ pub(super) fn candidates(facts: &Facts<'_>) -> Vec<Candidate> {
     ]
 }
 
-/// The waits for a CPU on the path while fewer of the build's tasks ran than there are CPUs, because other
-/// tasks had the CPUs or a quota forbade their use. Returns the time of these waits, the CPU time that the
+/// Finds the waits for a CPU on the critical path while fewer of the build's tasks ran than there are CPUs, because
+/// other tasks had the CPUs or a quota forbade their use. Returns the time of these waits, the CPU time that the
 /// build's tasks could have used then and did not get, both in nanoseconds, and the executions that waited.
 fn starved(facts: &Facts<'_>) -> (u64, u64, Vec<Group>) {
     let (mut starved, mut wanted) = (0u64, 0u64);

@@ -1,10 +1,10 @@
-//! What to change in the build: findings with their evidence, a bound of the gain, and one thing to do.
+//! Advises what to change in the build: findings with their evidence, a bound of the gain, and one thing to do.
 //!
-//! Each rule proposes candidates: a part of the recorded time that a change may save. The simulation
-//! ([`tr_analyze::schedule`]) tells the gain: the time of the run on CPUs that it has for itself, less the time of
-//! that run with the change. So the time that other tasks took has a line of its own and is no part of another line's
-//! gain, and a second path that is almost as long as the critical one limits the gain. Of candidates that explain the
-//! same part of the critical path, the most specific one stays.
+//! Each rule of advice proposes changes that save a part of the recorded time. The simulation
+//! ([`tr_analyze::schedule`]) computes the gain of a change: the time of the run on CPUs that it has for itself, less
+//! the time of that run with the change. So the time that other tasks took has a line of its own and is no part of
+//! another line's gain, and a second path that is almost as long as the critical one limits the gain. Of several
+//! changes that explain the same part of the critical path, the most specific one stays.
 
 mod affinity;
 mod candidate;
@@ -72,8 +72,8 @@ pub struct BuildAdvice {
     pub nothing: Option<(u64, u64)>,
     /// The CPUs that the build used, and the number of CPUs that would be enough for it.
     pub cpus: Option<CpuNeed>,
-    /// The mean number of CPUs that the build used in each of the [`course::PARTS`] of the time, in hundredths; empty
-    /// for a short recording.
+    /// The mean number of CPUs that the build used in each of the [`course::PARTS`] equal parts of the recording, in
+    /// hundredths of a CPU; empty for a short recording.
     pub in_use: Vec<u64>,
 }
 
@@ -85,8 +85,8 @@ impl BuildAdvice {
         self.combined.iter().take_while(of).last().copied()
     }
 
-    /// The changes that can be made. Advice about the CPU time that other tasks took is not among them, because the
-    /// verdict shows it.
+    /// The advised changes that the build's authors can make. Advice about the CPU time that other tasks took is left
+    /// out, because the verdict shows that time.
     pub fn to_change(&self) -> impl Iterator<Item = &Advice> {
         self.changes
             .iter()
@@ -100,8 +100,8 @@ impl BuildAdvice {
     }
 }
 
-/// The advice on a recording. Nothing is advised without a critical path or with filters, because the advice is about
-/// the whole build.
+/// The advice on a recording. Nothing is advised if there is no critical path, or if filters select some processes,
+/// because the advice is about the whole build.
 pub fn advise<'a>(view: &View<'a>, path: &'a CriticalPath) -> BuildAdvice {
     if !view.has_all() {
         return BuildAdvice::default();
@@ -110,7 +110,8 @@ pub fn advise<'a>(view: &View<'a>, path: &'a CriticalPath) -> BuildAdvice {
     advise_by(view, path, facts.as_ref())
 }
 
-/// Like [`advise`] for a view of all processes, but reuses facts that other reports have already computed.
+/// The advice on a recording for a view of all processes, like [`advise`], with facts that other reports have already
+/// computed.
 pub fn advise_by(view: &View<'_>, path: &CriticalPath, facts: Option<&Facts<'_>>) -> BuildAdvice {
     // Totals do not say when a task ran: no gain can be shown.
     if view.analysis.basis() != Basis::Events {

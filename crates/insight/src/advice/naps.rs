@@ -23,8 +23,8 @@ use tr_text::units;
 /// The least number of equal sleeps that count as a loop that sleeps and checks. A guess: two equal sleeps may be
 /// chance.
 pub(super) const LOOP: usize = 3;
-/// The longest sleep in ns of a runtime between looks at its own threads (Go's `sysmon` doubles
-/// its sleeps up to 10 ms, runtime/proc.go), which nobody can change.
+/// The longest sleep in ns that counts as one of a language's runtime between looks at its own threads, which nobody
+/// can change (Go's `sysmon` doubles its sleeps up to 10 ms, runtime/proc.go).
 const RUNTIMES: u64 = 12_000_000;
 
 /// A sleep on the critical path of a build.
@@ -159,8 +159,8 @@ pub(super) fn sleeps(facts: &Facts<'_>) -> Vec<Candidate> {
     candidates
 }
 
-/// Advice on the sleeps of a process that stops a child meanwhile, such as a limit of the CPU time: the process itself
-/// continues the child after the sleeps.
+/// Advice on the sleeps of a process during which it stops a child (SIGSTOP), for example to limit the child's CPU
+/// time. The process itself continues the child after each sleep.
 fn stops(facts: &Facts<'_>, process: ProcessIx, slept: &[Nap]) -> Option<Candidate> {
     let timeline = facts.analysis.timeline.as_ref()?;
     let of = |actor: Actor| match actor {
@@ -233,12 +233,12 @@ fn until_kill(facts: &Facts<'_>, slept: &[Nap], child: &Process) -> Option<Candi
     })
 }
 
-/// The longest time in nanoseconds between the end of a time-out and the end of the child that is killed for it. A guess:
-/// the parent runs, and the child dies.
+/// The longest time in nanoseconds between the end of a parent's time-out and the end of the child that the parent
+/// kills because of it. A guess: the parent runs, and the child dies.
 const KILLED: u64 = 100_000_000;
 
-/// Advice on waits with a time-out for a child that the waiting process then kills: the path goes through the child, whose
-/// waits nothing ended.
+/// Advice on the wait of a process for a child with a time-out, after which the process kills the child. The critical
+/// path goes through the child, whose own waits nothing ended.
 fn given_up_at_once(facts: &Facts<'_>) -> Vec<Candidate> {
     let mut waited: BTreeMap<ProcessIx, (Vec<Group>, u64)> = BTreeMap::new();
     for (segment, group, _) in facts.segments() {
@@ -297,8 +297,9 @@ fn timed_wait(facts: &Facts<'_>, process: &Process, end: Ktime) -> Option<Stretc
     timed.max_by_key(Stretch::length)
 }
 
-/// Advice on the longest sleeps of one process if no sleep is on the critical path. Beside other tasks the work on the
-/// path takes longer than these sleeps, but on CPUs that the build has for itself it does not.
+/// Advice on the longest sleeps of one process if no sleep is on the critical path. With other tasks on the machine,
+/// the work on the path may take longer than these sleeps; on CPUs that the build has for itself it does not, and the
+/// sleeps decide.
 fn off_path(facts: &Facts<'_>) -> Option<Candidate> {
     let mut by_sleeper: BTreeMap<ProcessIx, Beside> = BTreeMap::new();
     let (from, to) = (facts.path.from, facts.path.to);
@@ -561,8 +562,8 @@ enum Sleeper<'f> {
     TestsOf(&'f str),
 }
 
-/// Whether a build tool itself slept, which nobody can change. A sleep(1) that make or xargs starts belongs
-/// to whoever wrote the recipe.
+/// Whether a build tool itself slept, which nobody can change. A sleep(1) that make or xargs starts does not count,
+/// because it belongs to whoever wrote the recipe.
 fn is_tools(facts: &Facts<'_>, slept: &Nap) -> bool {
     let has_role = !matches!(facts.role(slept.by), None | Some(Role::Shell | Role::Tests));
     slept.group == slept.by && (has_role || facts.runs_containers(slept.by))

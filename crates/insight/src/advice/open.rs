@@ -1,4 +1,4 @@
-//! The parts of a build that no rule has judged: without naming them, "no change is known" and "nothing stands
+//! Names the parts of a build that no rule of advice has judged. Without them, "no change is known" and "nothing stands
 //! out" would be statements without a proof.
 
 use std::collections::BTreeMap;

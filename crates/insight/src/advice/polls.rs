@@ -27,8 +27,8 @@ const WORK: u64 = 10_000_000;
 /// for a shorter time when it reads its own files.
 const LONG: u64 = 100;
 
-/// The number of loops that wait for the work of a child by sleeping and checking. `None` if most of the sleeps in
-/// `slept` are in no such loop. `longest` is the longest of the sleeps in ns.
+/// The number of loops among a process's sleeps in which it sleeps and checks for the work of a child. `None` if most
+/// of the sleeps in `slept` are in no such loop. `longest` is the longest of the sleeps in ns.
 pub(super) fn loops(facts: &Facts<'_>, slept: &[Nap], longest: u64) -> Option<u64> {
     let evidence = Evidence::new(facts, slept);
     let worked = Worked::new(facts);

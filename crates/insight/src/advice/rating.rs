@@ -1,5 +1,5 @@
-//! Chooses the candidates for advice that gain enough for a line. Of several candidates for one part of the critical
-//! path, the most specific one is chosen.
+//! Chooses those proposed changes that gain enough for a line of advice. Of several changes that explain one part of
+//! the critical path, the most specific one is chosen.
 
 use std::collections::BTreeSet;
 
@@ -21,8 +21,9 @@ pub(super) const WORTH: u64 = 20_000_000;
 /// a wait that other tasks of the machine only made longer. A guess.
 const FIFTH: u64 = 5;
 
-/// The candidates that save enough for a line of advice, and, of the candidates that are not shown because other tasks
-/// have the CPUs, the one that saves most. `own`: the simulated time of the build without changes, in nanoseconds.
+/// The proposed changes that save enough for a line of advice. Also returns, of the changes that are not shown because
+/// other tasks have the CPUs, the one that saves most. `own` is the simulated time of the build without changes, in
+/// nanoseconds.
 pub(super) fn rated(
     facts: &Facts<'_>,
     candidates: Vec<Candidate>,
@@ -126,8 +127,8 @@ pub(super) fn polled(facts: &Facts<'_>, candidates: &[Candidate]) -> Vec<bool> {
     polled
 }
 
-/// Removes candidates that a more specific candidate already explains. Returns the advice, and for each segment of the
-/// path whether some advice covers it.
+/// Removes proposed changes whose part of the critical path a more specific change already explains. Returns the
+/// remaining ones as advice, and for each segment of the path whether some advice covers it.
 pub(super) fn distinct(
     facts: &Facts<'_>,
     mut rated: Vec<RatedCandidate>,

@@ -1,6 +1,6 @@
-//! The verdict of recordings without scheduling events. No change is simulated: nothing tells what a task waited for.
-//! The time that the chain of forks and exits waited for a CPU is known, and other tasks cannot have delayed the build
-//! by more.
+//! Makes the verdict on recordings without scheduling events. No change is simulated, because nothing shows what a
+//! task waited for. It is known how long the tasks on the chain of forks and exits waited for a CPU, and other tasks
+//! cannot have delayed the build by more.
 
 use tr_analyze::critical_path::{by_kind, CriticalPath, Kind as Time};
 use tr_analyze::machine::withheld;

@@ -110,7 +110,7 @@ impl Verdict {
     }
 
     /// The parts of the critical path's time in nanoseconds, with their names: the build's own time, and each cause
-    /// that held it back.
+    /// that held the build back (other tasks, a CPU quota, and unknown causes).
     pub fn parts(&self) -> [(&'static str, u64); 4] {
         let held = self.others.saturating_add(self.nobody);
         let held = held.saturating_add(self.quota);

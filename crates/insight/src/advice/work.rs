@@ -25,7 +25,7 @@ use tr_text::units;
 /// advice: a tenth. Every build has shorter ones, such as a program's start. Measured by `validate.py`: an eighth left
 /// out the demo's serial link, 1.4 s of 12 s; with a tenth 40 of 41 lines were right.
 const ALONE: u64 = 10;
-/// The shortest time in nanoseconds in which a task runs alone and gets advice. A guess: less is the start of a
+/// The shortest time in nanoseconds for which a task must run alone to get advice. A guess: less is the start of a
 /// program or the end of a build, which nobody changes.
 const BRIEF: u64 = 300_000_000;
 /// The least number of executions of a program for which advice is given to do their work in one call, and the longest
@@ -260,8 +260,8 @@ enum Directory {
     Said(Option<usize>),
 }
 
-/// Advice on equal executions with about equal CPU time, whose inputs are equal as far as is known. Each one after the
-/// first repeats work.
+/// Advice on executions of a program with equal command lines and about equal CPU time, whose inputs are equal as far
+/// as is known. Each one after the first repeats work.
 fn repeated(facts: &Facts<'_>) -> Vec<Candidate> {
     let cwd = String::from_utf8_lossy(&facts.analysis.meta.cwd);
     let directories = directories(facts);
@@ -356,8 +356,8 @@ fn repeated(facts: &Facts<'_>) -> Vec<Candidate> {
     by_program.into_iter().filter_map(candidate).collect()
 }
 
-/// The most time in ns between the starts of the programs of a pipe. A guess: a shell starts them within some
-/// milliseconds, later ones beside load.
+/// The longest time in ns between the starts of two programs of one pipe. A guess: a shell starts them within some
+/// milliseconds, and later on a busy machine.
 const PIPE: u64 = 50_000_000;
 
 /// Whether an execution of a program may be a part of a shell's pipe: a sibling started at nearly the same time, and
@@ -383,8 +383,8 @@ fn is_in_a_pipe(facts: &Facts<'_>, group: Group) -> bool {
     })
 }
 
-/// Whether an execution waited for data from a pipe whose other end is no descendant of its own: its input is not
-/// known to be that of another execution.
+/// Whether an execution of a program waited for data from a pipe whose other end is not one of its descendants. Its
+/// input is then not known to equal that of another execution.
 fn reads_a_pipe(facts: &Facts<'_>, group: Group) -> bool {
     let analysis = facts.analysis;
     let (Some(timeline), Some(execution)) = (&analysis.timeline, facts.execution(group)) else {
@@ -434,8 +434,8 @@ fn edits<'f>(facts: &'f Facts<'_>) -> Vec<Edit<'f>> {
     edits
 }
 
-/// Whether a program changed a file between the first of two equal executions and the other one, and both name
-/// that file; a program that names no file may have changed any.
+/// Whether, between two equal executions of a program, another program changed a file that both name. A program that
+/// names no files may have changed any file.
 fn is_edited(facts: &Facts<'_>, edits: &[Edit<'_>], first: Group, again: Group) -> bool {
     let start = |group| facts.execution(group).map(|execution| execution.start);
     let (Some(from), Some(to)) = (start(first), start(again)) else {
@@ -473,8 +473,8 @@ pub(super) fn names_directory(arg: &[u8]) -> bool {
     arg.starts_with(b"-C") || arg.starts_with(b"--directory")
 }
 
-/// For each execution, a number that identifies what its command line and those of its ancestors say about its
-/// directory, for example `make -C` or a shell's `cd`, because the directory is not recorded.
+/// For each execution of a program, a number that identifies its working directory as far as command lines show it
+/// (`make -C` or a shell's `cd`, also of its ancestors). It is used where the directory itself is not recorded.
 fn directories(facts: &Facts<'_>) -> Vec<Option<usize>> {
     let words = |group: Group| -> Option<Vec<&[u8]>> {
         let program = facts

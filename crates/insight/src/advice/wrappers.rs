@@ -55,8 +55,8 @@ fn starters(facts: &Facts<'_>) -> Vec<Candidate> {
     by_program.into_iter().filter_map(candidate).collect()
 }
 
-/// Advice on the own time of programs that run the scripts of a package and start each other, such as `npm run` in a
-/// script of npm.
+/// Advice on the own time of programs that run the scripts of a package and thereby start each other, such as an `npm
+/// run` in a script of npm.
 fn scripts(facts: &Facts<'_>) -> Option<Candidate> {
     let action = |group: &Group| {
         let execution = facts.execution(*group)?;
@@ -78,9 +78,9 @@ fn scripts(facts: &Facts<'_>) -> Option<Candidate> {
 /// The least number of calls of a launcher (a program that only starts another one) that get advice. A guess: a program
 /// that is started twice may be two steps of a build.
 const CALLS: usize = 3;
-/// The divisor of the CPU time of all calls of a launcher: of its own start-up, and of the tools that it starts, each has
-/// more than a fifth. A guess: a program that needs more than four fifths itself does the work, and one that needs less
-/// than a fifth costs little.
+/// The divisor of the CPU time of all calls of a launcher: its own start-up and the tools that it starts must each have
+/// more than a fifth of that time. A guess: a launcher that needs more than four fifths itself does the work, and one
+/// that needs less than a fifth costs little.
 const PART: u64 = 5;
 /// The largest number of arguments of a launcher that are compared with the arguments of the program it starts. A bound
 /// of the work.
@@ -98,8 +98,8 @@ struct Call {
 }
 
 impl Call {
-    /// The call of an execution; `None` if it is not proven to be one. A launcher replaces itself by its tool, or hands
-    /// its last arguments to the last child, for which it waits.
+    /// The call of a launcher that an execution of a program is; `None` if it is not proven to be one. A launcher
+    /// replaces itself by the tool that it starts, or hands its last arguments to its last child, for which it waits.
     fn of(facts: &Facts<'_>, launcher: Group) -> Option<Call> {
         let execution = facts.execution(launcher)?;
         let process = facts.process(launcher)?;
@@ -144,8 +144,9 @@ fn handed(own: &[&[u8]], tool: &[&[u8]]) -> usize {
     }
 }
 
-/// Advice on programs that are called for each of many tools and start nothing but the tool and some helpers, the same ones
-/// each time: what they need themselves is the price of each call. They are found by what they do, not by their names.
+/// Advice on launchers: programs that are called for each of many tools and start nothing but the tool and some
+/// helpers, the same ones each time. The CPU time of the launcher and its helpers is the price of each call. Launchers
+/// are found by what they do, not by their names.
 fn launchers(facts: &Facts<'_>) -> Vec<Candidate> {
     let mut by_program: BTreeMap<&str, Vec<Call>> = BTreeMap::new();
     for (group, execution) in facts.all() {
@@ -188,8 +189,8 @@ fn launchers(facts: &Facts<'_>) -> Vec<Candidate> {
     all.iter().filter_map(candidate).collect()
 }
 
-/// The advice on the calls of one launcher. `started` has the programs that each launcher starts, and `totals` the CPU time of
-/// each execution with its descendants, in ns.
+/// The advice on the calls of one launcher. `started` has the programs that each launcher starts, and `totals` the CPU
+/// time of each execution of a program with its descendants, in ns.
 fn launcher(
     facts: &Facts<'_>,
     program: &str,
@@ -294,8 +295,8 @@ fn shim(facts: &Facts<'_>, group: Group) -> Option<&'static str> {
     command_line::shim(&exec.filename, &args)
 }
 
-/// Advice on shims of version managers, with the work of the shims and of their descendants. A shim replaces itself by
-/// the program. Each manager has its own candidate.
+/// Advice on shims of version managers (such as pyenv), with the time of the shims and of their descendants. A shim
+/// replaces itself by the real program. Each manager has its own line of advice.
 fn shims(facts: &Facts<'_>) -> Vec<Candidate> {
     let of = facts.down(|group, above: Option<&Option<&'static str>>| {
         shim(facts, group).or_else(|| above.copied().flatten())
