@@ -158,8 +158,8 @@ impl Failure {
         held.map(Held::to_string)
     }
 
-    /// The line of a script that says where the failure is: `build.sh:42`, or with the statement by which the script itself
-    /// failed, `build.sh:12: [ -s out ]`. The line of a script of one line is left out.
+    /// The place of the failure in a shell script: `build.sh:42`, or with the statement by which the script itself
+    /// failed, `build.sh:12: [ -s out ]`. For a script of a single line, there is none.
     pub fn at(&self) -> Option<String> {
         if let Some(Statement { place, text }) = &self.statement {
             let text = units::shorten(text, STATEMENT);
@@ -170,8 +170,8 @@ impl Failure {
         place.map(ScriptLine::to_string)
     }
 
-    /// The sentence that says how the failed process or step ended, and when.
-    /// A failed test without a place in time has no length.
+    /// The sentence that says how the failed process or step ended, and when. A failed test whose place in time is not
+    /// known is described without a time.
     pub fn fact(&self) -> String {
         if self.after == 0 {
             return self.ended();
@@ -182,16 +182,16 @@ impl Failure {
 
 #[derive(Clone, Debug, Default)]
 pub struct Failures {
-    /// The failures that matter: first the processes that a signal killed, then the processes that were stopped after a
-    /// time-out, then all others in the order of time.
+    /// The failures that matter, in the order of the report: first the processes that a signal killed, then those that
+    /// were stopped after a time-out, then all others in the order of time.
     pub told: Vec<Failure>,
     /// The index in the list `told` of the failure that explains COMMAND's failure; `None` if COMMAND did not fail or
     /// nothing explains it.
     pub command: Option<usize>,
-    /// The number of COMMAND's processes that failed without consequences: probes of a process that
-    /// succeeded, or failures of an earlier program of the same process.
+    /// The number of COMMAND's processes that failed without consequences: probes of a process that succeeded, or
+    /// failures of a program after which the process executed another one.
     pub tolerated: usize,
-    /// The number of other processes of COMMAND that failed. The recording does not show whether these failures had
+    /// The number of COMMAND's processes that failed and for which the recording does not show whether the failure had
     /// consequences.
     pub unclear: usize,
     /// The longest-running of the failed processes without known consequences, in the order of time. They are children
@@ -256,8 +256,8 @@ impl Failures {
         step.failed() && (step.result.is_some() || !is_calm)
     }
 
-    /// The failures of the chosen processes; in a recording of the whole machine, the failures of COMMAND's processes.
-    /// `judged` has the verdicts on the recording's steps, where they have been computed already.
+    /// Finds the failures of the chosen processes; in a recording of the whole machine, the failures of COMMAND's
+    /// processes. `judged` has the verdicts on the recording's steps.
     pub fn new(
         recording: &Recording,
         chosen: &[ProcessIx],

@@ -61,16 +61,16 @@ impl Finder<'_> {
         last.is_none_or(|ix| self.analysis.process(*ix).start <= child.end)
     }
 
-    /// Whether a parent started nothing after a child's end, except the programs with which a configure script cleans
-    /// up, and questions such as the grep that filters the errors of a compiler.
+    /// Whether a parent started nothing after a failed child had ended, except the programs with which a configure
+    /// script cleans up, and checks such as the grep that filters the errors of a compiler.
     pub(super) fn is_last_but_tidying(&self, child: &Process, parent: ProcessIx) -> bool {
         self.is_last_but(child, parent, |next| {
             is_tidying(next) || is_question(next) && next.status == Some(0)
         })
     }
 
-    /// Whether a shell started nothing after a child's end, except programs that clean up, print reports, or answer a
-    /// question of the script.
+    /// Whether a shell started nothing after a failed child had ended, except programs that clean up, print reports, or
+    /// check something for the script (`test`, `grep -q`).
     pub(super) fn is_last_but_reports(&self, child: &Process, shell: ProcessIx) -> bool {
         self.is_last_but(child, shell, |next| is_report(next) || is_question(next))
     }
@@ -99,8 +99,8 @@ impl Finder<'_> {
         first.is_some_and(undoes) && self.is_last_but(child, above, is_idle)
     }
 
-    /// Whether a child undoes what its shell had set up, and the step before it had failed. The child's failure is then
-    /// perhaps one of a trap.
+    /// Whether a child undoes what its shell had set up, after a step of the shell had failed. The child then perhaps
+    /// belongs to a trap, and its own failure is not the reason for the shell's.
     pub(super) fn is_tidying_after_a_failure(&self, child: &Process, shell: ProcessIx) -> bool {
         undoes(child) && self.follows_a_failed_step(child, shell)
     }
@@ -149,8 +149,8 @@ impl Finder<'_> {
         self.is_last(child, parent) && self.soon_ended(child, parent)
     }
 
-    /// Whether a parent ended soon after a child. The parent's waits for a CPU do not count, because a busy machine
-    /// delays any program.
+    /// Whether a parent ended soon after a child had ended. The time in which the parent waited for a CPU does not
+    /// count, because a busy machine delays any program.
     pub(super) fn soon_ended(&self, child: &Process, parent: ProcessIx) -> bool {
         let above = self.analysis.process(parent);
         // An exiting process can wait for a CPU before it leaves its last one.
@@ -176,8 +176,8 @@ impl Finder<'_> {
         waits.max().unwrap_or(0)
     }
 
-    /// Whether a parent waited for nothing between the starts of two of its children. Both are then members of one
-    /// pipe, or one runs in the background, even if the first one ended before the other one began.
+    /// Whether a parent waited for nothing between the starts of two of its children. Both children are then members of
+    /// one pipe, or one runs in the background, even if the first one ended before the other one began.
     pub(super) fn is_beside(&self, child: &Process, next: &Process) -> bool {
         if next.start < child.end {
             return true;
@@ -214,8 +214,9 @@ impl Finder<'_> {
         is_last && self.soon_ended(child, above)
     }
 
-    /// Whether a make that stops at the first failure began another job after a child had failed. It then ignored the
-    /// failure (`-rm core`). A job that ran at the time of the failure may still go on with its next line.
+    /// Whether a make that stops at the first failure began another job after a child had failed, so that it ignored
+    /// the failure (`-rm core`). A job that was already running at the time of the failure may still go on with its
+    /// next line, and does not count.
     pub(super) fn was_ignored(&self, child: &Process, above: ProcessIx) -> bool {
         let make = self.analysis.process(above);
         if family(make) != Some(Family::Make) || goes_on(self.analysis, above) {
@@ -238,8 +239,8 @@ impl Finder<'_> {
         self.analysis.lineage(make).take(DEEP).all(is_serial) && others.next().is_none()
     }
 
-    /// Whether a make knew that a child had failed when it started another one. A make with several job slots may have
-    /// chosen the other one before the failure.
+    /// Whether a make knew that one of its children had failed when it started another one. A make with several job
+    /// slots may have chosen the other one before the failure.
     fn has_noticed(&self, child: &Process, above: ProcessIx, start: Ktime) -> bool {
         let make = self.analysis.process(above);
         let Some(timeline) = &self.analysis.timeline else {
@@ -257,8 +258,8 @@ impl Finder<'_> {
         })
     }
 
-    /// Whether the process that a make started at a time, after the end of a child, can be the next line of a recipe
-    /// that was running at the same time as the child.
+    /// Whether a process that a make started after the end of a child can be the next line of a recipe that was running
+    /// at the same time as that child. The make then did not begin a new job after the child.
     fn is_next_line(&self, child: &Process, above: ProcessIx, start: Ktime) -> bool {
         let (before, _) = self.divided(child, above);
         let mut others = before.iter().rev().map(|ix| self.analysis.process(*ix));
@@ -270,7 +271,7 @@ impl Finder<'_> {
     }
 
     /// Whether a shell ran another useful program successfully after a child had failed with another status than the
-    /// shell's. The shell then tolerated the failure, unless it runs one such program after another and counts
+    /// shell's own. The shell then tolerated the failure, unless it runs one such program after another and counts
     /// failures.
     pub(super) fn was_tolerated(&self, child: &Process, above: ProcessIx) -> bool {
         let shell = self.analysis.process(above);
@@ -282,9 +283,9 @@ impl Finder<'_> {
         code(child) != code(shell) && went_on() && !self.is_one_of_many(child, above)
     }
 
-    /// Whether a shell may have kept the failure of a child until its own end (`|| failed=1`): it ended with the status of
-    /// the child (`rc=$?`), with the number of its failed steps, or with 1 although each step after the child succeeded.
-    /// Steps that scripts often tolerate do not count.
+    /// Whether a shell may have kept the failure of a child until its own end (`|| failed=1`). It then ended with the
+    /// status of the child (`rc=$?`), with the number of its failed steps, or with 1 although each step after the child
+    /// succeeded. Failures of steps that scripts often tolerate do not count.
     pub(super) fn may_have_been_kept(&self, child: &Process, above: ProcessIx) -> bool {
         let counts = |process: &Process| {
             is_step(process) && !is_often_ignored(process) && !is_optional(process)
@@ -331,7 +332,7 @@ impl Finder<'_> {
         all.is_some_and(|all| *all > own)
     }
 
-    /// Whether a process is a failed member of a shell's pipe after which the shell only ran questions and reports. The
+    /// Whether a process is a failed member of a shell's pipe after which the shell only ran checks and reports. The
     /// shell may have kept the status of this member (`${PIPESTATUS[0]}`).
     pub(super) fn is_end_by_a_pipe(&self, ix: ProcessIx, above: ProcessIx) -> bool {
         let (child, shell) = (self.analysis.process(ix), self.analysis.process(above));

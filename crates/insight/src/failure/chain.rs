@@ -118,8 +118,8 @@ impl<'a> Finder<'a> {
         self.leads[ix]
     }
 
-    /// The chain of failures that begins with a process and descends to its cause. At each level, it follows the child
-    /// that explains the failure best.
+    /// The chain of failures that begins with the given process and descends to the cause of its failure. At each
+    /// level, it follows the child that explains the failure best.
     pub(super) fn chain(&self, from: Option<ProcessIx>) -> Vec<ProcessIx> {
         let mut chain = Vec::new();
         let mut next = from;
@@ -183,8 +183,8 @@ impl<'a> Finder<'a> {
         fails(self.analysis.process(ix)) || self.sure.out_of_memory.contains_key(&ix)
     }
 
-    /// Whether a process is a fork of a test that crashed while the test went on. The crash may have been expected, so
-    /// that it ranks after the causes of COMMAND's failure.
+    /// Whether a process is a forked child of a test that crashed while the test went on. The test may have expected
+    /// the crash, so that it ranks after the causes of COMMAND's failure.
     pub(super) fn is_death_test(&self, ix: ProcessIx) -> bool {
         let process = self.analysis.process(ix);
         let goes_on = |parent| self.explains(ix, parent).is_none();

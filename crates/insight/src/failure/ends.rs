@@ -52,8 +52,8 @@ pub enum FailureEnd {
     Failed,
     /// The process or step ended with this raw status of `wait`.
     Status(u32),
-    /// A shell or a make failed because it could not start a program. `status` is the exit status of the shell, or of
-    /// the process that was forked to run the program.
+    /// A shell or a make failed because it could not start a program. `status` is the raw exit status of the shell, or
+    /// of the process that was forked to run the program.
     Unstarted {
         status: u32,
         /// The name of the program that could not be started, if the shell's command line shows it.

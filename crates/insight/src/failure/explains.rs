@@ -21,21 +21,21 @@ use super::texts::Decided;
 use crate::timeout::timed_out;
 use crate::{exit, label};
 
-/// The exit statuses with which a shell can end by itself: after a builtin or an expansion that failed (dash has 2),
-/// and after a program that could not be started.
+/// The exit statuses that a shell can have by itself: after a builtin or an expansion that failed (dash has 2), and
+/// after a program that could not be started.
 pub(super) const OF_SHELLS: [u32; 4] = [1, 2, 126, 127];
 
-/// The signals by which a program ends itself for any reason: SIGILL, SIGTRAP, SIGABRT, and also SIGINT after SIGINT
-/// has ended a child.
+/// The signals with which a program may end itself, for any reason: SIGILL, SIGTRAP, SIGABRT, and also SIGINT, which a
+/// shell sends to itself after SIGINT has ended a child.
 const ABORTS: [u32; 4] = [4, 5, 6, INTERRUPT];
 
-/// The shortest wait for a timer in nanoseconds that a program planned itself. A guess: shorter waits are ticks of
-/// runtimes.
+/// The shortest wait for a timer in nanoseconds that counts as planned by the program. A guess: shorter waits are ticks
+/// of runtimes.
 const SLEEP: u64 = 20_000_000;
 
 impl Finder<'_> {
-    /// The process whose failure a process can explain. It is the parent of the process, or the owner of the pool that
-    /// the parent works for, or, if the parent is git's server, the client of git.
+    /// The process whose failure the failure of the given process can explain. It is the parent, or the owner of the
+    /// pool that the parent works for, or, if the parent is git's server, the client of git.
     pub(super) fn above(&self, ix: ProcessIx) -> Option<ProcessIx> {
         let parent = self.analysis.process(ix).parent?;
         if self.is_worker(parent) {
@@ -223,8 +223,8 @@ impl Finder<'_> {
         }
     }
 
-    /// Whether the failure of a child is the reason for the failure of its shell, as far as the text of the shell's script
-    /// decides it.
+    /// Whether the failure of a child is the reason for the failure of its shell, as far as the text of the shell's
+    /// script decides it; `None` if it does not.
     pub(super) fn by_script(&self, ix: ProcessIx, shell: ProcessIx) -> Option<Decided> {
         if self.analysis.process(ix).parent != Some(shell) {
             return None;
@@ -248,8 +248,8 @@ impl Finder<'_> {
         before.any(|other| other.argv == child.argv)
     }
 
-    /// Whether a script killed a child with SIGKILL and then ended with the child's status, as a script does that watches over a
-    /// limit of its own. A script that ends a service stops it in an orderly way.
+    /// Whether a script killed a child with SIGKILL and then ended with the child's status, as a script does that
+    /// enforces a limit of its own. A script that only ends a service stops it in an orderly way.
     fn passes_on_a_kill(&self, ix: ProcessIx, shell: ProcessIx) -> bool {
         let (child, above) = (self.analysis.process(ix), self.analysis.process(shell));
         let is_killed = exit::killed_by(child.status) == Some(KILL);
@@ -280,8 +280,8 @@ impl Finder<'_> {
         exit::killed_by(child.status).is_some() && !by_parent()
     }
 
-    /// How the end of a child that one of its ancestors stopped explains its parent's failure. Such a child did not
-    /// fail, unless its time limit was over.
+    /// How the end of a child that an ancestor stopped explains the failure of its parent. Such a child did not fail,
+    /// unless its time limit was exceeded.
     fn stopped(&self, stop: Stop, ix: ProcessIx, above: ProcessIx) -> Option<Explains> {
         let child = self.analysis.process(ix);
         if self.is_hung_test(ix) {
@@ -439,9 +439,9 @@ impl Finder<'_> {
 }
 
 impl Finder<'_> {
-    /// Whether the failure of a process leads to the failure of its parent, as far as a script can be read without its
-    /// text. If the parent is a shell that ended with the status of its last step, the failures of that step's
-    /// descendants are all shown.
+    /// Whether the failure of a process leads to the failure of its parent, as far as that can be known without the
+    /// text of a script. If the parent is a shell that ended with the status of its last step, the failures of that
+    /// step's descendants are all shown.
     pub(super) fn leads_to(&self, ix: ProcessIx, parent: ProcessIx) -> bool {
         match self.explains(ix, parent) {
             None => false,

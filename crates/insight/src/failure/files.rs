@@ -1,7 +1,7 @@
-//! Files that link two failures: one process should have written what the other one needs.
+//! Connects two failures by a file: one process should have written a file that the other one needs.
 //!
-//! No event shows which files a process opens. Command lines name many of them: the outputs of the first by options
-//! and redirections, those of the other one among its arguments.
+//! No event shows which files a process opens. Command lines name many of them: those of the first process its outputs,
+//! by options and redirections, and those of the other one its inputs, among its arguments.
 
 use tr_format::event::Argv;
 use tr_programs::command_line::role_of;
@@ -42,8 +42,8 @@ fn is_header(name: &[u8]) -> bool {
 /// The options of compilers and other tools whose value is the name of the output file, separated by spaces.
 const OPTIONS: &str = "-o -out --out --outfile --output --output-file";
 
-/// The longest script on a command line that is searched for redirections, in bytes, and the largest number of
-/// redirections that are found in it.
+/// The length in bytes of the longest script on a command line that is searched for redirections, and the largest
+/// number of redirections that are found in it. A bound of the work.
 const SCRIPT: usize = 4096;
 const MOST: usize = 20;
 
@@ -83,7 +83,7 @@ pub(super) fn by_redirection(name: &[u8]) -> Option<Output> {
     })
 }
 
-/// The file that the last of several arguments of a script names. It is guessed to be the script's product: programs
+/// The file that the last of several arguments of a script names, which is guessed to be the script's product: programs
 /// mostly read the first files and write the last one. Only a name with an extension is taken for a file.
 pub(super) fn last_file(argv: &Argv) -> Option<Output> {
     let args: Vec<&[u8]> = argv.args().skip(2).collect();
@@ -194,8 +194,8 @@ pub(super) fn needs(argv: &Argv, output: &Output) -> bool {
     })
 }
 
-/// Whether an argument of a command names a file with the name of an output, perhaps in another directory, because the
-/// command may change its directory.
+/// Whether an argument of a command names a file that has the name of another command's output. The directories may
+/// differ, because a command may change its directory.
 pub(super) fn has_name_of(argv: &Argv, output: &Output) -> bool {
     let mut names = argv.args().skip(1).filter(|word| is_name(word));
     names.any(|name| base(plain(name)) == base(&output.name))

@@ -38,8 +38,8 @@ pub(super) struct Finder<'a> {
     pub(super) last_naps: RefCell<BTreeMap<ProcessIx, Option<Ktime>>>,
     /// For each process, the starts of the sleeps of all its threads in order, filled in when they are first needed.
     pub(super) sleeps: RefCell<BTreeMap<ProcessIx, Vec<Ktime>>>,
-    /// For each process, the number of children that executed a program by their first argument, filled in when it is
-    /// first needed.
+    /// For each process, the number of its children that executed a program, by the first argument of their command
+    /// lines. Filled in when it is first needed.
     pub(super) programs: RefCell<BTreeMap<ProcessIx, NumbersByName>>,
     /// For each make, its failed jobs, filled in when they are first needed.
     pub(super) failed_jobs: RefCell<BTreeMap<ProcessIx, FailedJobs>>,

@@ -1,5 +1,5 @@
-//! Pushes by git to a repository on the same machine. If a hook refuses the push, the server of git ends well, and the
-//! client fails.
+//! Finds failures in pushes by git to a repository on the same machine. If a hook refuses the push, git's server ends
+//! successfully, and the client fails.
 
 use tr_analyze::model::{Process, ProcessIx};
 

@@ -26,8 +26,8 @@ pub(super) struct Chain {
 }
 
 impl Finder<'_> {
-    /// Extends a chain by the process in `failed` that should have written a file which the chain's processes needed,
-    /// or by the server in `failed` that they needed.
+    /// Extends a chain of failures by a failed process (one of `failed`) that should have written a file which the
+    /// chain's processes needed, or by a failed server that they needed.
     pub(super) fn linked(&self, chain: Vec<ProcessIx>, failed: &BTreeSet<ProcessIx>) -> Chain {
         let first = self.writer(&chain, failed);
         let first = first.or_else(|| self.server(&chain, failed));
@@ -115,8 +115,8 @@ impl Finder<'_> {
         writer.end <= program(reader)
     }
 
-    /// The failed step of a script right before a program that could not be started. The recording does not have the
-    /// name of a program that does not exist.
+    /// The step of a script that failed right before the script could not start a program, which the step perhaps
+    /// should have made. The recording does not have the name of a program that does not exist.
     fn before(&self, unstarted: ProcessIx) -> Option<ProcessIx> {
         let process = self.analysis.process(unstarted);
         let parent = process.parent.filter(|_| is_unstarted(process))?;
@@ -126,7 +126,7 @@ impl Finder<'_> {
     }
 
     /// The last build step that failed before a script could not start a program. The program is perhaps the one that
-    /// the step should have built, because the recording does not have the name of a program that does not exist.
+    /// the step should have built. The recording does not have the name of a program that does not exist.
     fn failed_build(&self, chain: &[ProcessIx], failed: &BTreeSet<ProcessIx>) -> Option<ProcessIx> {
         let unstarted = self.analysis.process(*chain.first()?);
         let (script, before) = if unstarted.execs.is_empty() {

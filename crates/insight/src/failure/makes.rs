@@ -10,8 +10,9 @@ use super::passes::{
 };
 use crate::label;
 
-/// The largest number of jobs after a failed job whose command lines are compared with the files of the failed job. The
-/// constant after it is the largest number of programs of each such job. A bound of the work.
+/// The numbers of programs that are examined for a failed job of make: the jobs that ran after it, and (in the next
+/// constant) the programs of each of these jobs. Their command lines are compared with the files that the failed job
+/// should have made. A bound of the work.
 const NEAR: usize = 256;
 const PROGRAMS: usize = 4;
 
@@ -26,7 +27,7 @@ pub(super) struct FailedJobs {
 
 impl Finder<'_> {
     /// How the failure of a job explains the failure of the make that ran it. A recording does not show whether the
-    /// job's line begins with `-`, and with `-k` make goes on after any failure.
+    /// job's line begins with `-`, so that make ignores its failure, and with `-k` make goes on after any failure.
     pub(super) fn explains_make(&self, ix: ProcessIx, make: ProcessIx) -> Option<Explains> {
         let job = self.analysis.process(ix);
         let goes_on = goes_on(self.analysis, make);
@@ -70,8 +71,8 @@ impl Finder<'_> {
         outputs.iter().any(Output::has_rules) && failed.builds + failed.others <= 1
     }
 
-    /// Whether every failed job of a make that went on is an equally likely reason for the make's failure, so that no
-    /// job is the reason for certain.
+    /// Whether the failed jobs of a make that went on after them are all equally likely reasons for the make's failure,
+    /// so that none of them is the reason for certain.
     pub(super) fn has_equal_jobs(&self, make: ProcessIx) -> bool {
         let is_make = family(self.analysis.process(make)) == Some(Family::Make);
         is_make && goes_on(self.analysis, make) && self.failed_jobs(make).builds == 0
@@ -104,8 +105,8 @@ impl Finder<'_> {
         failed
     }
 
-    /// Whether a job is a build or a test run, or a shell in which one failed. Recipes hardly ever ignore the failure
-    /// of such a job.
+    /// Whether a job of make is a build or a test run, or a shell in which one failed. Recipes hardly ever ignore the
+    /// failure of such a job.
     pub(super) fn is_build(&self, job: &Process) -> bool {
         builds(job) || self.failed_inside(job).is_some_and(builds)
     }
@@ -126,7 +127,7 @@ impl Finder<'_> {
     }
 
     /// Whether a make that goes on after failures later used a file that a failed job should have written. Such a make
-    /// builds nothing that needs a failed target, so it ignored this failure.
+    /// builds nothing that needs a failed target, so it must have ignored the failure of the job.
     fn was_needed(&self, job: &Process, make: ProcessIx) -> bool {
         let outputs = outputs(&job.argv, &label::program(job));
         if outputs.is_empty() {

@@ -1,5 +1,5 @@
-//! Failures that a process learned of by other means than the status of a child: the answer of a server, a status that was
-//! written to a file, polls of a service that had ended, results that are text.
+//! Finds failures that a process learned of by other means than the exit status of a child: the answer of a server, a
+//! status that was written to a file, polls of a service that had ended, or results that are text.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -29,8 +29,8 @@ use crate::{exit, label};
 /// service.
 const COMPARE: &str = "cmp diff";
 
-/// The least number of runs of one program with one command line that count as polling. A guess, the least number that
-/// can be one.
+/// The least number of runs of one program with one command line that count as polling. A guess: it is the least number
+/// of runs that can be polling at all.
 const POLLS: usize = 2;
 
 impl Finder<'_> {
@@ -80,8 +80,8 @@ impl Finder<'_> {
             && !parent.is_some_and(|parent| is_probe(process, parent))
     }
 
-    /// The last program of a server that failed right before the server ended the client's last wait, after which the
-    /// client gave up.
+    /// The last program of a server that failed right before the server ended the client's last wait. The client gave
+    /// up after this wait.
     fn by_answer(&self, client: ProcessIx, others: &[ProcessIx]) -> Option<ProcessIx> {
         let process = self.analysis.process(client);
         let timeline = self.analysis.timeline.as_ref()?;
@@ -112,8 +112,8 @@ impl Finder<'_> {
         others.next()
     }
 
-    /// The only failed process with the exit status of a script, if a shell does not have this status by itself: `exit
-    /// $(cat status)`.
+    /// The only failed process that has the exit status of a script, for a status that a shell does not have by itself:
+    /// the script read it from a file (`exit $(cat status)`).
     fn by_status(&self, last: ProcessIx, others: &[ProcessIx]) -> Option<ProcessIx> {
         let process = self.analysis.process(last);
         // A program that runs tests fails by a test.
@@ -133,8 +133,8 @@ impl Finder<'_> {
         self.only_uppermost(others.iter().filter(is_same))
     }
 
-    /// The failed background job of a shell that ended before the last poll, which failed, too. The shell polls itself, or runs
-    /// the script that does.
+    /// The failed background job of a shell that ended before the last poll for its result, which failed, too. The
+    /// shell polls itself, or runs the script that does.
     fn by_polls(&self, last: ProcessIx, others: &[ProcessIx]) -> Option<ProcessIx> {
         let process = self.analysis.process(last);
         let is_shell = |ix: &ProcessIx| passes(self.analysis.process(*ix)) == Passes::Status;
@@ -176,8 +176,8 @@ impl Finder<'_> {
         })
     }
 
-    /// Whether a child of a shell needed a service: the child slept again and again after the end of the service, the
-    /// child's time limit was exceeded, or the shell slept right after it had started the service.
+    /// Whether a child of a shell needed a service that had ended: the child slept again and again after the end of the
+    /// service, the child's time limit was exceeded, or the shell slept right after it had started the service.
     fn is_client(&self, client: ProcessIx, service: ProcessIx, shell: ProcessIx) -> bool {
         let (process, ended) = (
             self.analysis.process(client),
@@ -242,8 +242,8 @@ impl Finder<'_> {
         polls.next().is_some()
     }
 
-    /// The only script that failed in a shell which nevertheless succeeded. A shell that reads results from a text sees
-    /// no exit status. Scripts inside of tests are left out, because tests start programs that are expected to fail.
+    /// The only failed script in a shell that nevertheless succeeded. A shell that reads results from a text sees no
+    /// exit status. Scripts inside of tests are left out, because tests start programs that are expected to fail.
     fn by_result(&self, last: ProcessIx, others: &[ProcessIx]) -> Option<ProcessIx> {
         let reader = self.analysis.process(last);
         if passes(reader) != Passes::Status {
@@ -260,9 +260,9 @@ impl Finder<'_> {
         self.only_uppermost(scripts)
     }
 
-    /// The only failure inside a process whose own ancestors do not show it, because they succeeded, were stopped, or
-    /// still live. A script that ends with 1 by its own decision, or a test runner that prints results, may have
-    /// learned of the failure from a text.
+    /// The only failed process inside a failed process whose failure the ancestors in between do not show, because they
+    /// succeeded, were stopped, or still live. A script that ends with 1 by its own decision, or a test runner that
+    /// prints results, may have learned of the failure from a text.
     fn by_elimination(&self, last: ProcessIx, failed: &BTreeSet<ProcessIx>) -> Option<ProcessIx> {
         let process = self.analysis.process(last);
         let is_test_runner = role(process) == Some(Role::Tests);
@@ -294,8 +294,8 @@ impl Finder<'_> {
         self.only_hidden(top, false, failed.iter().copied().filter(before))
     }
 
-    /// The only failure inside a process whose own ancestors do not show it. Inside a test runner, it has to take a part of the
-    /// runner's time.
+    /// The only failed process inside another process whose failure the ancestors in between do not show. Inside a test
+    /// runner, it must have taken a noticeable part of the runner's time.
     fn only_hidden(
         &self,
         last: ProcessIx,
@@ -336,8 +336,8 @@ impl Finder<'_> {
         self.only_command(during)
     }
 
-    /// Whether a process is a descendant of a background process that did not fail, that has the parent of `client`,
-    /// and that was started before `client`.
+    /// Whether a process is a descendant of a server of `client`: a background process that has the same parent as
+    /// `client`, was started before it, and did not fail.
     fn is_in_a_server(&self, ix: ProcessIx, client: ProcessIx) -> bool {
         let started = self.analysis.process(client);
         let mut above = self.analysis.ancestors(ix).take(DEEP);
@@ -350,8 +350,8 @@ impl Finder<'_> {
         })
     }
 
-    /// The only helper that failed while nothing waited for its end. It is a child of a program that slept at that
-    /// time, or a process that had outlived its parent and after whose end the program slept.
+    /// The only helper process that failed while nothing waited for its end. A helper is a child of a program that
+    /// slept at that time, or a process that had outlived its parent and after whose end the program slept.
     fn by_helper(&self, last: ProcessIx, others: &[ProcessIx]) -> Option<ProcessIx> {
         let process = self.analysis.process(last);
         if !matches!(passes(process), Passes::Tests | Passes::Last) {
@@ -378,9 +378,9 @@ impl Finder<'_> {
         stretch.is_some_and(|stretch| stretch.from < time && is_nap(&stretch))
     }
 
-    /// The first member of a pipe that failed before the pipe's last program, which perhaps lacked the output of that
-    /// member. If a reader ends first, its writer fails later. Jobs that run at the same time do not read from each
-    /// other.
+    /// The first member of a pipe that failed before the pipe's last program, which then perhaps lacked the output of
+    /// that member. If a reader ends first, its writer fails later. Jobs that run at the same time but do not read from
+    /// each other do not count.
     fn by_writer(&self, reader: ProcessIx, others: &[ProcessIx]) -> Option<ProcessIx> {
         let process = self.analysis.process(reader);
         let shell = process.parent?;
@@ -408,8 +408,9 @@ impl Finder<'_> {
         })
     }
 
-    /// Whether a shell waited for a child between the starts of two of its children. It starts the members of a pipe without
-    /// such a wait, even if the first one ends before the last one begins. True if the recording does not show it.
+    /// Whether a shell waited for a child between the starts of two of its children. A shell starts the members of a
+    /// pipe without such a wait, even if the first one ends before the last one begins. True if the recording does not
+    /// show it.
     fn waited_between(&self, shell: ProcessIx, first: &Process, second: &Process) -> bool {
         let main = self.analysis.process(shell).threads.first();
         let Some((timeline, main)) = self.analysis.timeline.as_ref().zip(main) else {
@@ -422,8 +423,8 @@ impl Finder<'_> {
         })
     }
 
-    /// The only failed background job among the descendants of a process whose time limit was exceeded: other processes
-    /// waited for that job until then.
+    /// The only failed background job among the descendants of a process whose time limit was exceeded. Other processes
+    /// waited for that job until the time limit.
     fn by_time_out(&self, late: ProcessIx, others: &[ProcessIx]) -> Option<ProcessIx> {
         if !timed_out(self.analysis.process(late)) {
             return None;
@@ -437,8 +438,9 @@ impl Finder<'_> {
         self.only_command(waited_for)
     }
 
-    /// The step of a script that failed before the script's last program, which only reads what other programs wrote.
-    /// The step is no question, because it took a part of the script's time, and no other step ran after it.
+    /// The step of a script that failed before the script's last program, if that program only reads what other
+    /// programs wrote. The step must be more than a check: it took a part of the script's time, and no other step ran
+    /// after it.
     fn by_step_before(&self, reader: ProcessIx, others: &[ProcessIx]) -> Option<ProcessIx> {
         let process = self.analysis.process(reader);
         let script = process.parent.filter(|_| is_reader(process))?;
@@ -457,9 +459,9 @@ impl Finder<'_> {
         })
     }
 
-    /// The last step that failed before another step of its script, which failed by itself, and whose status the script
-    /// hardly ignored on purpose: it wrote data into a pipe, it is a build right before the
-    /// other step, or its last argument is a file that the other step names.
+    /// The last failed step before a step of the same script that failed by itself, if the script hardly ignored the
+    /// earlier failure on purpose. The earlier step wrote data into a pipe, or is a build right before the later step,
+    /// or its last argument is a file that the later step names.
     fn by_ignored_step(&self, last: ProcessIx, others: &[ProcessIx]) -> Option<ProcessIx> {
         let process = self.analysis.process(last);
         let script = process.parent?;
@@ -511,8 +513,8 @@ impl Finder<'_> {
         !fails(process) || self.sure.on_purpose(ix, process)
     }
 
-    /// Whether a process is a tool that builds, tests, configures or fetches packages, and succeeded. Failures of its
-    /// descendants then do not matter outside of the tool.
+    /// Whether a process is a tool that builds, tests, configures or fetches packages, and succeeded. The failures of
+    /// its descendants then do not matter for other processes.
     fn is_tool_that_succeeded(&self, ix: ProcessIx) -> bool {
         let process = self.analysis.process(ix);
         let is_tool =
@@ -534,8 +536,8 @@ impl Finder<'_> {
     }
 }
 
-/// The programs that read files written by others, separated by spaces, in addition to the programs that scripts use
-/// for questions and reports.
+/// The programs that only read files written by others, separated by spaces. The programs that scripts use for checks
+/// and reports are not in this list.
 const READERS: &str = "awk gawk mawk jq cut paste join comm tar unzip";
 
 /// Whether a process runs a small program that only reads what other programs wrote, such as `grep` or `awk`.

@@ -12,8 +12,8 @@ use tr_programs::words;
 
 use crate::{exit, label};
 
-/// The largest number of processes in a chain, or of ancestors of a process, that are examined. A forged file can
-/// contain a chain of all its processes, and each search must not take time in proportion to its length.
+/// The largest number of processes in a chain of failures, or of ancestors of a process, that are examined. A forged
+/// file can contain a chain of all its processes, and each search must not take time in proportion to its length.
 pub(super) const DEEP: usize = 64;
 
 /// The largest number of children of one process, or of stretches of one thread's time, that are examined for each
@@ -53,8 +53,8 @@ pub(super) fn passes(process: &Process) -> Passes {
     }
 }
 
-/// Whether a shell, or a tool that runs jobs, was killed by a signal that was sent to it directly. After the death of a
-/// child by a signal, such a program exits with a status. An exception is SIGINT, which a shell then sends to itself.
+/// Whether a shell or a build tool was killed by a signal that was sent to it directly. If only a child died by a
+/// signal, such a program would exit with a status. An exception is SIGINT, which a shell then sends to itself.
 pub(super) fn is_killed_itself(process: &Process) -> bool {
     let signal = exit::killed_by(process.status);
     let exits = || passes(process) == Passes::Status || runs_jobs(process);
@@ -91,7 +91,7 @@ pub(super) fn decides(process: &Process) -> bool {
 }
 
 /// Whether a program builds or tests something: a compiler or its driver, a linker, or a tool that runs jobs or tests.
-/// Scripts hardly ever run such a program to ask a question.
+/// Scripts hardly ever run such a program only to check something.
 pub(super) fn builds(process: &Process) -> bool {
     let by_role = matches!(
         role(process),
@@ -122,7 +122,7 @@ fn tool(process: &Process) -> Option<&'static Tool> {
     Some(tool)
 }
 
-/// What the failure of a child means for the tool that a process runs.
+/// The consequence that the failure of a child has for the tool that a process runs, such as a make that goes on.
 pub(super) fn children(process: &Process) -> Children {
     tool(process).map_or(Children::Unknown, |tool| tool.children)
 }
@@ -131,7 +131,7 @@ pub(super) fn family(process: &Process) -> Option<Family> {
     Some(tool(process)?.family)
 }
 
-/// The longest time in nanoseconds within which a program ends that ends at once because a child failed. A guess:
+/// The longest time in nanoseconds that a program takes to end if it ends at once because a child failed. A guess:
 /// runtimes that clean up on a busy machine need some hundred milliseconds.
 pub(super) const AT_ONCE: u64 = 500_000_000;
 
@@ -149,8 +149,8 @@ pub(super) fn asks_for_packages(process: &Process) -> bool {
     tool(process).is_some_and(|tool| tool.answers)
 }
 
-/// Whether scripts run the program of a process to ask a question. The failure of such a program is a reason only if
-/// the script ends right after it with its status.
+/// Whether a process runs a program that scripts use to check something (`test`, `grep -q`). The failure of such a
+/// program is a reason for the script's failure only if the script ends right after it with its status.
 pub(super) fn is_question(process: &Process) -> bool {
     let asks_git = || {
         let program = label::program(process);
@@ -160,7 +160,7 @@ pub(super) fn is_question(process: &Process) -> bool {
     asks_for_packages(process) || has_use(process, UtilityUse::Question) || asks_git()
 }
 
-/// Whether a child is a probe of its parent, that is, a check of a configuration. A probe mostly fails because
+/// Whether a child is a probe of its parent, which means a check of a configuration. A probe mostly fails because
 /// something is not there, and the parent then goes on without it.
 pub(crate) fn is_probe(child: &Process, parent: &Process) -> bool {
     let probes = tool(parent).is_some_and(|tool| tool.probes);
@@ -189,8 +189,8 @@ pub(super) fn is_report(process: &Process) -> bool {
     has_use(process, UtilityUse::Tidying) || has_use(process, UtilityUse::Report)
 }
 
-/// The words in the names and arguments of programs that undo what a script has set up, separated by spaces, beside the
-/// names of small programs with that use. A trap runs such a program after the failure that ended its shell.
+/// The words in the names and arguments of programs that undo what a script has set up, separated by spaces. (Small
+/// programs with that use are known by their names.) A trap runs such a program after the failure that ended its shell.
 const UNDOES: &str =
     "clean cleanup destroy down purge remove rollback shutdown stop teardown undeploy unmount";
 
@@ -228,8 +228,8 @@ pub(super) fn passes_status(process: &Process) -> bool {
     children(process) == Children::Status || has_use(process, UtilityUse::Wrapper)
 }
 
-/// Whether a tool goes on after the failure of a child and fails at its end. Compiler drivers and xargs always do so,
-/// and other tools if an option requests it.
+/// Whether a build tool goes on with other work after the failure of a child, and then fails at its end. Compiler
+/// drivers and xargs always do so, and other tools if an option requests it.
 pub(super) fn goes_on(analysis: &Analysis, ix: ProcessIx) -> bool {
     let process = analysis.process(ix);
     match children(process) {
@@ -244,8 +244,8 @@ pub(super) fn goes_on(analysis: &Analysis, ix: ProcessIx) -> bool {
 /// The long options of build tools that go on after a failure, separated by spaces.
 const KEEPS_GOING: &str = "--keep-going --no-fail-fast --continue --workspaces -ws";
 
-/// Whether the command line of a GNU parallel names a process as one of its jobs. parallel also runs programs for its
-/// own use, some of which fail.
+/// Whether a process is one of the jobs that the command line of a GNU parallel names. parallel also runs programs for
+/// its own use, some of which fail.
 pub(super) fn is_named_job(child: &Process, parallel: &Process) -> bool {
     let mut words = parallel
         .argv
@@ -309,14 +309,14 @@ fn has_option(process: &Process, letters: &str, long: &str) -> bool {
 /// Fitted to the failures that the script `failures.py` plants in builds.
 pub(super) const LONG: u64 = 20;
 
-/// The longest time in nanoseconds in which a program ends after the failure of a child that made it end: half a
-/// second, or a twentieth of the program's life.
+/// The longest time in nanoseconds that a program takes to end after the failure of a child that made it end: half a
+/// second, or a twentieth of the program's life if that is longer.
 pub(super) fn soon(process: &Process) -> u64 {
     (process.wall() / 20).max(AT_ONCE)
 }
 
-/// Whether a child of a shell or of make that ended with the status for a program that cannot be started has executed
-/// nothing.
+/// Whether a child of a shell or of make executed nothing and ended with the exit status for a program that cannot be
+/// started.
 pub(super) fn is_unstarted(process: &Process) -> bool {
     process.status.is_some_and(status::is_unstarted)
 }

@@ -18,8 +18,8 @@ const HIDDEN: usize = 4;
 pub(super) const SUBSHELLS: usize = 8;
 
 impl Finder<'_> {
-    /// The failures that a pipeline (`make | tee log`) hid from COMMAND, which succeeded. Each is a chain that begins
-    /// with the explaining failure and ends with COMMAND.
+    /// The failures that a pipeline (`make | tee log`) hid from COMMAND, so that COMMAND succeeded. Each is a chain
+    /// that begins with the process that explains the failure and ends with COMMAND.
     pub(super) fn hidden(&self, failed: &[ProcessIx]) -> Vec<Vec<ProcessIx>> {
         let root = self
             .root
@@ -74,8 +74,8 @@ impl Finder<'_> {
         parent.status == Some(0) && is_read
     }
 
-    /// The outermost of the subshells that failed around a process, as in `(cd sub && make) | tee log`; the process
-    /// itself if there is none.
+    /// The outermost of the failed subshells around a process, as in `(cd sub && make) | tee log`; the process itself
+    /// if there is none.
     pub(super) fn top_of_subshells(&self, ix: ProcessIx) -> ProcessIx {
         let above = self.analysis.ancestors(ix).take(SUBSHELLS);
         let subshells = above.take_while(|ix| {
@@ -85,8 +85,8 @@ impl Finder<'_> {
         subshells.last().unwrap_or(ix)
     }
 
-    /// The process that a shell started right after another one, and that ran at the same time and succeeded right
-    /// after the other one ended.
+    /// The process that probably read the output of another process in a pipe: the shell started it right after the
+    /// other one, it ran at the same time, and it succeeded right after the other one had ended.
     pub(super) fn reader(&self, process: &Process, shell: &Process) -> Option<ProcessIx> {
         let children = &shell.children;
         let own = children.partition_point(|ix| self.analysis.process(*ix).start <= process.start);
@@ -106,9 +106,9 @@ impl Finder<'_> {
         reader.copied()
     }
 
-    /// Whether a process waited for data in a pipe that another process, or one of its descendants, wrote or closed. A
-    /// pipe by which a program learns that an exec failed does not count, because it is closed before the other program
-    /// begins.
+    /// Whether a process waited for data in a pipe that another process, or one of its descendants, wrote or closed.
+    /// The pipe by which a program learns that an exec failed does not count, because it is closed before the executed
+    /// program begins.
     pub(super) fn reads(&self, reader: ProcessIx, writer: ProcessIx) -> bool {
         let process = self.analysis.process(writer);
         let mut kept = self.reads.borrow_mut();

@@ -12,9 +12,9 @@ use super::passes::{fails, has_use, passes, soon, Passes, AT_ONCE};
 use crate::exit;
 
 impl Finder<'_> {
-    /// Whether a process is a fork that worked for its parent and reported a failure by other means than its exit
-    /// status, such as a worker of a pool or of Ansible. It succeeded, or its owner stopped it when there was no more
-    /// work.
+    /// Whether a process is a forked worker that reported a failure to its parent by other means than its exit status,
+    /// as in a pool of workers or in Ansible. Its own end shows no failure: it succeeded, or its owner stopped it when
+    /// there was no more work.
     pub(super) fn is_worker(&self, ix: ProcessIx) -> bool {
         let process = self.analysis.process(ix);
         let is_stopped = |parent| {
@@ -29,8 +29,8 @@ impl Finder<'_> {
             })
     }
 
-    /// Whether a process is a fork that crashed, after which its parent stopped another fork at once. A pool of workers ends
-    /// in this way; a test that expects a crash stops nothing.
+    /// Whether a process is a forked worker that crashed, after which its parent stopped another worker at once. A pool
+    /// of workers ends in this way; a test that expects a crash stops nothing.
     pub(super) fn broke_a_pool(&self, ix: ProcessIx, above: ProcessIx) -> bool {
         let worker = self.analysis.process(ix);
         let children = self.analysis.process(above).children.iter().rev();

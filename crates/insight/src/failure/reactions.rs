@@ -1,5 +1,5 @@
-//! The reaction of a test runner to the end of a child. A runner formats the failure of a test before it begins the next
-//! one, so that it works for longer after the child of a failed test than after the others.
+//! Measures how a test runner reacts to the end of a child. A runner formats the failure of a test before it begins the
+//! next one, so that it works for longer after the child of a failed test than after the others.
 
 use tr_analyze::model::{Process, ProcessIx};
 use tr_analyze::timeline::Bucket;
@@ -22,7 +22,7 @@ const UNSTARTED: u32 = 126;
 /// The words in a script's name that show that the script runs tests in its own process.
 const TESTS: [&str; 2] = ["test", "spec"];
 
-/// What a test runner did after the end of one of its children.
+/// The reaction of a test runner to the end of one of its children: how long it worked afterwards.
 #[derive(Clone, Copy, Debug)]
 struct Reaction {
     child: ProcessIx,
@@ -31,8 +31,8 @@ struct Reaction {
 }
 
 impl Finder<'_> {
-    /// Whether a child of a test runner failed, and the runner's reaction shows that a test failed with it. If no other
-    /// reaction is exceptional, the last child belongs to a failed test.
+    /// Whether a child of a test runner failed, and the runner's reaction afterwards shows that a test failed because
+    /// of it. If no reaction of the runner is exceptionally long, the last child belongs to a failed test.
     pub(super) fn stands_out(&self, ix: ProcessIx, runner: ProcessIx) -> bool {
         let child = self.analysis.process(ix);
         let process = self.analysis.process(runner);
@@ -48,7 +48,7 @@ impl Finder<'_> {
         }
     }
 
-    /// What a test runner did after the end of each program that it ran, if it ran them one after the other.
+    /// The reactions of a test runner to the ends of the programs that it ran, if it ran them one after the other.
     fn reactions(&self, runner: ProcessIx) -> Reactions {
         let process = self.analysis.process(runner);
         let children = process.children.iter().rev().take(NEAR).rev().copied();
@@ -103,8 +103,8 @@ impl Finder<'_> {
     }
 }
 
-/// Whether the failure of a program under test looks like one that the test expects: its exit status differs from the
-/// statuses of common errors.
+/// Whether the failure of a program that a test started looks like one that the test expects: its exit status differs
+/// from the statuses of common errors.
 fn is_expected(child: &Process) -> bool {
     let is_own = |code: u32| code != 1 && code < UNSTARTED;
     code(child).is_some_and(is_own)

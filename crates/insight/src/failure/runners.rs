@@ -15,12 +15,12 @@ use super::passes::{
 use super::passes::{is_optional, is_step};
 use crate::{exit, label};
 
-/// The least number of runs of a program from which on one failed run is an exception. A guess, the least number of
-/// which one can stand out.
+/// The least number of runs of a program among which a single failed run is an exception. A guess: it is the least
+/// number of runs among which one can stand out.
 const MANY: usize = 3;
 
-/// The longest time in nanoseconds that a program usually needs to answer a question of a script. A guess: `grep -q`
-/// and `test` take some milliseconds.
+/// The longest time in nanoseconds that a program usually needs to check something for a script. A guess: `grep -q` and
+/// `test` take some milliseconds.
 pub(super) const SHORT: u64 = 50_000_000;
 
 /// How often a process ran one script, or scripts of one interpreter, and how many of these runs failed.
@@ -53,8 +53,8 @@ pub(super) struct Scripts {
 
 impl Finder<'_> {
     /// Whether a program of unknown kind had gone on after an equal failure of another child before. It is then a test
-    /// that expects the status 2 of a program, or a script whose earlier question failed, too. A repeated command line
-    /// counts as a retry.
+    /// that expects a program's status 2, or a script whose earlier check failed, too. A repeated command line counts
+    /// as a new try and not as an earlier failure.
     pub(super) fn is_tolerated_again(&self, child: &Process, above: ProcessIx) -> bool {
         let parent = self.analysis.process(above);
         let is_asked = is_question(child);
@@ -84,15 +84,15 @@ impl Finder<'_> {
     }
 
     /// Whether a program of unknown kind ended with the status of a failed child, although another run of the child's
-    /// program failed with another status. A test then expected that other status.
+    /// program had failed with another status. The program is then a test that expected the other status.
     fn has_the_status_of(&self, child: &Process, above: ProcessIx) -> bool {
         let is_wanted = |other: &Process| code(other) != code(child);
         has_the_error_of(child, self.analysis.process(above))
             && self.others_failed(child, above, is_wanted)
     }
 
-    /// Whether a test expected the failure of a child: an earlier run of the child's program failed with the exit
-    /// status of the program that started both, and the child failed with another one.
+    /// Whether a test expected the failure of a child. An earlier run of the child's program then failed with the exit
+    /// status of the program that started both, and the child failed with another status.
     pub(super) fn is_wanted(&self, child: &Process, above: ProcessIx) -> bool {
         let runner = self.analysis.process(above);
         let is_reason =
@@ -123,8 +123,9 @@ impl Finder<'_> {
         })
     }
 
-    /// Whether a failure after which a program of unknown kind went on may explain the program's own failure in the
-    /// end: another process killed the child, or the child is one of several scripts that the program runs.
+    /// Whether the failure of a child after which a program of unknown kind went on may still explain the program's own
+    /// failure in the end: another process killed the child, or the child is one of several scripts that the program
+    /// runs.
     pub(super) fn may_count(&self, ix: ProcessIx, above: ProcessIx) -> bool {
         let (child, runner) = (self.analysis.process(ix), self.analysis.process(above));
         if self.sure.by_a_neighbour(ix) {
@@ -142,9 +143,9 @@ impl Finder<'_> {
         counts && !self.succeeded_again(child, above)
     }
 
-    /// Whether a program of unknown kind may have remembered the failure of a child until its end. Each other step that
-    /// it started afterwards succeeded, and the child did more than answer a question: it is a build, was run again
-    /// without success, or took a part of the program's time.
+    /// Whether a program of unknown kind may have remembered the failure of a child until its own end. Each other step
+    /// that it started afterwards succeeded, and the child did more than a check: it is a build, was run again without
+    /// success, or took a part of the program's time.
     fn is_kept_failure(&self, child: &Process, above: ProcessIx) -> bool {
         let is_counted = is_step(child) && !is_often_ignored(child) && !is_optional(child);
         let configures = role(self.analysis.process(above)) == Some(Role::Configure);
@@ -174,8 +175,8 @@ impl Finder<'_> {
         is_of_own_kind(child, runner) && scripts.of_own_kind > 1
     }
 
-    /// Whether a child is the only failed one of many children of its parent: of the runs of a script, of the scripts
-    /// of an interpreter, or of the commands of a shell.
+    /// Whether a child is the only failed one of many similar children of its parent: of the runs of a script, of the
+    /// scripts of an interpreter, or of the commands of a shell.
     pub(super) fn is_only_failed_run(&self, child: &Process, above: ProcessIx) -> bool {
         if !is_script(child) && !self.is_failed_command(child) {
             return false;
@@ -224,8 +225,8 @@ impl Finder<'_> {
     }
 }
 
-/// Whether two processes ended with the exit status that their runtime has for an uncaught error. If the status is 1,
-/// one interpreter must have run both, because failed tests have this status, too.
+/// Whether two processes ended with the exit status that their language's runtime has for an uncaught error. If the
+/// status is 1, one interpreter must have run both, because failed tests have this status, too.
 fn has_the_error_of(child: &Process, runner: &Process) -> bool {
     code(child) == code(runner) && (code(child) != Some(1) || is_of_own_kind(child, runner))
 }

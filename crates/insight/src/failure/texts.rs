@@ -10,7 +10,7 @@ use tr_programs::command_line;
 use tr_programs::outline::{CommandIx, Course, Ending, KnownFile, Outline, Part};
 use tr_text::escape;
 
-/// The number of steps that the comparisons of all scripts of a recording with the children of their shells may take.
+/// The budget of steps for reading the scripts of a recording and comparing them with the children of their shells.
 /// Less than a second of work, measured.
 const STEPS: usize = 2_000_000;
 
