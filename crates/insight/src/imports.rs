@@ -33,8 +33,8 @@ pub enum File {
 #[derive(Clone, Debug, PartialEq)]
 pub struct ToolFile {
     pub path: Vec<u8>,
-    /// The time of the last write to the file, in nanoseconds since 1970, if it is known. A copy of a file can have a
-    /// later one.
+    /// The time of the last write to the tool's file, in nanoseconds since 1970, if it is known. A copy of the file
+    /// can have a later one.
     pub written: Option<i64>,
     pub file: File,
 }
@@ -65,7 +65,7 @@ pub struct UnplacedTest {
     pub result: &'static str,
 }
 
-/// The result of reading a file of another tool: the number of its spans, and how many of them have a place in the
+/// The result of importing a file of another tool: the number of its spans, and how many of them have a place in the
 /// recording.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Import {

@@ -1,5 +1,5 @@
-//! Finds the processes that a tool started for the records of its file, whose times count from
-//! a moment that the file does not have.
+//! Finds the processes that a tool started for the records of its log. The times in the log count from a moment that
+//! the log does not contain.
 
 use std::collections::{HashMap, HashSet};
 
@@ -21,20 +21,22 @@ pub struct Span {
 /// records whose names match no process. A guess; it is smaller than `LATE` because nothing but the times matches.
 const LATE_UNNAMED: u64 = 50_000_000;
 
-/// The largest number of processes that are tried for a record without a name. If more begin at once, none of them is
-/// the only possible one.
+/// The largest number of processes that are tried for a record of a tool's log without a name. If more begin at once,
+/// none of them can be the only possible one. A bound of the work.
 const NEAR: usize = 256;
 
 /// The largest difference in nanoseconds between start times of a tool that several records of its log suggest, if they
 /// still count as one start. A guess: with more, the log of a second run of the tool would be mistaken for the first.
 const SAME: u64 = 50_000_000;
 
-/// The longest time in nanoseconds from the start of a tool until it reads its clock. A tool that first reads its files
-/// does so later. A guess: with more, the times of an earlier run fit, too.
+/// The longest time in nanoseconds from the start of a tool until it reads the clock from which the times in its log
+/// count. A tool that first reads its files reads the clock later. A guess: with more, the times of an earlier run fit,
+/// too.
 const SOON: u64 = 150_000_000;
 
-/// Finds the process of each record among the children of a tool. If the record's name fits some children (`named`), it
-/// is the one of them that lived at the record's time; otherwise it is the only child that lived at that time.
+/// Finds the process of each record in a tool's log among the children of the tool. If the record's name fits some
+/// children (`named`), it is the one of them that lived at the record's time; otherwise it is the only child that lived
+/// at that time.
 pub fn align(
     analysis: &Analysis,
     tool: ProcessIx,

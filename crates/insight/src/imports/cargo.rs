@@ -21,8 +21,8 @@ pub struct Timings {
 pub struct Unit {
     pub name: String,
     pub version: String,
-    /// The text that cargo adds to the package's name for the target of a unit. It is empty for a library, and
-    /// otherwise ` NAME "KIND"` or ` build-script`, each with ` (MODE)`.
+    /// The text after the package's name by which cargo tells the targets of a package apart in its report. It is
+    /// empty for a library, and otherwise ` NAME "KIND"` or ` build-script`, each with ` (MODE)`.
     pub target: String,
     /// The time at which cargo began to compile the unit, in nanoseconds since the start of cargo.
     pub from: i64,

@@ -33,15 +33,15 @@ pub use report::{Attributes, Case, Date, Report, Suite};
 /// The largest delay in nanoseconds with which a file system's clock stamps a written file: a tick of the kernel, which
 /// is at most 10 ms (CONFIG_HZ=100).
 const COARSE: i64 = 10_000_000;
-/// The longest time in nanoseconds from the end of the last test until the runner has written its report. It is much
-/// less than the distance between time zones. A guess: the nearest zones are 15 minutes apart.
+/// The longest time in nanoseconds from the end of the last test until a runner has written its report. It must be much
+/// less than the distance between time zones, which it is used to tell apart. A guess: the nearest zones are 15 minutes
+/// apart.
 const WRITTEN_WITHIN: i64 = 60_000_000_000;
 const QUARTER_HOUR: i64 = 900_000_000_000;
 
 impl Report {
-    /// Places each test on a process of its own whose command line names it, or else at its
-    /// time under the process that ran the suite.
-    /// `written` is the time of the file in ns since 1970.
+    /// Places each test of a report on a process of its own whose command line names the test, or else at its time
+    /// under the process that ran the suite. `written` is the time in ns since 1970 at which the report was written.
     pub(super) fn place(&self, path: &[u8], written: Option<i64>, lookup: &Lookup<'_>) -> Placed {
         let written = written.map(|time| lookup.time(time).saturating_add(COARSE));
         // A copy is younger than the recording, and tells nothing.
@@ -106,9 +106,9 @@ impl Report {
         placer.placed
     }
 
-    /// The time zone that is assumed for times without a zone. It is the zone in which the last of these times is just
-    /// before the report was written. If there is none, it is the zone nearest to UTC in which the first of these times
-    /// lies in the recording.
+    /// Finds the time zone that is assumed for the times of a report without a zone. It is the zone in which the last
+    /// of these times is just before the report was written. If there is none, it is the zone nearest to UTC in which
+    /// the first of these times lies in the recording.
     fn zone(&self, written: Option<i64>, lookup: &Lookup<'_>) -> Zone {
         let Some(first) = self.local_dates().next().map(|(date, _)| date) else {
             return Zone::UTC;
@@ -182,8 +182,9 @@ impl Report {
     }
 }
 
-/// Three lists of processes that may have run the tests, the likelier ones first: processes whose command line names
-/// the file, test programs, and the recorded command. Each list is in the order of the processes' starts.
+/// Three lists of processes that may have run the tests of a report, the likelier ones first: processes whose command
+/// line names the report's file, test programs, and the recorded command. Each list is in the order of the processes'
+/// starts.
 fn runners(path: &[u8], lookup: &Lookup<'_>) -> [Vec<ProcessIx>; 3] {
     let analysis = lookup.analysis;
     let named = |ix: &ProcessIx| names(analysis.process(*ix), base(path));

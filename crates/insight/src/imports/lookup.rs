@@ -10,18 +10,18 @@ use tr_programs::tools::Family;
 
 use super::TestCount;
 
-/// The largest difference between a tool's clock and the recording's in nanoseconds. Times of the day are adjusted
-/// while a recording runs, and a tool reads its clock after its start. A guess: the kernel slews a clock by 500 ppm at
-/// most, which is 20 ms in 40 s (adjtimex(2)).
+/// The largest difference in nanoseconds between the clock of a tool that wrote a file and the recording's clock. Times
+/// of the day are adjusted while a recording runs, and a tool reads its clock after its start. A guess: the kernel
+/// slews a clock by 500 ppm at most, which is 20 ms in 40 s (adjtimex(2)).
 pub const CLOCKS: i64 = 20_000_000;
 
-/// The divisor of a length that bounds the error of its place in time: a tenth. A decision: above it a test or a span has no
-/// figures.
+/// The divisor of the length of a test or span that gives the largest tolerated error of its place in time: a tenth. A
+/// decision: with a larger error it has no figures.
 pub const TOLERATED: u64 = 10;
 
-/// The largest difference between the life of a process and its span in nanoseconds. A tool on a busy machine starts a
-/// process late, and notices its end late. A guess: with less, spans of a busy machine would have no process; with
-/// more, two short commands would be mistaken for each other.
+/// The largest difference in nanoseconds between the life of a process and the span that a tool's file has for it. A
+/// tool on a busy machine starts a process late, and notices its end late. A guess: with less, spans of a busy machine
+/// would have no process; with more, two short commands would be mistaken for each other.
 pub const LATE: u64 = 250_000_000;
 
 /// Finds the processes and times of a recording that belong to records in files of other tools.
@@ -64,8 +64,8 @@ impl<'a> Lookup<'a> {
         ))
     }
 
-    /// The largest error of [`Lookup::time`] in nanoseconds, which comes from the drift of the clocks. A time of the
-    /// day that was set and set back is not covered.
+    /// The largest error in nanoseconds of a time of the day that [`Lookup::time`] converts, which comes from the drift
+    /// of the clocks. A clock that was set and set back in between is not covered.
     pub fn clock_error(&self) -> i64 {
         match self.lengths() {
             Some((length, by_real)) => length.saturating_sub(by_real).saturating_abs(),
@@ -73,8 +73,8 @@ impl<'a> Lookup<'a> {
         }
     }
 
-    /// Converts nanoseconds since 1970 to the recording's time in nanoseconds. The clocks are read at the start and at
-    /// the end of the recording.
+    /// Converts a time of the day, in nanoseconds since 1970, to the recording's time in nanoseconds. Both clocks are
+    /// read at the start and at the end of the recording.
     pub fn time(&self, unix: i64) -> i64 {
         let meta = &self.analysis.meta;
         let (start, real) = (signed(meta.start), as_signed(meta.start_clock.real));
@@ -150,8 +150,8 @@ pub fn script_words(arg: &[u8]) -> impl Iterator<Item = &[u8]> {
     arg.split(ends).filter(|word| !word.is_empty())
 }
 
-/// Whether `arg` ends with the path `word`. Before the path there is nothing, or the end of a directory or of an
-/// option's name.
+/// Whether the argument `arg` ends with the path `word`. Before the path there must be nothing, or the end of a
+/// directory or of an option's name.
 fn is_path(arg: &[u8], word: &[u8]) -> bool {
     let Some(before) = arg.strip_suffix(word) else {
         return false;

@@ -1,5 +1,5 @@
-//! The commands of a `.ninja_log`: for each output of a build the times of the command that made it last, in ms
-//! since the beginning of that run of ninja.
+//! Reads the commands of a `.ninja_log`. For each output of a build it has the times of the command that made the
+//! output last, in ms since the beginning of that run of ninja.
 
 use std::collections::HashMap;
 
@@ -9,8 +9,9 @@ use tr_programs::tools::Family;
 use super::align::{align, Span};
 use super::lookup::{imported, script_words, signed, Lookup, Placed};
 
-/// The largest time in nanoseconds by which an output's time is before the end of the command that made it, because
-/// file systems have coarse clocks. FAT's resolution of 2 s is the coarsest; a guess for network file systems.
+/// The largest time in nanoseconds by which the modification time of an output is before the end of the command
+/// that made it, because file systems have coarse clocks. FAT's resolution of 2 s is the coarsest; a guess for
+/// network file systems.
 const COARSE: i64 = 2_000_000_000;
 
 /// The commands in a log of ninja, each with its outputs and times.

@@ -1,5 +1,5 @@
-//! Spans of any tool, from a file in the Chrome Trace Event format or in OTLP: placed by their pid and their times, or
-//! else on the process whose command line has a word of the span and that lived at its times.
+//! Imports spans of any tool from a file in the Chrome Trace Event format or in OTLP. A span is placed by its pid and
+//! its times, or else on the process whose command line has a word of the span and that lived at its times.
 
 mod clock;
 mod named;
@@ -174,8 +174,9 @@ impl Spans {
         (!reasons.is_empty()).then(|| reasons.join(", "))
     }
 
-    /// The processes that a pid in the file can mean. Containers can have equal pids, and the recording does not know
-    /// the pids inside each container. In that case the name in clang's file decides.
+    /// The recorded processes that a pid in the imported file can mean. Processes in several containers can have equal
+    /// pids, and the recording may not know the pids inside a container. In that case the name in clang's file
+    /// decides.
     fn with_pid(
         &self,
         pid: u32,

@@ -1,6 +1,6 @@
-//! The time in which a process ran on a CPU, as far as a recording has it.
+//! Finds when a process ran on a CPU, as far as a recording has it.
 //!
-//! A runner that notes when a test begins or ends reads a clock then, so it is on a CPU. While all of its threads
+//! A test runner that notes when a test begins or ends reads a clock then, so it is on a CPU. While all of its threads
 //! are off CPU, none of its tests begins or ends.
 
 use tr_analyze::model::ThreadIx;
@@ -9,8 +9,8 @@ use tr_analyze::timeline::{Bucket, Timeline};
 
 use crate::imports::lookup::signed;
 
-/// The stretches of time in which a process may have run, in nanoseconds. They may also belong to several processes,
-/// each of which began after the end of the one before it.
+/// The stretches of time in which a process may have been on a CPU, in nanoseconds. They may also belong to several
+/// processes, each of which began after the end of the one before it.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Active {
     /// The stretches in which the process may have run, as pairs of beginning and end in nanoseconds, in the order of

@@ -1,5 +1,5 @@
-//! Assigns suites to processes, where several processes can have run a suite as far as its own tests tell: a process ran
-//! one suite at a time.
+//! Assigns suites of a report to processes, if several processes can have run a suite as far as its own tests show. A
+//! process can run only one suite at a time, which excludes many assignments.
 
 use std::collections::BTreeSet;
 

@@ -1,5 +1,6 @@
-//! Decides whether a test has the same figures wherever between its bounds it was: a test that computes, in a runner
-//! that also computes before it; or a test of a suite that can have run in each of several processes.
+//! Decides whether a test has the same figures (such as CPU time) at every place within its bounds. So it is for a test
+//! that computes in a runner that also computes before it, and sometimes for a test that can have run in each of
+//! several processes.
 
 use tr_analyze::model::{self, Analysis, ProcessIx};
 use tr_analyze::timeline::Bucket;
@@ -8,8 +9,8 @@ use super::proof::tolerated;
 use super::serial::{Place, Test};
 use crate::imports::lookup::{ktime, signed};
 
-/// The largest number of stretches of a runner that are examined for one test. A guess: a thread on a busy machine has
-/// some hundred a second.
+/// The largest number of stretches of a test runner's time that are examined for one test. A guess: a thread on a busy
+/// machine has some hundred a second.
 const STRETCHES: usize = 1_000;
 
 /// The largest cost of one call of [`is_even`]. The unit is the cost of computing one place of a test; each stretch of
@@ -55,9 +56,10 @@ pub struct Possible {
     pub bounds: Bounds,
 }
 
-/// Whether the figures of a test do not depend on its exact place. For each state, the time that the process's threads
-/// spent in it must be equal, up to the tolerated error, at every place within the test's bounds in each possible process
-/// and in the span that is shown, which is one of the first process. False without a timeline or a length.
+/// Whether the figures of a test do not depend on its exact place. For each thread state, the time that the process's
+/// threads spent in it must be equal, up to the tolerated error, at every place within the test's bounds, in each
+/// possible process, and in the span that is shown, which is one of the first process. False without a timeline or a
+/// length.
 pub fn is_even(analysis: &Analysis, possible: &[Possible], shown: (i64, i64)) -> bool {
     let most = tolerated(shown.1.saturating_sub(shown.0).unsigned_abs());
     let sums = possible.iter().map(|Possible { process, bounds }| {

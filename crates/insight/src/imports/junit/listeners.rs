@@ -40,8 +40,8 @@ impl Placer<'_> {
         (found.into_iter().filter(is_other).collect(), listeners)
     }
 
-    /// Whether the processes of a schedule woke another process after each of its tests, before the next test was certainly
-    /// running.
+    /// Whether the processes that a schedule assigns to a suite woke another process after each test of the suite,
+    /// before the next test was certainly running. They then probably told that process about the tests.
     fn hears(&self, process: ProcessIx, schedule: &Schedule) -> bool {
         let analysis = self.lookup.analysis;
         let own = &schedule.runner.processes;
@@ -87,8 +87,8 @@ impl Placer<'_> {
             })
     }
 
-    /// For each test, the process whose wake-up ended the last sleep of the test's process before the earliest end of the
-    /// test. `None` if the process did not sleep in the test, or if no other process ended the sleep.
+    /// For each test, the process that woke the test's process from its last sleep before the earliest end of the test.
+    /// `None` if the process did not sleep in the test, or if no other process ended the sleep.
     fn wakers(&self, schedule: &Schedule) -> Vec<Option<ProcessIx>> {
         let analysis = self.lookup.analysis;
         let tests = schedule.times.iter().zip(&schedule.of_tests);

@@ -82,8 +82,8 @@ fn stem(name: &[u8]) -> &[u8] {
     stem.unwrap_or(name)
 }
 
-/// The name of a test for which bats defines a function with this name. bats writes `test_` before the name, `_` for a
-/// blank, and a code such as `-2e` for any other character.
+/// The name of the test for which the test runner bats defines a shell function with the given name. bats writes
+/// `test_` before the name, `_` for a blank, and a code such as `-2e` for any other character.
 fn function_of_bats(word: &[u8]) -> Option<Vec<u8>> {
     let mut rest = word.strip_prefix(b"test_")?;
     let mut name = Vec::with_capacity(rest.len());
@@ -103,8 +103,8 @@ fn function_of_bats(word: &[u8]) -> Option<Vec<u8>> {
     Some(name)
 }
 
-/// The names that the suite of a file can have: the file's path, or the last parts of the path, with `_` for each
-/// special character.
+/// The names under which a report can have the suite of a test file: the file's path, or the last parts of the path,
+/// with `_` for each special character.
 fn suite_names(word: &[u8]) -> impl Iterator<Item = Vec<u8>> + '_ {
     let slashes = word.iter().enumerate().rev();
     let slashes = slashes.filter(|(_, byte)| **byte == b'/');
@@ -171,8 +171,8 @@ impl Placer<'_> {
         self.outermost(own.iter().copied())
     }
 
-    /// The first of some processes, if it is an ancestor of all others. A wrapper such as `timeout` also has the words
-    /// of its program in its command line.
+    /// The first of the given processes, if it is an ancestor of all others; otherwise `None`. It is then a wrapper
+    /// such as `timeout`, which also has the words of its program in its command line.
     fn outermost(&self, mut own: impl Iterator<Item = ProcessIx>) -> Option<ProcessIx> {
         let first = own.next()?;
         let is_around = |other: ProcessIx| {
@@ -182,9 +182,9 @@ impl Placer<'_> {
         own.take(TRIED).all(is_around).then_some(first)
     }
 
-    /// The place of a test within its own process, which lived longer, because the runner prepares the test in it and
-    /// cleans up afterwards. If the process lived longer by no more than a tenth and the error of the clocks, its whole
-    /// life is the place, unless the recording proves a better one.
+    /// The place of a test within a process of its own, which lived longer because the runner prepares the test in it
+    /// and cleans up afterwards. If the process lived longer by no more than a tenth and the error of the clocks, its
+    /// whole life is the place, unless the recording proves a better one.
     pub fn within_own(&mut self, process: ProcessIx, case: &Case) -> Option<Times> {
         let length = case.attributes.length?;
         let life = self.lookup.analysis.process(process);

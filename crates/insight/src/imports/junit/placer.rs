@@ -16,19 +16,19 @@ use super::runner::RunnerFacts;
 use super::schedule::{Choice, Schedule};
 use crate::imports::lookup::{imported, ktime, signed, Lookup, Placed, TOLERATED};
 
-/// The longest time in nanoseconds by which a process lasts longer than the only test that it runs; a fifth of the test
-/// is allowed as well. A guess for the start and the end of an interpreter; `reporters.py` judges the places of 35
-/// runners' tests.
+/// The longest time in nanoseconds by which a process may last longer than the only test that it runs; a fifth of the
+/// test's length is allowed as well. A guess for the start and the end of an interpreter; the script `reporters.py`
+/// tests the places of 35 runners' tests.
 pub(super) const LONGER: i64 = 100_000_000;
 
-/// The longest time in nanoseconds between a runner's readings of the time of the day and of the clock that measures a
-/// test's length. A guess: more would put tests before the true ones in doubt for nothing.
+/// The longest time in nanoseconds between two readings of a test runner: of the time of the day, and of the clock that
+/// measures a test's length. A guess: more would needlessly allow tests to begin before their shown beginning.
 const BETWEEN_CLOCKS: i64 = 1_000_000;
 
 /// The largest number of processes that are tried as the process that ran a suite. A bound of the work.
 pub(super) const TRIED: usize = 1_000;
 
-/// The largest number of test places that are computed for a file, at about 100 ns each, so that the search for the
+/// The largest number of test places that are computed for a report, at about 100 ns each, so that the search for the
 /// runners of very many suites ends within some seconds. A bound of the work.
 pub(super) const WORK: u64 = 20_000_000;
 
@@ -161,8 +161,8 @@ impl Placer<'_> {
         }
     }
 
-    /// Whether the file's times are beginnings or ends, if only one of these meanings allows a schedule for each suite
-    /// that has a schedule at all.
+    /// Whether the times in a report are beginnings or ends of tests, if only one of these meanings allows a schedule
+    /// for every suite that has a schedule at all.
     fn by_schedule(
         &mut self,
         suites: &[Suite],
@@ -449,8 +449,8 @@ impl Placer<'_> {
         }
     }
 
-    /// The largest error of a test's beginning or end in nanoseconds. It depends on the digits of the file's numbers,
-    /// on work between tests, and on the clocks.
+    /// The largest error in nanoseconds of the beginning or the end of a placed test. It depends on the digits of the
+    /// report's numbers, on work between tests, and on the clocks.
     pub(super) fn error(&self, times: &Times, attributes: &Attributes) -> i64 {
         if let Some(error) = times.error {
             return error;
@@ -522,9 +522,9 @@ impl Placer<'_> {
         Some(self.from(case.attributes.at?, length, self.of_cases))
     }
 
-    /// The spans of the tests of a suite. Tests without a time of the day follow each other, and the last one ends with
-    /// the suite: the rest of the suite's length is its preparation. If the runner did other work between the tests,
-    /// the tests were earlier, at most by the length of this rest.
+    /// The times of the tests of a suite in a report. Tests without a time of the day follow each other, and the last
+    /// one ends with the suite: the rest of the suite's length is its preparation. If the runner did other work between
+    /// the tests, the tests were earlier, at most by the length of this rest.
     fn times(&self, suite: &Suite, within: Option<(i64, i64)>) -> Vec<Option<Times>> {
         if suite.cases.iter().any(|case| case.attributes.at.is_some()) {
             return suite.cases.iter().map(|case| self.of_case(case)).collect();

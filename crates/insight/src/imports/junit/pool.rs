@@ -1,8 +1,8 @@
-//! The places of tests that a runner distributed to several workers, which worked at the same time.
+//! Finds the places of tests that a runner distributed to several worker processes, which worked at the same time.
 //!
-//! The report does not name the worker of a test. A way to distribute the tests is possible if each worker has a schedule
-//! of its tests ([`serial`]). A test has the worker and the place that it has in all possible ways. Two tests that the
-//! same worker ran are in the order of the file.
+//! The report does not name the worker of a test. A way to distribute the tests is possible if each worker has a
+//! schedule of its tests ([`serial`]). A test gets the worker and the place that it has in all possible ways. Two tests
+//! that the same worker ran are in the order of the report.
 
 use std::ops::RangeInclusive;
 
@@ -12,8 +12,8 @@ use super::serial::{self, Place, Test};
 /// The largest number of tests that are distributed to workers by a search. A bound of the depth of the search.
 const TESTS: usize = 64;
 
-/// The largest number of places that are computed in the search for the distributions of one suite, at about 1 µs each.
-/// A bound of the work.
+/// The largest number of test places that are computed to distribute the tests of one suite to workers, at about 1 µs
+/// each. A bound of the work.
 const STEPS: usize = 200_000;
 
 /// A worker process that can have run some of the tests of a suite.

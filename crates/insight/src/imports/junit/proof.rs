@@ -1,5 +1,5 @@
-//! Decides whether a report and its recording prove where in time a test was. A test with a
-//! doubt has no figures: those of its neighbour would be wrong ones.
+//! Decides whether a report and its recording prove where in time a test was. A test whose place is in doubt gets no
+//! figures, because they could be those of a neighbouring test.
 
 use std::collections::{HashMap, HashSet};
 
@@ -7,9 +7,9 @@ use tr_analyze::model::{Analysis, Doubt, Imported, ProcessIx};
 
 use crate::imports::lookup::{program, signed, CLOCKS, TOLERATED};
 
-/// The largest error in nanoseconds of the place of a test that has figures. With a larger error, the CPU time could
-/// belong to a neighbouring test, however long the test is. A guess; `reporters.py` judges the places of 35 runners'
-/// tests.
+/// The largest error in nanoseconds of the place of a test that gets figures. With a larger error, the CPU time could
+/// belong to a neighbouring test, however long the test is. A guess; the script `reporters.py` tests the places of 35
+/// runners' tests.
 const MOST: u64 = 100_000_000;
 
 /// The largest tolerated error, in nanoseconds, of the place or of a figure of a test. `length` is the test's length in
@@ -73,8 +73,8 @@ impl Contradictions {
         });
     }
 
-    /// Notes whether a suite has a schedule if its times are beginnings, and if they are ends. A suite without a
-    /// schedule in both cases was run by another process.
+    /// Notes for a suite whether its tests have a schedule in the recording if the report's times are beginnings, and
+    /// if they are ends. A suite without a schedule in both cases was run by another process, and shows nothing.
     pub fn by_fit(&mut self, [as_begin, as_end]: [bool; 2]) {
         self.begin |= as_end && !as_begin;
         self.end |= as_begin && !as_end;
@@ -248,8 +248,8 @@ pub fn find_doubts(
     }
 }
 
-/// For each test, whether it overlaps with another test of its process by more than the errors of both. For each suite,
-/// whether it overlaps with another suite.
+/// For each placed test, whether it overlaps with another test of its process by more than the errors of both; for each
+/// placed suite, whether it overlaps with another suite.
 fn overlapping(guesses: &[Guess]) -> Vec<bool> {
     let mut order: Vec<(usize, &Guess)> = guesses.iter().enumerate().collect();
     let place = |guess: &Guess| (guess.span.process, guess.is_suite);

@@ -10,8 +10,8 @@ use crate::imports::{TestCount, UnplacedTest};
 /// bound of the work.
 const SLASHES: usize = 100;
 
-/// The largest number of failed tests of a file without a place in the recording that are named. A guess: more than a page
-/// shows.
+/// The largest number of failed tests of one report that are named although they have no place in the recording. A
+/// guess: more than a page shows.
 const NAMED: usize = 100;
 
 /// A parsed JUnit report: its test suites.
@@ -122,15 +122,15 @@ impl Suite {
         lengths.fold(0, i64::saturating_add)
     }
 
-    /// The largest rounding error of the difference between the suite's length and the sum of its tests' lengths, in
-    /// nanoseconds.
+    /// The largest error in nanoseconds of the difference between a suite's length and the sum of its tests' lengths,
+    /// because the report rounds both.
     pub(super) fn rounded(&self) -> i64 {
         let digits = self.cases.iter().map(|case| case.attributes.digit);
         digits.fold(self.attributes.digit, i64::saturating_add)
     }
 
-    /// Whether the suite's own length was measured. A length that is not larger than the sum of the tests' lengths does
-    /// not bound the time between tests.
+    /// Whether the report has a measured length for the suite itself. A length that is not larger than the sum of the
+    /// tests' lengths does not limit the time between tests.
     pub(super) fn is_measured(&self) -> bool {
         let sum = self.sum().saturating_add(self.rounded());
         self.attributes.length.is_some_and(|length| length > sum)
@@ -144,8 +144,8 @@ impl Suite {
         changes.filter(|(a, b)| a != b).count() == 1
     }
 
-    /// For each test, the test around it, as Go's `TestA` is around `TestA/x`. It is the test with the longest name
-    /// that is followed by a slash in the test's name.
+    /// For each test of the suite, the index of the test that contains it, as Go's `TestA` contains `TestA/x`. It is
+    /// the test with the longest name that is followed by a slash in the contained test's name.
     pub fn around(&self) -> Vec<Option<usize>> {
         let name = |case: &Case| (case.attributes.class.clone(), case.attributes.name.clone());
         let places = self.cases.iter().enumerate();
@@ -176,8 +176,8 @@ pub struct Attributes {
 }
 
 impl Attributes {
-    /// The name of a test with its class. jest-junit and others write the whole name as the class, too; the title then
-    /// has it once.
+    /// The name of a test with its class, as it is shown. jest-junit and others write the whole name as the class, too;
+    /// it is then shown once.
     pub(super) fn title(&self) -> String {
         let (class, name) = (self.class.trim(), self.name.trim());
         if class.is_empty() || name == class || name.starts_with(&format!("{class} ")) {

@@ -1,5 +1,5 @@
-//! The process that runs tests, as the recording knows it: when it can begin or end one, and for which of its
-//! children it waits.
+//! Collects what a recording shows about a process that runs tests: when it can begin or end a test, and for which of
+//! its children it waits.
 
 use std::collections::HashMap;
 
@@ -17,8 +17,9 @@ const THREADS: usize = 64;
 pub struct RunnerFacts {
     /// The stretches of time in which any thread of the process may have been on a CPU.
     pub any: Active,
-    /// For each thread, the stretches in which it may have run. If only one thread has a schedule, it ran the tests.
-    /// Empty for a process with one thread or with very many threads.
+    /// For each thread of the process, the stretches of time in which it may have been on a CPU. If the tests fit
+    /// into those of one thread only, that thread ran the tests. Empty for a process with one thread or with very
+    /// many threads.
     pub threads: Vec<Active>,
     /// The child processes that woke the process. For each, the first and the last moment at which it did so, in
     /// nanoseconds.

@@ -21,20 +21,20 @@ use crate::imports::lookup::signed;
 /// The largest number of rounds in which the bounds of a suite and of its tests narrow each other.
 const ROUNDS: usize = 8;
 
-/// The number of words of a command line that name a program: an interpreter and its script, if the program has one. A
-/// decision.
+/// The number of words at the start of a command line that name the program: an interpreter and its script, if the
+/// program has one. A decision.
 const PROGRAM: usize = 2;
 
-/// The number of schedules of a suite at which the search for further ones ends. A bound of the work: a suite with so
-/// many schedules gets none.
+/// The number of schedules of one suite at which the search for further ones ends. A bound of the work: a suite with so
+/// many possible schedules gets none.
 const POSSIBLE: usize = 16;
 
-/// The largest number of workers whose tests are searched for. A guess: with more workers, no distribution of their tests
-/// would be the only possible one.
+/// The largest number of worker processes among which a suite's tests are distributed. A guess: with more workers, no
+/// distribution of the tests would be the only possible one.
 const WORKERS: usize = 16;
 
-/// The smallest error of a length in nanoseconds, however many digits the file has. A runner reads two clocks, and a
-/// tracepoint is a little before or after what it traces.
+/// The smallest error in nanoseconds that is assumed for the length of a test, however many digits the report has. A
+/// runner reads two clocks, and a tracepoint is a little before or after what it traces.
 pub const LEAST_ERROR: i64 = 100_000;
 
 /// The tests of a suite, as indexes into the suite's list of tests, by the index of the test that contains them (`None`
@@ -54,9 +54,9 @@ pub struct Schedule {
     pub decided: Vec<ProcessIx>,
 }
 
-/// The processes that ran the tests of a suite. It is one process, or several processes of one program, each of which
-/// began after the end of the one before it: some runners start a new worker after a failed test, or for each test. Or
-/// it is several workers of one program at the same time ([`pool`]).
+/// The processes that ran the tests of a suite. It is one process, or several processes of one program that lived one
+/// after the other (some runners start a new worker after a failed test, or for each test), or several workers of one
+/// program at the same time ([`pool`]).
 #[derive(Clone, Debug)]
 pub struct Scheduled {
     pub processes: Vec<ProcessIx>,
@@ -371,8 +371,8 @@ impl Placer<'_> {
         siblings
     }
 
-    /// The places of the tests of a suite in a pool of workers, which ran the tests at the same time. A worker that has no
-    /// time for the shortest test does not count.
+    /// The places of the tests of a suite in a pool of worker processes that ran the tests at the same time; `None` if
+    /// there is no certain way. A worker that has no time for the shortest test does not count.
     fn distributed(
         &mut self,
         suite: &Suite,
@@ -615,8 +615,8 @@ impl Placer<'_> {
         Some(places)
     }
 
-    /// The bounds of tests in the order of their times, or in the order of the file if they have no times. A file that
-    /// may be sorted by result proves no order between a failed test and another one.
+    /// The bounds of the places of tests that ran in the order of their times, or in the order of the report if they
+    /// have no times. A report that may be sorted by result proves no order between a failed test and another one.
     fn bounds_of(
         &self,
         suite: &Suite,
@@ -633,9 +633,9 @@ impl Placer<'_> {
         self.mixed(suite.has_order, &cases, &tests, around, active)
     }
 
-    /// The bounds of tests in a file that may be sorted by result, or whose order means nothing. If it may be sorted by
-    /// result, the failed tests have an order, and so have the others. For tests with equal times or without times, the
-    /// bounds cover all orders that the recording allows.
+    /// The bounds of the places of tests in a report that may be sorted by result, or whose order means nothing. In the
+    /// first case, the failed tests have an order, and so have the others. For tests with equal times or without times,
+    /// the bounds cover all orders that the recording allows.
     fn mixed(
         &self,
         has_order: bool,

@@ -1,8 +1,8 @@
-//! Bounds of the places of tests that one process, or several in turn, ran one after the other.
+//! Finds bounds of the places in time of tests that one process, or several in turn, ran one after the other.
 //!
-//! What is known of each test is its length, and sometimes a time of the day. Its beginning and its end lie where
-//! the runner was on a CPU ([`Active`]), and it begins no earlier than the end of the test before. The earliest
-//! and the latest schedule that agree with all of that bound every other one.
+//! The length of each test is known, and sometimes a time of the day. A test begins and ends while its runner is on
+//! a CPU ([`Active`]), and it begins no earlier than the end of the test before it. The earliest and the latest
+//! schedule that agree with all of that bound every other one.
 
 use std::ops::RangeInclusive;
 

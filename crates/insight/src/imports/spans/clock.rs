@@ -11,13 +11,13 @@ use crate::imports::lookup::{signed, Lookup, CLOCKS};
 /// work.
 const VOTES: usize = 16;
 
-/// The largest time in nanoseconds by which a process lives longer than its span; a tenth of the span is allowed as
-/// well. Votes for a beginning that are at most this far apart agree. A guess: with more, the beginnings of other spans
-/// agree by chance.
+/// The largest time in nanoseconds by which a process may live longer than its span; a tenth of the span is allowed as
+/// well. Processes vote for a beginning of the file's clock, and votes that are at most this far apart agree. A guess:
+/// with more, the beginnings of other spans agree by chance.
 const DIFFERS: i64 = 50_000_000;
 
-/// The least number of spans that must agree on the beginning of a clock which the file does not contain. A guess: one
-/// alone can be a process with an equal name.
+/// The least number of spans that must agree on the beginning of a clock which the imported file does not contain. A
+/// guess: a single one can be a process with an equal name.
 const AGREE: usize = 2;
 
 /// The beginning of the clock by which an imported file has its times, as far as the file contains it.
@@ -47,10 +47,10 @@ enum Zero {
 }
 
 impl<'a> Moments<'a> {
-    /// Finds out how to read a file's times. The choices are, in this order: as the file states, as times of the day,
-    /// as the machine's own clock, with the beginning on which most spans agree with the processes that their words
-    /// name, or with the lives of the processes whose pids they have. `None` if no choice is possible, or more than
-    /// one.
+    /// Finds out how to convert the times of an imported file to the recording's times. The choices are, in this order:
+    /// as the file states, as times of the day, as the machine's own clock, with the beginning on which most spans
+    /// agree with the processes that their words name, or with the lives of the processes whose pids they have. `None`
+    /// if no choice is possible, or more than one.
     pub fn of(file: &Spans, named: &Candidates<'_>, lookup: &'a Lookup<'a>) -> Option<Moments<'a>> {
         let new = |zero, error, are_times_of_day| Moments {
             lookup,
@@ -111,9 +111,9 @@ fn has_pids(file: &Spans, lookup: &Lookup<'_>) -> bool {
     pids.any(|pid| !lookup.with_pid(pid).is_empty())
 }
 
-/// The beginning of the file's clock on which most spans agree with the processes that have their words, and its error,
-/// both in nanoseconds. A process begins with its span or ends with it, because a tool can wait for a free place before
-/// it starts a process.
+/// The beginning of the imported file's clock on which most spans agree, if each is placed on a process that has its
+/// words, and the error of this beginning, both in nanoseconds. A process begins with its span or ends with it, because
+/// a tool can wait for a free place before it starts a process.
 fn by_words(file: &Spans, named: &Candidates<'_>, lookup: &Lookup<'_>) -> Option<(i64, u64)> {
     let analysis = lookup.analysis;
     let mut zeros: Vec<(i64, usize)> = Vec::new();
@@ -146,8 +146,8 @@ fn by_words(file: &Spans, named: &Candidates<'_>, lookup: &Lookup<'_>) -> Option
     is_told.then_some((zero, error))
 }
 
-/// The beginning of the file's clock and its error, found by the lives of the processes whose pids the spans have. No
-/// span lies before the beginning or after the end of its process.
+/// The beginning of the imported file's clock and its error, both in nanoseconds, found by the lives of the processes
+/// whose pids the spans have. No span lies before the beginning or after the end of its process.
 fn by_pids(file: &Spans, lookup: &Lookup<'_>) -> Option<(i64, u64)> {
     let analysis = lookup.analysis;
     let mut extents: HashMap<u32, (i64, i64)> = HashMap::new();

@@ -14,20 +14,20 @@ use crate::imports::lookup::{base, names, script_words, signed, Lookup, CLOCKS, 
 /// The largest number of processes that are tried for one span of a file. A bound of the work.
 const NEAR: usize = 256;
 
-/// The largest number of arguments that are compared with words for a file, at about 100 ns each, so that the search
-/// for the processes of very many spans ends within some seconds. A bound of the work.
+/// The largest number of arguments that are compared with words of spans for one imported file, at about 100 ns each,
+/// so that the search for the processes of very many spans ends within some seconds. A bound of the work.
 const WORK: u64 = 50_000_000;
 
 /// The largest number of arguments of a command line that is compared with a text of a span. A bound of the work: such
 /// a text has at most [`super::WORD`] bytes.
 const LINE_WORDS: usize = super::WORD / 2;
 
-/// The least work that is counted for a process, in arguments, because what is kept about a process with few arguments
-/// also takes memory. A guess.
+/// The least work that is counted for a process whose command line is compared with words of spans, in arguments. Even
+/// a process with few arguments takes memory. A guess.
 const LEAST_WORK: u64 = 16;
 
-/// The processes whose command lines contain a word, in the order of their starts. They are found by the last component
-/// of the word's path.
+/// For each word of a span, the processes whose command lines contain it, in the order of their starts. Words are
+/// looked up by the last component of their path.
 pub struct Candidates<'a> {
     by_word: HashMap<&'a [u8], Vec<ProcessIx>>,
     /// The processes by their command line, for those command lines that are equal to a text of a span. The program is
@@ -152,9 +152,9 @@ impl<'a> Candidates<'a> {
         found
     }
 
-    /// For each of some spans, the process that has the span's words and lived at the span's time. A process belongs to
-    /// one span only, which is the nearest. If two processes are equally near and neither is an ancestor of the other,
-    /// the span gets none.
+    /// For each of the given spans, the process that has the span's words in its command line and lived at the span's
+    /// time. A process gets the nearest span only. If two processes are equally near and neither is an ancestor of the
+    /// other, the span gets none.
     pub fn nearest(
         &self,
         file: &Spans,
@@ -245,8 +245,8 @@ fn line(text: &[u8]) -> Option<Vec<u8>> {
     is_line.then(|| [&[program][..], &rest].concat().join(&b' '))
 }
 
-/// The words of an argument. They include the words of a shell's script, the value of `--name=value`, and a path
-/// without the number at its end (a pid, as in BitBake's `run.do_compile.1234`).
+/// The words of an argument that are compared with the words of spans. They include the words of a shell's script, the
+/// value of `--name=value`, and a path without the number at its end (a pid, as in BitBake's `run.do_compile.1234`).
 fn parts(arg: &[u8]) -> impl Iterator<Item = &[u8]> {
     let whole = std::iter::once(arg).filter(|arg| !arg.is_empty());
     let at = arg.iter().rposition(|byte| *byte == b'.');
