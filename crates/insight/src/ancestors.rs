@@ -3,7 +3,7 @@
 use tr_analyze::arena::Arena;
 use tr_analyze::model::{Analysis, ProcessIx};
 
-/// All processes, sorted so that a parent comes before its children. The children of one parent are in the order of
+/// Sorts all processes so that a parent comes before its children. The children of one parent are in the order of
 /// their starts.
 pub(crate) fn from_parents_to_children(analysis: &Analysis) -> Vec<ProcessIx> {
     let mut order = Vec::with_capacity(analysis.processes.len());

@@ -1,8 +1,8 @@
-//! Compares the figures that tr computes from events with the kernel's own: for each task that ended, the kernel
-//! counted the run time and the context switches.
+//! Compares the figures that `tr` computes from recorded events with the kernel's own: for each task that ended, the
+//! kernel counted the run time and the context switches.
 //!
-//! The two run times differ by design. The kernel charges a switch from its run queue's clock on, so that the few µs
-//! in which it picks the next task count for that task (`set_next_entity`). The event's timestamp is later
+//! The two run times differ by design. The kernel charges a switch from its run queue's clock on, so that the few µs in
+//! which it picks the next task count for that task (`set_next_entity`). The event's timestamp is later
 //! (`trace_sched_switch` in `__schedule`), so that they count for the previous task. And `rq_clock_task` leaves out
 //! interrupts and steal time.
 
@@ -176,8 +176,8 @@ impl Audit {
 }
 
 /// The longest time in nanoseconds that a task can have waited in run queues. `None` if events may be missing, because
-/// the kernel counted another number of switches. If no event is missing, each sleep of the task has its switch-out and
-/// its wake-up, and the task was in no run queue between them.
+/// the kernel counted another number of switches. If no event is missing, each sleep of the task lies between its
+/// switch-out and its wake-up, and the task was in no run queue then.
 fn most_delay(thread: &Thread, kernel: &KernelFigures, times: &Times) -> Option<u64> {
     let (switches, counted) = switches(thread, kernel);
     if switches != counted {
@@ -189,8 +189,8 @@ fn most_delay(thread: &Thread, kernel: &KernelFigures, times: &Times) -> Option<
     Some(most.saturating_add(noise))
 }
 
-/// The threads that began and ended in the span, with the kernel's figures. A thread that began earlier is left out,
-/// because the kernel's figures contain its time before the trace.
+/// The threads that began and ended in the analyzed span, each with the kernel's figures. A thread that began earlier
+/// is left out, because the kernel's figures contain its time before the trace.
 fn whole(analysis: &Analysis) -> impl Iterator<Item = (&Thread, &KernelFigures)> {
     let threads = analysis.threads.iter();
     threads.filter_map(|thread| {
@@ -216,8 +216,8 @@ pub fn impossible(analysis: &Analysis) -> Option<Impossible> {
     Audit::sums(analysis).impossible
 }
 
-/// The tasks for which the kernel counted more time in run queues than is possible, because the events show that the
-/// tasks slept in a part of it.
+/// The tasks for which the kernel counted more time in run queues than is possible, because the recorded events show
+/// that they slept in a part of that time.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Impossible {
     pub tasks: u64,

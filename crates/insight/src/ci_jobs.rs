@@ -25,8 +25,9 @@ pub struct CiJob {
     pub runner: Option<String>,
 }
 
-/// The most by which a runner's clock and the CI system's may differ if a recording still counts as part of its job,
-/// in ns. A guess: whole seconds of the CI system, and clocks that network time has not adjusted yet.
+/// The largest difference in ns between the clocks of a runner and of the CI system with which a recording still
+/// counts as part of a CI job. A guess: whole seconds of the CI system, and clocks that network time has not
+/// adjusted yet.
 const SLACK: u64 = 5_000_000_000;
 
 /// A recording for which the CI job is searched. The times are in nanoseconds since 1970.

@@ -1,4 +1,5 @@
-//! The compilations of a build, as the entries of a `compile_commands.json`, and the calls of compilers that are no entries.
+//! Finds the compilations of a build, as the entries of a `compile_commands.json`, and the calls of compilers that are
+//! not entries.
 
 use std::collections::{BTreeMap, HashMap};
 
@@ -168,8 +169,8 @@ impl Origin {
     }
 }
 
-/// The reason to leave out a compiler's program that lies in how it ended or in how it was recorded; `None` if there is
-/// no such reason.
+/// The reason to leave a compiler's call out of the compilation database that lies in how the program ended or how it
+/// was recorded; `None` if there is no such reason.
 fn left_out(process: &Process, exec: &ExecSpan, origin: &Origin) -> Option<LeftOut> {
     if origin.is_probe || exec.argv.args().any(is_scratch) {
         return Some(LeftOut::Probe);
@@ -198,8 +199,8 @@ fn program_at(process: &Process, time: Ktime) -> Option<&ExecSpan> {
     before.find(|exec| exec.start <= time)
 }
 
-/// Whether a program is a compiler's driver that compiles, or a cache, so that the compilers which it starts are parts of
-/// its work.
+/// Whether a program is a compiler's driver that compiles, or a compiler's cache. The compilers that it starts are then
+/// parts of its work.
 fn is_compilation(exec: &ExecSpan) -> bool {
     let args: Vec<&[u8]> = exec.argv.args().collect();
     match compilation::call(&args) {

@@ -36,8 +36,8 @@ pub struct CpuDemand {
 #[derive(Clone, Copy)]
 pub struct MachineSize {
     pub cpus: u64,
-    /// The CPU time in nanoseconds that tasks could use in the recorded wall time. At each moment it counts all CPUs,
-    /// or the number of tasks that want one if that is smaller.
+    /// The CPU time in nanoseconds that the recorded tasks could have used on this number of CPUs in the recorded
+    /// wall time. At each moment it counts all CPUs, or the number of tasks that want one if that is smaller.
     pub could_use_ns: u64,
     /// The shortest possible wall time of the build in nanoseconds, by its critical path.
     pub at_least_ns: Option<u64>,

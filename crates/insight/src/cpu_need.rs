@@ -3,11 +3,11 @@
 use tr_analyze::schedule::{Done, Schedule};
 use tr_analyze::share;
 
-/// The share of the time in which the job wants at most the stated number of CPUs, in percent. A guess: with all of
-/// the time, one short burst would size the machine. Seven real jobs ran on the proposed sizes (`size.py`).
+/// The percentage of its time in which a job wants at most the number of CPUs that is reported for it. A guess: with
+/// all of the time, one short burst would size the machine. Seven real jobs ran on the proposed sizes (`size.py`).
 pub const MOST_OF_THE_TIME_PERCENT: u64 = 90;
-/// A smaller number of CPUs is enough if the build takes at most this share longer on them, in percent. A guess: less
-/// is within the noise of most builds. Seven real jobs ran on the proposed sizes (`size.py`).
+/// The percentage by which a build may take longer on a smaller number of CPUs for which this number is still enough.
+/// A guess: less is within the noise of most builds. Seven real jobs ran on the proposed sizes (`size.py`).
 const LONGER_PERCENT: u64 = 5;
 
 /// The CPUs that a recorded job used, and the number of CPUs that would be enough for it.
@@ -15,10 +15,10 @@ const LONGER_PERCENT: u64 = 5;
 pub struct CpuNeed {
     /// The number of CPUs that the job could use.
     pub available: u64,
-    /// The number of CPUs that the job did not exceed in [`MOST_OF_THE_TIME_PERCENT`] of its time, if it had run
-    /// without other tasks.
+    /// The number of CPUs that the job wanted at most for [`MOST_OF_THE_TIME_PERCENT`] percent of its time, if it had
+    /// run without other tasks.
     pub wanted: u64,
-    /// The smallest number of CPUs on which the build would take hardly longer: a power of two, or the number of
+    /// The smallest number of CPUs on which the job would take hardly longer: a power of two, or the number of
     /// available CPUs.
     pub enough: u64,
     /// The simulated time in nanoseconds of the build on the available CPUs without other tasks.

@@ -1,5 +1,5 @@
-//! Finds the jobs that a job needs by their command lines: a job needs another one if it names a file that the other
-//! one makes.
+//! Finds which jobs of a build need each other, by their command lines: a job needs another one if it names a file that
+//! the other one makes.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use tr_programs::changes;
@@ -20,8 +20,8 @@ const MAKERS: &[&str] = &[
 ];
 /// The options and redirections after which a command line names a file that the command makes.
 const OUTPUT: &[&str] = &["-o", "-MF", "--output", ">", ">>", "--out-dir"];
-/// A file that more than this many jobs name, and that no job makes, does not connect these jobs. A guess: with more,
-/// headers that a few jobs share would connect them.
+/// The largest number of jobs that may name a file which no job makes, if the file still connects these jobs. A guess:
+/// with more, headers that a few jobs share would connect them.
 const RARE: usize = 3;
 
 /// The text before the name of a Rust crate that counts as an output of a job. It keeps such a name apart from the
@@ -71,12 +71,12 @@ pub fn follow(facts: &Facts<'_>) -> BTreeSet<String> {
     facts.all().filter_map(name).collect()
 }
 
-/// The largest number of ancestors up to which the files of a process count for a job. In a chain of makes, each job is
-/// a part of all jobs above it. A bound of the work.
+/// The largest number of ancestors of a process for which its files count, if they are jobs. In a chain of makes, a
+/// process is a part of each job above it. A bound of the work.
 const DEEP: usize = 64;
 
-/// The jobs that a job needs: those that it certainly needs, those that it probably needs, and those that it needs in
-/// the worst case.
+/// For a job of a build, the other jobs that it certainly needs, those that it probably needs, and those that it needs
+/// in the worst case.
 type After = [BTreeSet<ProcessIx>; 3];
 
 /// For each job that names files which other jobs make, the jobs that make these files.

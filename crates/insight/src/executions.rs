@@ -76,8 +76,8 @@ pub fn executions(process: &Process) -> impl Iterator<Item = Execution<'_>> {
     })
 }
 
-/// Sorts executions by a figure in descending order, or by start and pid in ascending order. Executions with an equal
-/// figure are sorted by start.
+/// Sorts executions of programs by a figure in descending order, or by start or pid in ascending order. Executions
+/// with an equal figure are sorted by start.
 pub fn sort(rows: &mut [Execution], by: Sort) {
     rows.sort_by_key(|Execution { process, exec, .. }| {
         let tree = process.tree.times.on_cpu;

@@ -106,9 +106,9 @@ pub fn full(meta: &Metadata, summary: &Summary, end: Ktime) -> Option<String> {
     Some(text)
 }
 
-/// Whether the recording ended while COMMAND ran, so that the figures are of a part of COMMAND.
+/// Whether the recording ended while COMMAND still ran, so that the figures describe only a part of COMMAND's run.
 ///
-/// An import may know that COMMAND ended without knowing its status.
+/// An imported recording may know that COMMAND ended without knowing its status.
 pub fn is_unfinished(analysis: &Analysis) -> bool {
     let summary = analysis.summary.as_ref();
     let ran = summary.filter(|summary| {

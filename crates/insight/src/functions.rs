@@ -14,7 +14,7 @@ use tr_format::stack::Doing;
 use crate::frames::{Name, Names};
 
 /// The largest number of stretches of a thread's time that are examined for one sampled wait. A guess: there are three,
-/// one on a CPU before the wait, the wait, and one for a CPU. A forged file may have any number.
+/// one on a CPU before the wait, the wait itself, and one for a CPU after it. A forged file may have any number.
 const STRETCHES: usize = 8;
 
 /// A number of stack samples, and the time that they stand for.
@@ -163,8 +163,8 @@ impl Functions {
     }
 }
 
-/// The wait that a sample off CPU was taken in. It is the longest wait in the thread's timeline at that time, because
-/// the recorder takes the timestamps of the sample and of the wait one after the other.
+/// The wait in which a stack sample was taken off CPU. It is the longest wait in the thread's timeline at that time,
+/// because the recorder takes the timestamps of the sample and of the wait one after the other.
 pub fn wait_of(analysis: &Analysis, sample: &Timed) -> Option<Stretch> {
     let timeline = analysis.timeline.as_ref()?;
     let thread = sample.thread;

@@ -39,8 +39,8 @@ pub fn cpus(analysis: &Analysis, parts: u32) -> Vec<u64> {
     means.collect()
 }
 
-/// The memory in use in each of `parts` equal parts of the recording, in MiB: the largest sample of the part. Empty if
-/// a part has no sample. `whole` is the memory of the machine in bytes.
+/// The largest memory in use in each of `parts` equal parts of the recording, in MiB, by the samples of the part. The
+/// list is empty if a part has no sample. `whole` is the memory of the machine in bytes.
 pub fn memory(analysis: &Analysis, parts: u32, whole: u64) -> Vec<u64> {
     let samples = Samples::of(analysis);
     let used = (0..parts).map(|number| {

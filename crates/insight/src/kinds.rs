@@ -55,8 +55,8 @@ pub struct Column {
     pub kinds: &'static [Kind],
 }
 
-/// The columns of a table with times of the critical path. Each kind is in one of them. Time that a recording of
-/// totals does not divide has the column for an unknown state.
+/// The columns of a table that divides times of the critical path by kind. Each kind of time is in one of them.
+/// Time that a recording of totals does not divide is in the column for an unknown state.
 pub const COLUMNS: [Column; 7] = [
     column("CPU", &[Kind::OnCpu], "on_cpu"),
     column(RUN_QUEUE, &[Kind::RunQueue], "run_queue"),

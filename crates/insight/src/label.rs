@@ -5,8 +5,8 @@ use tr_analyze::model::{Process, Thread};
 use tr_programs::command_line;
 use tr_text::escape;
 
-/// The name of a process's program: its file or script, or a tool with its verb (`git clone`). A process without
-/// arguments has its comm.
+/// The name of the program that a process runs: its file or script, or a tool with its verb (`git clone`). A process
+/// without arguments has its comm.
 pub fn program(process: &Process) -> String {
     if process.role.container.is_some() {
         return CONTAINER.to_owned();

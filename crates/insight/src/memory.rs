@@ -11,8 +11,8 @@ use tr_format::meta::{Extra, Hardware, Metadata};
 
 use crate::known::{major_faults, processes_of};
 
-/// The least number of direct reclaims by threads that shows that pages were evicted and read again. A guess: a build
-/// with enough memory reclaims some pages, too.
+/// The least number of direct reclaims by a build's threads from which on the build counts as short of memory, so that
+/// pages were evicted and read again. A guess: a build with enough memory reclaims some pages, too.
 const MANY_RECLAIMS: u64 = 100;
 
 pub(crate) fn evicts(reclaims: u64) -> bool {

@@ -1,5 +1,5 @@
-//! Arguments without the parts that differ between runs of the same build: names
-//! of temporary files, pids, hashes, the build's directory.
+//! Reduces command lines to what is equal in all runs of one build: arguments without names of temporary files, pids,
+//! hashes and the build's directory.
 
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::sync::LazyLock;
@@ -63,8 +63,8 @@ fn replace(re: &Option<Regex>, text: String, by: impl Fn(&Captures<'_>) -> Strin
     }
 }
 
-/// An argument without the parts that differ between runs. `cwd` is COMMAND's working directory. `pids` has the pids of
-/// the process and its ancestors, which the argument may contain.
+/// Reduces an argument to what is equal in all runs of one build. `cwd` is COMMAND's working directory. `pids` has the
+/// pids of the process and its ancestors, which the argument may contain.
 pub fn argument(arg: &[u8], cwd: &str, pids: &[u32], paths: Paths) -> String {
     let mut text = String::from_utf8_lossy(arg).into_owned();
     if cwd.len() > 1 {

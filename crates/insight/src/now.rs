@@ -36,8 +36,8 @@ const DEEP: usize = 1000;
 /// The jobs of a recorded command that run at one moment.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Jobs {
-    /// The number of jobs: processes without living children whose ancestors live up to the command, and that
-    /// do not wait for a pipe.
+    /// The number of jobs. A job is a process without living children, whose ancestors are alive up to the command,
+    /// and that does not wait for a pipe.
     pub number: usize,
     /// The pid of the job that has lived longest; `None` if no job runs.
     pub longest: Option<u32>,
@@ -83,8 +83,8 @@ impl Jobs {
         all
     }
 
-    /// The jobs in words: `3 jobs run, longest cc1 big.c 41 s · 2 wait for it`. `longest` has the name of the longest
-    /// job, and the time in nanoseconds that it has lived.
+    /// The running jobs in words: `3 jobs run, longest cc1 big.c 41 s · 2 wait for it`. `longest` has the name of the
+    /// job that has run longest, and the time in nanoseconds for which it has lived.
     pub fn text(&self, longest: Option<(String, u64)>) -> String {
         let Some((name, time)) = longest else {
             return "no job runs".into();
@@ -118,8 +118,8 @@ fn belongs<T>(living: &HashMap<u32, Living<T>>, process: &Living<T>) -> bool {
     false
 }
 
-/// The jobs that run at the end of the written part of an unfinished recording, in words. Waits are known only with a
-/// timeline.
+/// The jobs that run at the end of the written part of an unfinished recording, in words. It is only known with a
+/// timeline whether a process waits.
 pub fn of(analysis: &Analysis) -> Option<String> {
     let root = critical_path::root(analysis).ok()?;
     let alive = analysis.process_ids().filter_map(|at| {

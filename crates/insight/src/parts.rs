@@ -54,8 +54,8 @@ impl Part {
         all.filter(move |part| !of_steps.contains(part))
     }
 
-    /// The part that a kind of time belongs to, as far as the kind shows it. A wait for a CPU is divided by
-    /// the tasks that had the CPU.
+    /// The part of a wall time that a kind of time belongs to, as far as the kind shows it. A wait for a CPU is
+    /// divided later by the tasks that had the CPU.
     pub fn of(kind: Kind) -> Part {
         match kind {
             Kind::OnCpu => Part::Work,

@@ -158,8 +158,8 @@ impl PathBySteps {
         longest_wait(&spent)
     }
 
-    /// Whether the path by step says more than the path by program: several steps have at least half of the
-    /// time, and none has nearly all of it.
+    /// Whether dividing the critical path by step says more than dividing it by program: several steps together
+    /// have at least half of the time, and none has nearly all of it.
     pub fn says_more(&self) -> bool {
         let whole = self.shares.iter().map(StepShare::time);
         let whole = whole.fold(0u64, u64::saturating_add);

@@ -178,8 +178,8 @@ impl Sort {
 }
 
 impl By {
-    /// The grouping for a sort by figures that the kernel has only for whole processes: rows of threads are replaced by
-    /// rows of processes.
+    /// The grouping of a table's rows that fits the sort order. Some figures are known only for whole processes; sorted
+    /// by them, rows of threads are replaced by rows of processes.
     pub fn of_processes(self) -> By {
         match self {
             By::Thread => By::Process,

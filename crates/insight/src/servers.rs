@@ -23,8 +23,8 @@ struct Sum {
     other: Option<String>,
 }
 
-/// A sentence for each name of servers, the server with the longest time on the path first: `server sccache (shared):
-/// 12.3 s of CPU for this build, 4 s of the path`.
+/// A sentence for each name of local servers, such as `server sccache (shared): 12.3 s of CPU for this build, 4 s of
+/// the path`. The server with the longest time on the critical path comes first.
 pub fn words(analysis: &Analysis, path: Option<&CriticalPath>) -> Vec<String> {
     let mut sums: BTreeMap<String, Sum> = BTreeMap::new();
     for server in &analysis.others.servers {

@@ -9,8 +9,9 @@ use super::loads::{Load, Loads};
 use crate::warnings;
 use tr_text::units;
 
-/// The shares of the time of all CPUs in the span, in nanoseconds. CPUs that the build was not allowed to use are
-/// included. A share is `None` if it is not known.
+/// The division of the time of all CPUs in the analyzed span among the build, other tasks, the hypervisor and idle
+/// time, in nanoseconds. CPUs that the build was not allowed to use are included. A part is `None` if it is not
+/// known.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct CpuShares {
     whole: u64,

@@ -21,14 +21,15 @@ use crate::memory::{self, cgroup_peak, limit, of_machine, Resident};
 use crate::path::groups;
 use crate::view::View;
 
-/// The margin that is added to the largest need of memory for a proposed size, in percent: pages of files, the kernel's
-/// own memory and other inputs need memory, too. A guess; seven real jobs ran on the proposed sizes (`size.py`).
+/// The percentage that is added to the largest memory that a job needs for a proposed size: pages of files, the
+/// kernel's own memory and other inputs need memory, too. A guess; seven real jobs ran on the proposed sizes
+/// (`size.py`).
 pub const MARGIN_PERCENT: u64 = 25;
 /// The divisor of the space that was free at the start in the file system of the recorded command. A job that uses a
 /// tenth of it or more has a line about its disk. A guess: with a smaller limit, every job would have such a line.
 const NOTICEABLE: u64 = 10;
-/// The smallest size of memory that is proposed, in bytes. Larger sizes are this one times a power of two, as runners
-/// are sold.
+/// The smallest size of memory that is proposed for a job, in bytes. Larger sizes are this one times a power of two, as
+/// runners are sold.
 const SMALLEST: u64 = 512 << 20;
 
 /// The size of runner that a job needs: the memory and the CPUs that it used, and the smallest sizes that would do.
@@ -53,8 +54,8 @@ pub struct DiskNeed {
 /// The memory that all processes of a job used together at one time, in bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct MemoryNeed {
-    /// A lower bound of the largest memory in bytes: the largest reading, or the largest resident set of one process
-    /// if that is larger.
+    /// A lower bound of the largest memory of the job in bytes: the largest reading of the memory of all processes, or
+    /// the largest resident set of one process if that is larger.
     pub at_least: u64,
     /// An upper bound of the largest memory of the job in bytes; `None` if the largest resident set of a process is not
     /// known.
@@ -63,8 +64,8 @@ pub struct MemoryNeed {
     pub available: Option<u64>,
     /// The largest memory in bytes that COMMAND's cgroup had in the recording. It includes the pages of files.
     pub with_files: Option<u64>,
-    /// The smallest memory in bytes with which the job would have run; `None` without a bound, or if the job was killed
-    /// or failed.
+    /// The smallest size of memory in bytes with which the job would have run; `None` if no upper bound of its memory
+    /// is known, or if the job was killed or failed.
     pub enough: Option<u64>,
 }
 
@@ -87,8 +88,8 @@ impl RunnerSize {
 }
 
 impl DiskNeed {
-    /// The disk space that a recorded command used; `None` for a part of a recording, for the whole machine, or if it
-    /// was not read.
+    /// Computes the disk space that a recorded command used; `None` for a part of a recording, for the whole machine,
+    /// or if the free space was not read.
     pub fn of(analysis: &Analysis) -> Option<DiskNeed> {
         if !is_of_command(analysis) {
             return None;
@@ -111,8 +112,8 @@ impl DiskNeed {
 }
 
 impl MemoryNeed {
-    /// The memory that a recorded command used; `None` for a part of a recording, for the whole machine, or if nothing
-    /// is known.
+    /// Computes the memory that a recorded command used; `None` for a part of a recording, for the whole machine, or if
+    /// nothing is known.
     pub fn of(analysis: &Analysis) -> Option<MemoryNeed> {
         if !is_of_command(analysis) {
             return None;
@@ -153,8 +154,8 @@ pub fn cpus_wanted(analysis: &Analysis, path: &CriticalPath) -> Option<u64> {
     cpus_wanted_in(analysis, &schedule?.ok()?.alone())
 }
 
-/// The number of CPUs that a recorded command wanted at most during most of its time, by its simulated run without other
-/// tasks; `None` for a part of a recording, or for the whole machine.
+/// The number of CPUs that a recorded command wanted at most during most of its time, by its simulated run without
+/// other tasks; `None` for a part of a recording, or for the whole machine.
 pub fn cpus_wanted_in(analysis: &Analysis, alone: &Done) -> Option<u64> {
     let alone = Some(alone).filter(|_| is_of_command(analysis));
     cpu_need::wanted(analysis.cpus_of_build(), alone?)

@@ -1,4 +1,4 @@
-//! The chosen processes and their ancestors as a tree, with sums over each process and its descendants.
+//! Arranges the chosen processes and their ancestors as a tree, with sums over each process and its descendants.
 //!
 //! Nothing here recurses: a chain of 100,000 processes is a tree, too.
 

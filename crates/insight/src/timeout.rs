@@ -9,8 +9,8 @@ use tr_format::event::Argv;
 
 use crate::{exit, label};
 
-/// Whether a process is `timeout` and ended the program that it ran. It then exits with a status of its own. If it
-/// sends SIGKILL, it sends the signal to its own process group, too, and is killed by it.
+/// Whether a process runs the program `timeout`, which ended the program that it ran. `timeout` then exits with a
+/// status of its own. If it sends SIGKILL, it sends the signal to its own process group, too, and is killed by it.
 pub(crate) fn timed_out(process: &Process) -> bool {
     if label::program(process) != "timeout" {
         return false;
@@ -21,8 +21,8 @@ pub(crate) fn timed_out(process: &Process) -> bool {
         || exit::killed_by(process.status) == Some(KILL) && late()
 }
 
-/// The time in nanoseconds that the last program of a process ran. If it is the process's only program, the time counts
-/// from the start of the process.
+/// The time in nanoseconds for which the last program of a process ran. If it is the process's only program, the time
+/// counts from the start of the process.
 pub(crate) fn ran(process: &Process) -> u64 {
     match &*process.execs {
         [] | [_] => process.wall(),

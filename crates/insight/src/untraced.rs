@@ -1,5 +1,6 @@
-//! A recording that was not traced (`tr record --best-effort`): its reason, and what
-//! `wait` and `getrusage` tell of COMMAND. Everything else is unknown, and `null` in JSON.
+//! Reports on a recording that was not traced (`tr record --best-effort`): the reason, and
+//! what `wait` and `getrusage` show about COMMAND. Everything else is unknown, and `null` in
+//! JSON.
 
 use serde_json::{json, Value};
 use tr_analyze::model::Analysis;

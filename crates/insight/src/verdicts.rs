@@ -1,8 +1,7 @@
-//! The verdict on each step: what most of its wall time went to, and who or what that was.
+//! Makes the verdict on each step: what most of its wall time went to, and who or what that was.
 //!
-//! It rests on the step's own critical path. A step that failed, or that was slower than its
-//! neighbours, while it was held back is told so: a hint with its evidence. Where the evidence is
-//! thin there is none.
+//! The verdict rests on the step's own critical path. If a step failed or was slower than its neighbours while
+//! something held it back, the verdict says so as a hint with its evidence. If the evidence is weak, there is no hint.
 
 mod division;
 mod words;
@@ -23,16 +22,17 @@ use crate::who;
 use crate::Recording;
 use tr_programs::steps::StepKind;
 
-/// The least part of the wall time that a verdict's part has, two fifths, and its least time in nanoseconds. With these
-/// limits `verdicts.py` found 160 of 165 planted faults, and a fault in 2 of 111 failures that had none.
+/// The least share of a step's wall time that the part named by a verdict must have (two fifths), and the least time of
+/// that part in nanoseconds. With these limits `verdicts.py` found 160 of 165 planted faults, and a fault in 2 of 111
+/// failures that had none.
 const OF_WALL: (u64, u64) = (2, 5);
 const LEAST: u64 = 200_000_000;
-/// The times in nanoseconds without a CPU after which a failed test may have exceeded its time limit, even if nothing
-/// else shows it: for one test of several, and for a test that may be a whole suite. Without them `verdicts.py` had
-/// failures on a busy machine that were explained by their run-queue wait.
+/// The times in nanoseconds for which a failed test had no CPU, from which on the test counts as one that may have
+/// exceeded its time limit, even if nothing else shows it: for one test of several, and for a test that may be a whole
+/// suite. Without this rule `verdicts.py` had failures on a busy machine that were explained by their run-queue wait.
 const LATE: [u64; 2] = [500_000_000, 1_000_000_000];
-/// The divisor of the wall time: a step of which more than a tenth is unknown has no verdict. A decision: a printed
-/// figure never hides more than a tenth.
+/// The divisor of a step's wall time for its unknown part: a step of which more than a tenth is unknown has no verdict.
+/// A decision: a printed figure never hides more than a tenth.
 const UNKNOWN: u64 = 10;
 /// The least number of other tests in a test's suite for which a median is computed. A guess: the middle of fewer is
 /// one of them.
@@ -102,13 +102,14 @@ impl<'a> StepVerdicts<'a> {
         self.verdicts.get_or_init(new)
     }
 
-    /// The times of all steps, where `path` is the recording's critical path. If the verdicts have not been computed
-    /// yet, they are computed, too. See [`JudgedTimes::new`].
+    /// The times of all steps of the recording, where `path` is the recording's critical path. If the verdicts have not
+    /// been computed yet, they are computed, too. See [`JudgedTimes::new`].
     pub fn times(&self, path: &[Segment], fineness: Option<Fineness>) -> AllTimes {
         self.times_with(path, fineness, Contention::new(self.analysis))
     }
 
-    /// Like [`StepVerdicts::times`], where the tasks that had the CPUs are known already ([`Contention::new`]).
+    /// The times of all steps of a recording, like [`StepVerdicts::times`], if the caller already knows which tasks had
+    /// the CPUs ([`Contention::new`]).
     pub fn times_with(
         &self,
         path: &[Segment],
@@ -185,7 +186,8 @@ impl JudgedTimes {
         JudgedTimes::by(analysis, steps, path, fineness, Contention::new(analysis))
     }
 
-    /// Like [`JudgedTimes::new`], where the tasks that had the CPUs are known already ([`Contention::new`]).
+    /// Computes the times of a recording's steps and the verdicts on them, like [`JudgedTimes::new`], if the caller
+    /// already knows which tasks had the CPUs ([`Contention::new`]).
     fn by(
         analysis: &Analysis,
         steps: &Steps,
@@ -210,8 +212,8 @@ impl JudgedTimes {
     }
 }
 
-/// Divides the own critical paths of a recording's steps, and then judges the steps, because a step's verdict depends
-/// on the other steps of its suite.
+/// Divides the own critical paths of a recording's steps first and judges the steps afterwards, because the verdict on
+/// a step depends on the other steps of its suite.
 struct Judge<'a> {
     analysis: &'a Analysis,
     steps: &'a Steps,

@@ -1,5 +1,5 @@
-//! The reasons why a recording's numbers are incomplete, and how it was made. Text, Markdown, the page and JSON have
-//! this list above the numbers.
+//! Collects the warnings about a recording: the reasons why its numbers are incomplete, and how it was made. Text,
+//! Markdown, the HTML page and JSON have this list above the numbers.
 
 use std::collections::BTreeSet;
 
@@ -216,8 +216,8 @@ pub fn is_cut(analysis: &Analysis) -> bool {
     analysis.summary.is_none() || analysis.quality.stopped.is_some()
 }
 
-/// Whether the trace was cut before the first moment up to which all events are in it, so that no time and no process
-/// is known.
+/// Whether the trace was cut so early that no time and no process is known: before the first moment up to which all
+/// events are in it.
 pub fn is_blank(analysis: &Analysis) -> bool {
     is_cut(analysis) && analysis.end == analysis.start && analysis.processes.is_empty()
 }

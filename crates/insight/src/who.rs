@@ -53,8 +53,8 @@ pub fn recorded(meta: &Metadata) -> String {
 /// The name that is shown for a recording of which it is not known what was recorded.
 const NO_COMMAND: &str = "the command";
 
-/// The name of a recording for people. It is the CI job if COMMAND is a script that a runner wrote, or if there is no
-/// COMMAND. Otherwise it is the command that the user typed.
+/// The name of a recording for people. It is the CI job if COMMAND is a script that a CI runner wrote, or if there is
+/// no COMMAND. Otherwise it is the command that the user typed.
 pub fn headline(meta: &Metadata) -> String {
     let ci = Ci::new(meta);
     let is_typed = match meta.scope {
@@ -81,7 +81,8 @@ fn is_of_runner(command: &[Vec<u8>]) -> bool {
                 .is_some_and(|path| words::is_of_machine(path)))
 }
 
-/// Like [`recorded`], with the machine's name if the machine was recorded as a whole.
+/// The name of a recording for people, like [`recorded`], with the machine's name if the machine was recorded as a
+/// whole.
 pub fn recorded_where(meta: &Metadata) -> String {
     let what = recorded(meta);
     if meta.command.is_empty() && meta.scope == Scope::All {

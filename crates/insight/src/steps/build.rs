@@ -1,5 +1,5 @@
-//! Finds the steps of a recording. It goes through the processes from parents to children, because a process begins in
-//! the step of the thread that forked it.
+//! Finds the steps of a recording. The search goes through the processes from parents to children, because a process
+//! begins in the step of the thread that forked it.
 
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
@@ -337,8 +337,8 @@ impl Build<'_> {
             .map_or(process.status, |child| child.status)
     }
 
-    /// The step for the first program of a container. It is a line of a Dockerfile if a build made the container, and
-    /// otherwise the container.
+    /// The step for the first program of a container. It is a line of a Dockerfile if a build of an image started the
+    /// container, and otherwise the container.
     fn container(&self, ix: ProcessIx, n: usize) -> Option<Found> {
         let container = self.containers.get(&ix)?;
         let mut execs = self.analysis.process(ix).execs.iter();
@@ -360,8 +360,8 @@ impl Build<'_> {
         })
     }
 
-    /// The first program that a script starts. It names the script's step, because a runner gives scripts random
-    /// numbers as names, which differ between runs.
+    /// The first program that a script starts. The step of the script is named after it, because a runner gives
+    /// scripts random numbers as names, which differ between runs.
     fn first_program(&self, script: &Process) -> Option<String> {
         let children = script.children.iter().map(|ix| self.analysis.process(*ix));
         let exec = children
@@ -400,8 +400,8 @@ impl Build<'_> {
         step
     }
 
-    /// Adds a step. Nothing is put inside a step that is too deep, and its work counts only for the steps around it,
-    /// because the time of every step is computed again for each step around it.
+    /// Adds a step to the recording's list. Nothing is put inside a step that is too deep, and its work counts only
+    /// for the steps around it, because the time of every step is computed again for each step around it.
     fn add(&mut self, step: Step) -> StepIx {
         let parent = step.parent.and_then(|parent| self.list.get(parent));
         let depth = parent.map_or(0, |parent| parent.depth + 1);

@@ -1,9 +1,8 @@
-//! Steps: named parts of a recording. A step is an execution of a program with all that it
-//! starts (a make target, a compilation, a test), a thread that runs a test, or a span
-//! between two marks. Steps nest. The rules that name executions are in `rules`.
+//! Finds the steps of a recording, which are its named parts. A step is an execution of a program with all that it
+//! starts (a make target, a compilation, a test), a thread that runs a test, or a span between two marks. Steps nest.
+//! The rules that name executions are in `rules`.
 //!
-//! They come from the trace, and from the other tools' files whose spans an importer has added
-//! to the analysis.
+//! Steps come from the trace, and from the files of other tools whose spans an importer has added to the analysis.
 
 mod build;
 mod names;
@@ -44,8 +43,8 @@ pub struct Step {
     pub process: Option<ProcessIx>,
     /// The thread that ran the step, if the step belongs to one thread.
     pub thread: Option<ThreadIx>,
-    /// Whether the step's work is known. It is unknown if the step overlaps with another span of its process
-    /// without being inside that, if its process is not known, or if its place in time is not proven.
+    /// Whether it is known what the step's threads did. It is unknown if the step overlaps with another span of its
+    /// process and neither is inside the other, if its process is not known, or if its place in time is not proven.
     pub has_work: bool,
     /// The largest error of the step's beginning or end in nanoseconds; `None` if its place in time is not proven.
     pub place_error: Option<u64>,
@@ -91,9 +90,9 @@ impl Step {
     }
 }
 
-/// The largest number of levels of steps. A step inside more steps than this is listed without its work, because the
-/// time of every step is computed again for each step around it, and a program can set a hundred thousand marks inside
-/// one another.
+/// The largest number of levels of steps inside each other. A step inside more steps than this is listed without its
+/// work, because the time of every step is computed again for each step around it, and a program can set a hundred
+/// thousand marks inside one another.
 pub const DEEPEST: usize = 64;
 
 /// A time, and the innermost step that a thread is in from this time on (`None` for no step).

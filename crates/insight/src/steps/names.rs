@@ -14,8 +14,8 @@ const CUT: char = '…';
 const SIMILAR: usize = 30;
 
 impl Steps {
-    /// The full name of the steps that a user's `name` means. It is the name or the title of a step, or the only name
-    /// that a shortened name fits.
+    /// The full name of the steps that a user means by `name`. It is the name or the title of a step, or the only name
+    /// that a shortened name fits; `None` if no step or several names fit.
     pub fn whole_name<'a>(&'a self, name: &'a str) -> Option<&'a str> {
         let names: BTreeSet<&str> = self.list.iter().map(|step| step.name.as_str()).collect();
         if names.contains(name) || self.titles().iter().any(|title| title == name) {
@@ -51,8 +51,8 @@ impl Steps {
             .collect()
     }
 
-    /// The first step of this name that covers only a part of its process's time; `None` if a step of this name covers
-    /// a whole process.
+    /// The first step with this name that covers only a part of its process's time; `None` if a step with this name
+    /// covers a whole process.
     pub fn part_of_process(&self, analysis: &Analysis, name: &str) -> Option<&Step> {
         let is_part = |step: &Step| {
             let process = step.process.map(|ix| analysis.process(ix));

@@ -6,8 +6,8 @@ use tr_programs::recipes;
 use tr_programs::rules;
 use tr_programs::table;
 
-/// The shortest recipe in nanoseconds that is a step. Every build has many shorter ones (`mkdir`, `rm`, `touch`). A
-/// guess: with less, these fill the list of steps.
+/// The length in nanoseconds of the shortest recipe of make or ninja that is a step. Every build has many shorter
+/// ones (`mkdir`, `rm`, `touch`). A guess: with less, these fill the list of steps.
 const SHORTEST: u64 = 20_000_000;
 /// The largest number of processes of one recipe that are examined for the name of its step.
 const MOST: usize = 64;

@@ -37,8 +37,8 @@ pub(super) struct Span {
     pub doubt: Option<Doubt>,
 }
 
-/// The largest number of generations in which a common ancestor is searched for the process that began a mark and the
-/// process that ended it.
+/// The largest number of generations above two processes in which their common ancestor is searched. One process set
+/// the begin mark of a span, and the other its end mark. A bound of the work.
 const GENERATIONS: usize = 256;
 
 /// The time at which a span between two marks ends, and whether it really ended then.
@@ -173,8 +173,8 @@ impl OpenMarks {
         self.next += 1;
     }
 
-    /// Removes and returns the last begin mark that one of these processes set. If there is none, it is the last begin
-    /// mark of any process.
+    /// Removes and returns the last open begin mark that one of the given processes set. If there is none, it is the
+    /// last open begin mark of any process.
     fn end(&mut self, processes: [Option<ProcessIx>; 2]) -> Option<(Ktime, ProcessIx)> {
         let last_of = |process: ProcessIx| {
             let numbers = self.by_process.get_mut(&process)?;

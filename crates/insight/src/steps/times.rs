@@ -54,8 +54,8 @@ pub struct AllTimes {
 }
 
 impl AllTimes {
-    /// Sums up the steps' times; `path` is the recording's critical path. No step has the parts of its wall time: each
-    /// step's own critical path would have to be walked for them.
+    /// Sums up the times of the recording's steps; `path` is the recording's critical path. The wall times of steps are
+    /// not divided into parts, because each step's own critical path would have to be walked for that.
     pub fn without_parts(analysis: &Analysis, steps: &Steps, path: &[Segment]) -> AllTimes {
         let list = steps.list();
         let mut own = vec![StepTimes::default(); list.len()];
@@ -142,8 +142,8 @@ impl AllTimes {
 /// A segment of the own critical path of a step, and whether the segment's thread was in the step.
 pub(crate) type OwnSegment = (Segment, bool);
 
-/// The own critical path of a step; `None` if the step has no work of its own, or if [`Steps::walk_only`] excludes the
-/// step.
+/// The own critical path of a step, which explains the step's wall time; `None` if the step has no work of its own, or
+/// if [`Steps::walk_only`] excludes the step.
 pub(crate) fn own_path(paths: &Paths<'_>, steps: &Steps, of: StepIx) -> Option<Vec<OwnSegment>> {
     let step = steps.list().get(of);
     let step = step.filter(|step| step.has_work && steps.is_walked(of))?;
@@ -174,15 +174,15 @@ fn spent(path: &[OwnSegment]) -> ByKind {
 }
 
 impl Fineness {
-    /// The length in nanoseconds of the stretches into which the course of a step is divided. `wall` is the wall time
-    /// of the step, and `whole` the wall time of all steps together.
+    /// The length in nanoseconds of the stretches into which the wall time of a step is divided in order (its course).
+    /// `wall` is the wall time of the step, and `whole` the wall time of all steps together.
     fn stretch(self, wall: u64, whole: u64) -> u64 {
         (wall / self.of_step.max(1)).max(whole / self.of_all.max(1))
     }
 }
 
-/// The parts of the time on a step's own critical path in the order of time. Within a stretch, each kind occurs once,
-/// at the place of its first part.
+/// The course of a step: the parts of its own critical path by kind, in the order of time. Within a stretch of the
+/// given length in nanoseconds, each kind occurs once, at the place of its first part.
 fn course(path: &[OwnSegment], stretch: u64) -> Vec<CoursePart> {
     let mut parts: Vec<CoursePart> = Vec::new();
     // The first part of the open stretch, and the stretch's length.

@@ -27,12 +27,12 @@ use crate::who;
 /// its children lived. A bound of the work.
 const STRETCHES: usize = 10_000;
 
-/// The largest number of timer waits of a step, and of threads of the step, that are examined for other work at the
-/// time of a wait.
+/// The largest number of waits for a timer in a step, and of threads of the step, that are examined to find other work
+/// of the step during such a wait. A bound of the work.
 const TIMERS: usize = 100;
 const THREADS: usize = 1_000;
-/// The shortest timer wait in nanoseconds that is examined. A guess: what a shorter one hides is no part that anybody
-/// acts on.
+/// The shortest wait for a timer in nanoseconds for which other work of the step is searched. A guess: nobody acts on
+/// a part that a shorter wait hides.
 const SHORT: u64 = 1_000_000;
 
 /// The wall time of one step divided into parts, with the tasks that it waited for. All times are in nanoseconds.
@@ -48,8 +48,8 @@ pub(super) struct StepParts {
     /// The time in nanoseconds that the step waited for pages that were not in memory. It is contained in the part
     /// `Disk`.
     pub(super) faults: u64,
-    /// The time of waits in nanoseconds that a timer of the step itself ended while another thread of the step had no
-    /// CPU or waited for a disk. A process that was killed at its work counts as such a wait.
+    /// The time in nanoseconds of waits that a timer of the step itself ended while another thread of the step had no
+    /// CPU or waited for a disk. A process that was killed while it worked counts as such a wait.
     pub timers: u64,
 }
 
@@ -85,8 +85,8 @@ pub(super) struct Divider<'a> {
 }
 
 impl<'a> Divider<'a> {
-    /// The facts about a recording for the division of its steps' paths. `contention` has the tasks that had the CPUs;
-    /// `None` if the recording does not show them.
+    /// Collects the facts about a recording that are needed to divide the own critical paths of its steps.
+    /// `contention` has the tasks that had the CPUs; `None` if the recording does not show them.
     pub fn new(
         analysis: &'a Analysis,
         steps: &'a Steps,
@@ -150,8 +150,8 @@ impl<'a> Divider<'a> {
     }
 
     /// The time in nanoseconds that a process in the step waited in run queues before a signal ended the process while
-    /// it worked, as a time-out does. A program that is ended because it is no longer needed waits for its next job at
-    /// that time, and does not count.
+    /// it worked, as a time-out does. A program that is ended because it is no longer needed only waits for its next
+    /// job at that time, and does not count.
     fn cut(&self, at: StepIx) -> u64 {
         let threads = self.threads.get(&at).into_iter().flatten();
         let processes = threads.map(|thread| self.analysis.thread(*thread).process);
@@ -200,8 +200,8 @@ impl<'a> Divider<'a> {
         processes.any(|ix| self.no_memory.contains(&ix))
     }
 
-    /// Divides the waits for CPUs that tasks of the build had. The step is charged with the part of the CPUs that its
-    /// own tasks had: a pool of threads that is too large is the step's own work.
+    /// Divides the step's waits for CPUs that tasks of the build had. The step is charged with the part of the CPUs
+    /// that its own tasks had: a pool of threads that is too large is the step's own work.
     fn share(&self, at: StepIx, path: &[OwnSegment], divided: &mut StepParts) {
         let (Some((first, _)), Some((last, _))) = (path.first(), path.last()) else {
             return;
