@@ -74,8 +74,8 @@ const COMMANDS: [&str; 5] = [
     "section_end:",
 ];
 
-/// Whether a command to a CI system begins at this byte of a text. Only commands that are recognized anywhere
-/// in a line of a log count.
+/// Whether a command to a CI system begins at this byte of a text in a log. Only commands that are recognized anywhere
+/// in a line count.
 pub fn is_command(text: &str, at: usize) -> bool {
     let rest = text.get(at..).unwrap_or_default();
     COMMANDS.iter().any(|start| rest.starts_with(start))
@@ -104,7 +104,7 @@ pub fn command<'a>(args: impl IntoIterator<Item = &'a [u8]>) -> String {
     text(quoted(args).as_bytes())
 }
 
-/// A command line as the text of a fact, which is escaped only where it is shown. Arguments with other than
+/// Converts a command line to the text of a fact, which is escaped only where it is shown. Arguments with other than
 /// plain characters are quoted.
 pub fn quoted<'a>(args: impl IntoIterator<Item = &'a [u8]>) -> String {
     args.into_iter().map(word).collect::<Vec<_>>().join(" ")
@@ -119,8 +119,8 @@ pub fn word(arg: &[u8]) -> String {
     in_quotes(&raw(arg))
 }
 
-/// A text in quotes, as POSIX shells and xargs read it. Double quotes are used for a text with single quotes, if
-/// nothing in the text has a meaning inside double quotes.
+/// Puts a text into quotes, as POSIX shells and xargs read them. Double quotes are used for a text with single quotes,
+/// if nothing in the text has a meaning inside double quotes.
 pub fn in_quotes(text: &str) -> String {
     let has_meaning = |c| matches!(c, '"' | '$' | '`' | '\\' | '!');
     if text.contains('\'') && !text.contains(has_meaning) {
@@ -149,8 +149,9 @@ pub fn commands(text: &str) -> Vec<usize> {
     all
 }
 
-/// Makes a text of this program safe for a terminal or a log. Its values are already escaped. Hidden characters that
-/// remain, other than line feeds and colours, and the beginnings of commands to a CI system are escaped.
+/// Makes a finished text of this program safe for a terminal or a log. The values in it are already escaped. Hidden
+/// characters that remain, other than line feeds and colours, and the beginnings of commands to a CI system are
+/// escaped.
 pub fn page(whole: &str) -> Cow<'_, str> {
     let commands = commands(whole);
     let is_hidden = |c: char| c != '\n' && is_hidden(c);
@@ -183,8 +184,9 @@ fn colour(text: &str) -> Option<usize> {
     digits.get(end..)?.starts_with('m').then_some(end + 3)
 }
 
-/// The text of a cell of CSV, without quotes around it. A spreadsheet would take a text that begins with `=`, `+`, `-`
-/// or `@` for a formula, and a CI system a line that begins with `::` for a command: a `'` before it makes it text.
+/// The text of a CSV cell for a value, without quotes around it. A spreadsheet would take a text that begins with `=`,
+/// `+`, `-` or `@` for a formula, and a CI system a line that begins with `::` for a command: a `'` before it makes it
+/// text.
 pub fn cell(value: &str) -> String {
     let safe = text(value.as_bytes());
     let begins = |c: char| "=+-@\u{ff1d}\u{ff0b}\u{ff0d}\u{ff20}".contains(c);
@@ -196,8 +198,8 @@ pub fn cell(value: &str) -> String {
     }
 }
 
-/// A text for Markdown outside of code. Words that a forge would turn into mentions, references or links
-/// (`@user`, `GH-1`, `#1`, a commit, `www.`) become code: entities would not stop it.
+/// Escapes a text for Markdown outside of code. Words that a forge would turn into mentions, references or links
+/// (`@user`, `GH-1`, `#1`, a commit, `www.`) become code, because HTML entities would not prevent that.
 pub fn markdown(value: &str) -> String {
     let word = |word: &str| {
         if links(word) {

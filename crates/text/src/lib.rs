@@ -1,5 +1,5 @@
-//! The parts of all outputs of `tr` that know nothing of recordings: tables, units, escaping, layout, JSON
-//! that is safe on a terminal, and the words that all outputs share.
+//! Provides the parts of all outputs of `tr` that know nothing of recordings: tables, units, escaping,
+//! layout, JSON that is safe on a terminal, and the words that all outputs share.
 #![forbid(unsafe_code)]
 
 pub mod called;

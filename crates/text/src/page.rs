@@ -1,5 +1,5 @@
-//! A report as blocks of spans, and its renderers for a terminal and for Markdown. They escape, colour, wrap
-//! and align the text.
+//! Represents a report as blocks of coloured text (spans), which renderers for a terminal and for Markdown
+//! escape, wrap and align.
 
 use std::fmt::Write;
 

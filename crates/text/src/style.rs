@@ -54,8 +54,9 @@ impl Style {
         }
     }
 
-    /// A row of characters that shows values as columns in eighths of a line. `whole` is the largest possible
-    /// value. The row is empty where the terminal has ASCII alone. A value above 0 is never drawn as empty.
+    /// A row of characters that draws each value as a column with eight possible heights. `whole` is the
+    /// largest possible value. The row is empty if the terminal has ASCII alone. A value above 0 is never
+    /// drawn as empty.
     pub fn sparkline(&self, values: &[u64], whole: u64) -> String {
         const EIGHTHS: [char; 9] = [' ', '▁', '▂', '▃', '▄', '▅', '▆', '▇', '█'];
         if self.ascii {

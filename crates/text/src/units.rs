@@ -87,8 +87,8 @@ pub fn at(ns: u64) -> String {
     format!("{}.{:03}", ns / 1_000_000_000, ns / 1_000_000 % 1000)
 }
 
-/// A number of bytes as text, with a unit that is a power of 1024, rounded to a whole number of it, or to a
-/// tenth below ten.
+/// The text for a number of bytes, with a unit that is a power of 1024. It is rounded to a whole number of the unit, or
+/// to a tenth below ten.
 pub fn bytes(count: u64) -> String {
     const UNITS: [(u32, &str); 5] = [(0, "B"), (10, "KiB"), (20, "MiB"), (30, "GiB"), (40, "TiB")];
     let rounded = |shift: u32, parts: u128| {
@@ -264,7 +264,7 @@ pub fn wrap(text: &str, columns: usize) -> Vec<String> {
     lines
 }
 
-/// A text that is at most `columns` wide. A longer one is shortened in the middle; a path at its end keeps its last part,
+/// A text shortened to at most `columns` columns. It is shortened in the middle; a path at its end keeps its last part,
 /// because that part distinguishes the files of one directory.
 pub fn shorten(text: &str, columns: usize) -> String {
     if width(text) <= columns {

@@ -104,7 +104,7 @@ impl Grid {
         self.rows.iter().map(text).collect()
     }
 
-    /// The width of each column of the table. It is 0 for a column that is left out: one without title and
+    /// The width in columns of each column of the table. It is 0 for a column that is left out: one without title and
     /// content, and on a narrow terminal one for which there is no room.
     pub(super) fn widths(
         &self,
