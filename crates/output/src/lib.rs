@@ -54,8 +54,8 @@ pub struct Settings {
     pub replaces: Option<Kind>,
     /// Whether a file that the output replaces is kept as NAME.old.
     pub keeps: bool,
-    /// Whether standard input, output and error were closed when the program started: Rust's runtime
-    /// opened /dev/null in their place.
+    /// Whether standard input, output and error were closed when the program started. Rust's runtime has opened
+    /// /dev/null in their place.
     pub closed_streams: [bool; 3],
 }
 
@@ -166,9 +166,9 @@ impl Unnamed {
         )
     }
 
-    /// Gives the file its name. If the program is killed, it leaves no hidden name behind, except in the
-    /// 20 µs between the two system calls that replace an existing file. The next replacement removes
-    /// that hidden name.
+    /// Gives a finished output file its name. If the program is killed, it leaves no hidden name behind, except in
+    /// the 20 µs between the two system calls that replace an existing file. The next replacement removes that hidden
+    /// name.
     fn publish(mut self) -> io::Result<()> {
         let path = self.at.path();
         let hidden = match self.hidden.take() {
@@ -291,10 +291,11 @@ pub fn lock(file: &File) -> io::Result<()> {
 pub struct Publish(Option<Unnamed>);
 
 impl Publish {
-    /// Gives the file its name, and replaces an existing regular file of that name. If this is never
+    /// Gives the finished output file its name, and replaces an existing regular file of that name. If this is never
     /// called, no file remains.
     ///
     /// # Errors
+    ///
     /// The directory refuses the name.
     pub fn publish(self) -> io::Result<()> {
         self.0.map_or(Ok(()), Unnamed::publish)
@@ -307,9 +308,10 @@ impl Publish {
 }
 
 impl Destination {
-    /// Opens the output. A fifo is opened by the first write, which waits for a reader.
+    /// Opens the output that the user chose. A fifo is opened by the first write, which waits for a reader.
     ///
     /// # Errors
+    ///
     /// The output cannot be created or written, or another user can have chosen it.
     pub fn open(target: &Target, settings: &Settings) -> io::Result<Destination> {
         match target {
@@ -433,10 +435,10 @@ fn create(at: At, settings: &Settings) -> io::Result<Destination> {
     })
 }
 
-/// Writes a whole output before it gives the file its name, so `target` can be the file that
-/// `write` reads.
+/// Writes a whole output before the file gets its name, so that `target` can be the file that `write` reads.
 ///
 /// # Errors
+///
 /// The errors of `write`, and of opening or naming the output.
 pub fn whole<T, E: From<io::Error>>(
     target: &Target,

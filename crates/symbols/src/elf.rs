@@ -20,7 +20,7 @@ const LIBRARIES: [&str; 6] = [
     "/usr/local/lib",
 ];
 
-/// Finds the functions of the requested frames that are in files, and sends them as answers. The symbol
+/// Finds the functions of those requested frames that are in ELF files, and sends them as answers. The symbol
 /// tables are quick to read and give the names first; debug information, where there is any, then adds source
 /// lines and inlined functions.
 pub fn answer(

@@ -26,7 +26,7 @@ const REQUEST: u64 = 256 << 20;
 /// The longest name of a function that is kept, in bytes.
 const NAME: usize = 1024;
 
-/// A request for the functions of numbered frames. The paths in requests and in answers are
+/// A request for the functions of numbered stack frames. The paths in requests and in answers are
 /// `OsString`s: serde writes their bytes, whereas it refuses a `PathBuf` that is not UTF-8.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub struct Request {
@@ -65,7 +65,7 @@ pub struct Module {
     pub frames: Vec<(u32, u64)>,
 }
 
-/// The identity of a file at a path, from stat(2). A file that has changed, or another file at the
+/// The identity of a module's file at a path, from stat(2). A file that has changed, or another file at the
 /// path, has other functions.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct File {
@@ -114,7 +114,7 @@ impl Request {
 pub enum Answer {
     /// The path at which the file of a module was found, with the number of the module.
     Path(u32, OsString),
-    /// The functions of a frame: the outermost one, then the functions inlined in it. A later answer
+    /// The functions of a stack frame: the outermost one, then the functions inlined in it. A later answer
     /// for the same frame replaces the earlier one.
     Frame(u32, Vec<Function>),
 }

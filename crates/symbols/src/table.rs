@@ -10,8 +10,8 @@ use crate::Lifetime;
 
 /// The length in bytes of the longest list of functions that is read.
 const LONGEST: u64 = 128 << 20;
-/// The flags with which a list is opened, `O_NOFOLLOW | O_NONBLOCK`, on every Linux machine that records: a
-/// list in /tmp may be a link or a fifo of a stranger.
+/// The flags with which a text list of functions is opened, `O_NOFOLLOW | O_NONBLOCK`, on every Linux
+/// machine that records. A list in /tmp may be a link or a fifo of a stranger.
 const FLAGS: i32 = 0o400_000 | 0o4000;
 /// The longest tick of a kernel's clock in ns (CONFIG_HZ_100), by which the time of a file's last change may
 /// be too early.
@@ -41,8 +41,9 @@ impl Table {
             .filter(|table| !table.functions.is_empty())
     }
 
-    /// The functions that a JIT compiler has made in a process (tools/perf/Documentation/jit-interface.txt),
-    /// if their list was last written while the process ran. Nobody removes the lists, and pids are reused.
+    /// Reads the functions that a JIT compiler has made in a process
+    /// (tools/perf/Documentation/jit-interface.txt). Their list must have been last written while the
+    /// process ran, because nobody removes the lists, and pids are reused.
     pub fn of_process(pid: u32, lifetime: Lifetime) -> Option<Table> {
         let file = open(&path(pid))?;
         let modified = file.metadata().ok()?.modified().ok()?;
@@ -91,8 +92,8 @@ impl Table {
         Table::sorted(functions.collect())
     }
 
-    /// A table of these functions, sorted by their addresses. Functions with one address keep the order of
-    /// the list, in which replaced code comes first, so that [`Table::name`] finds the last one.
+    /// Makes a table of the given functions, sorted by their addresses. Functions with one address keep the
+    /// order of the list, in which replaced code comes first, so that [`Table::name`] finds the last one.
     fn sorted(mut functions: Vec<Listed>) -> Table {
         functions.sort_by_key(|function| function.begin);
         Table { functions }
