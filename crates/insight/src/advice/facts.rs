@@ -1,4 +1,4 @@
-//! The facts about a recorded build that all rules of advice use.
+//! Collects the facts about a recorded build that all rules of advice use.
 
 use std::cell::OnceCell;
 use std::cmp::Reverse;

@@ -1,4 +1,4 @@
-//! The limit on the number of jobs that a tool runs at once.
+//! Finds the limit on the number of jobs that a build tool runs at once.
 
 use tr_programs::changes;
 

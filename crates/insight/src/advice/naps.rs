@@ -333,7 +333,7 @@ fn off_path(facts: &Facts<'_>) -> Option<Candidate> {
     })
 }
 
-/// The sleeps of one process that are not on the critical path, and that may matter together with others.
+/// Sleeps of one process that are not on the build's critical path, and the executions that slept.
 struct Beside {
     /// The execution of a program that decided on the longest of the process's sleeps.
     by: Group,

@@ -1,4 +1,4 @@
-//! The verdict: how much of a build's time is its own, and how much the machine withheld.
+//! Makes the verdict on a build: how much of its time is its own, and how much the machine withheld.
 
 use tr_analyze::contention::Contention;
 use tr_analyze::critical_path::{CriticalPath, Kind as Time};

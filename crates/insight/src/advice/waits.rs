@@ -1,4 +1,4 @@
-//! Advice on waits for disks, memory and file locks on the critical path.
+//! Gives advice on waits for disks, memory and file locks on the critical path of a build.
 
 use std::collections::BTreeMap;
 

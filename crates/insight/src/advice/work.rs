@@ -1,4 +1,4 @@
-//! Advice on work on the critical path: programs that run alone, that are repeated, or that are many and short.
+//! Gives advice on work on the critical path: programs that run alone, that are repeated, or that are many and short.
 
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};

@@ -1,4 +1,5 @@
-//! Programs that stand between the build and its work: they find and start other programs, or keep their results.
+//! Gives advice on programs that stand between the build and its work: they find and start other programs, or keep
+//! their results.
 
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
