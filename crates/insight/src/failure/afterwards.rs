@@ -61,7 +61,7 @@ impl Finder<'_> {
         last.is_none_or(|ix| self.analysis.process(*ix).start <= child.end)
     }
 
-    /// Whether a parent started nothing after a failed child had ended, except the programs with which a configure
+    /// Whether a parent started nothing after the given child had ended, except the programs with which a configure
     /// script cleans up, and checks such as the grep that filters the errors of a compiler.
     pub(super) fn is_last_but_tidying(&self, child: &Process, parent: ProcessIx) -> bool {
         self.is_last_but(child, parent, |next| {
@@ -69,8 +69,8 @@ impl Finder<'_> {
         })
     }
 
-    /// Whether a shell started nothing after a failed child had ended, except programs that clean up, print reports, or
-    /// check something for the script (`test`, `grep -q`).
+    /// Whether a shell started nothing after the given child had ended, except programs that clean up, print reports,
+    /// or check something for the script (`test`, `grep -q`).
     pub(super) fn is_last_but_reports(&self, child: &Process, shell: ProcessIx) -> bool {
         self.is_last_but(child, shell, |next| is_report(next) || is_question(next))
     }
@@ -136,7 +136,7 @@ impl Finder<'_> {
         after.all(|(number, next)| number < TIDYING && is_nothing(next))
     }
 
-    /// Whether a parent started nothing after a failed child had ended, and then ended soon after the last of its
+    /// Whether a parent started nothing after one of its children had ended, and then ended soon after the last of its
     /// children.
     pub(super) fn gave_up_after_others(&self, child: &Process, parent: ProcessIx) -> bool {
         let above = self.analysis.process(parent);
@@ -144,7 +144,7 @@ impl Finder<'_> {
         self.is_last(child, parent) && above.end.since(last.min(above.end)) <= soon(above)
     }
 
-    /// Whether a parent started nothing after a failed child had ended, and ended soon afterwards.
+    /// Whether a parent started nothing after one of its children had ended, and ended soon afterwards itself.
     pub(super) fn gave_up(&self, child: &Process, parent: ProcessIx) -> bool {
         self.is_last(child, parent) && self.soon_ended(child, parent)
     }
@@ -205,7 +205,7 @@ impl Finder<'_> {
         starts
     }
 
-    /// Whether a shell started nothing after a failed child, except other members of the child's pipe, and then soon
+    /// Whether a shell started nothing after the given child, except other members of the child's pipe, and then soon
     /// ended.
     pub(super) fn gave_up_in_a_pipe(&self, child: &Process, above: ProcessIx) -> bool {
         let shell = self.analysis.process(above);

@@ -47,10 +47,10 @@ pub(super) struct ProcessEnds<'a> {
 /// The way in which a failed process or step ended.
 #[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub enum FailureEnd {
-    /// The failed step has ended in an unknown way.
+    /// The step failed, and nothing more is known about how it ended.
     #[default]
     Failed,
-    /// The process or step ended with this raw status of `wait`.
+    /// The failed process or step ended with this raw status of `wait`.
     Status(u32),
     /// A shell or a make failed because it could not start a program. `status` is the raw exit status of the shell, or
     /// of the process that was forked to run the program.
@@ -59,7 +59,7 @@ pub enum FailureEnd {
         /// The name of the program that could not be started, if the shell's command line shows it.
         program: Option<String>,
     },
-    /// Another program ended the process after a time-out.
+    /// Another program ended the failed process after a time-out.
     Stopped {
         by: &'static str,
         is_proven: bool,
@@ -67,7 +67,7 @@ pub enum FailureEnd {
     },
     /// The program itself exceeded its time limit, and reported that by this exit status.
     TimedOut(u32),
-    /// The kernel killed the process for lack of memory. The sizes are in bytes.
+    /// The kernel killed the failed process for lack of memory. The sizes are in bytes.
     OutOfMemory {
         container: Option<String>,
         resident: Option<u64>,

@@ -49,7 +49,7 @@ pub(super) struct Finder<'a> {
     pub(super) scripts: RefCell<BTreeMap<ProcessIx, Scripts>>,
     /// For each process, whether its failure leads to the failure of COMMAND.
     pub(super) leads: Arena<ProcessIx, bool>,
-    /// For each process that a signal killed, whether an ancestor was killed by the signal as well.
+    /// For each process, whether a signal killed it that was also sent to one of its ancestors.
     pub(super) with: Arena<ProcessIx, bool>,
 }
 
