@@ -1,4 +1,4 @@
-//! The units of a build by cargo, from the page of `cargo build --timings`.
+//! Imports the compilation units of a build by cargo, from the page of `cargo build --timings`.
 
 use std::collections::HashMap;
 

@@ -1,4 +1,4 @@
-//! The suites and tests of a JUnit report, as the file has them.
+//! Reads the suites and tests of a JUnit report.
 
 use std::borrow::Cow;
 use std::collections::HashMap;

@@ -372,7 +372,8 @@ impl Placer<'_> {
     }
 
     /// The places of the tests of a suite in a pool of worker processes that ran the tests at the same time; `None` if
-    /// there is no certain way. A worker that has no time for the shortest test does not count.
+    /// the tests cannot be distributed to them, or if there are too many ways to try. A worker that has no time for the
+    /// shortest test does not count.
     fn distributed(
         &mut self,
         suite: &Suite,
