@@ -1,4 +1,4 @@
-//! The names of system calls.
+//! Gives system calls their names.
 
 use syscalls::{aarch64, arm, x86, x86_64};
 

@@ -1,4 +1,5 @@
-//! The identifiers of the CI run that a recording was made in.
+//! Finds the identifiers of the CI run in which a recording was made, such as its number and
+//! commit.
 
 use serde::Serialize;
 use serde_json::{Map, Value};

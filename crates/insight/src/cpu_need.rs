@@ -1,4 +1,4 @@
-//! The CPUs that a recorded job needs.
+//! Computes the CPUs that a recorded job needs.
 
 use tr_analyze::schedule::{Done, Schedule};
 use tr_analyze::share;

@@ -15,34 +15,36 @@ named! {
     /// A resource, such as data read from disks, of which all processes of a recording
     /// together used some amount.
     pub enum Demand {
-        /// Waits of all threads for disks and files, in nanoseconds.
+        /// The sum of the waits of all threads for disks and files, in nanoseconds.
         DiskWait = "disk-wait", "waits for disks and files";
-        /// Waits of all threads in fsync, in nanoseconds. They are a part of `DiskWait`.
+        /// The sum of the waits of all threads in fsync, in nanoseconds. They are a part
+        /// of `DiskWait`.
         Sync = "fsync", "waits in fsync";
-        /// Waits for disks on the critical path, in nanoseconds.
+        /// The sum of the waits for disks on the critical path, in nanoseconds.
         DiskPath = "disk-path", "waits for disks on the critical path";
-        /// Data read from disks, in bytes.
+        /// The number of bytes that were read from disks.
         Read = "disk-read", "read from disks";
-        /// Data written to disks, in bytes.
+        /// The number of bytes that were written to disks.
         Written = "disk-written", "written to disks";
         /// The number of TCP connections that were begun or accepted.
         Connections = "connections", "TCP connections";
         Failed = "failed-connections", "failed TCP connections";
         /// The sum of the time until TCP connections were established, in nanoseconds.
         Connecting = "connecting", "connecting";
-        /// Waits for the network on the critical path, in nanoseconds.
+        /// The sum of the waits for the network on the critical path, in nanoseconds.
         NetworkPath = "network-path", "waits for the network on the critical path";
-        /// Data received by TCP, in bytes.
+        /// The number of bytes that were received by TCP.
         Received = "received", "received by TCP";
-        /// Data sent by TCP, in bytes.
+        /// The number of bytes that were sent by TCP.
         Sent = "sent", "sent by TCP";
         /// The largest resident memory of all processes together, in bytes.
         Resident = "resident", "resident memory of all processes";
-        /// The number of page faults that read from a disk.
+        /// The number of page faults of all processes that had to read from a disk (major
+        /// faults).
         MajorFaults = "major-faults", "major faults";
         /// The time that threads spent in direct reclaim of memory, in nanoseconds.
         Reclaim = "reclaim", "direct reclaim";
-        /// The time of waits for pages from swap, in nanoseconds.
+        /// The sum of the waits of all threads for pages from swap, in nanoseconds.
         Swap = "swap", "waits for pages from swap";
         OomKills = "oom-kills", "killed for lack of memory";
     }

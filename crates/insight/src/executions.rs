@@ -1,4 +1,4 @@
-//! Every execution of the recorded processes.
+//! Lists every execution of a program by the recorded processes.
 
 use std::cmp::Reverse;
 

@@ -1,4 +1,4 @@
-//! Histograms of durations, whose slots double in length.
+//! Makes histograms of durations, whose slots double in length.
 
 use serde::Serialize;
 use tr_format::event::CpuId;

@@ -117,7 +117,7 @@ pub fn of_steps() -> impl DoubleEndedIterator<Item = Kind> + Clone {
     Kind::ALL.into_iter().filter(known)
 }
 
-/// The sentence that lists the times of a process or step by kind, the longest first.
+/// The sentence that lists the given times by kind (such as time on a CPU), the longest first.
 pub fn sentence(times: &ByKind) -> String {
     let whole = times.sum();
     let all = of_steps().map(|kind| (times.of(kind), kind));

@@ -1,4 +1,4 @@
-//! Facts that the recording must have: without them they are unknown, never 0.
+//! Returns a figure only if the recording has the facts that it needs: without them it is unknown, never 0.
 
 use std::collections::BTreeSet;
 

@@ -89,8 +89,9 @@ fn work(analysis: &Analysis) -> Option<u64> {
     run_within(analysis, (analysis.start, analysis.end), on_cpu)
 }
 
-/// The part of a task's CPU time in which the hypervisor ran other guests on the task's CPU. A task keeps its CPU
-/// during this time. The stolen time is divided among the tasks by their parts of the CPU time.
+/// The part of a task's CPU time in which the hypervisor really ran the task's CPU. A task keeps its CPU while the
+/// hypervisor runs other guests; this stolen time is divided among the tasks by their parts of the CPU time, and
+/// subtracted.
 pub(super) fn run_within(analysis: &Analysis, span: (Ktime, Ktime), on_cpu: u64) -> Option<u64> {
     let samples = Samples::of(analysis);
     let total = |counter| samples.increase(counter, span);

@@ -93,7 +93,8 @@ pub fn facts(analysis: &Analysis) -> HashMap<ThreadIx, Vec<MemoryKind>> {
     facts
 }
 
-/// The resident memory of all recorded processes together in the analyzed span, in bytes, by two kinds of measurement.
+/// The resident memory of all recorded processes together in the analyzed span, in bytes, by sampled readings and by
+/// the largest resident sets.
 pub struct Resident {
     /// The largest sampled resident memory between the first and the last sample of the span; `None` if there is no
     /// sample.

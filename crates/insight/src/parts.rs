@@ -15,27 +15,27 @@ use tr_text::words::{OTHER_WAITS, SLEEP, UNKNOWN};
 named! {
     /// A part of the wall time of a run or a step: what the time went to, and who caused it.
     pub enum Part {
-        /// Time on a CPU while the hypervisor ran that CPU.
+        /// The part of a wall time on a CPU, without the time that the hypervisor took from that CPU.
         Work = "work", "on a CPU";
-        /// Time in run queues while other tasks of the build had the CPU.
+        /// The part of a wall time in run queues while other tasks of the build had the CPU.
         Own = "own-tasks", "run-queue wait: its own tasks";
-        /// Time in run queues while tasks that are not part of the build had the CPU.
+        /// The part of a wall time in run queues while tasks outside of the build had the CPU.
         Others = "others", "run-queue wait: other tasks";
         Quota = "quota", "run-queue wait: the quota";
         Hypervisor = "hypervisor", "the hypervisor";
-        /// Time in run queues while no task that the recording knows had the CPU.
+        /// The part of a wall time in run queues while no task that the recording knows had the CPU.
         Nobody = "run-queue", "run-queue wait: unknown";
         Disk = "disk", "waits for disks and files";
-        /// Waits for memory: direct reclaim, and pages from swap.
+        /// The part of a wall time in waits for memory: direct reclaim, and pages from swap.
         Memory = "memory", "waits for memory";
         Network = "network", "waits for the network";
-        /// Waits for timers, and sleeps whose reason is not known better.
+        /// The part of a wall time in waits for timers, and in sleeps whose reason is not known better.
         Sleep = "sleep", SLEEP;
         Outside = "outside", "waits for tasks not recorded";
-        /// Waits for a terminal, stops, and other waits in the kernel.
+        /// The part of a wall time in waits for a terminal, stops, and other waits in the kernel.
         Other = "other", OTHER_WAITS;
         Unknown = "unknown", UNKNOWN;
-        /// Time before COMMAND's exec and after COMMAND's end.
+        /// The part of a wall time before COMMAND's exec and after COMMAND's end.
         Around = "around", "before and after the command";
         /// Waits of a step for a lock that a task outside of the step held.
         Lock = "lock", "waits for a lock";

@@ -1,4 +1,4 @@
-//! The critical path that a report is about, and the groups of its time.
+//! Finds the critical path that a report is about, and divides its time by use.
 
 use std::collections::BTreeMap;
 use tr_programs::command_line;

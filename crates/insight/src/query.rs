@@ -371,8 +371,8 @@ pub struct RowOrder<'a> {
     pub groups: &'a [Group],
 }
 
-/// Like [`rows`], but returns only the first `most` rows of the table, with the number of all rows. Only the processes
-/// of the returned rows get a label, because a recording may have a million processes.
+/// The first `most` rows of a table of processes, sorted, and the number of all rows ([`rows`] returns all of them).
+/// Only the processes of the returned rows get a label, because a recording may have a million processes.
 pub fn first_rows(
     recording: &Recording,
     processes: &[ProcessIx],

@@ -1,5 +1,5 @@
-//! The versions of build tools, where the path of a program, an argument or another tool's file tells
-//! them.
+//! Finds the versions of build tools, as far as the path of a program, an argument or another tool's
+//! file shows them.
 
 use std::collections::{BTreeMap, BTreeSet};
 

@@ -53,7 +53,8 @@ pub fn warnings(recording: &Recording) -> Vec<String> {
     said
 }
 
-/// The line about processes of containers that are not recorded, because their client is not known.
+/// The line of warning about processes in containers that were not recorded, because it is not known which client
+/// started them; `None` if there are none.
 fn not_recorded(analysis: &Analysis) -> Option<String> {
     let count = analysis.containers.not_recorded;
     (count > 0).then(|| {
@@ -73,10 +74,10 @@ fn seconds(start: Ktime, time: Ktime) -> String {
     format!("{:.3} s", time.since(start) as f64 / 1e9)
 }
 
-/// The possible reasons why a file ends before its recording did. The file does not show which one applies.
+/// The possible reasons why a trace file ends before its recording did. The file does not show which one applies.
 pub const CUT: &str = "the disk was full, or the recorder was killed";
 
-/// The line that says that the recording, or its analysis, ended early.
+/// The line of warning that a recording, or its analysis, ended early; `None` if it did not.
 fn cut(analysis: &Analysis) -> Option<String> {
     let quality = &analysis.quality;
     if let Some(why) = &quality.stopped {
@@ -194,7 +195,7 @@ pub fn lines(mut losses: Vec<Loss>, more: u64) -> (Vec<Loss>, Option<String>) {
     (losses, others)
 }
 
-/// The lines about streams with missing events, one for each stream.
+/// The lines of warning about streams with missing events, one for each stream.
 fn missing(analysis: &Analysis) -> Vec<String> {
     let spans = analysis.quality.lost.iter().map(|span| {
         let lost = Lost {
@@ -331,7 +332,7 @@ pub fn inexact(facts: &Facts) -> Option<&'static str> {
     }
 }
 
-/// The calls of programs that let a daemon run their containers: `docker run`, not `docker ps`.
+/// The programs that let a daemon run their containers in a recording: calls such as `docker run`, not `docker ps`.
 fn daemons_clients(analysis: &Analysis) -> BTreeSet<String> {
     let processes = analysis.processes.iter();
     let asks = |process: &&Process| process.tool().is_some_and(|tool| tool.asks_daemon);
@@ -358,7 +359,7 @@ pub fn clocks(quality: &Quality) -> Option<String> {
     })
 }
 
-/// The warnings about anomalies in the trace, which make time unknown.
+/// The anomalies of the trace in words, each with its number. They make time unknown.
 pub fn anomalies(quality: &Quality) -> Vec<String> {
     let counts = quality.anomalies.iter();
     counts
