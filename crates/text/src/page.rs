@@ -99,9 +99,9 @@ pub struct Bars {
 #[derive(Clone, Debug)]
 pub struct BarRow {
     pub name: String,
-    /// The time in ns that the bar of this line shows.
+    /// The time in ns that this line of a block of bars shows by its bar.
     pub time: u64,
-    /// The words at the end of the line after the time, such as a count.
+    /// The words at the end of this line of a block of bars, after the time, such as a count.
     pub note: String,
 }
 
@@ -114,7 +114,7 @@ const SENTENCE: usize = 3;
 /// The text that separates two items in one line of a page.
 const BETWEEN: &str = " · ";
 
-/// A report, or a part of one, before a renderer makes text of it.
+/// A report, or a part of one, as blocks of text before a renderer writes them.
 #[derive(Clone, Debug, Default)]
 pub struct Page {
     blocks: Vec<Block>,
