@@ -87,8 +87,8 @@ fn conflict(a: &[Claim], b: &[Claim]) -> bool {
 
 /// The state of the search through all assignments of suites to schedules.
 struct Search<'a> {
-    /// For each suite, and for each schedule that the suite can have, the stretches in which a process certainly ran a
-    /// test of it.
+    /// For each suite, and for each schedule that the suite can have (an assignment of its tests to processes and
+    /// times), the stretches in which a process certainly ran a test of it.
     claims: &'a [Vec<Vec<Claim>>],
     /// The indexes of the suites, in the order in which the search gives them schedules.
     order: &'a [usize],

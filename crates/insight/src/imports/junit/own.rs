@@ -165,7 +165,8 @@ impl Placer<'_> {
         Some(first)
     }
 
-    /// The only process whose command line names a suite that has no time; `None` if there is none, or several.
+    /// The process whose command line names a suite that has no time. If there are several, it is the one that is an
+    /// ancestor of all others; `None` if there is no such process.
     pub fn suite_process(&self, suite: &Suite) -> Option<ProcessIx> {
         let own = self.own.of_suites.get(suite.attributes.name.as_bytes())?;
         self.outermost(own.iter().copied())
