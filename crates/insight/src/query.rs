@@ -159,8 +159,8 @@ named! {
 }
 
 impl Sort {
-    /// The figure of a process or row by which a table is sorted in descending order; `None` if it is sorted by start
-    /// or pid.
+    /// The figure of a process or row by which a table is sorted in descending order; 0 if it is sorted by start or
+    /// pid.
     pub fn figure(self, times: &Times, wall: u64, rss: Option<u64>, tree_cpu: u64) -> u64 {
         match self {
             Sort::OnCpu => times.on_cpu,

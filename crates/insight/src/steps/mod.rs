@@ -160,7 +160,7 @@ pub struct Steps {
     /// the last step inside it.
     places: Vec<(usize, usize)>,
     threads: Vec<ThreadSteps>,
-    /// The number of steps that lie deeper than [`DEEPEST`] levels.
+    /// The number of steps that are inside more than [`DEEPEST`] other steps, and whose work is therefore not listed.
     too_deep: usize,
     /// The steps whose own critical paths are computed; `None` means all steps.
     walked: Option<HashSet<StepIx>>,
