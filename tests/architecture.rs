@@ -216,16 +216,20 @@ fn a_build_tool_is_in_one_file() {
 /// Reports return pages of blocks: no code colours, counts, divides or marks text that was already laid out.
 #[test]
 fn nothing_parses_what_it_printed() {
-    const SHAPES: [&str; 6] = [
+    const SHAPES: [&str; 8] = [
         ".replacen(",
         "\\u{1}",
         ".lines().count()",
         ".replace('≤'",
         "time.split_once(' ')",
         ".paint(Paint::",
+        "program.split(",
+        "name.split(' ')",
     ];
     let mut all = Vec::new();
-    for name in ["text", "insight", "report", "predict", "export"] {
+    for name in [
+        "text", "insight", "report", "predict", "export", "compare", "mcp", "record",
+    ] {
         files(&root().join("crates").join(name).join("src"), &mut all);
     }
     all.retain(|path| !path.iter().any(|part| part == "tests"));

@@ -170,8 +170,9 @@ impl Refusal {
             .filter(|refusal| !unread(refusal))
     }
 
-    /// The remedies for the reason why tracing is refused: for each, what it does, and a command to paste. `tr`
-    /// is the path of this program and `record` the rest of its command line, both quoted for a shell.
+    /// The remedies for the reason why tracing is refused, of which each is enough: for each, what it does, and a
+    /// command to paste. `tr` is the path of this program and `record` the rest of its command line, both quoted
+    /// for a shell.
     pub fn remedies(&self, tr: &str, record: &str) -> Vec<(&'static str, String)> {
         let setcap = format!("setcap cap_bpf,cap_perfmon+p {tr}");
         let docker = "docker run --cap-add BPF --cap-add PERFMON";
@@ -203,7 +204,7 @@ impl Refusal {
             Refusal::UserNamespace => vec![
                 ("record outside of it", format!("sudo {tr} {record}")),
                 (
-                    "or start the container with the host's capabilities",
+                    "start the container with the host's capabilities",
                     format!("sudo {docker} …"),
                 ),
             ],
@@ -213,7 +214,7 @@ impl Refusal {
                     format!("sudo {tr} {record}"),
                 ),
                 (
-                    "or start the container with both capabilities",
+                    "start the container with both capabilities",
                     format!("{docker} …"),
                 ),
             ],
@@ -223,7 +224,7 @@ impl Refusal {
                     format!("{docker} …"),
                 ),
                 (
-                    "or, if Docker knows neither (20.10 of Debian 12)",
+                    "if Docker knows neither (20.10 of Debian 12)",
                     "docker run --cap-add SYS_ADMIN …".into(),
                 ),
             ],
@@ -235,7 +236,7 @@ impl Refusal {
                     "give the program CAP_BPF and CAP_PERFMON, for good",
                     format!("sudo {setcap}"),
                 ),
-                ("or record as root", format!("sudo {tr} {record}")),
+                ("record as root", format!("sudo {tr} {record}")),
             ],
             Refusal::LockedMemory { confined: true, .. } => vec![(
                 "start the container without the limit",
@@ -247,7 +248,7 @@ impl Refusal {
                     format!("sudo setcap cap_bpf,cap_perfmon,cap_sys_resource+p {tr}"),
                 ),
                 (
-                    "or record without the limit, in this shell",
+                    "record without the limit, in this shell",
                     format!("sudo prlimit --memlock=unlimited --pid $$ && {tr} {record}"),
                 ),
             ],

@@ -63,7 +63,7 @@ pub fn tools(facts: &Facts<'_>) -> Tools {
 /// The names of the tools in a recording that start as many workers as there are CPUs, and whose jobs are not known.
 pub fn follow(facts: &Facts<'_>) -> BTreeSet<String> {
     let name = |(group, execution): (_, &Execution)| {
-        let name = execution.program.split(' ').next()?;
+        let name = command_line::name_of(&execution.program);
         let jobs = table::by_name(name)?.jobs?;
         let follows = jobs.follows(&facts.args(group));
         follows.then(|| name.to_owned())

@@ -117,7 +117,7 @@ impl Part {
 /// The name of a program without its verb, if a daemon does the program's work (as for `docker build`); otherwise
 /// `None`. Such a program sleeps while it waits for the daemon.
 fn daemons_client(program: &str) -> Option<&str> {
-    let name = program.split(' ').next()?;
+    let name = command_line::name_of(program);
     table::by_name(name)?.asks_daemon.then_some(name)
 }
 

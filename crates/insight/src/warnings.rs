@@ -6,6 +6,7 @@ use std::collections::BTreeSet;
 use tr_analyze::model::{Analysis, Basis, Process, Quality};
 use tr_format::event::{Ktime, LossCause, Lost, Stream};
 use tr_format::meta::{Facts, Known};
+use tr_programs::command_line;
 use tr_programs::tools::ContainerVerb;
 
 use crate::audit;
@@ -338,7 +339,8 @@ fn daemons_clients(analysis: &Analysis) -> BTreeSet<String> {
     let asks = |process: &&Process| process.tool().is_some_and(|tool| tool.asks_daemon);
     let calls = processes.filter(asks).map(label::program);
     let runs = |call: &String| {
-        let verb = call.split(' ').nth(1).and_then(ContainerVerb::of);
+        let (_, verb) = command_line::name_and_verb(call);
+        let verb = verb.and_then(ContainerVerb::of);
         matches!(verb, Some(ContainerVerb::Run | ContainerVerb::Part))
     };
     // There are at most as many as programs times verbs.

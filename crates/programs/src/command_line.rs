@@ -397,12 +397,29 @@ fn base_of(path: &[u8]) -> &[u8] {
     path.rsplit(|byte| *byte == b'/').next().unwrap_or(path)
 }
 
-/// The build tool that is known by this name, with its verb if the name has one (`git clone`).
-pub fn tool_of(program: &str) -> Option<(&'static Tool, Option<&str>)> {
-    let (name, verb) = match program.split_once(' ') {
+/// Divides the label of a program into its name and its verb, if the label has one: `git` and
+/// `clone` for `git clone`. [`label_of`] makes labels, with one space between both.
+pub fn name_and_verb(program: &str) -> (&str, Option<&str>) {
+    match program.split_once(' ') {
         Some((name, verb)) => (name, Some(verb)),
         None => (program, None),
-    };
+    }
+}
+
+/// The name in the label of a program, without the verb: `git` for `git clone`.
+pub fn name_of(program: &str) -> &str {
+    name_and_verb(program).0
+}
+
+/// The verb in the label of a program with the given name: `clone` for `git clone` and `git`.
+pub fn verb_of<'a>(program: &'a str, name: &str) -> Option<&'a str> {
+    let (found, verb) = name_and_verb(program);
+    verb.filter(|_| found == name)
+}
+
+/// The build tool that is known by this name, with its verb if the name has one (`git clone`).
+pub fn tool_of(program: &str) -> Option<(&'static Tool, Option<&str>)> {
+    let (name, verb) = name_and_verb(program);
     Some((table::by_name(name)?, verb))
 }
 
@@ -440,9 +457,8 @@ pub fn bypass(program: &str) -> Option<&'static str> {
 /// the scripts of a package. It concerns calls inside such a call, because the outermost one may be
 /// how the build begins.
 pub fn bypass_of_scripts(program: &str) -> Option<&'static str> {
-    let (name, verb) = program.split_once(' ')?;
-    let runs = matches!(verb, "run" | "run-script" | "exec" | "x" | "test" | "start");
-    (name == "npm" && runs)
+    let verb = verb_of(program, "npm")?;
+    matches!(verb, "run" | "run-script" | "exec" | "x" | "test" | "start")
         .then_some("call node or the tools in node_modules/.bin from one script, without npm")
 }
 
@@ -499,7 +515,7 @@ pub fn edits(program: &str, args: &[&[u8]]) -> bool {
         "sed" | "perl" => in_place() || any("--in-place"),
         "patch" | "tee" | "dd" | "install" | "ed" | "ex" => true,
         _ => {
-            let verb = program.strip_prefix("git ").unwrap_or("");
+            let verb = verb_of(program, "git").unwrap_or_default();
             handles_files(program) || has(EDITS_OF_GIT, verb.as_bytes())
         }
     }
@@ -516,7 +532,7 @@ const CHANGES_OF_GIT: &str = "add commit fetch push tag";
 /// Whether the program, named with its verb as in `git add`, changes a git repository, so that the
 /// next git command depends on it.
 pub fn changes_repository(program: &str) -> bool {
-    let verb = program.strip_prefix("git ").unwrap_or("").as_bytes();
+    let verb = verb_of(program, "git").unwrap_or_default().as_bytes();
     has(EDITS_OF_GIT, verb) || has(CHANGES_OF_GIT, verb)
 }
 

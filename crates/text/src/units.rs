@@ -90,6 +90,12 @@ pub fn at(ns: u64) -> String {
 /// The text for a number of bytes, with a unit that is a power of 1024. It is rounded to a whole number of the unit, or
 /// to a tenth below ten.
 pub fn bytes(count: u64) -> String {
+    let (figure, unit) = figure_and_unit(count);
+    format!("{figure} {unit}")
+}
+
+/// A number of bytes as [`bytes`] prints it, divided into its figure and its unit.
+fn figure_and_unit(count: u64) -> (String, &'static str) {
     const UNITS: [(u32, &str); 5] = [(0, "B"), (10, "KiB"), (20, "MiB"), (30, "GiB"), (40, "TiB")];
     let rounded = |shift: u32, parts: u128| {
         let unit = 1_u128 << shift;
@@ -100,23 +106,21 @@ pub fn bytes(count: u64) -> String {
     let (shift, name) = UNITS.into_iter().find(fits).unwrap_or((40, "TiB"));
     let tenths = rounded(shift, 10);
     if shift > 0 && tenths < 100 && tenths % 10 > 0 {
-        return format!("{}.{} {name}", tenths / 10, tenths % 10);
+        return (format!("{}.{}", tenths / 10, tenths % 10), name);
     }
     let whole = u64::try_from(rounded(shift, 1)).unwrap_or(u64::MAX);
-    format!("{} {name}", self::count(whole))
+    (self::count(whole), name)
 }
 
 /// Two numbers of bytes as text with one unit, the second at least as large as the first: `171 to 213 MiB`.
 pub fn bytes_range(least: u64, most: u64) -> String {
-    let (low, high) = (bytes(least), bytes(most));
-    if low == high {
-        return high;
-    }
-    match (low.split_once(' '), high.split_once(' ')) {
-        (Some((figure, low_unit)), Some((_, unit))) if low_unit == unit => {
-            format!("{figure} to {high}")
-        }
-        _ => format!("{low} to {high}"),
+    let ((low, low_unit), (high, unit)) = (figure_and_unit(least), figure_and_unit(most));
+    if (&low, low_unit) == (&high, unit) {
+        format!("{high} {unit}")
+    } else if low_unit == unit {
+        format!("{low} to {high} {unit}")
+    } else {
+        format!("{low} {low_unit} to {high} {unit}")
     }
 }
 

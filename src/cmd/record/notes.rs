@@ -62,10 +62,7 @@ fn more(cause: &tr_bpf::Error, record: &str) -> String {
             // One that records once; others change the machine.
             let once = |(_, line): &&(&str, String)| line.ends_with(record);
             let remedy = remedies.iter().find(once).or(remedies.first());
-            remedy.map(|(purpose, line)| {
-                let purpose = purpose.strip_prefix("or ").unwrap_or(purpose);
-                format!("to record everything, {purpose}: {line}")
-            })
+            remedy.map(|(purpose, line)| format!("to record everything, {purpose}: {line}"))
         }
         _ => None,
     };

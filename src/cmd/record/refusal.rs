@@ -74,8 +74,9 @@ fn remedy(args: &Args, cause: &tr_bpf::Error, again: &str) {
     match cause {
         tr_bpf::Error::Refused(refusal) => {
             let record = record_again(args, again);
-            for (purpose, line) in refusal.remedies(&program(), &record) {
-                eprintln!("    {purpose}: {line}");
+            for (at, (purpose, line)) in refusal.remedies(&program(), &record).iter().enumerate() {
+                let or = if at > 0 { "or " } else { "" };
+                eprintln!("    {or}{purpose}: {line}");
             }
         }
         tr_bpf::Error::Missing { .. } => eprintln!("    {TR} needs Linux 5.8 or later"),

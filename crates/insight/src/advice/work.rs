@@ -425,7 +425,7 @@ fn edits<'f>(facts: &'f Facts<'_>) -> Vec<Edit<'f>> {
         let edit = Edit {
             from: execution.start,
             args: args.get(1..).unwrap_or_default().to_vec(),
-            any: execution.program.starts_with("git "),
+            any: command_line::name_of(&execution.program) == "git",
         };
         command_line::edits(&execution.program, &edit.args).then_some(edit)
     });

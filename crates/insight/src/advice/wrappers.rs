@@ -38,7 +38,7 @@ fn starters(facts: &Facts<'_>) -> Vec<Candidate> {
     let owners = facts.all().filter_map(|(_, execution)| execution.owner);
     let owners: BTreeSet<Group> = owners.collect();
     for (group, execution) in facts.all() {
-        let name = execution.program.split(' ').next().unwrap_or_default();
+        let name = command_line::name_of(&execution.program);
         let starts = command_line::bypass(name).is_some() && owners.contains(&group);
         if starts && shim(facts, group).is_none() {
             by_program.entry(name).or_default().push(group);
@@ -151,7 +151,7 @@ fn handed(own: &[&[u8]], tool: &[&[u8]]) -> usize {
 fn launchers(facts: &Facts<'_>) -> Vec<Candidate> {
     let mut by_program: BTreeMap<&str, Vec<Call>> = BTreeMap::new();
     for (group, execution) in facts.all() {
-        let name = execution.program.split(' ').next().unwrap_or_default();
+        let name = command_line::name_of(&execution.program);
         let is_known = command_line::bypass(name).is_some()
             || command_line::bypass_of_scripts(&execution.program).is_some()
             || shim(facts, group).is_some();

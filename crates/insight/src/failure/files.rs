@@ -4,7 +4,7 @@
 //! by options and redirections, and those of the other one its inputs, among its arguments.
 
 use tr_format::event::Argv;
-use tr_programs::command_line::role_of;
+use tr_programs::command_line::{name_of, role_of};
 use tr_programs::table::utilities::uses;
 use tr_programs::tools::Role;
 use tr_programs::words;
@@ -51,7 +51,7 @@ const MOST: usize = 20;
 pub(super) fn outputs(argv: &Argv, program: &str) -> Vec<Output> {
     let args: Vec<&[u8]> = argv.args().skip(1).collect();
     // Without its verb.
-    let program = program.split(' ').next().unwrap_or(program);
+    let program = name_of(program);
     let mut names = by_options(&args);
     let mut guesses = Vec::new();
     if program == "curl" && names.is_empty() {

@@ -154,7 +154,7 @@ pub(super) fn asks_for_packages(process: &Process) -> bool {
 pub(super) fn is_question(process: &Process) -> bool {
     let asks_git = || {
         let program = label::program(process);
-        let verb = program.strip_prefix("git ");
+        let verb = command_line::verb_of(&program, "git");
         verb.is_some_and(|verb| words::has(GIT_ANSWERS, verb.as_bytes()))
     };
     asks_for_packages(process) || has_use(process, UtilityUse::Question) || asks_git()
@@ -337,7 +337,7 @@ const OPTIONAL: &str = "curl docker git podman rsync scp service ssh systemctl w
 /// ignored.
 pub(super) fn is_optional(process: &Process) -> bool {
     let program = label::program(process);
-    let name = program.split(' ').next().unwrap_or_default();
+    let name = command_line::name_of(&program);
     words::has(OPTIONAL, name.as_bytes())
 }
 

@@ -5,8 +5,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use tr_analyze::contention::Contention;
 use tr_analyze::critical_path::CriticalPath;
 use tr_analyze::model::{Analysis, ProcessIx};
+use tr_programs::command_line;
 use tr_programs::steps::StepKind;
-use tr_programs::table;
 
 use crate::html::digits::Digits;
 use tr_insight::failure::Failures;
@@ -14,7 +14,7 @@ use tr_insight::steps::times::{CoursePart, Fineness, StepTimes};
 use tr_insight::steps::Step;
 use tr_insight::verdicts::{StepVerdicts, Verdict};
 use tr_insight::Recording;
-use tr_insight::{exit, imports, kinds};
+use tr_insight::{exit, imports, kinds, label};
 use tr_text::strings::Strings;
 use tr_text::units;
 
@@ -193,7 +193,7 @@ impl<'a> Chosen<'a> {
 
     /// The name of the first step that runs tests without showing each of them as a step, although its test runner
     /// could report them; `None` if there is none.
-    pub fn untold(&self) -> Option<String> {
+    pub fn untold(&self, analysis: &Analysis) -> Option<String> {
         let list = self.judged.steps.list();
         // The tests of a report in JUnit's format have no exact place.
         let is_placed = |step: &Step| step.doubt.is_some() || step.place_error != Some(0);
@@ -207,8 +207,9 @@ impl<'a> Chosen<'a> {
         let chosen = self.rows.iter().filter(|at| !holds.contains(at));
         let mut chosen = chosen.filter_map(|at| list.get(*at));
         let untold = chosen.find(|step| {
-            let tool = step.name.split(' ').next().and_then(table::by_name);
-            step.wall() > 0 && tool.is_some_and(|tool| tool.tells_tests)
+            let program = step.process.map(|ix| label::program(analysis.process(ix)));
+            let tool = program.as_deref().and_then(command_line::tool_of);
+            step.wall() > 0 && tool.is_some_and(|(tool, _)| tool.tells_tests)
         });
         untold.map(|step| step.name.clone())
     }
