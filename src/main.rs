@@ -1,5 +1,8 @@
 //! `tr`: where did the time go? Records a build or test run with eBPF and reads
 //! it back.
+//!
+//! A command line for the system's `tr` is passed on before this `main` begins: see `before_main` in
+//! `passthrough.rs`.
 
 /// `std`'s `eprintln`, without its panic when standard error cannot be written: `tr record` would not pass on
 /// COMMAND's status then. Text of a trace in a message has to be escaped. Its first word `tr:` becomes the

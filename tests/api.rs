@@ -11,8 +11,8 @@ use std::path::Path;
 
 /// The crates whose items are listed.
 const CRATES: &[&str] = &[
-    "analyze", "bpf", "format", "insight", "output", "record", "redact", "report", "symbols",
-    "text",
+    "analyze", "bpf", "format", "insight", "output", "programs", "record", "redact", "report",
+    "symbols", "text",
 ];
 
 #[test]

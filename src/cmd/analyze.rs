@@ -270,15 +270,11 @@ fn run(args: &Args) -> Done {
     args.span.check()?;
     let kinds = args.kinds();
     let options = options(args, &kinds, &trace, span);
-    // Not freed: the process ends with it, and to free a million processes one by one takes
+    let most = kinds.iter().map(|kind| use_of(*kind)).max();
+    let allowance = progress::Allowance::new(args.budget, most.unwrap_or(Use::Path));
+    let recording = progress::recording(&trace, &options, allowance);
+    // The recording is not freed: the process ends with it, and to free a million processes one by one takes
     // longer than to leave that to the system.
-    let wanted = kinds.iter().map(|kind| wanted(*kind));
-    let wanted = wanted.max().unwrap_or(Use::Path);
-    let recording = progress::recording(
-        &trace,
-        &options,
-        progress::Allowance::new(args.budget, wanted),
-    );
     let mut recording = std::mem::ManuallyDrop::new(recording);
     args.span.check_in(&recording.analysis)?;
     if let Some(done) = untraced(args, &recording, &name) {
@@ -290,10 +286,11 @@ fn run(args: &Args) -> Done {
 
 /// The way in which a report uses the timeline of the threads' states, which decides how much memory the
 /// analysis takes.
-fn wanted(kind: ReportKind) -> Use {
+fn use_of(kind: ReportKind) -> Use {
     match kind {
         ReportKind::Top | ReportKind::Advice => Use::Schedule,
         ReportKind::Steps => Use::Times,
+        // A report that simulates runs or sums up steps has to be named above.
         _ => Use::Path,
     }
 }

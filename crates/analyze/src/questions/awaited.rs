@@ -150,7 +150,16 @@ impl WaitReason {
             // A signal ended it, and the recording does not show what would have ended it otherwise.
             WaitReason::Socket | WaitReason::Events => Kind::Unknown,
             WaitReason::Kernel | WaitReason::Vfork => Kind::Blocked,
-            _ => Kind::Sleep,
+            WaitReason::Woken
+            | WaitReason::Preempted
+            | WaitReason::Child
+            | WaitReason::Slot
+            | WaitReason::Pipe
+            | WaitReason::Lock
+            | WaitReason::Thread
+            | WaitReason::Idle
+            | WaitReason::Timer
+            | WaitReason::Sleep => Kind::Sleep,
         }
     }
 }
