@@ -11,6 +11,7 @@ from failing_fifth import FIFTH
 from failing_fourteenth import FOURTEENTH
 from failing_ninth import NINTH
 from failing_seventh import SEVENTH
+from failing_seventeenth import SEVENTEENTH
 from failing_sixteenth import SIXTEENTH
 from failing_sixth import SIXTH
 from failing_tenth import TENTH
@@ -992,5 +993,6 @@ PARTS = [
     FOURTEENTH,
     FIFTEENTH,
     SIXTEENTH,
+    SEVENTEENTH,
 ]
 ALL = {name: plant for part in PARTS for name, plant in part.items()}
