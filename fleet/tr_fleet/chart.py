@@ -2,9 +2,9 @@
 
 import html as markup
 
-WIDE, HIGH = 640, 96
-# Room for the names of the axes.
-LEFT, RIGHT, TOP, BOTTOM = 92, 8, 6, 18
+WIDE, HIGH = 640, 110
+# Room for the title and the names of the axes.
+LEFT, RIGHT, TOP, BOTTOM = 92, 8, 20, 18
 # Up to this number of days each has a dot.
 DOTS = 60
 
@@ -26,7 +26,7 @@ def _runs(points):
     return [run for run in out if run]
 
 
-def chart(days, values, show, marks, label):
+def chart(days, values, show, marks, title, label):
     """Values by day, which `show` names, with marks: first and last day, class and text of each."""
     known = [value for value in values if value is not None]
     if not known:
@@ -35,6 +35,9 @@ def chart(days, values, show, marks, label):
     # From 0, or a small change is a flat line.
     base = 0 if 2 * least < most or least == most else max(0, least - (most - least) / 4)
     top = most + (most - base) / 20 or 1
+    if show(base) == show(top):
+        # Noise below the digits of the labels is no difference to be seen.
+        base, top = 0, most * 1.05
     begin, end = _day(days[0]), _day(days[-1])
 
     def x(day):
@@ -58,6 +61,7 @@ def chart(days, values, show, marks, label):
             out.append(f'<polyline points="{" ".join(f"{a:.1f},{b:.1f}" for a, b in points)}"/>')
         if len(points) == 1 or len(days) <= DOTS:
             out.extend(f'<circle cx="{a:.1f}" cy="{b:.1f}" r="2"/>' for a, b in points)
+    out.append(f'<text x="{LEFT}" y="12">{e(title)}</text>')
     out.append(f'<text x="{LEFT - 6}" y="{TOP + 9}" class=end>{e(show(top))}</text>')
     out.append(f'<text x="{LEFT - 6}" y="{HIGH - BOTTOM}" class=end>{e(show(base))}</text>')
     out.append(f'<text x="{LEFT}" y="{HIGH - 4}">{e(days[0])}</text>')

@@ -80,7 +80,7 @@ def _index(report, lines):
         )
         cells = [
             f'<td><a href="{e(name(row["repo"]))}">{e(row["repo"])}</a></td>',
-            f"<td>{e(said)}</td>",
+            f"<td>{e(said or '–')}</td>",
             *(
                 f"<td class=n>{e(it)}</td>"
                 for it in [

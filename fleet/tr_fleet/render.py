@@ -31,7 +31,7 @@ input{font:inherit;color:inherit;background:transparent;border:1px solid #8888;p
 svg{display:block;margin:.3rem 0;max-width:100%;height:auto}polyline{fill:none;stroke:#0969da;stroke-width:1.5}circle{fill:#0969da}
 rect{opacity:.5}.axis{fill:none;stroke:#8886}text{font-size:11px;fill:#59636e}.end{text-anchor:end}
 @media(min-width:70rem){.change{display:grid;grid-template-columns:1fr 34rem;gap:0 2rem;align-items:center}}
-[hidden]{display:none!important}@media(max-width:40rem){svg text{font-size:17px}td:not(.n){min-width:9rem}}
+[hidden]{display:none!important}@media(max-width:40rem){svg text{font-size:17px}td:not(.n){min-width:9rem}th.n{white-space:normal}td,th{padding-right:.5rem}}
 @media(prefers-color-scheme:dark){a{color:#4493f8}body{color:#e6edf3;background:#0d1117}.dim{color:#9198a1}.up{color:#ff7b72;fill:#ff7b72}
 .down{color:#3fb950;fill:#3fb950}polyline{stroke:#4493f8}circle{fill:#4493f8}text{fill:#9198a1}}
 """
@@ -241,7 +241,7 @@ TABLES = [
             ("runs", "of runs", str),
             ("failed_of_last_20", "of the last 20", str),
             ("failing_since", "failing since", lambda it: it or "–"),
-            ("failed_wall_ns", "after", time),
+            ("failed_wall_ns", "failed after", time),
             ("name", "command", None),
         ],
     ),
@@ -253,9 +253,9 @@ TABLES = [
             ("wall_ns", "minutes", minutes),
             ("machine_ns", "CPU minutes", minutes),
             ("cost", "cost", plainly),
-            ("queued_median_ns", "queued", time),
-            ("queued_p90_ns", "90 %", time),
-            ("queued_week_ns", "last week", time),
+            ("queued_median_ns", "median queue", time),
+            ("queued_p90_ns", "90 % below", time),
+            ("queued_week_ns", "median queue, last week", time),
             ("name", "job and runner", None),
         ],
     ),
@@ -265,8 +265,8 @@ TABLES = [
         [
             ("failed", "failed", str),
             ("runs", "of runs", str),
-            ("flips", "flips", str),
-            ("last_failed", "last", str),
+            ("flips", "changed result", str),
+            ("last_failed", "last failed", str),
             ("name", "test", None),
         ],
     ),
@@ -276,7 +276,7 @@ TABLES = [
         [
             ("total_ns", "total", time),
             ("median_ns", "median", time),
-            ("p90_ns", "90 %", time),
+            ("p90_ns", "90 % below", time),
             ("starved_ns", "starved", time),
             ("name", "step", None),
         ],
@@ -287,12 +287,17 @@ TABLES = [
         [
             ("spread_ns", "80 % within", time),
             ("median_ns", "median", time),
-            ("varies_by", "by", str),
+            ("varies_by", "varies by", str),
             ("name", "step", None),
         ],
     ),
 ]
 ROWS = 10
+
+
+def filled(columns, rows):
+    """The columns of a table in which a row has a value; the last one says what a row is about."""
+    return [column for column in columns[:-1] if any(row[column[0]] is not None for row in rows)] + columns[-1:]
 
 
 def named(row):
@@ -326,6 +331,7 @@ def text(report):
         if not rows:
             continue
         out.extend(["", title])
+        columns = filled(columns, rows)
         cells = [[head for _, head, _ in columns]]
         for row in rows:
             line = [show(row[name]) if show else named(row) for name, _, show in columns]
@@ -370,8 +376,9 @@ def trend(days, changes):
         for row in changes
     ]
     values = [row["wall_ns"] for row in days]
-    label = f"wall time by day, {time(values[0])} to {time(values[-1])}"
-    return chart.chart([row["day"] for row in days], values, time, marks, label)
+    title = "median wall time by day"
+    label = f"{title}, {time(values[0])} to {time(values[-1])}"
+    return chart.chart([row["day"] for row in days], values, time, marks, title, label)
 
 
 def escaped(value):
@@ -440,6 +447,7 @@ def html(report, title="Runs of the fleet", script="", top="", rows=2 * ROWS, ch
         if not report[key]:
             continue
         # What it is about is seen first, also on a narrow screen.
+        columns = filled(columns, report[key][:rows])
         columns = columns[-1:] + columns[:-1]
         kind = ["" if show is None else " class=n" for _, _, show in columns]
         head = "".join(f"<th{k}>{e(name)}</th>" for (_, name, _), k in zip(columns, kind))

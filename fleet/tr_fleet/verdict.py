@@ -85,7 +85,7 @@ def _judged(row, together):
                 return "unknown", ["on the same hosts"] + _hosts(row)
             if together:
                 return "unknown", [_moved(together)]
-            why = f"{row['shared_after']} of {row['runs_after']} runs are on hosts of before"
+            why = f"{row['shared_after']} of {row['runs_after']} runs are on hosts that had earlier runs"
             return "code", [why] + _noted(row)
         return "machine", ["on the hosts that ran before, the time did not change"] + _hosts(row)
     why = _hosts(row)
