@@ -27,7 +27,8 @@ mod servers;
 mod texts;
 
 use std::cmp::Reverse;
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::iter;
 
 use tr_analyze::arena::Arena;
 use tr_analyze::critical_path;
@@ -41,13 +42,13 @@ use self::failed_tests::Tests;
 use self::finder::Finder;
 use self::links::Chain;
 pub(crate) use self::passes::is_probe;
-use self::passes::{fails, family, program, role};
+use self::passes::{code, fails, family, program, role, DEEP};
 use self::texts::Decided;
 pub use self::texts::{ScriptLine, Statement};
 use super::timeout::{ran, timed_out};
 use super::verdicts::{StepVerdicts, Verdict};
 use crate::ancestors::down;
-use crate::steps::{Step, StepIx};
+use crate::steps::{Step, StepIx, Steps};
 use crate::Recording;
 use crate::{exit, label, who};
 use tr_text::units;
@@ -200,6 +201,11 @@ pub struct Failures {
     pub beside: Vec<Failure>,
     /// The processes that failed without consequences. Processes outside of COMMAND are included.
     pub calm: BTreeSet<ProcessIx>,
+    /// The processes that failed for certain because of another failure in `told`. A picture marks the first failure, not
+    /// these.
+    pub led: BTreeSet<ProcessIx>,
+    /// The processes that are steps which failed because a step inside of them failed, such as a test runner.
+    outer: BTreeSet<ProcessIx>,
 }
 
 /// The largest number of failures that are reported beside the best explanation of COMMAND's failure. Each also led to
@@ -250,10 +256,25 @@ impl RankedFailure {
 
 impl Failures {
     /// Whether a step failed in a way that matters. A failed process without consequences, such as a probe of a build
-    /// script, does not matter; a test whose runner reports a failure does, however the process that ran it ended.
+    /// script, does not matter, nor does a step inside of which another one failed; a test whose runner reports a failure
+    /// does, however the process that ran it ended.
     pub fn counts(&self, step: &Step) -> bool {
-        let is_calm = step.process.is_some_and(|ix| self.calm.contains(&ix));
-        step.failed() && (step.result.is_some() || !is_calm)
+        let is_aside = |ix| self.calm.contains(&ix) || self.outer.contains(&ix);
+        step.failed() && (step.result.is_some() || !step.process.is_some_and(is_aside))
+    }
+
+    /// The processes that are steps which failed because a step inside of them failed.
+    fn outer(&self, steps: &Steps) -> BTreeSet<ProcessIx> {
+        let has_inner = steps.with_any_inside(|_, step| self.counts(step));
+        let failed = || {
+            let steps = steps.list().iter().zip(&has_inner);
+            steps.filter(|(step, _)| self.counts(step) && step.result.is_none())
+        };
+        let of = |(step, _): (&Step, &bool)| step.process;
+        let outer: BTreeSet<ProcessIx> = failed().filter(|(_, has)| **has).filter_map(of).collect();
+        let inner: BTreeSet<ProcessIx> =
+            failed().filter(|(_, has)| !**has).filter_map(of).collect();
+        outer.difference(&inner).copied().collect()
     }
 
     /// Finds the failures of the chosen processes; in a recording of the whole machine, the failures of COMMAND's
@@ -355,14 +376,88 @@ impl Finder<'_> {
             found.iter_mut().map(|found| &mut found.failed).collect();
         held::add(&mut failed, self.analysis, &self.sure, judged);
         found.sort_by_key(|found| (found.rank, found.failed.at, found.failed.pid));
-        Failures {
+        let found = self.with_runners_above(found);
+        let above = found.iter().flat_map(|found| &found.failed.above);
+        let led = above.filter(|above| !above.perhaps && !above.is_hidden);
+        let led = led.filter_map(|above| above.process).collect();
+        let failures = Failures {
+            led,
+            outer: BTreeSet::new(),
             command: found.iter().position(|found| found.is_command),
             told: found.into_iter().map(|found| found.failed).collect(),
             tolerated,
             beside: self.beside(&chain, &unclear),
             unclear: unclear.len(),
             calm,
+        };
+        let outer = failures.outer(&judged.steps);
+        Failures { outer, ..failures }
+    }
+
+    /// Reports the failure of a test runner above the failed tests that are its reason, in place of a failure of its own.
+    pub(super) fn with_runners_above(&self, mut found: Vec<RankedFailure>) -> Vec<RankedFailure> {
+        let explained = self.tests_of_runners(&found);
+        for (runner, tests) in &explained {
+            let Some(runner) = found.get(*runner) else {
+                continue;
+            };
+            let is_command = runner.is_command;
+            let mut above = vec![runner.failed.clone()];
+            above
+                .iter_mut()
+                .for_each(|failed| self.name_command(failed));
+            above.extend(runner.failed.above.iter().cloned());
+            if let Some(nearest) = above.first_mut() {
+                nearest.above = Vec::new();
+            }
+            for (order, test) in tests.iter().enumerate() {
+                if let Some(test) = found.get_mut(*test) {
+                    test.is_command |= is_command && order == 0;
+                    test.failed.above.clone_from(&above);
+                }
+            }
         }
+        let places = found.into_iter().enumerate();
+        let others = places.filter(|(at, _)| !explained.contains_key(at));
+        others.map(|(_, found)| found).collect()
+    }
+
+    /// For the place of each failed test runner in a list of failures, the places of the failed tests that explain its
+    /// failure. Such a runner exits with 1 or with the number of its failed tests.
+    fn tests_of_runners(&self, found: &[RankedFailure]) -> BTreeMap<usize, Vec<usize>> {
+        let is_reported = |failed: &Failure| matches!(failed.end, FailureEnd::Reported(_));
+        let runner = |RankedFailure { rank, failed, .. }: &RankedFailure| {
+            let is_plain = *rank == Rank::Failed && failed.statement.is_none();
+            let process = failed
+                .process
+                .filter(|_| is_plain && !is_reported(failed))?;
+            let is_runner = role(self.analysis.process(process)) == Some(Role::Tests);
+            Some(process).filter(|_| is_runner)
+        };
+        let places = found.iter().enumerate();
+        let runners: HashMap<ProcessIx, usize> = places
+            .filter_map(|(at, found)| Some((runner(found)?, at)))
+            .collect();
+        let mut explained: BTreeMap<usize, Vec<usize>> = BTreeMap::new();
+        for (at, RankedFailure { failed, .. }) in found.iter().enumerate() {
+            let is_test = is_reported(failed) && failed.above.is_empty();
+            let Some(process) = failed.process.filter(|_| is_test) else {
+                continue;
+            };
+            let above = self.analysis.ancestors(process).take(DEEP);
+            let nearest = iter::once(process)
+                .chain(above)
+                .find_map(|ix| runners.get(&ix));
+            if let Some(runner) = nearest {
+                explained.entry(*runner).or_default().push(at);
+            }
+        }
+        explained.retain(|runner, tests| {
+            let process = found.get(*runner).and_then(|found| found.failed.process);
+            let code = process.and_then(|ix| code(self.analysis.process(ix)));
+            code.is_some_and(|code| code == 1 || usize::try_from(code) == Ok(tests.len()))
+        });
+        explained
     }
 
     /// For each process, whether one of its ancestors ended it after a time-out.
@@ -531,18 +626,22 @@ impl Finder<'_> {
             ..self.process(*ix)
         });
         let mut above: Vec<Failure> = above.collect();
-        if let Some(command) = above
-            .last_mut()
-            .filter(|failed| failed.process == self.root)
-        {
-            let headline = who::headline(&self.analysis.meta);
-            command.task = FailedTask::Command(units::shorten(&headline, COMMAND));
-            command.is_hidden = command.process.is_some_and(|ix| !self.fails(ix));
+        if let Some(command) = above.last_mut() {
+            self.name_command(command);
         }
         Some(Failure {
             above,
             ..self.uppermost(*first)
         })
+    }
+
+    /// Gives a failure in the list above another one the name of COMMAND if it is COMMAND's.
+    fn name_command(&self, failure: &mut Failure) {
+        if self.root.is_some() && failure.process == self.root {
+            let headline = who::headline(&self.analysis.meta);
+            failure.task = FailedTask::Command(units::shorten(&headline, COMMAND));
+            failure.is_hidden = failure.process.is_some_and(|ix| !self.fails(ix));
+        }
     }
 
     /// The rank in the report of the failure of a process; `None` if the failure does not matter or belongs to a failed

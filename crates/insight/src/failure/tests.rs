@@ -6,7 +6,6 @@ use tr_format::meta::Summary;
 use tr_format::scripts::RecordedScript;
 
 use super::*;
-use crate::steps::Steps;
 use tr_programs::steps::StepKind;
 
 /// A process in a recording that a test makes by hand: the index of its parent, its command line, and its raw exit
@@ -200,4 +199,50 @@ fn a_test_fails_by_its_own_result() {
     assert!(!calm.counts(&of_worker(None, Some("passed"))));
     assert!(!calm.counts(&of_worker(Some(15), None)));
     assert!(Failures::default().counts(&of_worker(Some(15), None)));
+}
+
+/// A runner whose tests failed is reported above them, unless it ended in another way.
+#[test]
+fn a_runner_fails_because_of_its_tests() {
+    for (status, is_above) in [(1, true), (2, true), (3, false)] {
+        let analysis = recording("pytest\n", status, &[(0, "pytest -q", status)]);
+        let steps = Steps::new(&analysis, &[]);
+        let tests = Tests::new(&analysis, &steps);
+        let finder = Finder::new(&analysis, ProcessEnds::new(&analysis), tests, None);
+        let runner = ProcessIx(1);
+        let test = |name: &str| {
+            let failed = Failure {
+                task: FailedTask::Step(name.to_owned()),
+                end: FailureEnd::Reported("failed".to_owned()),
+                process: Some(runner),
+                ..Failure::default()
+            };
+            RankedFailure::new(Rank::Failed, failed)
+        };
+        let own = RankedFailure {
+            is_command: true,
+            ..RankedFailure::new(Rank::Failed, finder.process(runner))
+        };
+        let found = finder.with_runners_above(vec![test("first"), own, test("second")]);
+        let shown = found.iter().map(|found| {
+            let above = found.failed.above.iter().map(Failure::name);
+            (found.failed.name(), above.collect(), found.is_command)
+        });
+        let shown: Vec<(String, Vec<String>, bool)> = shown.collect();
+        let row = |name: &str, above: &[&str], is_command| {
+            let above = above.iter().map(|name| (*name).to_owned()).collect();
+            (name.to_owned(), above, is_command)
+        };
+        let expected = if is_above {
+            let above = ["pytest -q"];
+            vec![row("first", &above, true), row("second", &above, false)]
+        } else {
+            vec![
+                row("first", &[], false),
+                row("pytest -q", &[], true),
+                row("second", &[], false),
+            ]
+        };
+        assert_eq!(shown, expected, "{status}");
+    }
 }

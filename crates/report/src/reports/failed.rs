@@ -27,12 +27,17 @@ pub(super) fn failed(out: &mut Page, view: &View<'_>, judged: &StepVerdicts<'_>,
     let mut count = 0;
     // Of jobs that ended together one says why.
     let mut held = shown.clone().find_map(|(_, failed)| failed.held_by());
-    for (_, failure) in shown {
+    let mut shown = shown.peekable();
+    while let Some((_, failure)) = shown.next() {
         line(out, failure, style);
         if let Some(held) = held.take_if(|reason| failure.held_by().as_ref() == Some(reason)) {
             out.wrapped(Paint::Dim, &indent(), &held);
         }
-        if !failure.above.is_empty() {
+        // What several failures led to stands once, after the last of them.
+        let is_last = shown
+            .peek()
+            .is_none_or(|(_, next)| !is_same_chain(&failure.above, &next.above));
+        if is_last && !failure.above.is_empty() {
             out.spans([indent(), to_the_root(&failure.above, style)]);
         }
         count += 1;
@@ -70,6 +75,12 @@ pub(super) fn failed(out: &mut Page, view: &View<'_>, judged: &StepVerdicts<'_>,
         let text = format!("{}: {TR} analyze --report execs --failed", parts.join(", "));
         out.wrapped(Paint::Dim, &indent(), &text);
     }
+}
+
+/// Whether two failures led to the same failures.
+fn is_same_chain(one: &[Failure], other: &[Failure]) -> bool {
+    let key = |failed: &Failure| (failed.process, failed.perhaps);
+    one.iter().map(key).eq(other.iter().map(key))
 }
 
 fn indent() -> String {
