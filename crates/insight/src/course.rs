@@ -28,10 +28,15 @@ pub(crate) fn parts(analysis: &Analysis) -> Vec<(Ktime, Ktime)> {
 }
 
 /// The largest memory in bytes of all processes together in each of the equal parts of a recording, by the samples in
-/// the part and next to it. The list is empty if there is a part without samples.
+/// the part and next to it. The list is empty if there is a part without samples, or if all values are 0, because no
+/// memory was sampled.
 pub fn memory(analysis: &Analysis) -> Vec<u64> {
     let samples = Samples::of(analysis);
     let parts = parts(analysis).into_iter();
     let most = parts.map(|part| Some(samples.range(Counter::Resident, part)?.most));
-    most.collect::<Option<Vec<u64>>>().unwrap_or_default()
+    let most: Vec<u64> = most.collect::<Option<_>>().unwrap_or_default();
+    if most.iter().all(|bytes| *bytes == 0) {
+        return Vec::new();
+    }
+    most
 }
