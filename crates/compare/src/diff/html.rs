@@ -131,7 +131,9 @@ fn page_timelines(diff: &Diff, out: &mut String) {
         "<section class=\"card\"><h2>Timelines <small>{whose}over one time axis: the critical path, then all \
          processes that did not only wait for others</small></h2>"
     );
-    out.push_str("<p class=\"legend\">");
+    out.push_str("<p class=\"legend programs\">");
+    axis.legend(out);
+    out.push_str("</p>\n<p class=\"legend\">along the lower edge:");
     for (state, name) in STATES.iter().enumerate() {
         let _ = write!(
             out,

@@ -58,6 +58,8 @@ pub(super) struct Axis<'a> {
     /// The length of the timelines' axis in ns. If it is 0, nothing is drawn.
     pub whole: u64,
     ranks: BTreeMap<&'a str, usize>,
+    /// Whether there are programs without a colour of their own.
+    others: bool,
 }
 
 impl<'a> Axis<'a> {
@@ -75,10 +77,32 @@ impl<'a> Axis<'a> {
         }
         let mut ranked: Vec<(&str, u64)> = sums.into_iter().collect();
         ranked.sort_by_key(|(name, ns)| (std::cmp::Reverse(*ns), *name));
+        let others = ranked.len() > COLORS;
         let ranked = ranked.into_iter().take(COLORS).enumerate();
         Axis {
             whole: bars().map(|bar| bar.to).max().unwrap_or(0),
+            others,
             ranks: ranked.map(|(rank, (name, _))| (name, rank)).collect(),
+        }
+    }
+
+    /// Writes the legend of the programs' colours. All programs without a colour of their own stand at its end.
+    pub fn legend(&self, out: &mut String) {
+        let mut programs: Vec<(usize, &str)> = self
+            .ranks
+            .iter()
+            .map(|(name, rank)| (*rank, *name))
+            .collect();
+        programs.sort_unstable();
+        let programs = programs.into_iter();
+        let programs = programs.map(|(rank, name)| (format!("path-job p{rank}"), name));
+        let others = self.others.then(|| ("job-beside".to_owned(), "others"));
+        for (class, name) in programs.chain(others) {
+            let _ = write!(
+                out,
+                "<span class=\"key\"><i class=\"swatch {class}\"></i>{}</span>",
+                html(name)
+            );
         }
     }
 

@@ -208,7 +208,7 @@ impl Pipeline {
     }
 
     fn jobs_table(&self, out: &mut String) {
-        let at = |time: u64| Cell::At(time.saturating_sub(self.start));
+        let at = |time: u64| Cell::from(units::time(time.saturating_sub(self.start)));
         let table = Table::new("job", named)
             .column("from", |job| at(job.start))
             .column("to", |job| at(job.end))

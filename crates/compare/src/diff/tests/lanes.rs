@@ -16,7 +16,30 @@ fn axis() -> Axis<'static> {
     Axis {
         whole: 1_000_000,
         ranks: BTreeMap::new(),
+        others: false,
     }
+}
+
+#[test]
+fn the_legend_names_the_programs_with_a_colour() {
+    let ranks = BTreeMap::from([("a<b", 1), ("cc1", 0)]);
+    let mut out = String::new();
+    let axis = Axis {
+        ranks,
+        others: true,
+        ..axis()
+    };
+    axis.legend(&mut out);
+    let keys: Vec<&str> = out.split("</span>").collect();
+    assert_eq!(
+        keys,
+        [
+            "<span class=\"key\"><i class=\"swatch path-job p0\"></i>cc1",
+            "<span class=\"key\"><i class=\"swatch path-job p1\"></i>a&lt;b",
+            "<span class=\"key\"><i class=\"swatch job-beside\"></i>others",
+            ""
+        ]
+    );
 }
 
 #[test]
