@@ -178,7 +178,7 @@ pub(super) const ROWS: &[Tool] = &[
         ..FAST_LINKER
     },
     Tool {
-        names: "lld ld.lld",
+        names: "lld ld.lld rust-lld",
         version: Some(version("lld", "llvm")),
         ..FAST_LINKER
     },
