@@ -4,10 +4,12 @@
 //! Times are in ns since the start of the trace, as in `--format json`; an unknown
 //! value is `null`. A text is its number in `strings`. Each part stands in a file of its own.
 
+use std::collections::BTreeSet;
+
 use serde::Serialize;
 use tr_analyze::contention::Contention;
 use tr_analyze::critical_path::CriticalPath;
-use tr_analyze::model::ProcessIx;
+use tr_analyze::model::{Analysis, ProcessIx};
 
 use crate::html::connections::{connections, Connections};
 use crate::html::counters::{counters, Counters};
@@ -25,7 +27,9 @@ use tr_insight::failure::Failures;
 use tr_insight::shares::CpuShares;
 use tr_insight::view::{Ask, View};
 use tr_insight::Recording;
-use tr_insight::{kinds, warnings};
+use tr_insight::{kinds, label, warnings};
+use tr_programs::command_line;
+use tr_programs::tools::Role;
 use tr_text::strings::Strings;
 use tr_text::words::STATES;
 
@@ -60,6 +64,9 @@ pub struct Document {
     /// Whether times of single processes are rounded to three digits.
     rounded: bool,
     processes: Processes,
+    /// The names of the programs that are compilers, and of those that are linkers.
+    compilers: Vec<String>,
+    linkers: Vec<String>,
     threads: Threads,
     execs: Execs,
     path: Option<Path>,
@@ -90,6 +97,14 @@ fn work_for_all(demand: &[u64], cpus: u64) -> (u64, u64) {
     let sum = |times: &[u64]| times.iter().fold(0, |sum: u64, ns| sum.saturating_add(*ns));
     let first = usize::try_from(cpus).unwrap_or(usize::MAX);
     (sum(demand.get(first..).unwrap_or(&[])), sum(demand))
+}
+
+/// The names of the recorded programs that have a role in a build.
+fn programs_with(analysis: &Analysis, role: Role) -> Vec<String> {
+    let programs = analysis.processes.iter().map(label::program);
+    let programs: BTreeSet<String> = programs.collect();
+    let has_role = |program: &String| command_line::role_of(program) == Some(role);
+    programs.into_iter().filter(has_role).collect()
 }
 
 /// Collects the data of a page. `path` is the critical path and `stacks` are the sampled stacks, if there are any.
@@ -143,6 +158,8 @@ pub fn document(
         clocks: warnings::clocks(&analysis.quality).into_iter().collect(),
         rounded: Digits::of(analysis).rounds(),
         processes: tables.processes,
+        compilers: programs_with(analysis, Role::Compiler),
+        linkers: programs_with(analysis, Role::Linker),
         threads: tables.threads,
         execs: tables.execs,
         path: path.map(|path| Path::new(analysis, &steps.judged.steps, path)),

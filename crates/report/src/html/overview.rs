@@ -101,6 +101,8 @@ object! {
         tolerated: usize = failures.tolerated,
         // Those that do not count, others' too.
         calm: Vec<u32> = failures.calm.iter().map(|ix| ix.0).collect(),
+        // Those that failed because of another failure.
+        led: Vec<u32> = failures.led.iter().map(|ix| ix.0).collect(),
     }
 
     FailureRow(failed: &Failure) {

@@ -125,6 +125,7 @@ export class Data {
   readonly subtreeEnd: Uint32Array;
   private texts: string[] = [];
   private calm: Set<number>;
+  private led: Set<number>;
   private stateOf: Uint8Array;
   private peaks: Float64Array;
   private cpuList: number[] | null = null;
@@ -149,6 +150,7 @@ export class Data {
     this.peaks = new Float64Array(this.n);
     doc.steps.at_once = atOnce(doc.steps);
     this.calm = new Set(doc.failures.calm);
+    this.led = new Set(doc.failures.led);
     this.stateOf = Uint8Array.from(doc.kinds, ([, state]) => state);
     this.plant();
   }
@@ -220,9 +222,13 @@ export class Data {
   failed(ix: number): boolean {
     return (this.doc.processes.status[ix] ?? 0) !== 0;
   }
-  /** It failed, and that counts: it answers no question. */
+  /** It failed by itself, and that counts: it answers no question, and no other failure led to its own. */
   bad(ix: number): boolean {
-    return this.failed(ix) && !this.calm.has(ix);
+    return this.failed(ix) && !this.calm.has(ix) && !this.led.has(ix);
+  }
+  /** Before the name of one that failed: the arrow of those that another failure led to. */
+  sign(ix: number): string {
+    return this.led.has(ix) ? "→" : "✕";
   }
   /** How it ended, in words. */
   exit(ix: number): string {

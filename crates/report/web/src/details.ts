@@ -122,7 +122,7 @@ export class Details {
       h("button", { type: "button", title: hint, onclick: click }, text);
     const title = h(
       "h2",
-      { class: data.failed(ix) ? "bad" : "", id: "selected-title" },
+      { class: data.bad(ix) ? "bad" : "", id: "selected-title" },
       several > 1 ? `${count(several)} short steps` : data.label(ix),
     );
     this.element.replaceChildren(
@@ -197,7 +197,7 @@ export class Details {
       h(
         "dl",
         { class: "facts" },
-        fact("end", h("span", { class: data.failed(ix) ? "bad" : "" }, data.exit(ix))),
+        fact("end", h("span", { class: data.bad(ix) ? "bad" : "" }, data.exit(ix))),
         fact("from", `${p.started_before[ix] ? "before " : ""}${at(p.start[ix])}`),
         fact("to", p.alive[ix] ? "alive at the end" : at(p.end[ix])),
         fact("wall", time(data.wall(ix))),

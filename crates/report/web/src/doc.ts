@@ -27,6 +27,9 @@ export interface Document {
   /** Whether times of single processes are rounded to three digits. */
   rounded: boolean;
   processes: Processes;
+  /** The names of the programs that are compilers, and of those that are linkers. */
+  compilers: string[];
+  linkers: string[];
   threads: Threads;
   execs: Execs;
   path: Path | null;
@@ -123,6 +126,8 @@ export interface FailureRows {
   tolerated: number;
   /** Those that do not count, others' too. */
   calm: number[];
+  /** Those that failed because of another failure. */
+  led: number[];
 }
 
 export interface VerdictRow {

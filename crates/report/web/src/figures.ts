@@ -193,6 +193,26 @@ export function programs(
   return { all: [...groups.values()].sort((a, b) => b[1] - a[1]), whole };
 }
 
+/** The CPU time of compilers, and of linkers with all that they run, of those in sight. */
+export function roles(data: Data, part: Part): [name: string, cpu: number][] {
+  const { times } = figures(data, part);
+  const [compilers, linkers] = [data.doc.compilers, data.doc.linkers].map((names) => new Set(names));
+  const links = new Uint8Array(data.n);
+  // Parents come before their children.
+  for (const ix of data.order)
+    if (linkers.has(data.program(ix)) || (data.parent[ix] >= 0 && links[data.parent[ix]])) links[ix] = 1;
+  let [compiling, linking] = [0, 0];
+  for (const ix of living(data, part)) {
+    if (links[ix]) linking += times[0][ix] || 0;
+    else if (compilers.has(data.program(ix))) compiling += times[0][ix] || 0;
+  }
+  const found: [string, number][] = [
+    ["compilers", compiling],
+    ["linkers", linking],
+  ];
+  return found.filter(([, cpu]) => cpu > 0);
+}
+
 /** Whether a wait is that of a thread for its own process: nobody can act on it, however long it is. */
 export function isIdle(name: string): boolean {
   return name === "idle" || name === "another thread";

@@ -120,6 +120,16 @@ export class Flame {
     const by = groupBy(context, false, (roots) => store.set({ roots, frame: 0, fn: -1 }), "Together");
     const sum = h("span", { class: "dim note", id: "sampled" });
     const { hues, legend } = colors(stacks);
+    const both = h(
+      "span",
+      { class: "key", id: "both" },
+      "along the lower edge:",
+      h("i", { class: "swatch s0" }),
+      "on CPU",
+      h("i", { class: "swatch s3" }),
+      "off CPU",
+    );
+    legend.append(both);
     this.hues = hues;
     this.element = h(
       "div",
@@ -137,6 +147,7 @@ export class Flame {
       by.show(state.roots === "thread" ? "process" : state.roots);
       doing.show(state.doing);
       reason.hidden = state.doing === "on";
+      both.hidden = state.doing !== "both";
       const none = state.reason && !this.reasons.includes(state.reason) ? [state.reason] : [];
       reason.replaceChildren(
         h("option", { value: "" }, "All waits"),
@@ -236,7 +247,7 @@ export class Flame {
         },
         ...cell(w.selfNs[fn]),
         ...cell(w.totalNs[fn]),
-        h("td", { class: "text", title: stacks.names[fn] }, this.link(fn)),
+        h("td", { class: "text", title: `${stacks.names[fn]} in ${stacks.binaries[fn]}` }, this.link(fn)),
         h("td", { class: "text dim" }, stacks.binaries[fn]),
       ),
     );
@@ -311,6 +322,9 @@ export class Flame {
   private notes(): HTMLElement[] {
     const { together: n, cut, short } = this.data.doc.stacks!;
     const texts = [
+      this.stacks.names.some((name) => name.startsWith("["))
+        ? "A file in brackets stands for all of its functions whose names are not known."
+        : "",
       n > 1
         ? `Of ${count(n)} consecutive samples of a thread on a CPU one has its stack here; it stands for all of them.`
         : "",
@@ -380,7 +394,7 @@ export class Flame {
         null);
     const chosen = this.boxes.find((box) => box.frame.fn >= 0 && box.frame.at[0] === this.store.state.frame && fn < 0);
     const told = this.at ?? chosen;
-    this.line.replaceChildren(...(told ? this.told(told) : [HINT]));
+    this.line.replaceChildren(...(told ? this.told(told) : [h("span", { class: "screen" }, HINT)]));
     const colors = theme();
     ctx.font = FONT;
     ctx.textBaseline = "middle";

@@ -41,6 +41,8 @@ const ROW = 26;
 /** Rows come and go in blocks. */
 const BLOCK = 16;
 const NUMBER = 92;
+/** The most rows on paper. */
+const PRINTED = 500;
 const TEXT = 220;
 /** A narrower table has the columns that have room in it. */
 const NARROW = 640;
@@ -64,6 +66,8 @@ export class Grid<R> {
   private empty: HTMLElement;
   private width = 0;
   private by: HTMLSelectElement;
+  /** The number of rows for paper; 0: it is shown on a screen. */
+  private printed = 0;
 
   constructor(
     private columns: Column<R>[],
@@ -114,8 +118,8 @@ export class Grid<R> {
       if (this.element.clientWidth === this.width) this.draw();
       else this.refresh();
     }).observe(this.element);
-    addEventListener("beforeprint", () => this.draw(500));
-    addEventListener("afterprint", () => this.draw());
+    addEventListener("beforeprint", () => this.paper(true));
+    addEventListener("afterprint", () => this.paper(false));
   }
 
   /** The rows in their order from now on: what is not known comes last, equal ones by `tie`. */
@@ -207,8 +211,15 @@ export class Grid<R> {
     return [first, ...this.columns.filter((c) => fit.includes(c))];
   }
 
-  draw(all = 0) {
+  /** For paper the first rows, without a scroll. */
+  private paper(on: boolean) {
+    this.printed = on ? PRINTED : 0;
+    this.draw();
+  }
+
+  draw() {
     if (!this.element.offsetParent) return;
+    const all = this.printed;
     const { scrollTop, clientHeight } = this.element;
     const block = Math.max(0, Math.floor(scrollTop / ROW / BLOCK) - 1) * BLOCK;
     const top = all > 0 ? 0 : Math.min(block, Math.max(0, this.rows.length - 1));
@@ -228,7 +239,10 @@ export class Grid<R> {
       this.body.insertBefore(row, this.alive.get(next) ?? this.below);
     }
     (this.above.firstElementChild as HTMLElement).style.height = `${top * ROW}px`;
-    (this.below.firstElementChild as HTMLElement).style.height = `${Math.max(0, this.rows.length - last) * ROW}px`;
+    const left = Math.max(0, this.rows.length - last);
+    const below = this.below.firstElementChild as HTMLElement;
+    below.style.height = all > 0 ? "" : `${left * ROW}px`;
+    below.textContent = all > 0 && left > 0 ? `and ${count(left)} more rows` : "";
     const { scrollLeft, scrollWidth, clientWidth } = this.element;
     this.element.classList.toggle("more-right", scrollLeft + clientWidth < scrollWidth - 1);
     for (const [at, row] of this.alive) row.setAttribute("aria-selected", String(this.ask.selected(this.rows[at])));

@@ -5,7 +5,19 @@ import { HUES } from "./colors";
 import { ASLEEP, ON, STATES, type Data, type Doc, type Failure } from "./data";
 import { h } from "./dom";
 import { inline } from "./grid";
-import { busy, figures, isIdle, largest, living, ownersInside, pathInside, programs, reasons, sums } from "./figures";
+import {
+  busy,
+  figures,
+  isIdle,
+  largest,
+  living,
+  ownersInside,
+  pathInside,
+  programs,
+  reasons,
+  roles,
+  sums,
+} from "./figures";
 import { stayWith, steps } from "./path";
 import { cutName } from "./names";
 import { hottest, weigh } from "./stacks";
@@ -314,7 +326,8 @@ export class Overview {
     const longest = (a: number, b: number) => own(b) - own(a) || a - b;
     const slow = [...all].sort(longest).slice(0, 5);
     // What failed because of a step inside it failed with that.
-    const bad = all.filter((row) => failed[row] && !fails.has(row)).sort(longest);
+    const isBad = (row: number) => failed[row] === 1 && !fails.has(row);
+    const bad = all.filter(isBad).sort(longest);
     const unplaced = store.narrowed ? 0 : data.doc.unplaced_failed;
     const rows = [...slow, ...bad.filter((row) => !slow.includes(row)).slice(0, FAILED_STEPS)];
     const most = Math.max(...slow.map(own));
@@ -336,14 +349,14 @@ export class Overview {
         return h(
           "a",
           {
-            class: failed[row] ? "row bad" : "row",
+            class: isBad(row) ? "row bad" : "row",
             href: open(data, store, row),
             title: `${data.string(data.doc.steps.spent[row])}${holds ? `; ${time(own(row))} of its ${time(data.stepWall(row))} were in no step inside it` : ""}`,
           },
           h(
             "span",
             { class: "bar-name", title: name },
-            cutName(`${failed[row] ? "✕ " : ""}${name}${holds ? ", itself" : ""}`),
+            cutName(`${isBad(row) ? "✕ " : ""}${name}${holds ? ", itself" : ""}`),
           ),
           bar(data, row, most, own(row)),
           h("span", { class: "num" }, time(own(row))),
@@ -383,6 +396,8 @@ export class Overview {
         return bar;
       }),
     );
+    const work = roles(data, store).map(([name, cpu]) => `${name} ${time(cpu)}, ${share(cpu, whole)}`);
+    if (work.length > 0) card.append(h("p", { class: "aside", id: "roles" }, `in all: ${work.join(" · ")}`));
     if (all.length > sorted.length)
       card.append(this.go("All programs", { view: "table", rows: "program", sort: "on_cpu", descending: true }));
     return card;

@@ -248,9 +248,9 @@ function room(ctx: CanvasRenderingContext2D, text: string, tail: string, width: 
   return lo;
 }
 
-/** The least number of letters and digits of a cut name. A guess: fewer tell nothing, and a lane of them is noise. */
-const READABLE = 3;
-const readable = (text: string) => (text.match(/[\p{L}\p{N}]/gu)?.length ?? 0) >= READABLE;
+/** A cut name that can be read has so many letters and digits in a row. A guess: fewer tell nothing (`….0.0.1`). */
+const READABLE = /[\p{L}\p{N}]{3}/u;
+const readable = (text: string) => READABLE.test(text);
 
 /** What `fit` found, and the widths of whole names and of their ends: while a hand zooms, each name is asked for again. */
 const cuts = new Map<string, string>();

@@ -77,7 +77,7 @@ export class Pins {
     const { x } = scale(store.state, width, gutter);
     all.forEach((ix, row) => {
       const left = Math.min(x(start[ix]), width * 0.8);
-      ctx.fillStyle = data.failed(ix) ? theme.css.bad : theme.css.ink;
+      ctx.fillStyle = data.bad(ix) ? theme.css.bad : theme.css.ink;
       ctx.fillText(fit(ctx, `⚲ ${data.label(ix)}`, width - left - 6), left + 2, row * ROW + NAME - 3);
       if (ix !== sel) return;
       ctx.strokeStyle = theme.css.accent;

@@ -281,7 +281,8 @@ export class Strip {
     this.frame.classList.toggle("whole", !this.store.zoomed);
     this.range.textContent = this.store.zoomed
       ? `${at(t0, t1 - t0)} – ${at(t1, t1 - t0)} · ${time(t1 - t0)} of ${time(to - from)}`
-      : `${time(to - from)} · drag to zoom`;
+      : time(to - from);
+    if (!this.store.zoomed) this.range.append(h("span", { class: "screen" }, " · drag to zoom"));
   }
 
   draw(all = true) {

@@ -269,7 +269,7 @@ export class Timeline extends TimeView {
     for (let ix = 0; ix < n; ix++) until[ix] = end[ix];
     this.groups.forEach((group, g) => {
       group.shown = group.members.filter((ix) => store.scope[ix] === 1);
-      group.failed = group.shown.filter((ix) => data.failed(ix));
+      group.failed = group.shown.filter((ix) => data.bad(ix));
       group.wall = group.shown.reduce((sum, ix) => sum + data.wall(ix), 0);
       begin[n + g] = begin[group.shown[0]] ?? 0;
       until[n + g] = group.until = Math.max(0, ...group.shown.map((ix) => end[ix]));
@@ -498,7 +498,7 @@ export class Timeline extends TimeView {
     const { shown, until } = this.groups[g];
     const { start, end } = data.doc.processes;
     const left = Math.max(0, x(start[shown[0]]));
-    const failed = this.groups[g].failed.filter((ix) => data.bad(ix));
+    const { failed } = this.groups[g];
     const text = `${this.opened(g) ? "▾" : "▸"} ${this.name(g)}`;
     ctx.fillStyle = failed.length > 0 ? theme.css.bad : theme.css.ink;
     const wide = Math.min(width, x(until)) - left;
@@ -524,7 +524,7 @@ export class Timeline extends TimeView {
     const left = Math.max(0, x(start[ix]));
     const right = Math.min(width, x(end[ix]));
     const failed = data.failed(ix);
-    // A question that was answered with no is no fault.
+    // A question that was answered with no is no fault, and what failed because of another failure is none of its own.
     const bad = data.bad(ix) ? theme.css.bad : theme.css.dim;
     // One of thousands in a lane: there is no room for a name, nor for the line between two programs.
     if (right - left <= 2 && !failed && ix !== state.sel) return;
@@ -550,7 +550,8 @@ export class Timeline extends TimeView {
       const begin = Math.max(0, x(programs[e][0]));
       const stop = Math.min(width, e + 1 < programs.length ? x(programs[e + 1][0]) : right);
       if (stop - begin < 24) continue;
-      const text = failed && e + 1 === programs.length ? `✕ ${programs[e][1]} · ${data.exit(ix)}` : programs[e][1];
+      const text =
+        failed && e + 1 === programs.length ? `${data.sign(ix)} ${programs[e][1]} · ${data.exit(ix)}` : programs[e][1];
       ctx.fillStyle = failed ? bad : theme.css.ink;
       this.write(frame, fit(ctx, text, stop - begin - 6), begin + 2, y + NAME - 4);
     }

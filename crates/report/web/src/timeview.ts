@@ -39,8 +39,9 @@ export interface Frame {
 }
 
 const AXIS = 26;
-/** What a landscape page has room for, CSS pixels. */
-const PAGE = 480;
+/** What a landscape page has room for, and the least height of the rows on it, CSS pixels. */
+const PAGE = 690;
+const LEAST = 220;
 
 export abstract class TimeView {
   readonly element: HTMLElement;
@@ -140,7 +141,12 @@ export abstract class TimeView {
   /** Drawn at once for paper: as high as it is, if a page is; and as before. */
   paper(on: boolean) {
     this.colors = null;
-    this.scroll.style.height = on ? `${Math.min(PAGE, this.contentHeight())}px` : "";
+    this.scroll.style.height = "";
+    this.measure();
+    // The lanes above the rows have the page's width now, and leave the rest of it to the rows.
+    if (on) this.frame();
+    const above = this.scroll.getBoundingClientRect().top + scrollY;
+    this.scroll.style.height = on ? `${Math.max(LEAST, Math.min(PAGE - above, this.contentHeight()))}px` : "";
     this.measure();
     this.frame();
   }

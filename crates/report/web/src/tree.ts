@@ -40,6 +40,8 @@ const SMALL = 0.012;
 const HEAVY = 0.25;
 /** A level of the sunburst that is filled less has no ring. */
 const FILLED = 0.08;
+/** The width of a ring that is hardly filled, beside a full one. A guess: it can still be pointed at. */
+const THIN = 0.3;
 const ROW = 24;
 /** So many children of one process at a time. */
 const MOST = 200;
@@ -83,6 +85,8 @@ export class Tree {
   /** Each process's cell. */
   private cells = new Map<number, Node>();
   private depth = 1;
+  /** The width of each level's ring, beside that of a full one. */
+  private rings: number[] = [];
   private key = "";
   private none = h("p", { class: "empty", hidden: true }, "No process matches here.");
   private items = new Map<number, HTMLElement>();
@@ -347,6 +351,7 @@ export class Tree {
       if (d.x1 - d.x0 > 0.01) filled[d.depth] = (filled[d.depth] ?? 0) + d.x1 - d.x0;
     }
     while (this.depth < RINGS && (filled[this.depth + 1] ?? 0) >= FILLED) this.depth++;
+    this.rings = Array.from({ length: this.depth }, (_, n) => Math.max(THIN, Math.min(1, filled[n + 1] ?? 0)));
   }
 
   private color({ data: [ix] }: Node, colors: ReturnType<typeof theme>): string {
@@ -375,11 +380,13 @@ export class Tree {
   private size(): number {
     return Math.max(120, Math.min(this.sunBox.clientWidth, this.sunBox.clientHeight || 480));
   }
-  /** The radius of the middle, which has room for its text, and the width of a ring. */
-  private radii(): [number, number] {
+  /** The radius of the middle, which has room for its text, then the outer radius of each ring. */
+  private radii(): number[] {
     const radius = this.size() / 2 - 10;
-    const hole = Math.max((radius * 1.2) / (this.depth + 1.2), Math.min(MIDDLE, radius / 2));
-    return [hole, (radius - hole) / Math.max(1, this.depth)];
+    const all = this.rings.reduce((sum, ring) => sum + ring, 0);
+    const hole = Math.max((radius * 1.2) / (all + 1.2), Math.min(MIDDLE, radius / 2));
+    let inside = 0;
+    return [hole, ...this.rings.map((ring) => hole + ((radius - hole) * (inside += ring)) / all)];
   }
 
   private drawSun(colors: ReturnType<typeof theme>) {
@@ -387,11 +394,12 @@ export class Tree {
     const size = this.size();
     const ctx = sized(this.sun, size, size);
     if (!ctx) return;
-    const [hole, ring] = this.radii();
+    const radii = this.radii();
+    const [hole] = radii;
     // A part of a ring, half a pixel apart from its neighbours.
-    const shape = (d: Node) => {
-      const [from, to] = [(d.x0 - 0.25) * 2 * Math.PI, (d.x1 - 0.25) * 2 * Math.PI];
-      const [inner, outer] = [hole + ring * (d.depth - 1), hole + ring * d.depth - 1];
+    const shape = (depth: number, x0: number, x1: number) => {
+      const [from, to] = [(x0 - 0.25) * 2 * Math.PI, (x1 - 0.25) * 2 * Math.PI];
+      const [inner, outer] = [radii[depth - 1], radii[depth] - 1];
       const gap = (radius: number) => (to - from < 6.28 ? Math.min(0.5 / radius, (to - from) / 4) : 0);
       ctx.beginPath();
       ctx.arc(0, 0, outer, from + gap(outer), to - gap(outer));
@@ -405,8 +413,19 @@ export class Tree {
     ctx.textBaseline = "middle";
     const chosen = this.cells.get(this.store.state.sel);
     this.nodes.forEach((d) => {
-      if (d.depth === 0 || d.depth > this.depth || (d.x1 - d.x0) * d.depth * ring * 6.28 < 0.4) return;
-      shape(d);
+      const own = d.children.at(-1)?.x1 ?? d.x1;
+      // What a process did itself, beside its children, is a pale part of their ring, if they can be seen.
+      const hasRing = d.depth === 0 || own - d.x0 > SMALL;
+      if (d.depth < this.depth && d.data.length > 0 && hasRing && (d.x1 - own) * radii[d.depth] * 6.28 > 2) {
+        shape(d.depth + 1, own, d.x1);
+        ctx.globalAlpha = this.shows(d) ? 0.15 : 0.05;
+        ctx.fillStyle = this.color(d, colors);
+        ctx.fill();
+        ctx.globalAlpha = 1;
+      }
+      if (d.depth === 0 || d.depth > this.depth || (d.x1 - d.x0) * radii[d.depth] * 6.28 < 0.4) return;
+      const ring = radii[d.depth] - radii[d.depth - 1];
+      shape(d.depth, d.x0, d.x1);
       ctx.globalAlpha = this.shows(d) ? 1 : 0.25;
       ctx.fillStyle = this.color(d, colors);
       ctx.fill();
@@ -420,7 +439,7 @@ export class Tree {
         ctx.lineWidth = 2.5;
         ctx.stroke();
       }
-      const radius = hole + ring * (d.depth - 0.5);
+      const radius = radii[d.depth] - ring / 2;
       const length = (d.x1 - d.x0) * 2 * Math.PI * radius;
       const middle = (d.x0 + d.x1) * Math.PI - Math.PI / 2;
       ctx.fillStyle = ink(this.color(d, colors));
@@ -505,12 +524,11 @@ export class Tree {
     const box = this.sun.getBoundingClientRect();
     const size = this.size();
     const [dx, dy] = [event.clientX - box.left - size / 2, event.clientY - box.top - size / 2];
-    const [hole, ring] = this.radii();
-    const depth = Math.floor((Math.hypot(dx, dy) - hole) / ring) + 1;
-    if (depth < 1) return this.root;
+    const depth = this.radii().findIndex((radius) => Math.hypot(dx, dy) < radius);
+    if (depth === 0) return this.root;
     let x = (Math.atan2(dy, dx) + Math.PI / 2) / (2 * Math.PI);
     if (x < 0) x += 1;
-    return depth > this.depth ? null : this.find(depth, x);
+    return depth < 0 ? null : this.find(depth, x);
   }
   private atIce(event: MouseEvent): Node | null {
     const box = this.ice.getBoundingClientRect();
@@ -713,7 +731,7 @@ export class Tree {
       "div",
       { class: "line" },
       h("span", { class: "twist", "aria-hidden": "true" }, open ? "▾" : "▸"),
-      h("span", { class: failed > 0 ? "name bad" : "name" }, cutName(name)),
+      h("span", { class: failed > 0 ? "name bad" : "name" }, name),
       this.bar(ix),
       h("span", { class: "num" }, cpu),
       h("span", { class: "num" }, walls),

@@ -2426,6 +2426,11 @@ const tests = {
       assert.ok((await page.locator("#view-table tbody tr[data-group]").count()) > 8);
     }
     page.calm();
+    await page.context().close();
+    // How much of the CPU time compiling is, and linking.
+    const roles = await open("demo");
+    assert.match(await roles.textContent("#roles"), /^in all: compilers [\d.]+ s, \d+ % · linkers [\d.]+ ms, <?\d+ %$/);
+    roles.calm();
   },
 
   // Schedules on other machines are no shorter than the work allows, and take about the recorded time on its own CPUs.
@@ -3296,12 +3301,16 @@ const tests = {
       ["timeline", 1],
       ["tree", 1],
       ["stacks", 1],
+      ["steps", 2],
+      ["table", 5],
     ]) {
       const page = await open(view === "stacks" ? "stacks" : "demo", `#view=${view}`, { colorScheme: "dark" });
       await page.evaluate(() =>
         addEventListener("beforeprint", () => {
           const all = [...document.querySelectorAll(".view:not([hidden]) canvas, .strip canvas")];
+          const rows = [...document.querySelectorAll(".view:not([hidden]) .table-scroll tbody tr:not([aria-hidden])")];
           window.printed = {
+            rows: rows.length,
             right: Math.max(...all.map((canvas) => canvas.getBoundingClientRect().right)),
             dark: getComputedStyle(document.documentElement).getPropertyValue("--dark").trim(),
             sharp: all.every((canvas) => canvas.width >= 1.9 * canvas.clientWidth),
@@ -3312,6 +3321,7 @@ const tests = {
       assert.equal(pdf.match(/\/Type \/Page\b/g).length, pages, view);
       const printed = await page.evaluate(() => window.printed);
       assert.ok(printed.right <= 980, `${view}: ${printed.right}`);
+      if (view === "table") assert.ok(printed.rows >= analysis("demo").processes.length, String(printed.rows));
       assert.deepEqual([printed.dark, printed.sharp], ["0", true]);
       assert.equal(
         await page.evaluate(() => getComputedStyle(document.documentElement).getPropertyValue("--dark").trim()),
