@@ -58,7 +58,7 @@ pub(super) struct Builder<'a> {
     /// For each process, the largest number of children that it had at the same time.
     pub(super) at_once: Arena<ProcessIx, u64>,
     pub(super) marks: Arena<ThreadIx, Vec<(Ktime, Mark)>>,
-    /// For each thread, the times at which it ended a wait of another process, in order.
+    /// For each thread, the times at which it ended a wait of another process or started one, in order.
     pub(super) answers: Arena<ThreadIx, Vec<Ktime>>,
     /// The numbers of wakings in the simulated run. Wakings with the same number are interchangeable: a thread that
     /// waits for one of them goes on at the first one. For example, a job slot may go to any other process.

@@ -26,7 +26,12 @@ impl Builder<'_> {
             let inside = start > self.from && start <= self.to;
             let forked_by = self.graph.forked_by(thread);
             match forked_by.filter(|by| inside && self.is_own(*by)) {
-                Some(by) => self.marks[by].push((start, Mark::Start(thread))),
+                Some(by) => {
+                    self.marks[by].push((start, Mark::Start(thread)));
+                    if analysis.thread(by).process != analysis.thread(thread).process {
+                        self.answers[by].push(start);
+                    }
+                }
                 None if start <= self.to => first.push(thread),
                 None => {}
             }

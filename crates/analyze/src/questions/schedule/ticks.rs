@@ -97,7 +97,7 @@ impl Builder<'_> {
                 between = between.saturating_add(length);
                 continue;
             }
-            // The timer of an event loop that then answers another process was no tick of its next wait.
+            // The timer of an event loop that then answers or starts another process was no tick of its next wait.
             if reason == Reason::Poll && self.woke_another(thread, ended, stretch.from) {
                 open.clear();
             }
@@ -134,7 +134,7 @@ impl Builder<'_> {
         ticks
     }
 
-    /// Whether a thread ended a wait of another process in the time between two moments.
+    /// Whether a thread ended a wait of another process, or started one, in the time between two moments.
     fn woke_another(&self, thread: ThreadIx, from: Ktime, to: Ktime) -> bool {
         let answers = &self.answers[thread];
         let next = answers.partition_point(|at| *at < from);
