@@ -14,6 +14,7 @@ use tr_format::network::Address;
 
 use super::candidate::{Candidate, Kind};
 use super::facts::Facts;
+use crate::label;
 use crate::network::{Host, Remotes};
 use tr_text::units;
 
@@ -99,6 +100,64 @@ fn fetched<'f>(facts: &'f Facts<'_>, waited: &[Waited]) -> Vec<Fetch<'f>> {
         .collect()
 }
 
+/// The lengths in ns between which a wait for data on a connection inside this machine is one for a delayed
+/// acknowledgement. Linux delays an acknowledgement by 40 to 200 ms (TCP_DELACK_MIN and TCP_DELACK_MAX of
+/// include/net/tcp.h), give or take a tick of 10 ms.
+const DELAYED: (u64, u64) = (30_000_000, 210_000_000);
+/// The least number of waits for delayed acknowledgements that get advice. A guess: fewer are chance.
+const DELAYS: usize = 5;
+
+/// Advice on data that TCP holds back in the sender until the receiver acknowledges what it has sent before (Nagle's
+/// algorithm, RFC 896), which the receiver delays. The proof is a wait for a connection inside this machine that a
+/// timer of the kernel ended, because there a sender itself ends the wait for its data.
+fn held_back(facts: &Facts<'_>, waited: &[Waited]) -> Option<Candidate> {
+    let analysis = facts.analysis;
+    let timeline = analysis.timeline.as_ref()?;
+    let segments = facts.segments();
+    let waits = segments.filter(|(segment, ..)| segment.kind == Time::Network);
+    let (mut groups, mut senders) = (BTreeSet::new(), BTreeSet::new());
+    let (mut count, mut sum) = (0usize, 0u64);
+    for ((segment, group, _), waited) in waits.zip(waited) {
+        let wait = timeline.around(segment.thread, segment.from);
+        let is_delay = wait.is_some_and(|wait| {
+            wait.waker() == Actor::SoftIrq
+                && (DELAYED.0..=DELAYED.1).contains(&wait.to.since(wait.from))
+        });
+        let (Some(group), true) = (group, is_delay && waited.local) else {
+            continue;
+        };
+        let connections = &analysis.network.connections;
+        let connection = waited.connection.and_then(|at| connections.get(at));
+        let peer = connection.and_then(|connection| connections.get(connection.peer?));
+        senders.extend(peer.and_then(|peer| peer.thread));
+        groups.insert(group);
+        count += 1;
+        sum = sum.saturating_add(segment.length());
+    }
+    if count < DELAYS {
+        return None;
+    }
+    let (name, s) = facts.names(*groups.first()?, groups.iter().copied());
+    let sender = senders.first().map_or("the other end".into(), |thread| {
+        label::label(analysis.process(analysis.thread(*thread).process))
+    });
+    Some(Candidate {
+        finding: format!(
+            "{name} wait{s} {}, {} times, for data of {sender}, which TCP holds back until a delayed acknowledgement",
+            units::time(sum),
+            units::count(count as u64)
+        ),
+        action: "send each message in one write, or set TCP_NODELAY".into(),
+        without: Without::own(
+            |kind, _| kind == Time::Network,
+            Some(facts.set(groups.iter().copied())),
+        ),
+        cap: sum,
+        evidence: groups.into_iter().collect(),
+        ..Candidate::of(Kind::Network)
+    })
+}
+
 pub(super) fn fetches(facts: &Facts<'_>) -> Vec<Candidate> {
     let waited = network::waited(facts.analysis, facts.path);
     let mut by_program: BTreeMap<&str, Vec<Fetch<'_>>> = BTreeMap::new();
@@ -150,7 +209,8 @@ pub(super) fn fetches(facts: &Facts<'_>) -> Vec<Candidate> {
             ..Candidate::of(Kind::Network)
         })
     };
-    by_program.into_iter().filter_map(candidate).collect()
+    let fetches = by_program.into_iter().filter_map(candidate);
+    fetches.chain(held_back(facts, &waited)).collect()
 }
 
 /// The words for the servers that did not answer, and the words for the change that is advised because of them.
