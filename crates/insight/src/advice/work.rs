@@ -48,6 +48,7 @@ pub(super) fn candidates(facts: &Facts<'_>) -> Vec<Candidate> {
     all.extend(phase(facts, Role::Packages, Kind::Install));
     all.extend(alone(facts));
     all.extend(repeated(facts));
+    all.extend(answers(facts));
     all.extend(short(facts));
     all.extend(start_ups(facts));
     all
@@ -150,8 +151,15 @@ fn alone(facts: &Facts<'_>) -> Vec<Candidate> {
         }
         // Nobody keeps what the whole build is for. A tool divides no work of its own.
         let whole = role.is_none() && is_whole(facts, execution);
-        let (kind, finding, action, cap) = match starts_last(facts, group) {
-            Some((at, gain)) if role == Some(Role::Compiler) => (
+        let last = if role == Some(Role::Compiler) {
+            starts_last(facts, group, |other| other.program == execution.program)
+        } else if tests {
+            None
+        } else {
+            starts_last_of_pool(facts, group, execution)
+        };
+        let (kind, finding, action, cap) = match last {
+            Some((at, gain)) => (
                 Kind::Last,
                 format!("{name}, the longest, starts {} late", units::time(at)),
                 "start it first, or split it",
@@ -221,14 +229,19 @@ fn has_peers(facts: &Facts<'_>, group: Group) -> bool {
     !file.is_empty() && peers.count() >= 2
 }
 
-/// For an execution that is the longest of its program and ends last: the time in nanoseconds from the start of the
-/// program's first execution to its own start, and the most time that another order of the jobs saves. The jobs take at
-/// least the time of the longest one, and at least their CPU time divided by the number of CPUs.
-fn starts_last(facts: &Facts<'_>, group: Group) -> Option<(u64, u64)> {
+/// For an execution that is the longest of its jobs and ends last: the time in nanoseconds from the start of the first
+/// job to its own start, and the most time that another order of the jobs saves. `is_job` selects the executions of
+/// which it is one. The jobs take at least the time of the longest one, and at least their CPU time divided by the
+/// number of CPUs.
+fn starts_last(
+    facts: &Facts<'_>,
+    group: Group,
+    is_job: impl Fn(&super::facts::Execution) -> bool,
+) -> Option<(u64, u64)> {
     let own = facts.execution(group)?;
     let others = facts
         .all()
-        .filter(|(other, execution)| *other != group && execution.program == own.program);
+        .filter(|(other, execution)| *other != group && is_job(execution));
     let others: Vec<(Group, &super::facts::Execution)> = others.collect();
     let length = |execution: &super::facts::Execution| execution.end.since(execution.start);
     let first = others.iter().map(|(_, execution)| execution.start).min()?;
@@ -250,6 +263,30 @@ fn starts_last(facts: &Facts<'_>, group: Group) -> Option<(u64, u64)> {
         own.start.since(first),
         own.end.since(first).saturating_sub(least),
     ))
+}
+
+/// Like [`starts_last`], for a job of a program that runs several jobs at once and is neither a shell nor a build tool.
+/// The proof that it is no step after all others is that one of them still ran when it started, as at the start of most
+/// of the others.
+fn starts_last_of_pool(
+    facts: &Facts<'_>,
+    group: Group,
+    own: &super::facts::Execution,
+) -> Option<(u64, u64)> {
+    let owner = own.owner?;
+    if facts.is_shell(owner) || !matches!(facts.role(owner), None | Some(Role::Tests)) {
+        return None;
+    }
+    let file = facts.file(group);
+    let jobs = facts
+        .all()
+        .filter(|(other, job)| job.owner == Some(owner) && facts.file(*other) == file);
+    let jobs: Vec<_> = jobs.map(|(_, job)| (job.start, job.end)).collect();
+    let is_beside = |start: Ktime| jobs.iter().any(|(from, to)| *from < start && start < *to);
+    let beside = jobs.iter().filter(|(start, _)| is_beside(*start)).count();
+    let is_pool = is_beside(own.start) && beside * 2 > jobs.len();
+    let is_job = |job: &super::facts::Execution| job.owner == Some(owner);
+    starts_last(facts, group, is_job).filter(|_| is_pool && !file.is_empty())
 }
 
 /// The working directory of an execution of a program: the recorded one, or what the command lines of its ancestors say
@@ -354,6 +391,79 @@ fn repeated(facts: &Facts<'_>) -> Vec<Candidate> {
         })
     };
     by_program.into_iter().filter_map(candidate).collect()
+}
+
+/// The least number of requests for which a server computes about equally long, if it gets advice. A guess: two equal
+/// ones may be chance.
+const REQUESTS: usize = 3;
+
+/// Advice on servers of the build that compute about equally long for each of several requests on the critical path.
+fn answers(facts: &Facts<'_>) -> Vec<Candidate> {
+    let analysis = facts.analysis;
+    let connections = analysis.network.connections.iter();
+    let accepted = connections.filter(|connection| connection.accepted);
+    let servers: BTreeSet<ProcessIx> = accepted
+        .filter_map(|connection| Some(analysis.thread(connection.thread?).process))
+        .collect();
+    // A server's time on the path from one wait of its clients to the next one.
+    let mut visits: BTreeMap<ProcessIx, Vec<(u64, BTreeSet<Group>)>> = BTreeMap::new();
+    let mut before = None;
+    for (segment, group, reason) in facts.segments() {
+        let process = analysis.thread(segment.thread).process;
+        let is_same = before.replace(process) == Some(process);
+        let Some(group) = group.filter(|_| servers.contains(&process)) else {
+            continue;
+        };
+        let of = visits.entry(process).or_default();
+        if !is_same || of.is_empty() {
+            of.push((0, BTreeSet::new()));
+        }
+        if let Some((sum, groups)) = of.last_mut().filter(|_| on_cpu(segment.kind, reason)) {
+            *sum = sum.saturating_add(segment.length());
+            groups.insert(group);
+        }
+    }
+    let mut by_server: Vec<(u64, u64, Vec<u64>, Vec<Group>)> = Vec::new();
+    for visits in visits.into_values() {
+        let long = visits.into_iter().filter(|(sum, _)| *sum >= REPEATED);
+        let (mut lengths, groups): (Vec<u64>, Vec<BTreeSet<Group>>) = long.unzip();
+        lengths.sort_unstable();
+        let count = lengths.len();
+        let (Some(low), Some(high)) = (
+            lengths.get(count / 4),
+            lengths.get((count * 3 / 4).min(count.saturating_sub(1))),
+        ) else {
+            continue;
+        };
+        if count < REQUESTS || high.saturating_mul(4) > low.saturating_mul(5) {
+            continue;
+        }
+        let groups: BTreeSet<Group> = groups.into_iter().flatten().collect();
+        let sum = lengths.iter().copied().fold(0, u64::saturating_add);
+        let again = sum.saturating_sub(lengths.last().copied().unwrap_or(0));
+        by_server.push((again, sum, lengths, groups.into_iter().collect()));
+    }
+    // Each has a set of all groups: a forged file has thousands of servers.
+    by_server.sort_by_key(|(again, ..)| Reverse(*again));
+    by_server.truncate(MOST);
+    let candidate = |(again, sum, lengths, groups): (u64, u64, Vec<u64>, Vec<Group>)| {
+        let (name, s) = facts.names(*groups.first()?, groups.iter().copied());
+        let each = units::time(sum / (lengths.len() as u64).max(1));
+        Some(Candidate {
+            finding: format!(
+                "{name} compute{s} {} for {} requests, {each} each",
+                units::time(sum),
+                units::count(lengths.len() as u64)
+            ),
+            action: "keep what they share".into(),
+            without: Without::work(facts.set(groups.iter().copied())),
+            cap: again,
+            unsure: true,
+            evidence: groups,
+            ..Candidate::of(Kind::Repeated)
+        })
+    };
+    by_server.into_iter().filter_map(candidate).collect()
 }
 
 /// The longest time in ns between the starts of two programs of one pipe. A guess: a shell starts them within some
