@@ -43,6 +43,16 @@ pub(super) struct WithheldTime {
 const CONTENDED: u64 = 20;
 const FOREIGN: u64 = 10;
 
+/// The time in nanoseconds in which tasks of the build wanted a CPU and none of them had one, during those sleeps on the
+/// critical path that `naps` marks.
+pub(super) fn starved_meanwhile(facts: &Facts<'_>, naps: &[bool]) -> u64 {
+    let segments = facts.path.segments.iter().zip(naps);
+    let naps = segments.filter(|(segment, is_nap)| **is_nap && segment.kind == Time::Sleep);
+    let starved = naps.flat_map(|(segment, _)| facts.load(segment.from, segment.to));
+    let starved = starved.filter(|(_, running, demand)| *running == 0 && *demand > 0);
+    starved.map(|(ns, ..)| ns).fold(0, u64::saturating_add)
+}
+
 impl WithheldTime {
     /// Computes the time that the machine withheld from the build. `own` is the time in nanoseconds that the build
     /// takes on CPUs that it has for itself.
@@ -81,11 +91,7 @@ impl WithheldTime {
     /// withheld, because the build could not shorten such sleeps. `naps` marks each segment of the critical path that
     /// is a sleep of such a loop.
     pub fn add_polled(&mut self, facts: &Facts<'_>, naps: &[bool]) {
-        let segments = facts.path.segments.iter().zip(naps);
-        let naps = segments.filter(|(segment, is_nap)| **is_nap && segment.kind == Time::Sleep);
-        let starved = naps.flat_map(|(segment, _)| facts.load(segment.from, segment.to));
-        let starved = starved.filter(|(_, running, demand)| *running == 0 && *demand > 0);
-        let starved = starved.map(|(ns, ..)| ns).fold(0, u64::saturating_add);
+        let starved = starved_meanwhile(facts, naps);
         let left = facts
             .wall
             .saturating_sub(self.others.saturating_add(self.throttled));

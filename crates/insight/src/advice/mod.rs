@@ -224,6 +224,10 @@ fn advised(facts: &Facts<'_>) -> Result<BuildAdvice, NoPath> {
         let latest = verdict.alone_at_most.saturating_add(late);
         verdict.alone_at_most = latest.min(facts.wall);
     }
+    let sleeps = naps::in_loops(facts);
+    let sleeps = sleeps.iter().zip(&polled);
+    let sleeps: Vec<bool> = sleeps.map(|(sleep, polled)| *sleep && !polled).collect();
+    verdict.have_starved(machine::starved_meanwhile(facts, &sleeps));
     Ok(BuildAdvice {
         verdict: Some(verdict),
         // A twentieth of the sum is less than what a line can be wrong by.
@@ -280,6 +284,13 @@ fn verdict(
     let machine = stolen.is_some() || much(Kind::Others, others) || much(Kind::Throttled, quota);
     let lost = others.saturating_add(quota);
     let alone = facts.wall.saturating_sub(lost);
+    // Beside others the path also waits for the build's own tasks, whose work the CPUs need so long for.
+    let alone = if lost > alone {
+        let soonest = facts.limits().map_or(0, |limits| limits.on(facts.cpus));
+        alone.max(soonest.min(facts.wall))
+    } else {
+        alone
+    };
     let error = verdict::error(lost, alone);
     Verdict {
         blame: match (machine, saved) {

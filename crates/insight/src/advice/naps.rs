@@ -2,9 +2,9 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use tr_analyze::critical_path::Kind as Time;
+use tr_analyze::critical_path::{Kind as Time, Segment};
 use tr_analyze::killed;
-use tr_analyze::model::{Process, ProcessIx};
+use tr_analyze::model::{Process, ProcessIx, ThreadIx};
 use tr_analyze::programs::{sleeper, Group};
 use tr_analyze::schedule::MOST;
 use tr_analyze::share;
@@ -30,6 +30,7 @@ const RUNTIMES: u64 = 12_000_000;
 /// A sleep on the critical path of a build.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Nap {
+    pub thread: ThreadIx,
     pub group: Group,
     /// The execution of a program that decided to sleep. It is another one than the execution that slept if a program
     /// starts sleep(1).
@@ -68,6 +69,7 @@ pub(super) fn sleeps(facts: &Facts<'_>) -> Vec<Candidate> {
         let (process, at) = sleeper(facts.analysis, process, segment.from);
         let by = facts.groups.at(process, at).unwrap_or(group);
         let slept = Nap {
+            thread: segment.thread,
             group,
             by,
             from: segment.from,
@@ -157,6 +159,26 @@ pub(super) fn sleeps(facts: &Facts<'_>) -> Vec<Candidate> {
     candidates.extend(abandoned);
     candidates.extend(given_up_at_once(facts));
     candidates
+}
+
+/// For each segment of the critical path, whether it is one of several sleeps of a process. These may be a loop that
+/// looks for work of the build, so that they would be fewer if that work had more of the CPUs.
+pub(super) fn in_loops(facts: &Facts<'_>) -> Vec<bool> {
+    let sleeper = |segment: &Segment| {
+        let process = facts.analysis.thread(segment.thread).process;
+        let (process, _) = sleeper(facts.analysis, process, segment.from);
+        (segment.kind == Time::Sleep).then_some(process)
+    };
+    let sleepers: Vec<Option<ProcessIx>> = facts.path.segments.iter().map(sleeper).collect();
+    let mut counts: BTreeMap<ProcessIx, usize> = BTreeMap::new();
+    for process in sleepers.iter().flatten() {
+        *counts.entry(*process).or_default() += 1;
+    }
+    let is_loop = |process| counts.get(&process).is_some_and(|count| *count >= LOOP);
+    sleepers
+        .into_iter()
+        .map(|process| process.is_some_and(is_loop))
+        .collect()
 }
 
 /// Advice on the sleeps of a process during which it stops a child (SIGSTOP), for example to limit the child's CPU
@@ -505,7 +527,7 @@ fn of_naps(
             Kind::Sleep,
             format!("{name} sleep{s} {}{}", units::time(sum), times(slept.len())),
             "wait for the event, not for a time",
-            sum,
+            sum.saturating_sub(asked_work(facts, &slept)),
         ),
     };
     let of = sleeping(facts, &slept, of_others);
@@ -517,6 +539,50 @@ fn of_naps(
         evidence: slept.iter().map(|nap| nap.group).collect(),
         ..Candidate::of(kind)
     })
+}
+
+/// The longest time in nanoseconds between the moment in which a thread wakes another one and its own sleep for that
+/// one's work. A guess: it only takes a lock and reads a clock.
+const ASKED: u64 = 1_000_000;
+/// The largest number of a process's threads that are searched for work that a waiting thread asked for, and the
+/// largest number of waits, and of stretches of a thread during one wait. Bounds of the work.
+const THREADS: usize = 50;
+const ASKED_PARTS: usize = 1000;
+
+/// The CPU time in nanoseconds that other threads of the sleeping processes needed during the given waits with a
+/// time-out for work that the waiting thread asked for: it woke such a thread just before it waited for a condition.
+/// Without the time-out it still waits for that work.
+fn asked_work(facts: &Facts<'_>, slept: &[Nap]) -> u64 {
+    let Some(timeline) = &facts.analysis.timeline else {
+        return 0;
+    };
+    let work = |nap: &Nap| {
+        let wait = timeline.around(nap.thread, nap.from)?;
+        if wait.reason != Reason::Lock {
+            return None;
+        }
+        let asked = Ktime(nap.from.0.saturating_sub(ASKED));
+        let process = facts.analysis.thread(nap.thread).process;
+        let threads = &facts.analysis.process(process).threads;
+        let others = threads.iter().filter(|other| **other != nap.thread);
+        let works = others.take(THREADS).filter_map(|other| {
+            let is_asked = |part: &Stretch| {
+                matches!(part.doing, Bucket::Wait(_))
+                    && part.waker() == Actor::Thread(nap.thread)
+                    && (asked..=nap.from).contains(&part.to)
+            };
+            let parts = timeline.since(*other, asked).take(ASKED_PARTS);
+            let mut parts = parts.take_while(|part| part.from < nap.to);
+            parts.find(is_asked)?;
+            let works = parts.take_while(|part| !matches!(part.doing, Bucket::Wait(_)));
+            let works = works.filter(|part| matches!(part.doing, Bucket::OnCpu(_)));
+            let works = works.map(|part| part.to.min(nap.to).since(part.from));
+            Some(works.fold(0, u64::saturating_add))
+        });
+        works.max()
+    };
+    let slept = slept.iter().take(ASKED_PARTS);
+    slept.filter_map(work).fold(0, u64::saturating_add)
 }
 
 /// The divisor of the sum of the sleeps of the process that slept longest. Another process's sleeps are reported in the
@@ -667,6 +733,7 @@ mod tests {
     #[test]
     fn a_life_has_most_of_the_sleeps() {
         let slept = [10, 20, 30, 40].map(|from| Nap {
+            thread: ThreadIx(0),
             group: 0,
             by: 0,
             from: Ktime(from),

@@ -275,4 +275,20 @@ impl Verdict {
         }
         self.open = points;
     }
+
+    /// Widens the forecast of the build's time on CPUs of its own by the time in nanoseconds in which the build slept
+    /// again and again while its other tasks got no CPU (`starved`), if that is a tenth of the build's time: a program
+    /// that sleeps and looks for their work would sleep less there.
+    pub(super) fn have_starved(&mut self, starved: u64) {
+        if starved.saturating_mul(MUCH) < self.wall {
+            return;
+        }
+        let least = self.alone.saturating_sub(starved);
+        self.alone_at_least = self.alone_at_least.min(least);
+        self.blame = match self.blame {
+            Blame::Code if self.changes > 0 => Blame::Both,
+            Blame::Code => Blame::Perhaps,
+            blame => blame,
+        };
+    }
 }

@@ -130,7 +130,9 @@ impl Verdict {
         let range = units::interval(self.alone, self.alone_at_least, self.alone_at_most);
         let lost = self.others.saturating_add(self.nobody);
         let mut parts = vec![match lost.saturating_add(self.quota) {
-            0 => format!("it takes {}", units::time(self.wall)),
+            0 if self.alone_at_least == self.alone => {
+                format!("it takes {}", units::time(self.wall))
+            }
             _ if lost < self.quota => {
                 format!("without {} it takes {range}", self.whose_quota("its quota"))
             }
