@@ -140,12 +140,7 @@ impl Kind {
     /// of this kind is shown: 50 stands for a fiftieth of that time.
     pub(super) fn least(self) -> u64 {
         match self {
-            Kind::Sleep
-            | Kind::Poll
-            | Kind::Network
-            | Kind::Lock
-            | Kind::Throttled
-            | Kind::Wrapper => 50,
+            Kind::Sleep | Kind::Poll | Kind::Network | Kind::Throttled | Kind::Wrapper => 50,
             // Every machine has some, and every build has a task that is the longest.
             Kind::Others | Kind::Stolen | Kind::Last | Kind::Alone => 10,
             // Every build has shorter ones.

@@ -472,6 +472,7 @@ fn of_rows(facts: &Facts<'_>, program: &str, rows: &[Row]) -> Option<Candidate> 
     // Of builds in a row each one's jobs may run at once.
     let are_builds = all().all(|group| facts.role(group) == Some(Role::Jobs));
     let own = facts.execution(all().next()?)?.program.as_str();
+    let compiles = command_line::role_of(program) == Some(Role::Compiler);
     let program = if are_builds { own } else { program };
     let others: Vec<Group> = rows.iter().flat_map(|row| &row.others).copied().collect();
     let length = rows.iter().map(|row| row.length).max()?;
@@ -495,6 +496,8 @@ fn of_rows(facts: &Facts<'_>, program: &str, rows: &[Row]) -> Option<Candidate> 
                     OF_LOAD.into()
                 } else if first.inherits {
                     "call it as $(MAKE), if it is not".into()
+                } else if rows.iter().any(|row| row.unsure) && !compiles {
+                    "run them at once, if independent".into()
                 } else {
                     "run them at once".into()
                 }

@@ -24,6 +24,9 @@ pub(super) fn candidates(facts: &Facts<'_>) -> Vec<Candidate> {
     all
 }
 
+/// The least number of waits in fsync for which fewer of them are advised. A guess: so many are those of a database.
+const SYNCS: u64 = 100;
+
 /// Advice on waits for disks and files: for missing memory, for `fsync`, and for other reasons.
 fn disk(facts: &Facts<'_>) -> Vec<Candidate> {
     type Own = fn(Time, Reason) -> bool;
@@ -70,16 +73,23 @@ fn disk(facts: &Facts<'_>) -> Vec<Candidate> {
     ];
     let candidate = |(kind, own, what, action): (Kind, Own, &str, &str)| {
         let mut by_group: BTreeMap<Group, u64> = BTreeMap::new();
+        let mut syncs = 0u64;
         for (segment, group, reason) in facts.segments() {
             if let Some(group) = group.filter(|_| own(segment.kind, reason)) {
                 add(&mut by_group, group, segment.length());
+                syncs += u64::from(reason == Reason::Sync);
             }
         }
         let (sum, longest) = facts.longest(&by_group)?;
         let (name, s) = facts.names(longest, by_group.keys().copied());
+        let action = if syncs >= SYNCS {
+            format!("do more in each transaction, or {action}")
+        } else {
+            action.to_owned()
+        };
         Some(Candidate {
             finding: format!("{name} wait{s} {} {what}", units::time(sum)),
-            action: action.into(),
+            action,
             without: Without::own(own, None),
             cap: sum,
             evidence: by_group.into_keys().collect(),
