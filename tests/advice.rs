@@ -336,6 +336,50 @@ fn waits_have_the_cause_that_the_recording_shows() {
     assert!(ns("alone_ns") * 5 < ns("wall_ns"), "{cut}");
 }
 
+/// Each of these has a proof in what ended a wait, in what was done after it, or in what ran beside it, and its gain is
+/// that of the repair.
+#[test]
+fn a_gain_is_that_of_the_repair() {
+    let first = |name: &str| {
+        let line = &of_build(name)[0];
+        let gain = line["gain_at_most_ns"].as_u64().unwrap() / 1_000_000;
+        (line["finding"].as_str().unwrap().to_owned(), gain)
+    };
+    // A timer of the kernel ended these waits, not the sender.
+    let (finding, gain) = first("nagle");
+    let whole = "store.py waits 486 ms, 11 times, for data of ship.pl, which TCP holds back until a delayed acknowledgement";
+    assert_eq!(finding, whole);
+    assert!((450..500).contains(&gain), "{gain}");
+    // A timer after which the loop starts a process is no tick of its next wait.
+    let (finding, gain) = first("ticks");
+    assert!(
+        finding.starts_with("loop.py sleeps 2.28 s, 5 times"),
+        "{finding}"
+    );
+    assert!((2200..2300).contains(&gain), "{gain}");
+    // Two CPUs need so long for all of its jobs.
+    let (finding, gain) = first("pool-last");
+    assert!(
+        finding.starts_with("work.py 80, the longest, starts 518 ms late"),
+        "{finding}"
+    );
+    assert!((330..400).contains(&gain), "{gain}");
+    let (finding, gain) = first("requests");
+    assert!(finding.starts_with("server.py computes 50"), "{finding}");
+    assert!((390..=410).contains(&gain), "{gain}");
+    // The other thread draws for 200 ms in each of the three waits.
+    let (finding, gain) = first("signals");
+    assert!(
+        finding.starts_with("render sleeps 1.50 s, 3 times"),
+        "{finding}"
+    );
+    assert!((880..920).contains(&gain), "{gain}");
+    // That files need each other is not recorded.
+    let lines = of_build("wrapper");
+    let row = lines.iter().find(|line| kind(line) == "few-jobs").unwrap();
+    assert_eq!(row["action"], "run them at once, if independent");
+}
+
 /// The words of the verdict on the first screen.
 fn verdict_text(name: &str) -> String {
     let text = analyze(&folder().join(format!("{name}.bin")), &[]);
