@@ -23,6 +23,9 @@ use tr_text::units;
 /// The least number of equal sleeps that count as a loop that sleeps and checks. A guess: two equal sleeps may be
 /// chance.
 pub(super) const LOOP: usize = 3;
+/// The least number of unequal sleeps that count as tries to get what another process has, such as a database's lock.
+/// A guess: sqlite's busy handler sleeps seven times within the first 80 ms.
+const TRIES: usize = 8;
 /// The longest sleep in ns that counts as one of a language's runtime between looks at its own threads, which nobody
 /// can change (Go's `sysmon` doubles its sleeps up to 10 ms, runtime/proc.go).
 const RUNTIMES: u64 = 12_000_000;
@@ -523,12 +526,30 @@ fn of_naps(
             "check more often, or wait for the event",
             caps.fold(0, u64::saturating_add).min(sum),
         ),
-        _ => (
-            Kind::Sleep,
-            format!("{name} sleep{s} {}{}", units::time(sum), times(slept.len())),
-            "wait for the event, not for a time",
-            sum.saturating_sub(asked_work(facts, &slept)),
-        ),
+        _ => {
+            let tries = slept.len() >= TRIES && sleepers.len() == 1;
+            let awaited = tries.then(|| polls::awaited_work(facts, &slept, longest));
+            let awaited = awaited.flatten().map(|ix| facts.analysis.process(ix));
+            let time = format!("{}{}", units::time(sum), times(slept.len()));
+            let cap = sum.saturating_sub(asked_work(facts, &slept));
+            match awaited.filter(|process| process.status == Some(0)) {
+                Some(process) => (
+                    Kind::Sleep,
+                    format!(
+                        "{name} sleep{s} {time}, until {} ends",
+                        label::label(process)
+                    ),
+                    "let it end earlier, or hold its lock or file for less time",
+                    cap,
+                ),
+                None => (
+                    Kind::Sleep,
+                    format!("{name} sleep{s} {time}"),
+                    "wait for the event, not for a time",
+                    cap,
+                ),
+            }
+        }
     };
     let of = sleeping(facts, &slept, of_others);
     Some(Candidate {

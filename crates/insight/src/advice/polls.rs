@@ -41,7 +41,7 @@ pub(super) fn loops(facts: &Facts<'_>, slept: &[Nap], longest: u64) -> Option<u6
             loops += 1;
         }
     }
-    if sleeps * 2 <= slept.len() && awaits_work(facts, slept, longest) {
+    if sleeps * 2 <= slept.len() && awaited_work(facts, slept, longest).is_some() {
         return Some(1);
     }
     (sleeps * 2 > slept.len()).then_some(loops)
@@ -54,14 +54,12 @@ const OTHERS: usize = 200;
 /// than the loop. A guess: on a busy machine the end of a program waits for a CPU.
 const LATE: u64 = 10;
 
-/// Whether another process of the build works during most of the given sleeps and ends when they end. The sleeping
+/// Another process of the build that works during most of the given sleeps and ends when they end. The sleeping
 /// processes then wait for a lock or a file of that process, which is neither an ancestor nor a descendant of theirs.
-fn awaits_work(facts: &Facts<'_>, slept: &[Nap], longest: u64) -> bool {
-    let (Some(first), Some(last), Some(timeline)) =
-        (slept.first(), slept.last(), &facts.analysis.timeline)
-    else {
-        return false;
-    };
+/// `longest` is the longest of the sleeps in ns.
+pub(super) fn awaited_work(facts: &Facts<'_>, slept: &[Nap], longest: u64) -> Option<ProcessIx> {
+    let (first, last) = (slept.first()?, slept.last()?);
+    let timeline = facts.analysis.timeline.as_ref()?;
     let process = |group| facts.execution(group).map(|execution| execution.process);
     let own: BTreeSet<ProcessIx> = slept
         .iter()
@@ -84,8 +82,8 @@ fn awaits_work(facts: &Facts<'_>, slept: &[Nap], longest: u64) -> bool {
     let all = facts.all().map(|(_, execution)| execution.process);
     let all: BTreeSet<ProcessIx> = all.filter(ends).collect();
     let mut others = all.into_iter().filter(|ix| !is_related(*ix)).take(OTHERS);
-    others.any(|ix| {
-        let process = facts.analysis.process(ix);
+    others.find(|ix| {
+        let process = facts.analysis.process(*ix);
         let lived = process
             .end
             .min(last.ran)
