@@ -14,6 +14,7 @@ mod course;
 mod flow;
 mod options;
 mod outputs;
+mod patterns;
 mod reader;
 mod sources;
 mod tree;
@@ -23,9 +24,9 @@ mod words;
 pub use builtins::{may_decide, starts_nothing};
 pub use course::{Child, CommandText, Course, Ending, Part};
 pub use options::{Options, Setting};
-pub use sources::{sourced_files, KnownFile};
+pub use sources::{sourced_files, KnownFile, Names};
 pub use tree::{
-    Arm, Assignment, CaseArm, Command, CommandIx, Function, Link, Outline, SourcedFile,
+    Arm, Assignment, CaseArm, Command, CommandIx, ForLoop, Function, Link, Outline, SourcedFile,
     Substitution, Trap, Tree, LONGEST,
 };
 pub use values::without_values;

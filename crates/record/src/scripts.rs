@@ -19,10 +19,12 @@ use crate::host;
 pub use file::{is_possible, Runner};
 use file::{Reader, Version};
 
-/// The type of a function that returns the paths which may be files that a script executes in its own shell. Its arguments are
-/// the script's text, the path of the script's file if it is in one, and the shell's directory. Not all of the paths have to
-/// exist.
-pub type SourcedFiles = fn(&[u8], Option<&[u8]>, &[u8]) -> Vec<Vec<u8>>;
+/// A function that returns the names of the files in a directory.
+pub type Names<'n> = dyn FnMut(&[u8]) -> Vec<Vec<u8>> + 'n;
+
+/// A function that returns the paths which may be files that a script executes in its own shell, by the script's text, the path
+/// of its file if it is in one, the shell's directory, and the names of the files in a directory. Not all paths have to exist.
+pub type SourcedFiles = for<'n> fn(&[u8], Option<&[u8]>, &[u8], &mut Names<'n>) -> Vec<Vec<u8>>;
 
 /// The functions that find the scripts of shells.
 #[derive(Clone, Copy, Debug)]
@@ -173,7 +175,8 @@ impl Scripts {
             let path = path_of(directory, word);
             queue.extend(path.map(|path| wanted(path, false)));
         } else if let Some(text) = (finder.text)(&exec.argv) {
-            let paths = (finder.sourced)(text, None, directory);
+            let mut names = |directory: &[u8]| self.reader.names(directory, runner);
+            let paths = (finder.sourced)(text, None, directory, &mut names);
             queue.extend(paths.into_iter().map(|path| wanted(path, true)));
         }
         for at in 0..SOURCED {
@@ -181,7 +184,8 @@ impl Scripts {
                 break;
             };
             if let Some(text) = self.examine(finder, time, &next) {
-                let paths = (finder.sourced)(&text, Some(&next.path), directory);
+                let mut names = |directory: &[u8]| self.reader.names(directory, runner);
+                let paths = (finder.sourced)(&text, Some(&next.path), directory, &mut names);
                 for path in paths {
                     if queue.iter().all(|other| other.path != path) {
                         queue.push(wanted(path, true));

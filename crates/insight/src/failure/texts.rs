@@ -163,7 +163,14 @@ impl<'a> Texts<'a> {
                 KnownFile::Text(text)
             }
         };
-        let outline = Outline::with_sources(text, path, directory, known);
+        let mut names = |directory: &[u8]| {
+            let inside = self.files.keys().filter_map(|path| {
+                let name = path.strip_prefix(directory)?.strip_prefix(b"/")?;
+                (!name.contains(&b'/')).then(|| name.to_vec())
+            });
+            inside.collect()
+        };
+        let outline = Outline::with_sources(text, path, directory, known, &mut names);
         self.spend(sourced.get())?;
         Some(outline)
     }

@@ -104,16 +104,27 @@ impl Builtin {
     }
 }
 
-/// Whether a test in a script, such as `[ "$x" = 1 ]`, succeeds if the variable `name` has this
-/// value; `None` if the result depends on anything else.
+/// The value of an array without elements, as a [`Word`] has it.
+pub(super) const EMPTY_ARRAY: &[u8] = b"(";
+
+/// Whether a test succeeds if a variable has this value; `None` if the result depends on something else.
 pub(super) fn result(words: &[Word], name: &[u8], value: &[u8]) -> Option<bool> {
-    let texts = words.iter().map(|word| match word.variable() {
-        Some(variable) => (variable == name).then_some(value),
-        None => word.literal(),
+    let is_empty = value == EMPTY_ARRAY;
+    let texts = words.iter().map(|word| {
+        if let Some(variable) = word.variable() {
+            let value = if is_empty { b"" } else { value };
+            return (variable == name).then_some(value);
+        }
+        match word.counted() {
+            Some(variable) => (variable == name && is_empty).then_some(b"0".as_slice()),
+            None => word.literal(),
+        }
     });
     let texts: Vec<&[u8]> = texts.collect::<Option<_>>()?;
     let inside = match texts.as_slice() {
-        [b"[", inside @ .., b"]"] | [b"[[", inside @ .., b"]]"] | [b"test", inside @ ..] => inside,
+        [b"[", inside @ .., b"]"]
+        | [b"[[", inside @ .., b"]]"]
+        | [b"test" | b"((", inside @ ..] => inside,
         _ => return None,
     };
     let (negated, inside) = match inside {

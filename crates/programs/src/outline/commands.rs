@@ -85,7 +85,7 @@ impl Outline {
             Tree::Simple(ix) => {
                 let own = around.within(self.output(*ix));
                 each(*ix, own);
-                if let Some(body) = self.sourced(*ix) {
+                for body in self.sourced(*ix) {
                     self.visit(body, own, each);
                 }
             }

@@ -164,6 +164,7 @@ impl Part {
             graph,
             children: children.get(first..).unwrap_or_default(),
             has_silent_failures,
+            is_bash: self.options.is_bash,
             is_cut: first > 0,
             states: Vec::new(),
             steps: Vec::new(),

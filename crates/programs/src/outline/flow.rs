@@ -88,10 +88,9 @@ pub(super) enum What {
     /// At this node a loop that contains `break` or `return` has ended without them. The value is
     /// the first node of the loop.
     Left(NodeIx),
-    /// At this node the shell has chosen commands in a `case` by the value of this variable.
-    Case(Vec<u8>),
-    /// At this node the shell may do anything, because the effect of the script's command is not
-    /// known.
+    /// `case` has chosen commands by the value of a variable.
+    Case(Choice),
+    /// Anything may happen.
     Wild,
     /// At this node the script ends with the last exit status. The shell's traps still follow.
     End,
@@ -102,7 +101,18 @@ pub(super) enum What {
     EndedByTrap,
 }
 
-/// A process that the shell of a script starts.
+/// The choice of some commands of a `case`.
+#[derive(Clone, Debug)]
+pub(super) struct Choice {
+    /// The variable by whose value the commands are chosen.
+    pub(super) variable: Vec<u8>,
+    /// The patterns of all commands of the `case`.
+    pub(super) arms: Rc<Vec<Vec<Word>>>,
+    /// The place of the chosen commands.
+    pub(super) at: usize,
+}
+
+/// A process that the shell starts.
 #[derive(Clone, Debug)]
 pub(super) enum Member {
     /// The process that the script's shell starts executes a program. The values are the script's
@@ -161,7 +171,8 @@ pub(super) fn graph(outline: &Outline, tree: &Tree, options: Options) -> Option<
 
 /// The names of all variables that a script sets.
 fn variables_set(outline: &Outline) -> HashSet<&[u8]> {
-    let mut set: HashSet<&[u8]> = outline.loop_variables.iter().map(Vec::as_slice).collect();
+    let loops = outline.loops.iter();
+    let mut set: HashSet<&[u8]> = loops.map(|known| known.variable.as_slice()).collect();
     for command in &outline.commands {
         set.extend(command.assignments.iter().map(|set| set.name.as_slice()));
         let first = command.words.first().and_then(Word::literal);

@@ -1,6 +1,7 @@
 //! Reads shell scripts byte by byte. Each loop moves forward in the text, and the depth of the
 //! recursion is bounded.
 
+mod calculations;
 mod expansions;
 mod redirections;
 
@@ -9,7 +10,7 @@ use std::rc::Rc;
 
 use super::builtins;
 use super::tree::{
-    Arm, Assignment, CaseArm, Command, CommandIx, Function, Link, Outline, Substitution, Trap,
+    Arm, Assignment, CaseArm, Command, CommandIx, ForLoop, Function, Link, Outline, Substitution, Trap,
     Tree, LONGEST,
 };
 use super::words::{Expansion, Word};
@@ -38,7 +39,7 @@ pub(super) fn read(text: &[u8]) -> Outline {
         body,
         functions: reader.functions,
         traps,
-        loop_variables: reader.loop_variables,
+        loops: reader.loops,
         is_whole: reader.is_whole,
         files: Vec::new(),
         sources: BTreeMap::new(),
@@ -75,7 +76,7 @@ pub(super) fn append(outline: &mut Outline, text: &[u8]) -> Option<Rc<Tree>> {
         return None;
     }
     outline.traps.extend(traps);
-    outline.loop_variables.extend(reader.loop_variables);
+    outline.loops.extend(reader.loops);
     Some(body)
 }
 
@@ -106,9 +107,8 @@ struct Reader<'a> {
     /// The command substitutions, such as `$(…)`, in the words read so far of the present command.
     found: Vec<Substitution>,
     insists: bool,
-    loop_variables: Vec<Vec<u8>>,
-    /// The byte ranges of the values that the script assigns to variables: the first byte and the
-    /// byte after the last one.
+    loops: Vec<ForLoop>,
+    /// The places of the values that variables are set to: the first byte and the first byte after it.
     values: Vec<(usize, usize)>,
 }
 
@@ -426,8 +426,8 @@ impl Reader<'_> {
                 None => self.give_up(),
             }
         } else {
-            let name = self.word().text;
-            self.loop_variables.push(name);
+            let variable = self.word().text;
+            self.loops.push(ForLoop { variable, words });
             self.newlines();
             if self.keyword(b"in") {
                 self.until_the_end_of_the_line(words);
@@ -477,17 +477,15 @@ impl Reader<'_> {
             }
             let before = self.at;
             self.eat(b"(");
-            let mut patterns = 0;
-            let mut is_zero = false;
+            let mut patterns = Vec::new();
             loop {
                 self.blanks();
                 if self.is_at_a_delimiter() {
                     break;
                 }
                 let pattern = self.word();
-                is_zero = patterns == 0 && pattern.text == b"0";
-                patterns += 1;
                 has_default |= pattern.text == b"*";
+                patterns.push(pattern);
                 self.blanks();
                 if !self.eat(b"|") {
                     break;
@@ -497,7 +495,9 @@ impl Reader<'_> {
                 self.is_whole = false;
             }
             let body = self.list();
-            arms.push(CaseArm { is_zero, body });
+            arms.push(CaseArm { patterns, body });
+            // The commands of another pattern may run as well.
+            self.is_whole &= !self.starts_with(b";;&") && !self.starts_with(b";&");
             let _ = self.eat(b";;&") || self.eat(b";;") || self.eat(b";&");
             if self.at == before {
                 self.is_whole = false;
@@ -514,14 +514,22 @@ impl Reader<'_> {
     /// Reads an arithmetic command of the script, `((…))`.
     fn calculation(&mut self) -> Tree {
         let at = self.begin();
-        let end = self.arithmetic(self.at + 2).unwrap_or(self.text.len());
+        let from = self.at + 2;
+        let end = self.arithmetic(from).unwrap_or(self.text.len());
+        let inside = self.text.get(from..end).unwrap_or_default();
+        let inside = inside.strip_suffix(b"))").unwrap_or(inside);
+        let (test, setting) = (calculations::test(inside), calculations::setting(inside));
         self.skip_to(end);
         let word = Word {
             text: b"((".to_vec(),
             head: 2,
             ..Word::default()
         };
-        self.give(at, |command| command.words.push(word));
+        self.give(at, |command| {
+            command.words.push(word);
+            command.words.extend(test);
+            command.assignments.extend(setting);
+        });
         self.finish(at);
         Tree::Simple(at)
     }
@@ -632,6 +640,14 @@ impl Reader<'_> {
             }
         }
         self.finish(ix);
+        self.give(ix, |command| {
+            let (first, rest) = command.words.split_first().unzip();
+            if first.and_then(Word::literal) == Some(b"let") {
+                let words = rest.unwrap_or_default().iter();
+                let set = words.filter_map(|word| calculations::setting(&word.text));
+                command.assignments.extend(set);
+            }
+        });
         Tree::Simple(ix)
     }
 

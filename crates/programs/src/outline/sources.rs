@@ -5,38 +5,119 @@ use std::rc::Rc;
 
 use tr_format::scripts::path_of;
 
+use super::patterns;
 use super::reader;
-use super::tree::{Command, CommandIx, Outline, SourcedFile, Tree, LONGEST};
-use super::words::Word;
+use super::tree::{Command, CommandIx, ForLoop, Outline, SourcedFile, Tree, LONGEST};
+use super::words::{Expansion, Word};
 
-/// The largest number of commands such as `. FILE` that are followed in a script and its sourced
-/// files together. It bounds the work for scripts that source each other.
+/// The largest number of files that a script and the files that it executes may execute, counted for each command. This
+/// bounds the work for scripts that execute each other.
 const MOST: usize = 16;
 
-/// The paths that the word after `.` in a script may stand for, because the directory before it is
-/// often an expansion or not known: `. "$ROOT/ci/lib.sh"`.
+/// The largest number of words of loops that are looked at for one command.
+const LOOPED: usize = 64;
+
+/// A function that returns the names of the files in a directory.
+pub type Names<'n> = dyn FnMut(&[u8]) -> Vec<Vec<u8>> + 'n;
+
+/// The paths that a word of `.` may name, in groups: each group has the files that the word names if it is understood in one way.
 ///
-/// `script` is the path of the file that contains the word, if it is in a file, and `directory` is
-/// the directory in which the shell began. The result has paths in these directories and in the one
-/// above the script's: most scripts change to their own directory, and most expansions stand for
-/// one of these directories.
-fn candidates(word: &Word, script: Option<&[u8]>, directory: &[u8]) -> Vec<Vec<u8>> {
+/// `script` is the path of the file in which the word stands, if it stands in one, and `directory` is the directory in which the shell
+/// began. A script can have changed its directory, mostly to its own, and expansions mostly are the directory of the script or the
+/// one above: `. "$(dirname "$0")/lib.sh"`, `. "$ROOT/ci/lib.sh"`.
+fn candidates(
+    word: &Word,
+    script: Option<&[u8]>,
+    directory: &[u8],
+    names: &mut Names<'_>,
+) -> Vec<Vec<Vec<u8>>> {
     let own = script.and_then(parent);
     let directories = [own, Some(directory), own.and_then(parent)];
-    let (name, count) = match word.literal() {
-        Some(name) if name.starts_with(b"/") => (name, 1),
-        Some(name) => (name, 2),
-        None => match word.path_after_expansion() {
-            Some(name) => (name, 3),
-            None => return Vec::new(),
-        },
+    let pattern = FilePattern::of(word);
+    let name = match &pattern {
+        Some(pattern) => Some(pattern.directory),
+        None => word.literal().or_else(|| word.path_after_expansion()),
+    };
+    let Some(name) = name else {
+        return Vec::new();
+    };
+    let has_expansion = match &pattern {
+        Some(pattern) => pattern.has_expansion,
+        None => word.literal().is_none(),
+    };
+    let count = match (has_expansion, name.starts_with(b"/")) {
+        (true, _) => 3,
+        (false, true) => 1,
+        (false, false) => 2,
     };
     let mut paths: Vec<Vec<u8>> = Vec::new();
     for directory in directories.into_iter().take(count).flatten() {
         let path = path_of(directory, name).filter(|path| !paths.contains(path));
         paths.extend(path);
     }
-    paths
+    let Some(pattern) = pattern else {
+        return paths.into_iter().map(|path| vec![path]).collect();
+    };
+    let groups = paths.into_iter().map(|directory| {
+        let mut found = names(&directory);
+        found.retain(|name| pattern.fits(name));
+        found.sort_unstable();
+        let files = found.iter().filter_map(|name| path_of(&directory, name));
+        files.take(MOST + 1).collect()
+    });
+    groups.filter(|group: &Vec<_>| !group.is_empty()).collect()
+}
+
+/// A pattern of the names of files in one directory: `conf.d/*.sh`, `"$here"/conf.d/*.sh`
+struct FilePattern<'a> {
+    /// The directory, or the part of it after an expansion.
+    directory: &'a [u8],
+    name: &'a [u8],
+    has_expansion: bool,
+}
+
+impl<'a> FilePattern<'a> {
+    fn of(word: &'a Word) -> Option<FilePattern<'a>> {
+        if word.expansion == Expansion::None {
+            return None;
+        }
+        let start = end_of_expansions(&word.text);
+        let mut path = word.text.get(start..)?;
+        if start > 0 {
+            path = path.strip_prefix(b"/")?;
+        }
+        let slash = path.iter().rposition(|byte| *byte == b'/');
+        let (directory, name) = match slash {
+            Some(at) => (path.get(..=at)?, path.get(at + 1..)?),
+            None => (&b"."[..], path),
+        };
+        let is_pattern = |part: &[u8]| part.iter().any(|byte| b"*?[".contains(byte));
+        let is_plain = patterns::is_plain(path) && !is_pattern(directory) && is_pattern(name);
+        is_plain.then_some(FilePattern {
+            directory,
+            name,
+            has_expansion: start > 0,
+        })
+    }
+
+    /// Whether the pattern matches the name of a file. A dot at its beginning must be written.
+    fn fits(&self, name: &[u8]) -> bool {
+        let is_hidden = name.starts_with(b".") && !self.name.starts_with(b".");
+        !is_hidden && patterns::fits(self.name, name)
+    }
+}
+
+/// The place after the last expansion of a variable or of commands in a word; 0 without one.
+fn end_of_expansions(text: &[u8]) -> usize {
+    let closed = text.iter().rposition(|byte| b")}`\"".contains(byte));
+    let closed = closed.map_or(0, |at| at + 1);
+    let Some(dollar) = text.iter().rposition(|byte| *byte == b'$') else {
+        return closed;
+    };
+    let name = text.get(dollar + 1..).unwrap_or_default();
+    let is_part = |byte: &u8| byte.is_ascii_alphanumeric() || *byte == b'_';
+    let length = name.iter().position(|byte| !is_part(byte));
+    closed.max(dollar + 1 + length.unwrap_or(name.len()))
 }
 
 fn parent(path: &[u8]) -> Option<&[u8]> {
@@ -53,18 +134,25 @@ fn file_word(command: &Command) -> Option<&Word> {
     }
 }
 
-/// The paths of the files that a script may source (`. FILE`), as far as its words show them. Files
-/// that the sourced files source in turn are not included. `script` is the path of the script, if
-/// it is in a file, and `directory` is the working directory of its shell.
-pub fn sourced_files(text: &[u8], script: Option<&[u8]>, directory: &[u8]) -> Vec<Vec<u8>> {
+/// The paths of files that a script may execute in its own shell, as far as its words show them, without those that these files
+/// execute. `script` is the path of the script's own file, if it is in one, and `directory` is the directory of the shell.
+/// `names` returns the names of the files in a directory, for patterns.
+pub fn sourced_files(
+    text: &[u8],
+    script: Option<&[u8]>,
+    directory: &[u8],
+    names: &mut Names<'_>,
+) -> Vec<Vec<u8>> {
     if !may_source(text) {
         return Vec::new();
     }
     let outline = Outline::read(text);
-    let words = outline.commands.iter().filter_map(file_word).take(MOST);
-    words
-        .flat_map(|word| candidates(word, script, directory))
-        .collect()
+    let commands = outline.commands.iter();
+    let words = commands.flat_map(|command| outline.file_words(command));
+    let groups = words
+        .take(MOST)
+        .flat_map(|word| candidates(word, script, directory, names));
+    groups.flatten().collect()
 }
 
 /// Whether a script may source a file, judged by its bytes alone. Most scripts do not, and need not
@@ -87,14 +175,36 @@ pub enum KnownFile<'a> {
 }
 
 impl Outline {
-    /// Reads a script together with the files that it sources (`. FILE`). `known` returns the
-    /// contents of the file with a path. A file is left out if the word that names it may stand for
-    /// several known files, or if parts of the file were not understood.
+    /// The words that name the files which a command executes: the word of the command, or the words of the loops whose
+    /// variable this word is.
+    fn file_words<'o>(&'o self, command: &'o Command) -> Vec<&'o Word> {
+        let Some(word) = file_word(command) else {
+            return Vec::new();
+        };
+        let is_loop = |known: &&ForLoop| word.variable() == Some(&known.variable);
+        let loops = self.loops.iter().filter(is_loop);
+        let commands = loops.filter_map(|known| self.commands.get(known.words));
+        let words: Vec<&Word> = commands
+            .flat_map(|command| &command.words)
+            .take(LOOPED)
+            .collect();
+        // Of several files that a pattern outside of a loop names, the others are arguments of the first one.
+        if words.is_empty() && FilePattern::of(word).is_none() {
+            vec![word]
+        } else {
+            words
+        }
+    }
+
+    /// Reads a script with the files that it executes in its own shell. `known` tells what is known of a file, and `names` returns the
+    /// names of the known files in a directory. A file is left out if its word may name several known files, or if it has
+    /// a part that the reader does not know.
     pub fn with_sources<'t>(
         text: &[u8],
         script: Option<&[u8]>,
         directory: &[u8],
         known: impl Fn(&[u8]) -> KnownFile<'t>,
+        names: &mut Names<'_>,
     ) -> Outline {
         let mut outline = Outline::read(text);
         let mut tried = 0;
@@ -104,17 +214,30 @@ impl Outline {
             let Some(command) = outline.commands.get(at) else {
                 break;
             };
-            if let Some(word) = file_word(command) {
-                let own = outline.file_of(at).map(|file| file.path.as_slice());
-                let mut paths = candidates(word, own.or(script), directory);
-                paths.retain(|path| known(path) != KnownFile::Absent);
-                if let [path] = paths.as_slice() {
-                    if let KnownFile::Text(text) = known(path) {
-                        tried += 1;
-                        if Some(path.as_slice()) != script {
-                            outline.source(at, path, text);
-                        }
-                    }
+            let own = outline.file_of(at).map(|file| file.path.as_slice());
+            let own = own.or(script);
+            let words = outline.file_words(command);
+            let mut paths: Option<Vec<Vec<u8>>> = Some(Vec::new());
+            for word in words {
+                let mut groups = candidates(word, own, directory, names);
+                groups.retain(|group| group.iter().any(|path| known(path) != KnownFile::Absent));
+                match (groups.as_slice(), &mut paths) {
+                    ([group], Some(paths)) => paths.extend(group.iter().cloned()),
+                    // Nothing matches a pattern, and the script may know it.
+                    ([], _) if FilePattern::of(word).is_some() => {}
+                    _ => paths = None,
+                }
+            }
+            let paths = paths.unwrap_or_default();
+            let texts = paths.iter().map_while(|path| match known(path) {
+                KnownFile::Text(text) => Some(text),
+                _ => None,
+            });
+            let texts: Vec<&[u8]> = texts.collect();
+            if texts.len() == paths.len() && !paths.is_empty() && tried + paths.len() <= MOST {
+                tried += paths.len();
+                if paths.iter().all(|path| Some(path.as_slice()) != script) {
+                    outline.source(at, &paths, &texts);
                 }
             }
             at += 1;
@@ -122,34 +245,39 @@ impl Outline {
         outline
     }
 
-    /// Adds to the outline that the command at `at` sources the file with this path and text.
-    fn source(&mut self, at: CommandIx, path: &[u8], text: &[u8]) {
+    /// Notes that a command executes one of these files, or one after the other.
+    fn source(&mut self, at: CommandIx, paths: &[Vec<u8>], texts: &[&[u8]]) {
+        let files = paths.iter().zip(texts);
+        let files: Option<Vec<usize>> = files.map(|(path, text)| self.file(at, path, text)).collect();
+        if let Some(files) = files {
+            self.sources.insert(at, files);
+        }
+    }
+
+    /// The place in [`Outline::files`] of a file that a command executes; `None` if it cannot be part of the outline.
+    fn file(&mut self, at: CommandIx, path: &[u8], text: &[u8]) -> Option<usize> {
         let mut files = self.files.iter();
         if let Some(known) = files.position(|file| file.path == path) {
             // Twice from one file, and again from each of those, would be too many visits.
             let own = self.place_of_file(at);
             let mut others = self.sources.iter();
-            let is_again =
-                others.any(|(other, file)| *file == known && self.place_of_file(*other) == own);
-            if !is_again && !self.executes(known, at) {
-                self.sources.insert(at, known);
-            }
-            return;
+            let is_again = others
+                .any(|(other, files)| files.contains(&known) && self.place_of_file(*other) == own);
+            return (!is_again && !self.executes(known, at)).then_some(known);
         }
         let bytes: usize = self.files.iter().map(|file| file.text.len()).sum();
         if bytes + text.len() > LONGEST {
-            return;
+            return None;
         }
         let first = self.commands.len();
-        if let Some(body) = reader::append(self, text) {
-            self.sources.insert(at, self.files.len());
-            self.files.push(SourcedFile {
-                path: path.to_vec(),
-                text: text.to_vec(),
-                first,
-                body,
-            });
-        }
+        let body = reader::append(self, text)?;
+        self.files.push(SourcedFile {
+            path: path.to_vec(),
+            text: text.to_vec(),
+            first,
+            body,
+        });
+        Some(self.files.len() - 1)
     }
 
     /// Whether a sourced file contains the command at `at`, directly or in a file that it sources
@@ -166,7 +294,8 @@ impl Outline {
                 .iter()
                 .filter(|(at, _)| self.place_of_file(**at) == Some(file));
             let new: Vec<usize> = inner
-                .map(|(_, file)| *file)
+                .flat_map(|(_, files)| files)
+                .copied()
                 .filter(|file| !seen.contains(file))
                 .collect();
             seen.extend(new);
@@ -187,11 +316,11 @@ impl Outline {
         self.files.get(self.place_of_file(command)?)
     }
 
-    /// The commands of the file that a command of the script sources (`. FILE`), if its text is
-    /// known.
-    pub(super) fn sourced(&self, command: CommandIx) -> Option<&Rc<Tree>> {
-        let file = self.files.get(*self.sources.get(&command)?)?;
-        Some(&file.body)
+    /// The commands of each file that a command may execute in the script's own shell.
+    pub(super) fn sourced(&self, command: CommandIx) -> impl Iterator<Item = &Rc<Tree>> {
+        let places = self.sources.get(&command).into_iter().flatten();
+        let files = places.filter_map(|place| self.files.get(*place));
+        files.map(|file| &file.body)
     }
 
     /// Whether the command `inner` of a script is written inside the command `outer`, as in

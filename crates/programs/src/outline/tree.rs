@@ -29,14 +29,23 @@ pub struct Outline {
     pub functions: Vec<Function>,
     /// The commands that the script sets with `trap` for the shell's end or for errors.
     pub traps: Vec<Trap>,
-    /// The names of the variables that the script's `for` and `select` loops set.
-    pub loop_variables: Vec<Vec<u8>>,
-    /// Whether all parts of the script were understood, so that its outline is complete.
+    /// The loops by `for` and `select` over words.
+    pub loops: Vec<ForLoop>,
+    /// Whether the reader knows all parts of the script.
     pub is_whole: bool,
     /// The files that the script sources (`. FILE`), in the order of the commands that do so.
     pub files: Vec<SourcedFile>,
-    /// The commands of the script that source a file, each with the index of the file in `files`.
-    pub(super) sources: BTreeMap<CommandIx, usize>,
+    /// The commands that execute a file, with the places of the files in `files`. In a loop, such a command executes one file after
+    /// the other.
+    pub(super) sources: BTreeMap<CommandIx, Vec<usize>>,
+}
+
+/// A loop over words.
+#[derive(Clone, Debug)]
+pub struct ForLoop {
+    pub variable: Vec<u8>,
+    /// The command without a name that has the words.
+    pub words: CommandIx,
 }
 
 /// A file that a script sources (`. FILE`), so that its commands run in the script's own shell.
@@ -182,7 +191,13 @@ pub struct Arm {
 /// The commands of one branch of a `case` statement in a shell script.
 #[derive(Clone, Debug, Default)]
 pub struct CaseArm {
-    /// Whether `0` is the only pattern of this branch of the `case` statement.
-    pub is_zero: bool,
+    pub patterns: Vec<Word>,
     pub body: Tree,
+}
+
+impl CaseArm {
+    /// Whether `0` is the only pattern.
+    pub fn is_zero(&self) -> bool {
+        matches!(self.patterns.as_slice(), [only] if only.text == b"0")
+    }
 }

@@ -72,8 +72,18 @@ impl Word {
         (is_name && self.expansion != Expansion::None).then_some(name)
     }
 
-    /// Whether the script's word is certainly a path with a directory, whatever its expansions
-    /// become: `./"$tool"`, `$dir/tool`.
+    /// The name of the variable whose length, or whose number of elements, is the whole word: `${#x[@]}`
+    pub fn counted(&self) -> Option<&[u8]> {
+        let name = self.text.strip_prefix(b"${#")?.strip_suffix(b"}")?;
+        let subscripts = [&b"[@]"[..], b"[*]"];
+        let array = subscripts.iter().find_map(|end| name.strip_suffix(*end));
+        let name = array.unwrap_or(name);
+        let is_part = |byte: &u8| byte.is_ascii_alphanumeric() || *byte == b'_';
+        let is_name = !name.is_empty() && name.iter().all(is_part);
+        (is_name && self.expansion != Expansion::None).then_some(name)
+    }
+
+    /// Whether the word is a path with a directory, whatever its expansions become: `./"$tool"`, `$dir/tool`
     pub fn is_path(&self) -> bool {
         let head = self.text.get(..self.head).unwrap_or_default();
         let tail = self.text.len().saturating_sub(self.tail);

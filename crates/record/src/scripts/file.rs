@@ -8,7 +8,7 @@ use std::os::fd::{AsFd, AsRawFd, OwnedFd};
 
 use nix::unistd::{setfsgid, setfsuid, Gid, Uid};
 use rustix::fs::{
-    openat2, statx, AtFlags, FileType, Mode, OFlags, ResolveFlags, Statx, StatxAttributes,
+    openat2, statx, AtFlags, Dir, FileType, Mode, OFlags, ResolveFlags, Statx, StatxAttributes,
     StatxFlags, CWD,
 };
 use rustix::io::Errno;
@@ -50,7 +50,10 @@ const ATTEMPTS: usize = 3;
 /// The largest number of mounts for which it is remembered whether their file system is local.
 const MOUNTS: usize = 1024;
 
-/// Whether this kernel has the features that [`Reader`] needs: [`RESOLVE_CACHED`], and the ids of mounts.
+/// The largest number of names in a directory that are read. A guess: more are no list of a build's steps.
+const ENTRIES: usize = 1_000;
+
+/// Whether this kernel has what [`Reader`] needs: [`RESOLVE_CACHED`], and the ids of mounts.
 pub fn is_possible() -> bool {
     let root = openat2(
         CWD,
@@ -161,7 +164,7 @@ impl Reader {
             return None;
         }
         let rights = Rights::take(self.uid, runner)?;
-        let (file, stat) = find(path)?;
+        let (file, stat) = find(path, FileType::RegularFile)?;
         let version = Version::of(&stat);
         if !is_wanted(&version) || !self.is_local(&stat) {
             return None;
@@ -175,7 +178,30 @@ impl Reader {
         (Version::of(&state(&file)?) == version).then_some((version, Some(bytes)))
     }
 
-    /// Whether a file is on a local file system. This is read from the table of mounts, because statfs(2) would ask the
+    /// The names of the files in a directory, as the task could read them; empty if there are too many, or if `tr` may not read
+    /// them (see the module).
+    pub fn names(&mut self, directory: &[u8], runner: Runner) -> Vec<Vec<u8>> {
+        self.known_names(directory, runner).unwrap_or_default()
+    }
+
+    fn known_names(&mut self, directory: &[u8], runner: Runner) -> Option<Vec<Vec<u8>>> {
+        if self.root_mount.is_none() || runner.root_mount != self.root_mount {
+            return None;
+        }
+        let _rights = Rights::take(self.uid, runner)?;
+        let (file, stat) = find(directory, FileType::Directory)?;
+        if !self.is_local(&stat) {
+            return None;
+        }
+        let entries = Dir::new(open(&file, OFlags::DIRECTORY)?).ok()?;
+        let mut names = Vec::new();
+        for entry in entries.take(ENTRIES + 1) {
+            names.push(entry.ok()?.file_name().to_bytes().to_vec());
+        }
+        (names.len() <= ENTRIES).then_some(names)
+    }
+
+    /// Whether a file is on a local file system. The question goes to the table of mounts, because statfs(2) asks the
     /// server of a file system on a network.
     fn is_local(&mut self, stat: &Statx) -> bool {
         let id = stat.stx_mnt_id;
@@ -203,16 +229,16 @@ fn file_system(table: &[u8], id: u64) -> Option<&[u8]> {
     words(line).skip_while(|word| *word != b"-").nth(1)
 }
 
-/// Finds a regular file without opening it, because opening a FIFO would let its writer go on, and opening some devices
+/// Finds a file of a kind without opening it: the open of a FIFO would let its writer go on, and the open of some devices
 /// changes them.
-fn find(path: &[u8]) -> Option<(OwnedFd, Statx)> {
+fn find(path: &[u8], wanted: FileType) -> Option<(OwnedFd, Statx)> {
     let flags = OFlags::PATH | OFlags::CLOEXEC;
     let mut attempts =
         std::iter::repeat_with(|| openat2(CWD, path, flags, Mode::empty(), RESOLVE_CACHED));
     let file = attempts.by_ref().take(ATTEMPTS).find_map(Result::ok)?;
     let stat = state(&file)?;
     let kind = FileType::from_raw_mode(u32::from(stat.stx_mode));
-    (kind == FileType::RegularFile).then_some((file, stat))
+    (kind == wanted).then_some((file, stat))
 }
 
 /// The facts about an open file (from statx) that the kernel knows without asking a server.
@@ -222,13 +248,17 @@ fn state(file: &OwnedFd) -> Option<Statx> {
     statx(file.as_fd(), c"", flags, facts).ok()
 }
 
-/// Opens a file that was found by its path, and reads it. The kernel verifies the right to read.
-fn contents(file: &OwnedFd) -> Option<Vec<u8>> {
+/// Opens a file that was found. The kernel verifies the right to read.
+fn open(file: &OwnedFd, more: OFlags) -> Option<OwnedFd> {
     let path = format!("/proc/self/fd/{}", file.as_raw_fd());
-    let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::CLOEXEC;
-    let opened = rustix::fs::open(path, flags, Mode::empty()).ok()?;
+    let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::CLOEXEC | more;
+    rustix::fs::open(path, flags, Mode::empty()).ok()
+}
+
+/// Reads a file that was found.
+fn contents(file: &OwnedFd) -> Option<Vec<u8>> {
     let mut bytes = Vec::new();
-    let mut part = File::from(opened).take(limits::SCRIPT);
+    let mut part = File::from(open(file, OFlags::empty())?).take(limits::SCRIPT);
     part.read_to_end(&mut bytes).ok()?;
     Some(bytes)
 }

@@ -28,11 +28,21 @@ impl Machine {
         let finder = ScriptFinder {
             file: |argv| argv.args().nth(1).filter(|word| *word != b"-c"),
             text: |argv| argv.args().nth(2),
-            sourced: |text, _, directory| {
-                let name = text.strip_prefix(b". ").map(<[u8]>::trim_ascii_end);
-                name.and_then(|name| path_of(directory, name))
-                    .into_iter()
-                    .collect()
+            sourced: |text, _, directory, names| {
+                let Some(name) = text.strip_prefix(b". ").map(<[u8]>::trim_ascii_end) else {
+                    return Vec::new();
+                };
+                let path = path_of(directory, name.strip_suffix(b"/*").unwrap_or(name));
+                let paths = path.into_iter();
+                if !name.ends_with(b"/*") {
+                    return paths.collect();
+                }
+                let paths = paths.flat_map(|directory| {
+                    let names = names(&directory).into_iter();
+                    let paths = names.filter_map(move |name| path_of(&directory, &name));
+                    paths.collect::<Vec<_>>()
+                });
+                paths.collect()
             },
             without_values: |text| {
                 let text = String::from_utf8(text.to_vec()).ok()?;
@@ -141,6 +151,25 @@ fn files_that_a_script_executes_itself_are_kept_without_values() {
     let want = [
         text("a", ". settings"),
         text("settings", "TOKEN=***\nstatus=1\n"),
+    ];
+    assert_eq!(machine.kept(), (want.into(), 0));
+}
+
+#[test]
+fn the_files_of_a_directory_that_a_script_executes_are_kept() {
+    let mut machine = Machine::new();
+    std::fs::create_dir(machine.path("parts")).unwrap();
+    machine.write("parts/1", "TOKEN=abc\n");
+    machine.write("parts/2", "exit 3");
+    machine.write("a", ". parts/*");
+    machine.write("b", ". none/*");
+    machine.run("a");
+    machine.run("b");
+    let want = [
+        text("a", ". parts/*"),
+        text("b", ". none/*"),
+        text("parts/1", "TOKEN=***\n"),
+        text("parts/2", "exit 3"),
     ];
     assert_eq!(machine.kept(), (want.into(), 0));
 }
@@ -285,7 +314,8 @@ fn root_reads_for_a_user_what_that_user_can_read() {
     std::fs::create_dir(machine.path("closed")).unwrap();
     machine.write("closed/public", "secret");
     mode("closed", 0o700);
-    let names = ["public", "secret", "own", "group", "link", "closed/public"];
+    machine.write("parts", ". closed/*");
+    let names = ["public", "secret", "own", "group", "link", "closed/public", "parts"];
     for name in names {
         machine.run_as(OTHER, name);
     }
@@ -293,6 +323,7 @@ fn root_reads_for_a_user_what_that_user_can_read() {
     assert!(std::fs::read(machine.path("secret")).is_ok());
     let status = std::fs::read_to_string("/proc/thread-self/status").unwrap();
     assert!(status.contains("Uid:\t0\t0\t0\t0"), "{status}");
-    let want = ["group", "own", "public"].map(|name| text(name, name));
-    assert_eq!(machine.kept(), (want.into(), 0));
+    let mut want = vec![text("group", "group"), text("own", "own")];
+    want.extend([text("parts", ". closed/*"), text("public", "public")]);
+    assert_eq!(machine.kept(), (want, 0));
 }

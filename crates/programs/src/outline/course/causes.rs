@@ -107,6 +107,15 @@ impl Causes<'_> {
                     self.otherwise(*otherwise);
                 }
             }
+            Search::Kept {
+                name,
+                usage,
+                otherwise,
+            } => {
+                if self.is_fit(*usage, name, b"0") {
+                    self.otherwise(*otherwise);
+                }
+            }
         }
     }
 
@@ -194,6 +203,19 @@ impl Causes<'_> {
                 Some(Search::Jobs)
             }
             Search::Tested(otherwise) => self.tested(from, to, otherwise),
+            Search::Kept {
+                name,
+                usage,
+                otherwise,
+            } => match node.what {
+                What::Join(_) | What::Assign | What::End | What::Left(_) => Some(Search::Kept {
+                    name,
+                    usage,
+                    otherwise,
+                }),
+                _ if !self.is_fit_status(from, failed, &name, usage) => None,
+                _ => self.tested(from, to, otherwise),
+            },
             Search::Variable {
                 name,
                 usage,
@@ -418,7 +440,9 @@ impl Causes<'_> {
         }
         let is_expanded = |word: &&Word| word.expansion != Expansion::None;
         let mut expanded = test.words.iter().filter(is_expanded);
-        let variable = expanded.next().and_then(Word::variable);
+        let variable = expanded
+            .next()
+            .and_then(|word| word.variable().or(word.counted()));
         if let (Some(name), None) = (variable, expanded.next()) {
             return Some(Search::Variable {
                 name: name.to_vec(),
@@ -497,10 +521,17 @@ impl Causes<'_> {
             What::Status(status) if *status != 0 && command.is_some() => {
                 return self.by_a_statement(command, guard, otherwise);
             }
-            What::Value(Some(name)) | What::Case(name) => {
+            What::Value(Some(name)) => {
                 return Some(Search::Variable {
                     name: name.clone(),
                     usage: Usage::Other,
+                    otherwise,
+                });
+            }
+            What::Case(choice) => {
+                return Some(Search::Variable {
+                    name: choice.variable.clone(),
+                    usage: Usage::Chosen(state.node),
                     otherwise,
                 });
             }
@@ -525,7 +556,9 @@ impl Causes<'_> {
             let mut commands = self.walk.outline.commands.iter();
             commands.any(|command| value(command, name).is_some_and(|value| value.text == b"$!"))
         };
-        match job.variable().filter(|name| is_job(name)) {
+        // An element of an array may be any of the jobs.
+        let is_element = job.text.contains(&b'[');
+        match job.variable().filter(|name| !is_element && is_job(name)) {
             Some(name) => Search::Variable {
                 name: name.to_vec(),
                 usage: Usage::Other,

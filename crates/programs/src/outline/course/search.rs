@@ -32,7 +32,13 @@ pub(super) enum Search {
     Guard { after: NodeIx, otherwise: Otherwise },
     /// Search for the command whose success or failure a condition of the script tested.
     Tested(Otherwise),
-    /// Search for the command that set a variable of the script.
+    /// The command whose exit status a variable got, with a fact about this status.
+    Kept {
+        name: Vec<u8>,
+        usage: Usage,
+        otherwise: Otherwise,
+    },
+    /// The setting of a variable.
     Variable {
         name: Vec<u8>,
         usage: Usage,
@@ -57,6 +63,8 @@ pub(super) enum Usage {
     Success(CommandIx),
     /// The fact is that a test of the variable failed in the script.
     Failure(CommandIx),
+    /// A `case` chose its commands by the value at this node.
+    Chosen(NodeIx),
     Other,
 }
 

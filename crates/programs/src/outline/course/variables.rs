@@ -1,7 +1,9 @@
 //! Searches for the assignment of a shell variable whose value decided about the end of a script.
 
-use super::super::builtins;
-use super::super::flow::{self, What};
+use super::super::builtins::{self, Builtin};
+use super::super::flow::{self, Choice, What};
+use super::super::options::Setting;
+use super::super::patterns;
 use super::super::tree::CommandIx;
 use super::super::words::number;
 use super::causes::{Causes, PIPE_STATUS};
@@ -19,11 +21,55 @@ impl Causes<'_> {
             Usage::Status => number(value).is_none_or(|number| number % 256 == self.status),
             Usage::Success(test) => result(test) != Some(false),
             Usage::Failure(test) => result(test) != Some(true),
+            Usage::Chosen(node) => {
+                let node = self.walk.graph.nodes.get(node);
+                match node.map(|node| &node.what) {
+                    Some(What::Case(Choice { arms, at, .. })) => {
+                        patterns::is_chosen(arms, *at, value) != Some(false)
+                    }
+                    _ => true,
+                }
+            }
             Usage::Other => true,
         }
     }
 
-    /// Searches backward from a state of the script for the command that set a variable last.
+    /// Whether a variable that got the exit status of the command of a state can have the value that its usage shows.
+    pub(super) fn is_fit_status(
+        &self,
+        from: StateIx,
+        failed: bool,
+        name: &[u8],
+        usage: Usage,
+    ) -> bool {
+        let status = self.exit_status(from, failed);
+        status.is_none_or(|status| self.is_fit(usage, name, status.to_string().as_bytes()))
+    }
+
+    /// The exit status that the shell has after the command of a state; `None` if it is not known.
+    fn exit_status(&self, from: StateIx, failed: bool) -> Option<u32> {
+        let walk = self.walk;
+        let state = walk.states.get(from)?;
+        let status = |at: usize| walk.children.get(at).and_then(|child| child.status);
+        match &walk.graph.nodes.get(state.node)?.what {
+            What::Start(_) if failed => status(state.child),
+            What::Pipe { members, pipefail } if failed => {
+                let last = (state.child + members.len()).checked_sub(1)?;
+                let mut all = (state.child..=last).rev();
+                match pipefail {
+                    Setting::Off => status(last),
+                    Setting::On => status(all.find(|at| status(*at) != Some(0))?),
+                    Setting::Maybe => None,
+                }
+            }
+            What::Builtin(Builtin::False) => Some(1),
+            What::Start(_) | What::Pipe { .. } | What::Builtin(_) if !failed => Some(0),
+            What::Status(status) | What::Not(status) => Some(*status),
+            _ => None,
+        }
+    }
+
+    /// Looks for the last setting of a variable.
     pub(super) fn variable(
         &mut self,
         from: StateIx,
@@ -55,7 +101,13 @@ impl Causes<'_> {
             });
         };
         if value.has_status() {
-            return Some(Search::Tested(otherwise));
+            // A status inside of a larger expression says less.
+            let is_status = matches!(value.text.as_slice(), b"$?" | b"${?}");
+            return Some(Search::Kept {
+                name,
+                usage: if is_status { usage } else { Usage::Other },
+                otherwise,
+            });
         }
         if value.text == b"$!" {
             return Some(Search::LastJob);
@@ -72,14 +124,15 @@ impl Causes<'_> {
                 otherwise,
             });
         }
-        let literal = value.literal();
+        let is_empty = value.text == builtins::EMPTY_ARRAY;
+        let literal = value.literal().or(is_empty.then_some(builtins::EMPTY_ARRAY));
         if literal.is_some_and(|value| !self.is_fit(usage, &name, value)) {
             return None;
         }
         if literal.is_none() {
             self.deciding.extend(node.command);
         }
-        let is_zero = matches!(literal, Some(b"0" | b""));
+        let is_zero = is_empty || matches!(literal, Some(b"0" | b""));
         match node.guard.filter(|_| !is_zero) {
             Some(after) => {
                 // Of several settings (`|| failed=1`), each counts.

@@ -44,8 +44,8 @@ pub(super) struct Walk<'a> {
     /// fail without starting a process, because a file could not be opened or a variable is not
     /// set.
     pub(super) has_silent_failures: bool,
-    /// Whether the first child processes of the script's shell are left out of the comparison,
-    /// because there are too many.
+    pub(super) is_bash: bool,
+    /// Whether the first children are not compared.
     pub(super) is_cut: bool,
     pub(super) states: Vec<State>,
     pub(super) steps: Vec<Step>,
@@ -219,10 +219,15 @@ impl Walk<'_> {
                 let words = words.or(command.map(|command| command.words.as_slice()));
                 let opens = command.is_some_and(|command| command.opens);
                 match &child.args {
-                    // A fork that could not execute its program
-                    None => child
-                        .status
-                        .is_none_or(|status| status > 125 || opens && matches!(status, 1 | 2)),
+                    // A fork that could not execute its program, or a script without `#!`, which bash runs in the fork
+                    None => {
+                        let first = words.and_then(<[Word]>::first);
+                        let may_be_script = self.is_bash && first.is_some_and(Word::is_path);
+                        may_be_script
+                            || child.status.is_none_or(|status| {
+                                status > 125 || opens && matches!(status, 1 | 2)
+                            })
+                    }
                     Some(args) => words.is_some_and(|words| are(words, args, child.is_cut)),
                 }
             }

@@ -1,9 +1,11 @@
 //! Adds conditions and loops of a shell script to the graph of the paths through it.
 
+use std::rc::Rc;
+
 use super::super::options::{Options, Setting};
 use super::super::tree::{Arm, CaseArm, CommandIx, Tree};
 use super::super::words::Word;
-use super::{number_of, Builder, Ends, NodeIx, What};
+use super::{number_of, Builder, Choice, Ends, NodeIx, What};
 
 impl<'a> Builder<'a> {
     pub(super) fn cases(
@@ -21,11 +23,17 @@ impl<'a> Builder<'a> {
         };
         let word = self.command(word).and_then(|command| command.words.first());
         let variable = word.and_then(Word::variable);
-        for arm in arms {
+        let patterns = arms.iter().map(|arm| arm.patterns.clone());
+        let patterns: Rc<Vec<Vec<Word>>> = Rc::new(patterns.collect());
+        for (at, arm) in arms.iter().enumerate() {
             self.options = options;
             let arm = match variable {
                 Some(name) => {
-                    let what = What::Case(name.to_vec());
+                    let what = What::Case(Choice {
+                        variable: name.to_vec(),
+                        arms: patterns.clone(),
+                        at,
+                    });
                     let at = self.action(from, what, None).ok;
                     self.guarded(at, &arm.body)
                 }
@@ -56,7 +64,7 @@ impl<'a> Builder<'a> {
             return None;
         };
         let word = self.command(*word)?.words.first()?;
-        if word.text != b"$?" || !word.has_status() || !arms.iter().any(|arm| arm.is_zero) {
+        if word.text != b"$?" || !word.has_status() || !arms.iter().any(|arm| arm.is_zero()) {
             return None;
         }
         let ends = Ends {
@@ -68,7 +76,7 @@ impl<'a> Builder<'a> {
         let mut has_zero = false;
         for arm in arms {
             self.options = options;
-            let arms = if arm.is_zero {
+            let arms = if arm.is_zero() {
                 vec![self.build(&arm.body, from.ok)]
             } else if has_zero {
                 vec![self.guarded(from.failed, &arm.body)]
@@ -79,7 +87,7 @@ impl<'a> Builder<'a> {
                     self.guarded(from.failed, &arm.body),
                 ]
             };
-            has_zero |= arm.is_zero;
+            has_zero |= arm.is_zero();
             for arm in arms {
                 self.edge(arm.ok, ends.ok);
                 self.edge(arm.failed, ends.failed);
@@ -230,7 +238,7 @@ impl<'a> Builder<'a> {
     }
 }
 
-fn merge(merged: &mut Option<Options>, options: Options) {
+pub(super) fn merge(merged: &mut Option<Options>, options: Options) {
     match merged {
         Some(merged) => merged.merge(options),
         None => *merged = Some(options),

@@ -7,6 +7,7 @@ use super::super::builtins::{self, Builtin};
 use super::super::options::Setting;
 use super::super::tree::{Command, CommandIx, Function, Substitution, Tree};
 use super::super::words::{Expansion, Word};
+use super::branches::merge;
 use super::{command_of, number_of, Builder, Call, Ends, Member, NodeIx, Options, What, CALLS};
 
 impl<'a> Builder<'a> {
@@ -297,10 +298,10 @@ impl<'a> Builder<'a> {
         self.edge(body.failed, ends.failed);
     }
 
-    /// Adds the commands of the file that a script sources with the command `ix` (`. FILE`); `None`
-    /// if the contents of the file are not known or too many files are nested.
+    /// Adds the commands of the files, one of which a command executes in the script's own shell; `None` if no file is known.
     fn sourced(&mut self, ix: CommandIx, at: NodeIx) -> Option<Ends> {
-        let body = self.outline.sourced(ix)?;
+        let mut bodies = self.outline.sourced(ix).peekable();
+        bodies.peek()?;
         if self.returns.len() >= CALLS || self.is_full() {
             return None;
         }
@@ -308,7 +309,14 @@ impl<'a> Builder<'a> {
             ok: self.label(),
             failed: self.label(),
         };
-        self.until_return(body, at, ends);
+        let options = self.options;
+        let mut merged: Option<Options> = None;
+        for body in bodies {
+            self.options = options;
+            self.until_return(body, at, ends);
+            merge(&mut merged, self.options);
+        }
+        self.options = merged.unwrap_or(options);
         Some(ends)
     }
 

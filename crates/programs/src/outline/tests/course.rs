@@ -412,7 +412,15 @@ fn with_files(script: &str, files: &[(&str, &str)]) -> Outline {
             None => KnownFile::Absent,
         }
     };
-    Outline::with_sources(script.as_bytes(), Some(b"/w/ci/job.sh"), b"/w", known)
+    let mut names = |directory: &[u8]| {
+        let names = files.iter().filter_map(|(path, _)| {
+            let name = path.as_bytes().strip_prefix(directory)?.strip_prefix(b"/")?;
+            (!name.contains(&b'/')).then(|| name.to_vec())
+        });
+        names.collect()
+    };
+    let script = script.as_bytes();
+    Outline::with_sources(script, Some(b"/w/ci/job.sh"), b"/w", known, &mut names)
 }
 
 #[test]
@@ -544,4 +552,103 @@ fn a_question_about_a_failure_leads_to_that_failure() {
     let script = "if make; then\n    if grep -q warning log; then\n        exit 0\n    else\n        exit 4\n    fi\nfi\n";
     let children = [("make", 0), ("grep -q warning log", 1)];
     assert_eq!(ending("sh", script, &children, 4), "grep -q warning log");
+}
+
+#[test]
+fn the_files_that_a_loop_executes_are_known() {
+    let files = [
+        ("/w/ci/steps/1.sh", "gen || true\n"),
+        ("/w/ci/steps/2.sh", "check\nlist\n"),
+        ("/w/ci/steps/notes", "pack\n"),
+    ];
+    for words in [
+        "ci/steps/*.sh",
+        "\"$HERE\"/steps/*.sh",
+        "$(dirname $0)/steps/[0-9].sh",
+        "/w/ci/steps/?.sh",
+        "steps/1.sh steps/2.sh",
+    ] {
+        let script = format!("set -e\nfor part in {words}; do\n    . \"$part\"\ndone\nend\n");
+        let outline = with_files(&script, &files);
+        assert_eq!(outline.files.len(), 2, "{words}");
+        let mut children = vec![("gen", 1), ("check", 2)];
+        if words.contains("dirname") {
+            children.insert(0, ("dirname x", 0));
+        }
+        let last = children.len() - 1;
+        let course = course_of("bash ci/job.sh", outline, &children, 2).unwrap();
+        assert_eq!(course.ending, Ending::Child(last), "{words}");
+    }
+    // One file of the loop is not known.
+    let script = "set -e\nfor part in steps/*.sh lib.sh; do\n    . $part\ndone\n";
+    assert!(with_files(script, &files).files.is_empty());
+}
+
+#[test]
+fn the_patterns_of_a_case_say_which_kept_statuses_count() {
+    let script = "for d in a b c; do\n    rc=0\n    run $d || rc=$?\n    case $rc in\n        0|5) ;;\n        1) exit 1 ;;\n        *) exit 2 ;;\n    esac\ndone\n";
+    let children = [("run a", 0), ("run b", 5), ("run c", 1)];
+    assert_eq!(ending("bash x", script, &children, 1), "run c");
+    let children = [("run a", 5), ("run b", 7)];
+    assert_eq!(ending("bash x", script, &children, 2), "run b");
+    let script = "bad=()\nfor t in a b c; do\n    run $t\n    rc=$?\n    case \"$rc\" in\n        0) ;;\n        77) echo skip ;;\n        12?) bad+=(\"$t\") ;;\n        [1-9]*) bad+=(x) ;;\n    esac\ndone\n\
+                  if [ ${#bad[@]} -gt 0 ]; then\n    exit 1\nfi\n";
+    let children = [("run a", 77), ("run b", 124), ("run c", 0)];
+    assert_eq!(ending("bash x", script, &children, 1), "run b");
+    let children = [("run a", 77), ("run b", 0), ("run c", 9)];
+    assert_eq!(ending("bash x", script, &children, 1), "run c");
+}
+
+#[test]
+fn a_kept_status_that_a_test_excludes_is_no_reason() {
+    let script = "one; a=$?\ntwo; b=$?\nif [ $a -ne 0 ] || [ $b -ne 0 ]; then exit 1; fi\n";
+    assert_eq!(ending("sh x", script, &[("one", 0), ("two", 9)], 1), "two");
+    assert_eq!(ending("sh x", script, &[("one", 9), ("two", 0)], 1), "one");
+    let script = "all=0\nfor n in 1 2 3; do\n    run $n\n    rc=$?\n    [ $rc -lt 3 ] || all=$rc\ndone\nexit $all\n";
+    let children = [("run 1", 2), ("run 2", 4), ("run 3", 0)];
+    assert_eq!(ending("sh x", script, &children, 4), "run 2");
+}
+
+#[test]
+fn counters_and_arrays_are_conditions() {
+    for (count, condition) in [
+        ("((errors++))", "((errors > 0))"),
+        ("((errors += 1))", "(( errors ))"),
+        ("let errors+=1", "[ $errors -gt 0 ]"),
+        ("errors+=(x)", "(( ${#errors[@]} ))"),
+        ("errors+=(\"$1\")", "[ ${#errors[@]} -ne 0 ]"),
+        ("errors+=(x)", "[[ ${#errors[*]} -gt 0 ]]"),
+        ("errors+=(x)", "[ -n \"${errors[*]}\" ]"),
+    ] {
+        let none = if count.contains('(') && count.contains("=(") {
+            "errors=()"
+        } else {
+            "errors=0"
+        };
+        let script = format!(
+            "{none}\nnote || true\ncheck() {{\n    if run $1; then\n        echo ok\n    else\n        {count}\n    fi\n}}\n\
+             check a\ncheck b\nlist || echo none\nif {condition}; then\n    exit 1\nfi\n"
+        );
+        let children = [("note", 1), ("run a", 0), ("run b", 1), ("list", 1)];
+        assert_eq!(ending("bash x", &script, &children, 1), "run b", "{script}");
+    }
+    let script = "bad=0\nrun a || ((bad++))\nlist || true\n((bad == 0))\n";
+    assert_eq!(ending("bash x", script, &[("run a", 3), ("list", 1)], 1), "run a");
+}
+
+#[test]
+fn bash_runs_a_script_without_an_interpreter_in_a_fork() {
+    let script = "set -e\nlist || true\n./tools/pack.sh x\n";
+    assert_eq!(ending("bash x", script, &[("list", 1), ("", 3)], 3), "");
+    // Other shells execute themselves for it.
+    assert_eq!(ending("sh x", script, &[("list", 1), ("", 3)], 3), "no way");
+    let children = [("list", 1), ("/bin/sh ./tools/pack.sh x", 3)];
+    assert_eq!(ending("sh x", script, &children, 3), "/bin/sh ./tools/pack.sh x");
+}
+
+#[test]
+fn an_element_of_an_array_of_jobs_may_be_any_of_them() {
+    let script = "for n in a b c; do\n    run $n &\n    pids[$n]=$!\ndone\n                  for n in a b c; do\n    if ! wait \"${pids[$n]}\"; then\n        bad=1\n    fi\ndone\nexit $bad\n";
+    let children = [("run a", 0), ("run b", 1), ("run c", 0)];
+    assert_eq!(ending("bash x", script, &children, 1), "run b");
 }
