@@ -25,12 +25,8 @@ use super::servers::addresses;
 use crate::timeout::timed_out;
 use crate::{exit, label};
 
-/// The programs that compare files, separated by spaces. A failed run of such a program does not count as a poll of a
-/// service.
-const COMPARE: &str = "cmp diff";
-
-/// The least number of runs of one program with one command line that count as polling. A guess: it is the least number
-/// of runs that can be polling at all.
+/// The least number of runs of one program with one command line that count as polling. A guess, the least number that
+/// can be one.
 const POLLS: usize = 2;
 
 impl Finder<'_> {
@@ -225,7 +221,8 @@ impl Finder<'_> {
         };
         let later = children.filter(|child| {
             let is_poll = last.pid == shell.pid || child.argv == last.argv;
-            let compares = words::has(COMPARE, label::program(child).as_bytes());
+            // A comparison of files is not a poll of a service.
+            let compares = has_use(child, UtilityUse::Compare);
             let has_failed = fails(child) && !child.execs.is_empty();
             is_poll
                 && !compares

@@ -201,7 +201,7 @@ impl ShellCourse {
         let places = match &self.course.ending {
             Ending::Child(place) => std::slice::from_ref(place),
             Ending::OneOf(places) | Ending::Each(places) => places.as_slice(),
-            Ending::Statement(_) | Ending::Unknown => &[],
+            Ending::Statement(_) | Ending::Statements(_) | Ending::Unknown => &[],
         };
         places
             .iter()
@@ -218,7 +218,11 @@ impl ShellCourse {
             Ending::Each(places) if places.first().is_some_and(is_at) => Some(Decided::Yes),
             Ending::Each(places) if places.iter().any(is_at) => Some(Decided::Too),
             Ending::OneOf(places) if places.iter().any(is_at) => Some(Decided::Maybe),
-            Ending::Statement(_) if self.course.linked.iter().any(is_at) => Some(Decided::Maybe),
+            Ending::Statement(_) | Ending::Statements(_)
+                if self.course.linked.iter().any(is_at) =>
+            {
+                Some(Decided::Maybe)
+            }
             Ending::Unknown => None,
             _ => Some(Decided::No),
         }

@@ -64,8 +64,7 @@ pub enum Ending {
     /// The script ended because this child of its shell failed. The value is the index of the
     /// child.
     Child(usize),
-    /// The script ended because one of these children of its shell failed, but it is not known
-    /// which.
+    /// The script ended because of one of these children, or because of a statement.
     OneOf(Vec<usize>),
     /// The script ended because of these children of its shell. Each of their failures was enough
     /// alone: they were started for one command of a loop.
@@ -73,6 +72,8 @@ pub enum Ending {
     /// The script was ended by a builtin or a statement such as `exit 4`, and not by the failure of
     /// a child process.
     Statement(CommandIx),
+    /// One of these statements ended the script, and no child's failure did.
+    Statements(Vec<CommandIx>),
     Unknown,
 }
 
@@ -213,8 +214,13 @@ impl Part {
         };
         walk.places(&live, first, self, &mut course);
         course.ending = course.of_one_command(children, selects);
-        if let Ending::Statement(statement) = course.ending {
-            deciding.insert(statement);
+        let statements = match &course.ending {
+            Ending::Statement(statement) => std::slice::from_ref(statement),
+            Ending::Statements(statements) => statements.as_slice(),
+            _ => &[],
+        };
+        if !statements.is_empty() {
+            deciding.extend(statements);
             let linked = walk.linked(&live, &deciding);
             course.linked = linked.into_iter().map(|at| first + at).collect();
         }
@@ -256,17 +262,19 @@ impl Course {
 
 fn ending(found: &BTreeSet<Cause>, first: usize) -> Ending {
     let mut children = Vec::new();
-    let mut others = Vec::new();
+    let mut statements = Vec::new();
     for cause in found {
         match cause {
             Cause::Child(at) => children.push(first + at),
-            other => others.push(*other),
+            Cause::Statement(command) => statements.push(*command),
+            Cause::Unclear => return Ending::Unknown,
         }
     }
-    match (children.as_slice(), others.as_slice()) {
+    match (children.as_slice(), statements.as_slice()) {
         ([only], []) => Ending::Child(*only),
-        ([], [Cause::Statement(command)]) => Ending::Statement(*command),
-        ([_, _, ..], []) => Ending::OneOf(children),
-        _ => Ending::Unknown,
+        ([_, ..], _) => Ending::OneOf(children),
+        ([], [only]) => Ending::Statement(*only),
+        ([], [_, ..]) => Ending::Statements(statements),
+        ([], []) => Ending::Unknown,
     }
 }

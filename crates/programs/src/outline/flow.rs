@@ -12,7 +12,7 @@ use std::rc::Rc;
 use super::builtins::{self, Builtin};
 use super::options::{Options, Setting};
 use super::tree::{Command, CommandIx, Link, Outline, Tree};
-use super::words::{number, Word};
+use super::words::{number, Expansion, Word};
 use crate::words::is_assignment;
 
 /// The largest number of nodes in the graph of a shell script.
@@ -545,7 +545,24 @@ fn sets(word: &Word, name: &[u8]) -> bool {
     is_assignment(&word.text) && set.is_some_and(|rest| rest.starts_with(b"="))
 }
 
-/// The value that a command of a script assigns to the variable with this name.
+/// The beginning of the name of the variable that an `eval` sets, and its value, if the command does nothing else:
+/// `eval "have_$name=1"`
+pub(super) fn evaluated(command: &Command) -> Option<(&[u8], &[u8])> {
+    let [first, word] = command.words.as_slice() else {
+        return None;
+    };
+    let head = word.text.get(..word.head)?;
+    let tail = word.text.get(word.text.len().checked_sub(word.tail)?..)?;
+    let sign = tail.iter().position(|byte| *byte == b'=')?;
+    let (name, value) = (tail.get(..sign)?, tail.get(sign + 1..)?);
+    let is_part = |byte: &u8| byte.is_ascii_alphanumeric() || *byte == b'_';
+    let is_setting = word.expansion == Expansion::One
+        && head.first().is_some_and(|byte| !byte.is_ascii_digit())
+        && [head, name, value].iter().all(|text| text.iter().all(is_part));
+    (first.literal() == Some(b"eval") && is_setting).then_some((head, value))
+}
+
+/// The value that a command gives to a variable.
 pub(super) fn value(command: &Command, name: &[u8]) -> Option<Word> {
     let mut assignments = command.assignments.iter().rev();
     if let Some(set) = assignments.find(|set| set.name == name) {

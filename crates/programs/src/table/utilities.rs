@@ -22,9 +22,11 @@ pub enum UtilityUse {
     Ignored,
     /// The utility program undoes what a script has set up before, as `rm` does.
     Undoing,
+    /// The program compares files.
+    Compare,
 }
 
-use UtilityUse::{Ignored, Kill, Question, Report, Tidying, Undoing, Wrapper};
+use UtilityUse::{Compare, Ignored, Kill, Question, Report, Tidying, Undoing, Wrapper};
 
 /// A row of the table of utility programs: the names of programs, separated by spaces, and their
 /// uses in scripts.
@@ -37,11 +39,12 @@ const fn utilities(names: &'static str, uses: &'static [UtilityUse]) -> Utilitie
     Utilities { names, uses }
 }
 
-const ROWS: [Utilities; 15] = [
+const ROWS: [Utilities; 16] = [
     utilities(
-        "[ cmp command diff egrep fgrep getent grep id pgrep pidof ping rg test type",
+        "[ command egrep fgrep getent grep id pgrep pidof ping rg test type",
         &[Question],
     ),
+    utilities("cmp diff", &[Question, Compare]),
     utilities("expr", &[Question, Tidying]),
     utilities("kill", &[Question, Report, Kill, Undoing]),
     utilities("pkill", &[Question, Report, Kill, Ignored]),

@@ -128,7 +128,9 @@ impl Causes<'_> {
         let cause = match otherwise {
             Otherwise::Nothing => return,
             Otherwise::Unclear => Cause::Unclear,
-            Otherwise::Statement(command) | Otherwise::Test(command) => Cause::Statement(command),
+            Otherwise::Statement(command)
+            | Otherwise::Test(command)
+            | Otherwise::File(command) => Cause::Statement(command),
             Otherwise::Question(child) => Cause::Child(child),
             Otherwise::Condition { test, at, after } => {
                 self.selects = true;
@@ -427,7 +429,10 @@ impl Causes<'_> {
             return None;
         };
         let named = match otherwise {
-            Otherwise::Test(_) | Otherwise::Condition { .. } | Otherwise::Nothing => otherwise,
+            Otherwise::Test(_)
+            | Otherwise::File(_)
+            | Otherwise::Condition { .. }
+            | Otherwise::Nothing => otherwise,
             _ => Otherwise::Test(ix),
         };
         let first = test.words.first().and_then(Word::literal);
@@ -459,24 +464,31 @@ impl Causes<'_> {
                 },
             });
         }
-        match guard.filter(|_| is_comparison(test)) {
-            Some(after) => {
-                self.selects = true;
-                Some(Search::Guard {
-                    after,
-                    otherwise: named,
-                })
-            }
-            None => {
-                self.otherwise(named);
-                None
-            }
-        }
+        let Some(after) = guard else {
+            self.otherwise(named);
+            return None;
+        };
+        self.selects = true;
+        let otherwise = match named {
+            // `if ! diff a b; then [ -e a.allowed ] || exit 1; fi`
+            Otherwise::Test(test_of_file) if !is_comparison(test) => Otherwise::File(test_of_file),
+            named => named,
+        };
+        Some(Search::Guard { after, otherwise })
     }
 
     /// Whether a child of the shell runs a program, such as `grep -q`, that scripts run to get an
     /// answer from its exit status.
     fn is_question(&self, child: usize) -> bool {
+        self.has_use(child, UtilityUse::Question)
+    }
+
+    /// Whether a child runs a program by which scripts ask questions, and compares no files.
+    fn only_asks(&self, child: usize) -> bool {
+        self.is_question(child) && !self.has_use(child, UtilityUse::Compare)
+    }
+
+    fn has_use(&self, child: usize, which: UtilityUse) -> bool {
         let args = self
             .walk
             .children
@@ -485,7 +497,7 @@ impl Causes<'_> {
         let program = args.and_then(|args| args.first());
         let name = program.and_then(|program| program.rsplit(|byte| *byte == b'/').next());
         let name = name.and_then(|name| std::str::from_utf8(name).ok());
-        name.is_some_and(|name| utilities::uses(name).contains(&UtilityUse::Question))
+        name.is_some_and(|name| utilities::uses(name).contains(&which))
     }
 
     /// Searches for the command whose success or failure the script tested, at the step between two
@@ -507,7 +519,15 @@ impl Causes<'_> {
                 let otherwise = Otherwise::Question(state.child);
                 return guard.map(|after| Search::Guard { after, otherwise });
             }
-            What::Start(_) | What::Pipe { .. } if failed => self.blame(from, &node.what),
+            What::Start(_) | What::Pipe { .. } if failed => {
+                let of_file = matches!(otherwise, Otherwise::File(_));
+                let failed = self.failed_children(from, &node.what);
+                if of_file && failed.iter().all(|at| self.only_asks(*at)) {
+                    self.otherwise(otherwise);
+                } else {
+                    self.blame(from, &node.what);
+                }
+            }
             What::Start(_) => {
                 self.deciding.extend(command);
                 self.otherwise(otherwise);

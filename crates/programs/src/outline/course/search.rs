@@ -54,7 +54,9 @@ pub(super) enum Search {
     Try(NodeIx, NodeIx, Otherwise),
 }
 
-/// A fact that the script's behaviour shows about the value of a variable.
+/// A fact about the value of a variable.
+///
+/// [`Usage::Status`] and [`Usage::Chosen`] also hold for a variable whose value the variable got.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(super) enum Usage {
     /// The fact is that the shell ended with the variable's value as its exit status.
@@ -79,8 +81,9 @@ pub(super) enum Otherwise {
     Statement(CommandIx),
     /// The cause is a test in the script that decided whether a statement was executed.
     Test(CommandIx),
-    /// The cause is a child that ran a program such as `grep`, with which the script examined an
-    /// earlier failure. The value is its index.
+    /// A test of a file decided about a statement, after the failure of a program that is no question.
+    File(CommandIx),
+    /// A program that answered a question about an earlier failure.
     Question(usize),
     /// The cause is the test of a variable, if the script shows no reason for the variable's value.
     /// The backward search then continues at the condition under which this test ran.

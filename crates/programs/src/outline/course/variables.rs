@@ -90,7 +90,17 @@ impl Causes<'_> {
                 self.blame(from, &node.what);
                 return None;
             }
-            (What::Assign, Some(command)) => flow::value(command, &name),
+            (What::Assign, Some(command)) => match flow::evaluated(command) {
+                // The rest of the variable's name is not known.
+                Some((head, value)) if name.starts_with(head) => {
+                    if self.is_fit(usage, &name, value) {
+                        self.found.insert(Cause::Unclear);
+                        return None;
+                    }
+                    None
+                }
+                _ => flow::value(command, &name),
+            },
             _ => None,
         };
         let Some(value) = value else {
@@ -118,9 +128,10 @@ impl Causes<'_> {
             *source != name && (*source == PIPE_STATUS || is_set())
         };
         if let Some(source) = value.variable().filter(is_source) {
+            let is_of_value = matches!(usage, Usage::Status | Usage::Chosen(_));
             return Some(Search::Variable {
                 name: source.to_vec(),
-                usage: Usage::Other,
+                usage: if is_of_value { usage } else { Usage::Other },
                 otherwise,
             });
         }

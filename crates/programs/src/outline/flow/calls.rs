@@ -8,7 +8,7 @@ use super::super::options::Setting;
 use super::super::tree::{Command, CommandIx, Function, Substitution, Tree};
 use super::super::words::{Expansion, Word};
 use super::branches::merge;
-use super::{command_of, number_of, Builder, Call, Ends, Member, NodeIx, Options, What, CALLS};
+use super::{command_of, evaluated, number_of, Builder, Call, Ends, Member, NodeIx, Options, What, CALLS};
 
 impl<'a> Builder<'a> {
     pub(super) fn command(&self, ix: CommandIx) -> Option<&'a Command> {
@@ -399,6 +399,10 @@ impl<'a> Builder<'a> {
                         known.and_then(|number| Some(all?.get(number as usize..)?.to_vec()));
                 }
                 self.status(at, 0)
+            }
+            b"eval" if self.command(ix).is_some_and(|command| evaluated(command).is_some()) => {
+                let set = self.action(at, What::Assign, Some(ix));
+                self.status(set.ok, 0)
             }
             b"eval" | b"." | b"source" => {
                 if let Some(ends) = self.sourced(ix, at) {

@@ -48,6 +48,11 @@ fn ending(shell: &str, script: &str, children: &[(&str, u32)], status: u32) -> S
             let (from, to) = command.span;
             format!("{}: {}", command.line, &script[from..to])
         }
+        Ending::Statements(all) => {
+            let lines = all.iter().map(|ix| outline.commands[*ix].line.to_string());
+            let lines: Vec<String> = lines.collect();
+            format!("lines {}", lines.join(", "))
+        }
         Ending::Unknown => "unknown".to_owned(),
     }
 }
@@ -648,7 +653,42 @@ fn bash_runs_a_script_without_an_interpreter_in_a_fork() {
 
 #[test]
 fn an_element_of_an_array_of_jobs_may_be_any_of_them() {
-    let script = "for n in a b c; do\n    run $n &\n    pids[$n]=$!\ndone\n                  for n in a b c; do\n    if ! wait \"${pids[$n]}\"; then\n        bad=1\n    fi\ndone\nexit $bad\n";
+    let script = "bad=0\nfor n in a b c; do\n    run $n &\n    pids[$n]=$!\ndone\n                  for n in a b c; do\n    if ! wait \"${pids[$n]}\"; then\n        bad=1\n    fi\ndone\nexit $bad\n";
     let children = [("run a", 0), ("run b", 1), ("run c", 0)];
     assert_eq!(ending("bash x", script, &children, 1), "run b");
+}
+
+#[test]
+fn a_test_of_a_file_after_a_failure_leads_to_the_failure() {
+    let script = "for n in a b c; do\n    set +e\n    diff got/$n want/$n > $n.diff\n    st=$?\n    set -e\n    case $st in\n        0) ;;\n        1) if [ -e $n.allow ]; then echo allowed; else bad=\"$bad $n\"; fi ;;\n        *) exit $st ;;\n    esac\ndone\n[ -z \"$bad\" ] || exit 1\n";
+    let children = [
+        ("diff got/a want/a", 0),
+        ("diff got/b want/b", 1),
+        ("diff got/c want/c", 1),
+    ];
+    let named = ending("sh x", script, &children, 1);
+    assert_eq!(named, "diff got/b want/b|diff got/c want/c");
+    // A question decides nothing by itself.
+    let script = "if ! grep -q on conf; then\n    [ -e default ] || exit 1\nfi\n";
+    let named = ending("sh x", script, &[("grep -q on conf", 1)], 1);
+    assert_eq!(named, "2: [ -e default ]");
+}
+
+#[test]
+fn a_child_or_a_statement_can_be_the_reason() {
+    let script = "bad=0\nlist || true\nrun || bad=1\n[ -e x ] || bad=1\nexit $bad\n";
+    let children = [("list", 1), ("run", 1)];
+    assert_eq!(ending("sh x", script, &children, 1), "run");
+    let children = [("list", 1), ("run", 0)];
+    assert_eq!(ending("sh x", script, &children, 1), "4: [ -e x ]");
+    let script = "bad=0\nlist || true\n[ -e y ] || bad=1\n[ -e x ] || bad=1\nexit $bad\n";
+    assert_eq!(ending("sh x", script, &[("list", 1)], 1), "lines 3, 4");
+}
+
+#[test]
+fn an_eval_that_sets_a_variable_does_nothing_else() {
+    let script = "for h in a b; do\n    if probe $h; then\n        eval \"have_$h=1\"\n    else\n        echo no\n    fi\ndone\nif [ -z \"$have_b\" ]; then\n    exit 1\nfi\n";
+    let children = [("probe a", 0), ("probe b", 1)];
+    let named = ending("sh x", script, &children, 1);
+    assert_eq!(named, "8: [ -z \"$have_b\" ]");
 }

@@ -30,7 +30,7 @@ fn the_commands_of_a_script_come_in_the_order_of_its_text() {
         ("cat <<-'END' | a\n\tno `b\n\tEND\nc", "cat,a,c"),
         (
             "[[ $x =~ ^(a|b)$ && -f y ]] || a; (( x > 1 )) && b",
-            "[[ $x =~ ^ a b $ -f y ]],a,((,b",
+            "[[ $x =~ ^ a b $ -f y ]],a,(( $x -gt 1,b",
         ),
         ("x=$(a; b) y=1 c \"$(d)\" 'e f' \"g\\\"\"", "c $(d) e f g\""),
         ("a=(1 2 $(b)); c", "c"),
