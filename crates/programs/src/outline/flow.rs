@@ -558,7 +558,9 @@ pub(super) fn evaluated(command: &Command) -> Option<(&[u8], &[u8])> {
     let is_part = |byte: &u8| byte.is_ascii_alphanumeric() || *byte == b'_';
     let is_setting = word.expansion == Expansion::One
         && head.first().is_some_and(|byte| !byte.is_ascii_digit())
-        && [head, name, value].iter().all(|text| text.iter().all(is_part));
+        && [head, name, value]
+            .iter()
+            .all(|text| text.iter().all(is_part));
     (first.literal() == Some(b"eval") && is_setting).then_some((head, value))
 }
 

@@ -10,8 +10,8 @@ use std::rc::Rc;
 
 use super::builtins;
 use super::tree::{
-    Arm, Assignment, CaseArm, Command, CommandIx, ForLoop, Function, Link, Outline, Substitution, Trap,
-    Tree, LONGEST,
+    Arm, Assignment, CaseArm, Command, CommandIx, ForLoop, Function, Link, Outline, Substitution,
+    Trap, Tree, LONGEST,
 };
 use super::words::{Expansion, Word};
 

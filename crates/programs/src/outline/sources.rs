@@ -248,7 +248,9 @@ impl Outline {
     /// Notes that a command executes one of these files, or one after the other.
     fn source(&mut self, at: CommandIx, paths: &[Vec<u8>], texts: &[&[u8]]) {
         let files = paths.iter().zip(texts);
-        let files: Option<Vec<usize>> = files.map(|(path, text)| self.file(at, path, text)).collect();
+        let files: Option<Vec<usize>> = files
+            .map(|(path, text)| self.file(at, path, text))
+            .collect();
         if let Some(files) = files {
             self.sources.insert(at, files);
         }

@@ -315,7 +315,15 @@ fn root_reads_for_a_user_what_that_user_can_read() {
     machine.write("closed/public", "secret");
     mode("closed", 0o700);
     machine.write("parts", ". closed/*");
-    let names = ["public", "secret", "own", "group", "link", "closed/public", "parts"];
+    let names = [
+        "public",
+        "secret",
+        "own",
+        "group",
+        "link",
+        "closed/public",
+        "parts",
+    ];
     for name in names {
         machine.run_as(OTHER, name);
     }

@@ -128,13 +128,17 @@ impl Causes<'_> {
         let cause = match otherwise {
             Otherwise::Nothing => return,
             Otherwise::Unclear => Cause::Unclear,
-            Otherwise::Statement(command)
-            | Otherwise::Test(command)
-            | Otherwise::File(command) => Cause::Statement(command),
+            Otherwise::Statement(command) | Otherwise::Test(command) | Otherwise::File(command) => {
+                Cause::Statement(command)
+            }
             Otherwise::Question(child) => Cause::Child(child),
             Otherwise::Condition { test, at, after } => {
                 self.selects = true;
-                let otherwise = Otherwise::Test(test);
+                let otherwise = if matches!(self.what(at), Some(What::Value(_))) {
+                    Otherwise::Statement(test)
+                } else {
+                    Otherwise::Test(test)
+                };
                 return self.then(at, Search::Guard { after, otherwise });
             }
         };
@@ -356,10 +360,17 @@ impl Causes<'_> {
                 }
             }
             What::Value(Some(name)) => {
+                // `die() { exit "$1"; }`: the script shows no reason for the value, but one for the statement.
+                let condition = command.zip(guard);
+                let otherwise = condition.map(|(test, after)| Otherwise::Condition {
+                    test,
+                    at: from,
+                    after,
+                });
                 return Some(Search::Variable {
                     name: name.clone(),
                     usage: Usage::Status,
-                    otherwise: Otherwise::Unclear,
+                    otherwise: otherwise.unwrap_or(Otherwise::Unclear),
                 });
             }
             What::Wild => self.by_the_unknown(from, command),

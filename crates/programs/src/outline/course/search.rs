@@ -85,8 +85,8 @@ pub(super) enum Otherwise {
     File(CommandIx),
     /// A program that answered a question about an earlier failure.
     Question(usize),
-    /// The cause is the test of a variable, if the script shows no reason for the variable's value.
-    /// The backward search then continues at the condition under which this test ran.
+    /// The value of a variable decided about a statement, or was the status that the statement gave, and the script shows no
+    /// reason for the value. The search goes on with the condition under which the test or the statement ran.
     Condition {
         test: CommandIx,
         at: StateIx,

@@ -136,7 +136,9 @@ impl Causes<'_> {
             });
         }
         let is_empty = value.text == builtins::EMPTY_ARRAY;
-        let literal = value.literal().or(is_empty.then_some(builtins::EMPTY_ARRAY));
+        let literal = value
+            .literal()
+            .or(is_empty.then_some(builtins::EMPTY_ARRAY));
         if literal.is_some_and(|value| !self.is_fit(usage, &name, value)) {
             return None;
         }

@@ -8,7 +8,9 @@ use super::super::options::Setting;
 use super::super::tree::{Command, CommandIx, Function, Substitution, Tree};
 use super::super::words::{Expansion, Word};
 use super::branches::merge;
-use super::{command_of, evaluated, number_of, Builder, Call, Ends, Member, NodeIx, Options, What, CALLS};
+use super::{
+    command_of, evaluated, number_of, Builder, Call, Ends, Member, NodeIx, Options, What, CALLS,
+};
 
 impl<'a> Builder<'a> {
     pub(super) fn command(&self, ix: CommandIx) -> Option<&'a Command> {
@@ -400,7 +402,11 @@ impl<'a> Builder<'a> {
                 }
                 self.status(at, 0)
             }
-            b"eval" if self.command(ix).is_some_and(|command| evaluated(command).is_some()) => {
+            b"eval"
+                if self
+                    .command(ix)
+                    .is_some_and(|command| evaluated(command).is_some()) =>
+            {
                 let set = self.action(at, What::Assign, Some(ix));
                 self.status(set.ok, 0)
             }

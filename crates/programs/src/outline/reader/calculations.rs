@@ -23,7 +23,9 @@ pub(super) fn setting(expression: &[u8]) -> Option<Assignment> {
         _ => {
             let (name, rest) = text.split_at(name_length(text));
             let rest = rest.trim_ascii();
-            let sign = rest.strip_prefix(b"=").filter(|after| !after.starts_with(b"="));
+            let sign = rest
+                .strip_prefix(b"=")
+                .filter(|after| !after.starts_with(b"="));
             let is_set = sign.is_some()
                 || matches!(rest, [b'+' | b'-' | b'*' | b'|', b'=', ..])
                 || is_step(rest);

@@ -419,7 +419,10 @@ fn with_files(script: &str, files: &[(&str, &str)]) -> Outline {
     };
     let mut names = |directory: &[u8]| {
         let names = files.iter().filter_map(|(path, _)| {
-            let name = path.as_bytes().strip_prefix(directory)?.strip_prefix(b"/")?;
+            let name = path
+                .as_bytes()
+                .strip_prefix(directory)?
+                .strip_prefix(b"/")?;
             (!name.contains(&b'/')).then(|| name.to_vec())
         });
         names.collect()
@@ -638,7 +641,10 @@ fn counters_and_arrays_are_conditions() {
         assert_eq!(ending("bash x", &script, &children, 1), "run b", "{script}");
     }
     let script = "bad=0\nrun a || ((bad++))\nlist || true\n((bad == 0))\n";
-    assert_eq!(ending("bash x", script, &[("run a", 3), ("list", 1)], 1), "run a");
+    assert_eq!(
+        ending("bash x", script, &[("run a", 3), ("list", 1)], 1),
+        "run a"
+    );
 }
 
 #[test]
@@ -648,7 +654,10 @@ fn bash_runs_a_script_without_an_interpreter_in_a_fork() {
     // Other shells execute themselves for it.
     assert_eq!(ending("sh x", script, &[("list", 1), ("", 3)], 3), "no way");
     let children = [("list", 1), ("/bin/sh ./tools/pack.sh x", 3)];
-    assert_eq!(ending("sh x", script, &children, 3), "/bin/sh ./tools/pack.sh x");
+    assert_eq!(
+        ending("sh x", script, &children, 3),
+        "/bin/sh ./tools/pack.sh x"
+    );
 }
 
 #[test]
@@ -691,4 +700,19 @@ fn an_eval_that_sets_a_variable_does_nothing_else() {
     let children = [("probe a", 0), ("probe b", 1)];
     let named = ending("sh x", script, &children, 1);
     assert_eq!(named, "8: [ -z \"$have_b\" ]");
+}
+
+#[test]
+fn a_status_that_a_function_gets_is_given_for_the_reason_of_its_call() {
+    let die = "die() {\n    local rc=$1\n    shift\n    echo \"$*\"\n    exit \"$rc\"\n}\n";
+    let script =
+        format!("{die}list || true\ntoken=$(get || true)\n[ -n \"$token\" ] || die 78 none\n");
+    let children = [("list", 1), ("", 0)];
+    let named = ending("bash x", &script, &children, 78);
+    assert_eq!(named, "9: [ -n \"$token\" ]");
+    let script = format!("{die}list || true\nbuild || die 3 x\n");
+    let children = [("list", 1), ("build", 1)];
+    assert_eq!(ending("bash x", &script, &children, 3), "build");
+    let script = "die() { exit \"${2:-1}\"; }\nlist || true\nbuild || die x\n";
+    assert_eq!(ending("bash x", script, &children, 1), "build");
 }
