@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use tr_analyze::model::{Process, ProcessIx};
 use tr_analyze::timeline::{Actor, Bucket, Wait};
-use tr_format::event::{Ktime, Reason};
+use tr_format::event::{Argv, Ktime, Reason};
 use tr_programs::table::utilities::UtilityUse;
 use tr_programs::tools::Role;
 use tr_programs::words;
@@ -19,6 +19,7 @@ use super::passes::{
 };
 use super::passes::{is_optional, is_step};
 use super::passes::{Passes, AT_ONCE, DEEP, NEAR};
+use super::pipes::SUBSHELLS;
 use super::reactions::runs_tests;
 use super::runners::is_script;
 use super::servers::addresses;
@@ -470,25 +471,35 @@ impl Finder<'_> {
         let build = before
             .find(|step| is_step(step))
             .filter(|step| builds(step));
+        // `tail -n 1 log | grep -q ok`: the programs that write into the pipe of the other step.
+        let mates = self.before_start(process, script).rev().take(SUBSHELLS);
+        let fed: Vec<&Argv> = mates
+            .filter(|mate| self.is_beside(mate, process))
+            .map(|mate| &mate.argv)
+            .collect();
         others.iter().copied().rev().find(|ix| {
             let step = self.analysis.process(*ix);
-            let top = self.analysis.process(self.top_of_subshells(*ix));
+            let top = self.analysis.process(self.top_of_forks(*ix, script));
             let is_before = top.parent == Some(script) && top.end <= process.start;
+            // Commands in braces end with the status of their last one.
+            let is_shown = fails(top);
             let names_last_file = || {
                 let file = last_file(&step.argv);
                 file.is_some_and(|file| has_name_of(&process.argv, &file))
                     && !reads_the_same(&step.argv, &process.argv)
             };
-            if is_before && names_last_file() {
+            if is_before && is_shown && names_last_file() {
                 return true;
             }
-            let is_build = build.is_some_and(|build| build.pid == top.pid);
+            let is_build = is_shown && build.is_some_and(|build| build.pid == top.pid);
             let is_written = || {
                 let reader = self.reader(top, shell);
                 reader.is_some_and(|reader| {
                     let is_log = has_use(self.analysis.process(reader), UtilityUse::Report);
                     let files = self.outputs(reader);
-                    let is_needed = files.iter().any(|file| needs(&process.argv, file));
+                    let is_needed = files.iter().any(|file| {
+                        needs(&process.argv, file) || fed.iter().any(|argv| needs(argv, file))
+                    });
                     (is_needed || !is_log) && self.reads(reader, *ix)
                 })
             };
@@ -496,7 +507,15 @@ impl Finder<'_> {
         })
     }
 
-    /// The last of the given processes, if all of them ran one command line; `None` otherwise.
+    /// The outermost of the forks of a script around a process; the process itself if there is none.
+    fn top_of_forks(&self, ix: ProcessIx, script: ProcessIx) -> ProcessIx {
+        let above = self.analysis.ancestors(ix).take(SUBSHELLS);
+        let forks =
+            above.take_while(|ix| *ix != script && self.analysis.process(*ix).execs.is_empty());
+        forks.last().unwrap_or(ix)
+    }
+
+    /// The last of several processes, if all of them ran one command line; `None` otherwise.
     fn only_command(&self, mut all: impl Iterator<Item = ProcessIx>) -> Option<ProcessIx> {
         let last = all.next()?;
         let argv = &self.analysis.process(last).argv;

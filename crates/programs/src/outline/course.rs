@@ -82,9 +82,9 @@ pub enum Ending {
 #[derive(Clone, Debug)]
 pub struct Course {
     pub ending: Ending,
-    /// If a statement such as `exit 1` ended the script: the indices of the child processes whose
-    /// failures may have led to it. These are background jobs, and commands that name a file which
-    /// the statement or the test before it also names.
+    /// If a statement ended the script, the children whose failures may have led to it: background jobs, and commands that
+    /// name a file which the statement, or the test that decided about it, names as well. Without such children, the last
+    /// command after whose success a variable would have got another value.
     pub linked: Vec<usize>,
     /// For each child process of the script's shell, the command that it was started for, if this
     /// is certain.
@@ -188,6 +188,7 @@ impl Part {
             feasible: Vec::new(),
             deciding: BTreeSet::new(),
             queue: Vec::new(),
+            missed: BTreeSet::new(),
             budget: BACK,
             selects: false,
         };
@@ -196,6 +197,7 @@ impl Part {
         }
         let is_known = causes.budget > 0;
         let selects = causes.selects;
+        let missed = causes.missed;
         let (found, feasible, mut deciding) = (causes.found, causes.feasible, causes.deciding);
         if found.is_empty() && is_known {
             return None;
@@ -221,7 +223,10 @@ impl Part {
         };
         if !statements.is_empty() {
             deciding.extend(statements);
-            let linked = walk.linked(&live, &deciding);
+            let mut linked = walk.linked(&live, &deciding);
+            if linked.is_empty() {
+                linked = missed;
+            }
             course.linked = linked.into_iter().map(|at| first + at).collect();
         }
         Some(course)

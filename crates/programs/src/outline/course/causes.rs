@@ -32,8 +32,10 @@ pub(super) struct Causes<'a> {
     /// search for.
     pub(super) queue: Vec<(StateIx, Search)>,
     pub(super) budget: usize,
-    /// Whether the script tested something else about a failure before it treated the failure as
-    /// fatal. It may then have tolerated other failures of the same command.
+    /// The last failures of commands after whose success a variable would have got another value than the one that ended the
+    /// script: `if get; then done=1; fi; [ -n "$done" ] || exit 1`
+    pub(super) missed: BTreeSet<usize>,
+    /// Whether the script also asked something else about a failure before it counted it: the script may have tolerated some.
     pub(super) selects: bool,
 }
 
@@ -104,6 +106,7 @@ impl Causes<'_> {
                 let mut commands = self.walk.outline.commands.iter();
                 let is_own = commands.any(|command| value(command, name).is_some());
                 if !is_own || self.is_fit(*usage, name, b"") {
+                    self.note_missed(name, *usage);
                     self.otherwise(*otherwise);
                 }
             }
@@ -254,9 +257,8 @@ impl Causes<'_> {
         status.is_some_and(|status| status.is_none_or(|status| status == self.status))
     }
 
-    /// The indices of the shell's children that may have failed at this command or pipe of the
-    /// script.
-    fn failed_children(&self, at: StateIx, what: &What) -> Vec<usize> {
+    /// The children of a command or pipe that may have failed.
+    pub(super) fn failed_children(&self, at: StateIx, what: &What) -> Vec<usize> {
         let Some(state) = self.walk.states.get(at) else {
             return Vec::new();
         };
@@ -495,7 +497,7 @@ impl Causes<'_> {
     }
 
     /// Whether a child runs a program by which scripts ask questions, and compares no files.
-    fn only_asks(&self, child: usize) -> bool {
+    pub(super) fn only_asks(&self, child: usize) -> bool {
         self.is_question(child) && !self.has_use(child, UtilityUse::Compare)
     }
 

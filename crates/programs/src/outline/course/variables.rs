@@ -1,13 +1,19 @@
 //! Searches for the assignment of a shell variable whose value decided about the end of a script.
 
+use std::collections::HashSet;
+
 use super::super::builtins::{self, Builtin};
-use super::super::flow::{self, Choice, What};
+use super::super::flow::{self, Choice, NodeIx, What};
 use super::super::options::Setting;
 use super::super::patterns;
 use super::super::tree::CommandIx;
 use super::super::words::number;
 use super::causes::{Causes, PIPE_STATUS};
 use super::search::{Cause, Otherwise, Search, StateIx, Usage};
+
+/// The largest number of nodes that are followed from a command to the commands after its success. A guess: a function and a
+/// condition around the command need fewer.
+const JOINED: usize = 16;
 
 impl Causes<'_> {
     /// Whether a variable of the script can have had this value, judging by the fact that is known
@@ -158,9 +164,64 @@ impl Causes<'_> {
                 Some(Search::Guard { after, otherwise })
             }
             None => {
+                if literal.is_some() {
+                    self.note_missed(&name, usage);
+                }
                 self.otherwise(otherwise);
                 None
             }
         }
+    }
+
+    /// Notes the last failure of a command after whose success a variable would have got a value that does not fit its usage.
+    /// Questions are left out.
+    pub(super) fn note_missed(&mut self, name: &[u8], usage: Usage) {
+        let walk = self.walk;
+        if matches!(usage, Usage::Other | Usage::Status) {
+            return;
+        }
+        let nodes = &walk.graph.nodes;
+        self.budget = self.budget.saturating_sub(nodes.len());
+        let settings = nodes.iter().filter_map(|node| {
+            let command = walk.outline.commands.get(node.command?)?;
+            let value = flow::value(command, name)?;
+            let is_other = !self.is_fit(usage, name, value.literal()?);
+            node.guard
+                .filter(|_| is_other && matches!(node.what, What::Assign))
+        });
+        let settings: HashSet<NodeIx> = settings.collect();
+        if settings.is_empty() {
+            return;
+        }
+        let states = walk.states.iter().enumerate().rev();
+        let missed = states.filter_map(|(at, state)| {
+            let node = nodes.get(state.node)?;
+            let is_command = matches!(node.what, What::Start(_) | What::Pipe { .. });
+            if !is_command || !self.leads_to(node.ends.ok, &settings) {
+                return None;
+            }
+            let mut next = walk.next(*state).into_iter();
+            let has_failed = next.any(|(next, _)| next == node.ends.failed);
+            let failed = self.failed_children(at, &node.what).into_iter().max();
+            failed.filter(|child| has_failed && !self.only_asks(*child))
+        });
+        let last = missed.max();
+        self.missed.extend(last);
+    }
+
+    /// Whether the ways go on from a node to one of these without a command in between, as far as a few nodes show it.
+    fn leads_to(&self, from: NodeIx, wanted: &HashSet<NodeIx>) -> bool {
+        let mut nodes = vec![from];
+        let mut at = 0;
+        while let Some(node) = nodes.get(at).copied().filter(|_| at < JOINED) {
+            if wanted.contains(&node) {
+                return true;
+            }
+            if let Some(What::Join(next)) = self.walk.graph.nodes.get(node).map(|node| &node.what) {
+                nodes.extend(next.iter().take(JOINED));
+            }
+            at += 1;
+        }
+        false
     }
 }

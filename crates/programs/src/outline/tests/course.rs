@@ -716,3 +716,25 @@ fn a_status_that_a_function_gets_is_given_for_the_reason_of_its_call() {
     let script = "die() { exit \"${2:-1}\"; }\nlist || true\nbuild || die x\n";
     assert_eq!(ending("bash x", script, &children, 1), "build");
 }
+
+#[test]
+fn a_statement_is_linked_with_the_command_after_whose_success_a_variable_would_differ() {
+    for script in [
+        "note || true\nfor n in 1 2; do\n    if get x; then done=1; break; fi\n    sleep 1\ndone\nif [ -z \"${done:-}\" ]; then\n    exit 3\nfi\n",
+        "ok=0\nnote || true\nget() { command get \"$@\"; }\nfor n in 1 2; do\n    get x && ok=1 && break\n    sleep 1\ndone\n[ $ok -eq 1 ] || exit 3\n",
+    ] {
+        let children = [
+            ("note", 1),
+            ("get x", 7),
+            ("sleep 1", 0),
+            ("get x", 7),
+            ("sleep 1", 0),
+        ];
+        let course = course("bash x", script, &children, 3).unwrap();
+        assert!(matches!(course.ending, Ending::Statement(_)), "{script}");
+        assert_eq!(course.linked, [3], "{script}");
+    }
+    let script = "ok=0\nif grep -q x f; then ok=1; fi\n[ $ok = 1 ] || exit 3\n";
+    let course = course("bash x", script, &[("grep -q x f", 1)], 3).unwrap();
+    assert!(course.linked.is_empty());
+}
