@@ -16,6 +16,7 @@ use super::passes::{
     is_named_job, is_probe, is_question, is_unstarted, passes, passes_status, program, role,
     runs_jobs, Passes, AT_ONCE, LONG, NEAR,
 };
+use super::reactions::runs_tests;
 use super::scripts;
 use super::texts::Decided;
 use crate::timeout::timed_out;
@@ -293,8 +294,11 @@ impl Finder<'_> {
             TimeOut::Proven => Some(Explains::Maybe),
             TimeOut::Perhaps => {
                 let is_reaction = self.was_killed_for_another(ix, above);
-                let is_end = gave_up && !is_reaction && !self.waited_after(child, above);
-                is_end.then_some(Explains::Maybe)
+                let is_end = gave_up && !self.waited_after(child, above);
+                // A runner goes on with the next test.
+                let is_killed = exit::killed_by(child.status) == Some(KILL);
+                let in_a_test = is_killed && runs_tests(self.analysis.process(above));
+                ((is_end || in_a_test) && !is_reaction).then_some(Explains::Maybe)
             }
             TimeOut::No => None,
         }
