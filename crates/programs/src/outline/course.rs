@@ -189,6 +189,7 @@ impl Part {
             deciding: BTreeSet::new(),
             queue: Vec::new(),
             missed: BTreeSet::new(),
+            noted: HashSet::new(),
             budget: BACK,
             selects: false,
         };

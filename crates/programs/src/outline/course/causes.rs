@@ -35,6 +35,8 @@ pub(super) struct Causes<'a> {
     /// The last failures of commands after whose success a variable would have got another value than the one that ended the
     /// script: `if get; then done=1; fi; [ -n "$done" ] || exit 1`
     pub(super) missed: BTreeSet<usize>,
+    /// The variables, with the facts about their values, for which such commands were looked for.
+    pub(super) noted: HashSet<(Vec<u8>, Usage)>,
     /// Whether the script also asked something else about a failure before it counted it: the script may have tolerated some.
     pub(super) selects: bool,
 }

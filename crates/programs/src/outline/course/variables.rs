@@ -11,6 +11,10 @@ use super::super::words::number;
 use super::causes::{Causes, PIPE_STATUS};
 use super::search::{Cause, Otherwise, Search, StateIx, Usage};
 
+/// The largest number of tests of variables for which commands are looked for that would have set the variable. A guess: a script
+/// ends by few of them.
+const NOTED: usize = 8;
+
 /// The largest number of nodes that are followed from a command to the commands after its success. A guess: a function and a
 /// condition around the command need fewer.
 const JOINED: usize = 16;
@@ -177,11 +181,13 @@ impl Causes<'_> {
     /// Questions are left out.
     pub(super) fn note_missed(&mut self, name: &[u8], usage: Usage) {
         let walk = self.walk;
-        if matches!(usage, Usage::Other | Usage::Status) {
+        let is_test = !matches!(usage, Usage::Other | Usage::Status);
+        let is_new =
+            is_test && self.noted.len() < NOTED && self.noted.insert((name.to_vec(), usage));
+        if !is_new {
             return;
         }
         let nodes = &walk.graph.nodes;
-        self.budget = self.budget.saturating_sub(nodes.len());
         let settings = nodes.iter().filter_map(|node| {
             let command = walk.outline.commands.get(node.command?)?;
             let value = flow::value(command, name)?;
@@ -193,13 +199,15 @@ impl Causes<'_> {
         if settings.is_empty() {
             return;
         }
-        let states = walk.states.iter().enumerate().rev();
-        let missed = states.filter_map(|(at, state)| {
-            let node = nodes.get(state.node)?;
+        let commands = nodes.iter().enumerate().filter(|(_, node)| {
             let is_command = matches!(node.what, What::Start(_) | What::Pipe { .. });
-            if !is_command || !self.leads_to(node.ends.ok, &settings) {
-                return None;
-            }
+            is_command && self.leads_to(node.ends.ok, &settings)
+        });
+        let commands: HashSet<NodeIx> = commands.map(|(at, _)| at).collect();
+        let states = walk.states.iter().enumerate();
+        let tries = states.filter(|(_, state)| commands.contains(&state.node));
+        let missed = tries.filter_map(|(at, state)| {
+            let node = nodes.get(state.node)?;
             let mut next = walk.next(*state).into_iter();
             let has_failed = next.any(|(next, _)| next == node.ends.failed);
             let failed = self.failed_children(at, &node.what).into_iter().max();
