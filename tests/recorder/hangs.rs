@@ -12,6 +12,7 @@ use crate::support::{ensure, recording, scratch, text, tr, Test};
 pub const TESTS: &[Test] = &[
     ("a_hang_on_a_lock_leads_to_its_holder", lock),
     ("a_hang_on_a_pipe_leads_to_its_writer", pipe),
+    ("a_look_for_the_reader_of_the_output_is_no_wait", follow),
     ("a_hang_on_a_server_leads_to_its_address", server),
     ("a_hang_on_an_own_server_leads_into_it", own_server),
     ("a_hang_on_a_local_socket_leads_to_its_server", local_server),
@@ -98,6 +99,16 @@ fn pipe() -> Result<(), Failed> {
     )?;
     ends_with(&said, "python3")?;
     ends_with(&said, "sleeps")
+}
+
+/// The output of `tail -f` is a pipe, and it polls whether anybody still reads it.
+fn follow() -> Result<(), Failed> {
+    let file = scratch("follow");
+    std::fs::write(&file, "a\n")?;
+    let script = format!("tail -f {}; true", file.display());
+    let said = hang("follow", &["--stall", "2s"], &script)?;
+    ensure(!said.contains("reads from a pipe"), || said.clone())?;
+    ends_with(&said, "waits for any of several descriptors")
 }
 
 fn server() -> Result<(), Failed> {

@@ -210,32 +210,54 @@ fn legacy(_: Id, number: i64, _: [u64; 2], _: &[Id]) -> HangWait {
     HangWait::Call(number)
 }
 
-/// The wait of a process for any of several descriptors. It is described as the wait for the first descriptor that explains
-/// a hang.
-fn first_of(id: Id, descriptors: Vec<u64>, all: &Processes) -> HangWait {
-    if descriptors.is_empty() {
+/// A descriptor that a process waits for, to read or else to write it.
+struct Wanted {
+    descriptor: u64,
+    writes: bool,
+}
+
+impl Wanted {
+    fn to_read(descriptor: u64) -> Wanted {
+        Wanted {
+            descriptor,
+            writes: false,
+        }
+    }
+}
+
+/// The wait for any of several descriptors. It is described as the wait for the first one that explains a hang.
+fn first_of(id: Id, wanted: Vec<Wanted>, all: &Processes) -> HangWait {
+    if wanted.is_empty() {
         return HangWait::Sleep;
     }
-    let mut waits = descriptors
+    let mut waits = wanted
         .into_iter()
-        .map(|descriptor| of_descriptor(id, descriptor, false, all));
+        .map(|wanted| of_descriptor(id, wanted.descriptor, wanted.writes, all));
     let explains = |wait: &HangWait| is_outside(wait) && !matches!(wait, HangWait::File(_));
     waits.find(explains).unwrap_or(HangWait::Poll)
 }
 
-/// The descriptors that a process's call of poll(2) waits for.
-fn polled(id: Id, address: u64, count: u64) -> Vec<u64> {
+/// The descriptors that a call of poll(2) waits for to read or to write them. Programs such as `tail -f` also look whether
+/// the reader of their output is gone, which is no wait for data.
+fn polled(id: Id, address: u64, count: u64) -> Vec<Wanted> {
     let count = usize::try_from(count).unwrap_or(0).min(DESCRIPTORS);
     let bytes = memory(id, address, count * 8);
-    let words = bytes.chunks_exact(8).filter_map(|entry| {
-        let word = entry.first_chunk().map(|word| i32::from_ne_bytes(*word))?;
-        u64::try_from(word).ok()
+    let wanted = bytes.chunks_exact(8).filter_map(|entry| {
+        let (word, rest) = entry.split_first_chunk()?;
+        let descriptor = u64::try_from(i32::from_ne_bytes(*word)).ok()?;
+        let events = i16::from_ne_bytes(*rest.first_chunk()?);
+        let reads = events & (libc::POLLIN | libc::POLLRDNORM | libc::POLLPRI) != 0;
+        let writes = events & (libc::POLLOUT | libc::POLLWRNORM) != 0;
+        (reads || writes).then_some(Wanted {
+            descriptor,
+            writes: !reads,
+        })
     });
-    words.collect()
+    wanted.collect()
 }
 
-/// The descriptors that a process's call of select(2) waits for to read them.
-fn selected(id: Id, count: u64, address: u64) -> Vec<u64> {
+/// The descriptors that a call of select(2) waits for to read them.
+fn selected(id: Id, count: u64, address: u64) -> Vec<Wanted> {
     let count = usize::try_from(count).unwrap_or(0).min(DESCRIPTORS);
     let bytes = memory(id, address, count.div_ceil(8));
     let is_set = |at: &usize| {
@@ -243,16 +265,20 @@ fn selected(id: Id, count: u64, address: u64) -> Vec<u64> {
             .get(at / 8)
             .is_some_and(|byte| byte >> (at % 8) & 1 == 1)
     };
-    (0..count).filter(is_set).map(|at| at as u64).collect()
+    (0..count)
+        .filter(is_set)
+        .map(|at| Wanted::to_read(at as u64))
+        .collect()
 }
 
-/// The descriptors that a process has added to an epoll descriptor.
-fn registered(id: Id, descriptor: u64) -> Vec<u64> {
+/// The descriptors that were added to an epoll descriptor.
+fn registered(id: Id, descriptor: u64) -> Vec<Wanted> {
     let text = std::fs::read_to_string(format!("/proc/{id}/fdinfo/{descriptor}"));
     let text = text.unwrap_or_default();
     let lines = text.lines().filter_map(|line| line.strip_prefix("tfd:"));
     lines
         .filter_map(|rest| rest.split_whitespace().next()?.parse().ok())
+        .map(Wanted::to_read)
         .collect()
 }
 
