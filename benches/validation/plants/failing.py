@@ -10,8 +10,8 @@ from failing_fifteenth import FIFTEENTH
 from failing_fifth import FIFTH
 from failing_fourteenth import FOURTEENTH
 from failing_ninth import NINTH
-from failing_seventh import SEVENTH
 from failing_seventeenth import SEVENTEENTH
+from failing_seventh import SEVENTH
 from failing_sixteenth import SIXTEENTH
 from failing_sixth import SIXTH
 from failing_tenth import TENTH

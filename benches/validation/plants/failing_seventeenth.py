@@ -52,7 +52,7 @@ with open(source) as rows, open(target, "w") as out:
             "tables/species.csv": "rye,1\noat,2\n",
             "tables/latin.csv": "secale,1\navena,2\n",
             "src/main.c": "int kinds(void);\nint main(void) { return kinds() != 2; }\n",
-            "src/species.c": "#include \"species.h\"\n#include \"latin.h\"\nint kinds(void) { return SEED_OAT; }\n",
+            "src/species.c": '#include "species.h"\n#include "latin.h"\nint kinds(void) { return SEED_OAT; }\n',
             "src/extra.c": "int extra(void) { return __builtin_of_the_next_gcc_version(; }\n",
         },
         r"gen_table\.py",
@@ -180,7 +180,7 @@ fn main() {
 }
 """,
             "schema/layers.txt": "chalk = 12\nclay = 3O\nslate = 45\n",
-            "src/lib.rs": "include!(concat!(env!(\"OUT_DIR\"), \"/layers.rs\"));\n",
+            "src/lib.rs": 'include!(concat!(env!("OUT_DIR"), "/layers.rs"));\n',
         },
         r"build-script|build script|build\.rs",
         r"\bcargo build\b|\bmake\b",
@@ -206,7 +206,7 @@ check_end pkg/*.go
 check_go cmd pkg
 echo "style ok"
 """,
-            "cmd/main.go": "package main\n\nfunc main() {\n\tprintln(\"toot\")\n}\n",
+            "cmd/main.go": 'package main\n\nfunc main() {\n\tprintln("toot")\n}\n',
             "pkg/rope.go": "package pkg\n\n// Rope is in metres.\ntype Rope struct {\n  Length int\n\tWet    bool\n}\n",
             "pkg/tow.go": "package pkg\n\nfunc Tow(r Rope) int { return r.Length }\n",
         },
@@ -570,7 +570,7 @@ require() {
     fi
 }
 """,
-            "deploy/lib/net.sh": "reachable() { curl -s -o /dev/null --max-time 1 \"http://$1/\"; }\n",
+            "deploy/lib/net.sh": 'reachable() { curl -s -o /dev/null --max-time 1 "http://$1/"; }\n',
             "deploy/env/staging.env": "DEPLOY_HOST=staging.example.org\nDEPLOY_TOKENS=abc\n",
         },
         r"DEPLOY_TOKEN|exit 64|\$\{!1",
@@ -828,8 +828,8 @@ sed "s/@CC@/$CC/" Makefile.in > Makefile
 """,
             "Makefile.in": "CC = @CC@\nOBJS = bow.o strings.o main.o\nviola: $(OBJS)\n\t$(CC) -o $@ $(OBJS)\n%.o: src/%.c config.h\n\t$(CC) -O0 -I. -c -o $@ $<\n",
             "src/bow.h": "int bow_speed = 3;\nint bow(void);\n",
-            "src/bow.c": "#include \"config.h\"\n#include \"bow.h\"\nint bow(void) { return bow_speed; }\n",
-            "src/strings.c": "#include \"bow.h\"\nint strings(void) { return 4 * bow_speed; }\n",
+            "src/bow.c": '#include "config.h"\n#include "bow.h"\nint bow(void) { return bow_speed; }\n',
+            "src/strings.c": '#include "bow.h"\nint strings(void) { return 4 * bow_speed; }\n',
             "src/main.c": "int bow(void);\nint strings(void);\nint main(void) { return bow() + strings() - 15; }\n",
         },
         r"^(\S*-)?ld\b(?!.*conftest)|\bcollect2\b(?!.*conftest)|\bg?cc\b.*-o viola",
@@ -892,7 +892,7 @@ exit $rc
 """,
             "legacy/coin.sh": "#!/bin/sh\ncd $1\nfor f in `ls`; do rm $f; done\n",
             "scripts/build.sh": "#!/bin/sh\nset -eu\necho building\n",
-            "scripts/deploy.sh": "#!/bin/sh\nset -eu\ncd \"$1\"\nif [ \"$2\" == live ]; then\n    echo live\nfi\n",
+            "scripts/deploy.sh": '#!/bin/sh\nset -eu\ncd "$1"\nif [ "$2" == live ]; then\n    echo live\nfi\n',
             "scripts/notify.sh": "#!/bin/sh\nset -eu\nprintf '%s\\n' \"$1\"\n",
         },
         r"shellcheck.*\bdeploy\.sh",
