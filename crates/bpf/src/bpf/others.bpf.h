@@ -202,9 +202,8 @@ __noinline int hand_over(__u32 cpu, __u64 until)
 
 /* A switch between tasks that are not followed, while followed tasks wait for the CPU, or have waited
  * until now. `what`: the event. `next` is the address for the test alone. */
-static __always_inline int others_switch(__u64 prev, __u64 next, __u64 what)
+static __always_inline int others_switch(__u32 cpu, __u64 prev, __u64 next, __u64 what)
 {
-	__u32 cpu = this_cpu();
 	__u32 from = what >> SLOT_FROM_SHIFT;
 	__u32 to = to_of(what);
 	__u64 now, begun;

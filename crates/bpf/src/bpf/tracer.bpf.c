@@ -196,7 +196,7 @@ static __always_inline int on_switch(bool btf, bool preempt, struct task_struct 
 		return 0;
 	if (!mine && !is_followed(to)) {
 		if (awaited[cpu].tasks > 0 || awaited[cpu].summing)
-			others_switch(address_of(cpu, prev), keep_others ? address_of(cpu, next) : 0,
+			others_switch(cpu, address_of(cpu, prev), keep_others ? address_of(cpu, next) : 0,
 				      pack(from, to, state, preempt ? SCHED_PREEMPT : 0));
 		return 0;
 	}
