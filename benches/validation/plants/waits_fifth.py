@@ -3,31 +3,12 @@
 As in waits_fourth.py: FIX=1 in the environment makes run.sh behave as if the fault was repaired, in the same directory.
 Ports 18330 to 18339 on loopback. `sh run.sh` runs setup.sh itself if its product is missing (javac, go build, gcc, cmake, data): run once before you record.
 Needs tclsh, go, node (20: --test-concurrency), java with javac, ruby, perl, lua, gcc, cmake, make, ninja, bats, GNU parallel, xargs, sqlite3, flock, timeout and curl.
-Every file is self-contained; only Plant comes from waits.
 """
 
 import dataclasses
-import sys
 
 from waits import Plant
-
-PYTHON = sys.executable
-CPU = """import sys
-import time
-
-n = 0
-while time.process_time() < float(sys.argv[1]):
-    n += 1
-print(*sys.argv[2:], "done")
-"""
-# The verdict of a "none": only its general form was known to the author.
-NOTHING = r"(?i)\bnothing\b|\bno (change|wait|fault)"
-
-
-def stop(*pids):
-    """The end of a run.sh that has started background processes: none is left behind."""
-    names = " ".join(pids)
-    return f"kill {names} 2>/dev/null; wait {names} 2>/dev/null\nexit 0\n"
+from waits_fourth import CPU, NOTHING, PYTHON, stop
 
 
 def c_unit(name, functions):
