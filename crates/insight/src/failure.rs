@@ -402,14 +402,10 @@ impl Finder<'_> {
                 continue;
             };
             let is_command = runner.is_command;
-            let mut above = vec![runner.failed.clone()];
-            above
-                .iter_mut()
-                .for_each(|failed| self.name_command(failed));
-            above.extend(runner.failed.above.iter().cloned());
-            if let Some(nearest) = above.first_mut() {
-                nearest.above = Vec::new();
-            }
+            let mut nearest = runner.failed.clone();
+            let further = std::mem::take(&mut nearest.above);
+            self.name_command(&mut nearest);
+            let above: Vec<Failure> = iter::once(nearest).chain(further).collect();
             for (order, test) in tests.iter().enumerate() {
                 if let Some(test) = found.get_mut(*test) {
                     test.is_command |= is_command && order == 0;

@@ -507,14 +507,6 @@ impl Finder<'_> {
         })
     }
 
-    /// The outermost of the forks of a script around a process; the process itself if there is none.
-    fn top_of_forks(&self, ix: ProcessIx, script: ProcessIx) -> ProcessIx {
-        let above = self.analysis.ancestors(ix).take(SUBSHELLS);
-        let forks =
-            above.take_while(|ix| *ix != script && self.analysis.process(*ix).execs.is_empty());
-        forks.last().unwrap_or(ix)
-    }
-
     /// The last of several processes, if all of them ran one command line; `None` otherwise.
     fn only_command(&self, mut all: impl Iterator<Item = ProcessIx>) -> Option<ProcessIx> {
         let last = all.next()?;

@@ -77,12 +77,21 @@ impl Finder<'_> {
     /// The outermost of the failed subshells around a process, as in `(cd sub && make) | tee log`; the process itself
     /// if there is none.
     pub(super) fn top_of_subshells(&self, ix: ProcessIx) -> ProcessIx {
+        self.top_of(ix, |above| fails(self.analysis.process(above)))
+    }
+
+    /// The outermost of the forks of a script around a process; the process itself if there is none.
+    pub(super) fn top_of_forks(&self, ix: ProcessIx, script: ProcessIx) -> ProcessIx {
+        self.top_of(ix, |above| above != script)
+    }
+
+    /// The outermost of the shells' forks around a process, of which all have the property; the process itself if there
+    /// is none.
+    fn top_of(&self, ix: ProcessIx, is_one: impl Fn(ProcessIx) -> bool) -> ProcessIx {
         let above = self.analysis.ancestors(ix).take(SUBSHELLS);
-        let subshells = above.take_while(|ix| {
-            let subshell = self.analysis.process(*ix);
-            fails(subshell) && subshell.execs.is_empty()
-        });
-        subshells.last().unwrap_or(ix)
+        let forks =
+            above.take_while(|ix| is_one(*ix) && self.analysis.process(*ix).execs.is_empty());
+        forks.last().unwrap_or(ix)
     }
 
     /// The process that probably read the output of another process in a pipe: the shell started it right after the
