@@ -397,6 +397,27 @@ fn repeated(facts: &Facts<'_>) -> Vec<Candidate> {
 /// ones may be chance.
 const REQUESTS: usize = 3;
 
+/// The requests that a server computed, each about as long as the others.
+struct Requests {
+    /// The CPU time in ns of each request on the critical path, in ascending order.
+    lengths: Vec<u64>,
+    /// The server's executions.
+    groups: BTreeSet<Group>,
+}
+
+impl Requests {
+    /// The CPU time in ns of all requests together.
+    fn sum(&self) -> u64 {
+        self.lengths.iter().copied().fold(0, u64::saturating_add)
+    }
+
+    /// The CPU time in ns of all requests but the longest one.
+    fn again(&self) -> u64 {
+        let longest = self.lengths.last().copied().unwrap_or(0);
+        self.sum().saturating_sub(longest)
+    }
+}
+
 /// Advice on servers of the build that compute about equally long for each of several requests on the critical path.
 fn answers(facts: &Facts<'_>) -> Vec<Candidate> {
     let analysis = facts.analysis;
@@ -423,7 +444,7 @@ fn answers(facts: &Facts<'_>) -> Vec<Candidate> {
             groups.insert(group);
         }
     }
-    let mut by_server: Vec<(u64, u64, Vec<u64>, Vec<Group>)> = Vec::new();
+    let mut by_server: Vec<Requests> = Vec::new();
     for visits in visits.into_values() {
         let long = visits.into_iter().filter(|(sum, _)| *sum >= REPEATED);
         let (mut lengths, groups): (Vec<u64>, Vec<BTreeSet<Group>>) = long.unzip();
@@ -438,15 +459,15 @@ fn answers(facts: &Facts<'_>) -> Vec<Candidate> {
         if count < REQUESTS || high.saturating_mul(4) > low.saturating_mul(5) {
             continue;
         }
-        let groups: BTreeSet<Group> = groups.into_iter().flatten().collect();
-        let sum = lengths.iter().copied().fold(0, u64::saturating_add);
-        let again = sum.saturating_sub(lengths.last().copied().unwrap_or(0));
-        by_server.push((again, sum, lengths, groups.into_iter().collect()));
+        let groups = groups.into_iter().flatten().collect();
+        by_server.push(Requests { lengths, groups });
     }
     // Each has a set of all groups: a forged file has thousands of servers.
-    by_server.sort_by_key(|(again, ..)| Reverse(*again));
+    by_server.sort_by_cached_key(|requests| Reverse(requests.again()));
     by_server.truncate(MOST);
-    let candidate = |(again, sum, lengths, groups): (u64, u64, Vec<u64>, Vec<Group>)| {
+    let candidate = |requests: Requests| {
+        let (again, sum) = (requests.again(), requests.sum());
+        let Requests { lengths, groups } = requests;
         let (name, s) = facts.names(*groups.first()?, groups.iter().copied());
         let each = units::time(sum / (lengths.len() as u64).max(1));
         Some(Candidate {
@@ -459,7 +480,7 @@ fn answers(facts: &Facts<'_>) -> Vec<Candidate> {
             without: Without::work(facts.set(groups.iter().copied())),
             cap: again,
             unsure: true,
-            evidence: groups,
+            evidence: groups.into_iter().collect(),
             ..Candidate::of(Kind::Repeated)
         })
     };
