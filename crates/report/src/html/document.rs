@@ -9,7 +9,7 @@ use std::collections::BTreeSet;
 use serde::Serialize;
 use tr_analyze::contention::Contention;
 use tr_analyze::critical_path::CriticalPath;
-use tr_analyze::model::{Analysis, ProcessIx};
+use tr_analyze::model::ProcessIx;
 
 use crate::html::connections::{connections, Connections};
 use crate::html::counters::{counters, Counters};
@@ -99,12 +99,10 @@ fn work_for_all(demand: &[u64], cpus: u64) -> (u64, u64) {
     (sum(demand.get(first..).unwrap_or(&[])), sum(demand))
 }
 
-/// The names of the recorded programs that have a role in a build.
-fn programs_with(analysis: &Analysis, role: Role) -> Vec<String> {
-    let programs = analysis.processes.iter().map(label::program);
-    let programs: BTreeSet<String> = programs.collect();
-    let has_role = |program: &String| command_line::role_of(program) == Some(role);
-    programs.into_iter().filter(has_role).collect()
+/// The labels of the recorded programs that have a role in the build, such as compiler, sorted.
+fn programs_with(programs: &BTreeSet<String>, role: Role) -> Vec<String> {
+    let has_role = |program: &&String| command_line::role_of(program) == Some(role);
+    programs.iter().filter(has_role).cloned().collect()
 }
 
 /// Collects the data of a page. `path` is the critical path and `stacks` are the sampled stacks, if there are any.
@@ -132,6 +130,7 @@ pub fn document(
     let changes = advised.to_change();
     let shown = advised.to_change().count();
     let tables = Tables::new(analysis, &steps, &mut strings);
+    let programs: BTreeSet<String> = analysis.processes.iter().map(label::program).collect();
     // Before the failures: this finds the verdicts on the steps together with the steps' times.
     let mut step_columns = steps.columns(analysis, path, &needs, contention, &mut strings);
     let failures = Failures::new(recording, &everything, Some(&steps.judged));
@@ -158,8 +157,8 @@ pub fn document(
         clocks: warnings::clocks(&analysis.quality).into_iter().collect(),
         rounded: Digits::of(analysis).rounds(),
         processes: tables.processes,
-        compilers: programs_with(analysis, Role::Compiler),
-        linkers: programs_with(analysis, Role::Linker),
+        compilers: programs_with(&programs, Role::Compiler),
+        linkers: programs_with(&programs, Role::Linker),
         threads: tables.threads,
         execs: tables.execs,
         path: path.map(|path| Path::new(analysis, &steps.judged.steps, path)),

@@ -205,11 +205,12 @@ impl<'a> Chosen<'a> {
         }
         let holds: BTreeSet<usize> = list.iter().filter_map(|step| step.parent).collect();
         let chosen = self.rows.iter().filter(|at| !holds.contains(at));
-        let mut chosen = chosen.filter_map(|at| list.get(*at));
+        let chosen = chosen.filter_map(|at| list.get(*at));
+        let mut chosen = chosen.filter(|step| step.wall() > 0);
         let untold = chosen.find(|step| {
             let program = step.process.map(|ix| label::program(analysis.process(ix)));
             let tool = program.as_deref().and_then(command_line::tool_of);
-            step.wall() > 0 && tool.is_some_and(|(tool, _)| tool.tells_tests)
+            tool.is_some_and(|(tool, _)| tool.tells_tests)
         });
         untold.map(|step| step.name.clone())
     }
