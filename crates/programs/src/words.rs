@@ -32,11 +32,21 @@ pub fn contains(text: &[u8], part: &[u8]) -> bool {
     text.windows(part.len()).any(|window| window == part)
 }
 
+/// Whether a byte can be part of the name of a shell's variable.
+pub(crate) fn is_name_byte(byte: &u8) -> bool {
+    byte.is_ascii_alphanumeric() || *byte == b'_'
+}
+
+/// Divides a text after the bytes at its beginning that can be the name of a shell's variable.
+pub(crate) fn split_name(text: &[u8]) -> (&[u8], &[u8]) {
+    let end = text.iter().position(|byte| !is_name_byte(byte));
+    text.split_at(end.unwrap_or(text.len()))
+}
+
 /// Whether a word of a shell script assigns a variable: `CFLAGS=-O2`.
 pub fn is_assignment(word: &[u8]) -> bool {
     let name = word.split(|byte| *byte == b'=').next().unwrap_or_default();
-    let is_part = |byte: &u8| byte.is_ascii_alphanumeric() || *byte == b'_';
-    name.len() < word.len() && !name.is_empty() && name.iter().all(is_part)
+    name.len() < word.len() && !name.is_empty() && name.iter().all(is_name_byte)
 }
 
 /// The arguments of a command line as texts, in which control characters and invalid UTF-8 are

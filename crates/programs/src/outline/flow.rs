@@ -13,7 +13,7 @@ use super::builtins::{self, Builtin};
 use super::options::{Options, Setting};
 use super::tree::{Command, CommandIx, Link, Outline, Tree};
 use super::words::{number, Expansion, Word};
-use crate::words::is_assignment;
+use crate::words::{is_assignment, is_name_byte};
 
 /// The largest number of nodes in the graph of a shell script.
 pub(super) const MOST: usize = 30_000;
@@ -555,12 +555,11 @@ pub(super) fn evaluated(command: &Command) -> Option<(&[u8], &[u8])> {
     let tail = word.text.get(word.text.len().checked_sub(word.tail)?..)?;
     let sign = tail.iter().position(|byte| *byte == b'=')?;
     let (name, value) = (tail.get(..sign)?, tail.get(sign + 1..)?);
-    let is_part = |byte: &u8| byte.is_ascii_alphanumeric() || *byte == b'_';
     let is_setting = word.expansion == Expansion::One
         && head.first().is_some_and(|byte| !byte.is_ascii_digit())
         && [head, name, value]
             .iter()
-            .all(|text| text.iter().all(is_part));
+            .all(|text| text.iter().all(is_name_byte));
     (first.literal() == Some(b"eval") && is_setting).then_some((head, value))
 }
 

@@ -6,6 +6,7 @@ use super::arguments::are;
 use super::commands::Destination;
 use super::tree::Outline;
 use super::words::Word;
+use crate::words::split_name;
 
 impl Outline {
     /// The files to which the script writes the output of the program with these arguments: by a
@@ -65,9 +66,7 @@ fn variable(text: &[u8]) -> Option<&[u8]> {
 fn expansion(text: &[u8]) -> Option<(&[u8], &[u8])> {
     let braced = text.strip_prefix(b"{");
     let inside = braced.unwrap_or(text);
-    let is_part = |byte: &u8| byte.is_ascii_alphanumeric() || *byte == b'_';
-    let end = inside.iter().position(|byte| !is_part(byte));
-    let (name, rest) = inside.split_at(end.unwrap_or(inside.len()));
+    let (name, rest) = split_name(inside);
     let rest = match braced {
         Some(_) => rest.strip_prefix(b"}")?,
         None => rest,

@@ -14,6 +14,7 @@ use super::tree::{
     Trap, Tree, LONGEST,
 };
 use super::words::{Expansion, Word};
+use crate::words::split_name;
 
 /// The largest depth of nested commands in a script. The reader gives up at deeper ones.
 const DEEP: usize = 48;
@@ -766,9 +767,8 @@ impl Name {
 }
 
 fn assigned(word: &Word) -> Option<Name> {
-    let is_part = |byte: &u8| byte.is_ascii_alphanumeric() || *byte == b'_';
-    let end = word.text.iter().position(|byte| !is_part(byte))?;
-    let (name, rest) = word.text.split_at(end);
+    let (name, rest) = split_name(&word.text);
+    let end = name.len();
     // An element of an array: `job[$!]=x`
     let subscript = rest
         .starts_with(b"[")

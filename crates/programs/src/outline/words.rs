@@ -1,6 +1,6 @@
 //! The words of a shell script, and how far their text shows what the shell expands them to.
 
-use crate::words::contains;
+use crate::words::{contains, is_name_byte, split_name};
 
 /// The number that a text consists of; `None` if it is no number.
 pub(super) fn number(text: &[u8]) -> Option<u32> {
@@ -56,19 +56,15 @@ impl Word {
         let inside = name
             .strip_prefix(b"{")
             .and_then(|name| name.strip_suffix(b"}"));
-        let is_part = |byte: &u8| byte.is_ascii_alphanumeric() || *byte == b'_';
         let (name, rest) = match inside {
-            Some(inside) => {
-                let end = inside.iter().position(|byte| !is_part(byte));
-                inside.split_at(end.unwrap_or(inside.len()))
-            }
+            Some(inside) => split_name(inside),
             None => (name, &b""[..]),
         };
         let is_value = rest.is_empty()
             || [&b":-"[..], b"-", b"["]
                 .iter()
                 .any(|part| rest.starts_with(part));
-        let is_name = !name.is_empty() && name.iter().all(is_part) && is_value;
+        let is_name = !name.is_empty() && name.iter().all(is_name_byte) && is_value;
         (is_name && self.expansion != Expansion::None).then_some(name)
     }
 
@@ -78,8 +74,7 @@ impl Word {
         let subscripts = [&b"[@]"[..], b"[*]"];
         let array = subscripts.iter().find_map(|end| name.strip_suffix(*end));
         let name = array.unwrap_or(name);
-        let is_part = |byte: &u8| byte.is_ascii_alphanumeric() || *byte == b'_';
-        let is_name = !name.is_empty() && name.iter().all(is_part);
+        let is_name = !name.is_empty() && name.iter().all(is_name_byte);
         (is_name && self.expansion != Expansion::None).then_some(name)
     }
 
@@ -104,9 +99,7 @@ impl Word {
                 Some(inside) => (inside.strip_prefix(b"#").unwrap_or(inside), true),
                 None => (part, false),
             };
-            let is_part = |byte: &u8| byte.is_ascii_alphanumeric() || *byte == b'_';
-            let end = inside.iter().position(|byte| !is_part(byte));
-            let (name, rest) = inside.split_at(end.unwrap_or(inside.len()));
+            let (name, rest) = split_name(inside);
             let operator = rest.strip_prefix(b":").unwrap_or(rest);
             let has_value = is_braced && operator.first().is_some_and(|byte| b"-+=".contains(byte));
             Some(name).filter(|name| !name.is_empty() && !has_value)

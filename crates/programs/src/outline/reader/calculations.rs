@@ -2,6 +2,7 @@
 
 use super::super::tree::Assignment;
 use super::super::words::{Expansion, Word};
+use crate::words::split_name;
 
 /// The comparisons of an arithmetic expression, with the options of `[` that compare alike and with those for exchanged sides.
 /// The longer ones stand first.
@@ -104,12 +105,12 @@ fn literal(text: &[u8]) -> Word {
 
 /// The number of bytes at the beginning of a text that are the name of a variable.
 fn name_length(text: &[u8]) -> usize {
-    let is_part = |byte: &u8| byte.is_ascii_alphanumeric() || *byte == b'_';
-    if text.first().is_none_or(u8::is_ascii_digit) {
-        return 0;
+    let begins_with_digit = text.first().is_some_and(u8::is_ascii_digit);
+    if begins_with_digit {
+        0
+    } else {
+        split_name(text).0.len()
     }
-    let end = text.iter().position(|byte| !is_part(byte));
-    end.unwrap_or(text.len())
 }
 
 #[cfg(test)]

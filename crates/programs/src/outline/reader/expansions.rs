@@ -5,6 +5,7 @@ use std::rc::Rc;
 use super::super::tree::Substitution;
 use super::super::words::{Expansion, Word};
 use super::{Reader, DEEP, DELIMITERS};
+use crate::words::is_name_byte;
 
 /// A word of a shell script while it is being read.
 #[derive(Default)]
@@ -243,8 +244,7 @@ impl Reader<'_> {
                 draft.expand(&[b'$', byte], expansion);
             }
             Some(byte) if byte.is_ascii_alphabetic() || byte == b'_' => {
-                let is_part = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'_';
-                while self.peek().is_some_and(is_part) {
+                while self.peek().is_some_and(|byte| is_name_byte(&byte)) {
                     self.at += 1;
                 }
                 draft.expand(self.text.get(from..self.at).unwrap_or_default(), expansion);
@@ -262,8 +262,7 @@ impl Reader<'_> {
         self.depth += 1;
         let before = self.found.len();
         let mut inside = Draft::default();
-        let is_name = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'_';
-        while self.peek().is_some_and(is_name) {
+        while self.peek().is_some_and(|byte| is_name_byte(&byte)) {
             self.at += 1;
         }
         self.insists |= self.starts_with(b":?") || self.starts_with(b"?");
@@ -375,6 +374,5 @@ impl Reader<'_> {
 fn is_array(word: &[u8]) -> bool {
     let name = word.strip_suffix(b"=").unwrap_or_default();
     let name = name.strip_suffix(b"+").unwrap_or(name);
-    let is_part = |byte: &u8| byte.is_ascii_alphanumeric() || *byte == b'_';
-    !name.is_empty() && name.iter().all(is_part)
+    !name.is_empty() && name.iter().all(is_name_byte)
 }
