@@ -22,6 +22,9 @@ impl RecordedScript {
     }
 }
 
+/// A function that returns the names of the files in the directory with a given path.
+pub type NamesInDirectory<'n> = dyn FnMut(&[u8]) -> Vec<Vec<u8>> + 'n;
+
 /// The absolute path of the file that a word of a shell's command line names in a directory. Empty parts and parts `.`
 /// of the path are left out; symbolic links and parts `..` stay. `None` if the word is empty, or if it is relative and
 /// the directory is not known.

@@ -24,7 +24,7 @@ mod words;
 pub use builtins::{may_decide, starts_nothing};
 pub use course::{Child, CommandText, Course, Ending, Part};
 pub use options::{Options, Setting};
-pub use sources::{sourced_files, KnownFile, Names};
+pub use sources::{sourced_files, KnownFile};
 pub use tree::{
     Arm, Assignment, CaseArm, Command, CommandIx, ForLoop, Function, Link, Outline, SourcedFile,
     Substitution, Trap, Tree, LONGEST,

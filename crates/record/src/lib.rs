@@ -64,7 +64,7 @@ pub use output::Tally;
 pub use parts::{Cut, WrittenParts};
 pub use proc::Alive;
 pub use rescue::Child;
-pub use scripts::{Names, ScriptFinder, SourcedFiles};
+pub use scripts::{ScriptFinder, SourcedFiles};
 pub use session::{record, Report};
 pub use source::bpf::loader::serve as serve_as_loader;
 pub use source::bpf::sudo::LOADER;

@@ -13,18 +13,16 @@ use nix::sys::time::TimeValLike;
 use nix::time::{clock_getres, ClockId};
 use tr_format::event::{Argv, Exec, Ktime};
 use tr_format::limits;
-use tr_format::scripts::{path_of, RecordedScript};
+use tr_format::scripts::{path_of, NamesInDirectory, RecordedScript};
 
 use crate::host;
 pub use file::{is_possible, Runner};
 use file::{Reader, Version};
 
-/// A function that returns the names of the files in a directory.
-pub type Names<'n> = dyn FnMut(&[u8]) -> Vec<Vec<u8>> + 'n;
-
 /// A function that returns the paths which may be files that a script executes in its own shell, by the script's text, the path
 /// of its file if it is in one, the shell's directory, and the names of the files in a directory. Not all paths have to exist.
-pub type SourcedFiles = for<'n> fn(&[u8], Option<&[u8]>, &[u8], &mut Names<'n>) -> Vec<Vec<u8>>;
+pub type SourcedFiles =
+    for<'n> fn(&[u8], Option<&[u8]>, &[u8], &mut NamesInDirectory<'n>) -> Vec<Vec<u8>>;
 
 /// The functions that find the scripts of shells.
 #[derive(Clone, Copy, Debug)]

@@ -3,12 +3,13 @@
 
 use std::rc::Rc;
 
-use tr_format::scripts::path_of;
+use tr_format::scripts::{path_of, NamesInDirectory};
 
 use super::patterns;
 use super::reader;
 use super::tree::{Command, CommandIx, ForLoop, Outline, SourcedFile, Tree, LONGEST};
 use super::words::{Expansion, Word};
+use crate::words::split_name;
 
 /// The largest number of files that a script and the files that it executes may execute, counted for each command. This
 /// bounds the work for scripts that execute each other.
@@ -16,9 +17,6 @@ const MOST: usize = 16;
 
 /// The largest number of words of loops that are looked at for one command.
 const LOOPED: usize = 64;
-
-/// A function that returns the names of the files in a directory.
-pub type Names<'n> = dyn FnMut(&[u8]) -> Vec<Vec<u8>> + 'n;
 
 /// The paths that a word of `.` may name, in groups: each group has the files that the word names if it is understood in one way.
 ///
@@ -29,7 +27,7 @@ fn candidates(
     word: &Word,
     script: Option<&[u8]>,
     directory: &[u8],
-    names: &mut Names<'_>,
+    names: &mut NamesInDirectory<'_>,
 ) -> Vec<Vec<Vec<u8>>> {
     let own = script.and_then(parent);
     let directories = [own, Some(directory), own.and_then(parent)];
@@ -115,9 +113,7 @@ fn end_of_expansions(text: &[u8]) -> usize {
         return closed;
     };
     let name = text.get(dollar + 1..).unwrap_or_default();
-    let is_part = |byte: &u8| byte.is_ascii_alphanumeric() || *byte == b'_';
-    let length = name.iter().position(|byte| !is_part(byte));
-    closed.max(dollar + 1 + length.unwrap_or(name.len()))
+    closed.max(dollar + 1 + split_name(name).0.len())
 }
 
 fn parent(path: &[u8]) -> Option<&[u8]> {
@@ -141,7 +137,7 @@ pub fn sourced_files(
     text: &[u8],
     script: Option<&[u8]>,
     directory: &[u8],
-    names: &mut Names<'_>,
+    names: &mut NamesInDirectory<'_>,
 ) -> Vec<Vec<u8>> {
     if !may_source(text) {
         return Vec::new();
@@ -204,7 +200,7 @@ impl Outline {
         script: Option<&[u8]>,
         directory: &[u8],
         known: impl Fn(&[u8]) -> KnownFile<'t>,
-        names: &mut Names<'_>,
+        names: &mut NamesInDirectory<'_>,
     ) -> Outline {
         let mut outline = Outline::read(text);
         let mut tried = 0;
