@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
 """How much larger a recording is because of what strangers do, as root.
 
-    benches/strangers.py TR [--rounds 3] [--keep DIRECTORY]
+    benches/strangers.py TR [--rounds 3] [--keep DIRECTORY] [--build DIRECTORY]
 
-Each round builds the 24 translation units of fixtures/demo with `make -j2` under `tr record`: alone, beside a pipe storm, beside four
+Each round builds the 24 translation units of fixtures/demo, or a copy of another directory with a Makefile, with `make -j2` under `tr record`: alone, beside a pipe storm, beside four
 busy loops and beside 2,000 runnable threads. The build and the strangers are in two cgroups of equal weight. Prints medians: bytes of the
 file, its ratio to the build alone, and the events by kind. The events of sums are the account of the strangers' time.
 """
@@ -82,13 +82,14 @@ def main():
     parser.add_argument("tr")
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--keep", help="a directory for the recordings of the last round")
+    parser.add_argument("--build", default=os.path.join(ROOT, "fixtures", "demo"), help="what is built")
     options = parser.parse_args()
     tr = os.path.abspath(options.tr)
     ours, theirs = cgroup("build"), cgroup("others")
     rows = {}
     with tempfile.TemporaryDirectory() as place:
         demo, threads = (os.path.join(place, name) for name in ("demo", "threads"))
-        shutil.copytree(os.path.join(ROOT, "fixtures", "demo"), demo)
+        shutil.copytree(options.build, demo)
         run(["gcc", "-O1", "-pthread", "-x", "c", "-o", threads, "-"], input=THREADS.encode())
         loads = {
             "nothing": [],
