@@ -3,7 +3,8 @@
 
 use tr_insight::imports::spans::{Clock, Span, Spans};
 
-use crate::{Error, RECORDS};
+use crate::error::Error;
+use crate::limits::RECORDS;
 
 const FORMAT: &str = "buildstats";
 

@@ -4,7 +4,7 @@
 use serde::Deserialize;
 use tr_insight::imports::cargo::{Timings, Unit, UnitPart};
 
-use crate::Error;
+use crate::error::Error;
 
 const FORMAT: &str = "cargo --timings";
 

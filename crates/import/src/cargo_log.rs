@@ -7,7 +7,7 @@ use serde::Deserialize;
 use tr_insight::imports::cargo::{Timings, Unit, UnitPart};
 
 use crate::cargo::{ns, MOST};
-use crate::Error;
+use crate::error::Error;
 
 const FORMAT: &str = "cargo -Zbuild-analysis";
 

@@ -13,7 +13,9 @@ use serde_json::Value;
 use tr_insight::imports::spans::{Clock, Span, Spans, WORD, WORDS};
 use tr_text::units;
 
-use crate::{Error, RECORDS};
+use crate::encoding;
+use crate::error::Error;
+use crate::limits::RECORDS;
 
 const FORMAT: &str = "Chrome Trace Event format";
 
@@ -396,7 +398,7 @@ fn resolved(detail: &str) -> String {
 /// Reads a trace file in the Chrome format that contains a JSON object. Returns `None` for the file
 /// of another tool.
 pub(crate) fn read_object(bytes: &[u8]) -> Result<Option<Spans>, Error> {
-    if !crate::contains(bytes, "\"traceEvents\"") {
+    if !encoding::contains(bytes, "\"traceEvents\"") {
         return Ok(None);
     }
     let document: Document = serde_json::from_slice(bytes).map_err(damaged)?;
@@ -426,7 +428,7 @@ pub(crate) fn read_object(bytes: &[u8]) -> Result<Option<Spans>, Error> {
 /// of another tool. The format allows that the end of the array is missing, because the program
 /// that wrote it was killed.
 pub(crate) fn read_array(bytes: &[u8]) -> Result<Option<Spans>, Error> {
-    if !crate::contains(bytes, "\"ph\"") {
+    if !encoding::contains(bytes, "\"ph\"") {
         return Ok(None);
     }
     let events = match serde_json::from_slice::<Events>(bytes) {

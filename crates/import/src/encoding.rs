@@ -6,7 +6,8 @@ use std::io::Read;
 
 use encoding_rs::Encoding;
 
-use crate::{Error, FILE};
+use crate::error::Error;
+use crate::limits::FILE;
 
 /// The number of bytes at the beginning of a file in which an XML declaration is searched.
 const DECLARATION: usize = 200;
@@ -70,6 +71,11 @@ fn declared(bytes: &[u8]) -> Option<&'static Encoding> {
     let label = value.split(quote).nth(1)?;
     // A declaration that can be read here is in an encoding that has ASCII in it, whatever the label says.
     Encoding::for_label(label.as_bytes()).filter(|encoding| encoding.is_ascii_compatible())
+}
+
+/// Whether the bytes of a file to import contain a word.
+pub(crate) fn contains(bytes: &[u8], word: &str) -> bool {
+    memchr::memmem::find(bytes, word.as_bytes()).is_some()
 }
 
 #[cfg(test)]

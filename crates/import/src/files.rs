@@ -7,7 +7,9 @@ use std::time::UNIX_EPOCH;
 use tr_insight::imports::spans::Spans;
 use tr_insight::imports::{File, ToolFile};
 
-use crate::{read, Error, FILE};
+use crate::error::Error;
+use crate::limits::FILE;
+use crate::read;
 
 /// The largest number of entries that are examined in a directory that the user names and in all
 /// its subdirectories.

@@ -7,7 +7,8 @@ use quick_xml::{Reader, XmlVersion};
 use tr_insight::imports::junit::{Attributes, Case, Report, Suite};
 
 use crate::date;
-use crate::{Error, RECORDS};
+use crate::error::Error;
+use crate::limits::RECORDS;
 
 /// The name of the JUnit format as errors print it.
 pub const FORMAT: &str = "JUnit XML";

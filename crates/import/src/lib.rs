@@ -15,6 +15,7 @@ mod error;
 mod files;
 pub mod jobs;
 pub mod junit;
+mod limits;
 mod ninja;
 pub mod otlp;
 
@@ -22,15 +23,7 @@ use tr_insight::imports::File;
 
 pub use error::Error;
 pub use files::{add, bytes, find, open, Files, Found, Skipped};
-
-/// The largest number of bytes that are imported from one file of another tool.
-pub const FILE: u64 = 64 << 20;
-
-/// The largest number of bytes that are imported from all files of other tools together.
-pub const ALL: u64 = 512 << 20;
-
-/// The largest number of records, such as spans or tests, that are imported from one file.
-const RECORDS: usize = 1_000_000;
+pub use limits::{ALL, FILE};
 
 /// A function that reads the files of one or more tools to import. It returns `None` for a file in
 /// another format.
@@ -88,9 +81,4 @@ pub fn read(bytes: &[u8]) -> Result<Option<File>, Error> {
         Some(&PROTOBUF) => Ok(otlp::read_protobuf(&unpacked)?.map(File::Spans)),
         _ => Ok(None),
     }
-}
-
-/// Whether the bytes of a file to import contain a word.
-fn contains(bytes: &[u8], word: &str) -> bool {
-    memchr::memmem::find(bytes, word.as_bytes()).is_some()
 }

@@ -6,7 +6,8 @@ use std::collections::HashMap;
 use tr_insight::imports::align::Span;
 use tr_insight::imports::ninja::{Edge, Log};
 
-use crate::{Error, RECORDS};
+use crate::error::Error;
+use crate::limits::RECORDS;
 
 const FORMAT: &str = ".ninja_log";
 

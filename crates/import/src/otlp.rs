@@ -10,7 +10,9 @@ use serde_json::Value;
 use tr_insight::imports::spans::{Clock, Span, Spans, WORD, WORDS};
 
 use crate::chrome::own_words;
-use crate::{Error, RECORDS};
+use crate::encoding;
+use crate::error::Error;
+use crate::limits::RECORDS;
 
 pub mod messages;
 mod protobuf;
@@ -331,8 +333,9 @@ impl<'de, T: Deserialize<'de> + HasSpans> Deserialize<'de> for Flat<T> {
 /// Reads an OTLP file in JSON. Returns `None` for any other JSON file.
 pub(crate) fn read_json(bytes: &[u8]) -> Result<Option<Spans>, Error> {
     let words = ["\"resourceSpans\"", "\"resource_spans\"", "\"batches\""];
-    let has_spans = crate::contains(bytes, "SpanId\"") || crate::contains(bytes, "\"spanId\"");
-    if !has_spans || !words.iter().any(|word| crate::contains(bytes, word)) {
+    let has_spans =
+        encoding::contains(bytes, "SpanId\"") || encoding::contains(bytes, "\"spanId\"");
+    if !has_spans || !words.iter().any(|word| encoding::contains(bytes, word)) {
         return Ok(None);
     }
     let damaged = |error: serde_json::Error| Error::Damaged {

@@ -9,7 +9,8 @@ use tr_text::units;
 
 use super::messages::{Any, Resource, Span};
 use super::{Attributes, Parts, Raw, ATTRIBUTES, ERROR, FORMAT};
-use crate::{Error, RECORDS};
+use crate::error::Error;
+use crate::limits::RECORDS;
 
 /// The protobuf field with the list of resources in an OTLP request. The following constants are
 /// the numbers of the fields for a resource, its scopes and their spans.
