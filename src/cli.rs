@@ -13,9 +13,6 @@ use tr_programs::own;
 use crate::subcommand::{self, Call, KeyKind, Program, Row};
 use crate::{called, cmd, config, errors, inherited, layout, open, output, pager};
 
-/// The error text for a second recording on the command line of a subcommand that reads only one.
-pub const COMPARED: &str = "two recordings are compared by: tr diff BASE NEW";
-
 /// The first word of the command line, and the row of the table of subcommands that has this name; `None` if
 /// there is no such subcommand.
 struct First<'a> {
@@ -171,7 +168,7 @@ fn hint(error: &clap::Error, row: &Row, rows: &[Row]) -> Option<String> {
     }
     advice(option).or_else(|| {
         let is_second = !option.starts_with('-') && argument("file").is_some();
-        is_second.then(|| COMPARED.to_owned())
+        is_second.then(|| errors::COMPARED.to_owned())
     })
 }
 

@@ -7,6 +7,9 @@ use std::process::ExitCode;
 /// The exit status of a command whose input file cannot be read at all.
 pub const UNREADABLE: u8 = 2;
 
+/// The error text for a second recording on the command line of a subcommand that reads only one.
+pub const COMPARED: &str = "two recordings are compared by: tr diff BASE NEW";
+
 /// The result of a command: its exit status. The `Err` side, also where the `Ok` type is another one, is
 /// an exit status for an error that has already been printed.
 pub type Done = Result<ExitCode, ExitCode>;

@@ -6,8 +6,7 @@ use std::process::ExitCode;
 use tr_format::reader::{Joint, Trace};
 use tr_text::units;
 
-use crate::cli::COMPARED;
-use crate::errors::{refused, shown};
+use crate::errors::{refused, shown, COMPARED};
 use crate::{open, pattern};
 
 /// The recording's name for messages: the path of its file, or for a rotated recording the paths of all its files,

@@ -7,7 +7,8 @@ use tr_compare::diff::benchmarks;
 use tr_compare::diff::benchmarks::Service;
 use tr_compare::diff::Run;
 
-use super::Args;
+use super::file::to_file;
+use super::options::{refuse_part, Args};
 use crate::errors::{self, Done};
 use crate::{output, parts};
 use tr_output::Kind;
@@ -26,7 +27,7 @@ pub fn run(args: &Args, service: Service) -> Done {
     let Some(output) = args.output.as_deref() else {
         return Err(ExitCode::from(errors::UNREADABLE));
     };
-    super::refuse_part(
+    refuse_part(
         args,
         "figures over time are of whole runs: without --from and --to",
     )?;
@@ -40,7 +41,7 @@ pub fn run(args: &Args, service: Service) -> Done {
     }
     let json = benchmarks::json(&[run], service);
     let kind = (BENCHMARKS, false);
-    super::to_file(
+    to_file(
         (output, args.force),
         &args.file,
         kind,

@@ -10,7 +10,8 @@ use tr_insight::compile_commands::{CompileCommand, CompileCommands};
 use tr_output::Kind;
 use tr_text::{escape, units};
 
-use super::Args;
+use super::file::to_file;
+use super::options::Args;
 use crate::errors::{self, Done};
 use crate::filters::Filters;
 use crate::progress::{self, Use};
@@ -44,7 +45,7 @@ pub fn run(args: &Args) -> Done {
     args.span.check_in(&recording.analysis)?;
     let chosen = Filters::chosen(&args.filters.filter(), &recording);
     let found = CompileCommands::of(&recording.analysis, &chosen);
-    let code = super::to_file(
+    let code = to_file(
         (output, args.force),
         &args.file,
         (COMPILE_COMMANDS, false),

@@ -13,7 +13,7 @@ use tr_insight::ci_jobs;
 use tr_insight::query::Filter;
 use tr_text::units;
 
-use super::Args;
+use super::options::{has_date, min_or, refuse_part, Args};
 use crate::cmd::pipeline;
 use crate::errors::{self, Done};
 use crate::output::{whole, Force};
@@ -31,7 +31,7 @@ const PARQUET: Kind = Kind {
 const LEAST: Duration = Duration::from_millis(100);
 
 pub fn run(args: &Args) -> Done {
-    super::refuse_part(
+    refuse_part(
         args,
         "a dataset has whole runs: --from and --to are not for --format parquet",
     )?;
@@ -45,7 +45,7 @@ pub fn run(args: &Args) -> Done {
     let shown = errors::shown(output);
     let refused = |error| errors::unwritten(&shown, error);
     let trace = parts::opened(&args.file, &args.more)?;
-    super::has_date(&trace, args)?;
+    has_date(&trace, args)?;
     let mut place = Place::of(trace.meta(), args.repo.as_deref(), args.job.as_deref());
     if let Some(file) = present(output, &place).map_err(refused)? {
         let file = errors::shown(&file);
@@ -57,7 +57,7 @@ pub fn run(args: &Args) -> Done {
         waited(file, &recording.analysis, &mut place)?;
     }
     let filter = Filter {
-        min: super::min_or(args, LEAST),
+        min: min_or(args, LEAST),
         ..args.filters.filter()
     };
     let tables = dataset::tables(&recording, &filter.apply(&recording), &place);

@@ -8,7 +8,8 @@ use tr_export::junit;
 use tr_import::Found;
 use tr_text::{escape, units};
 
-use super::Args;
+use super::file::to_file;
+use super::options::{refuse_part, Args};
 use crate::errors::{self, Done};
 use crate::{output, parts};
 use tr_output::Kind;
@@ -26,7 +27,7 @@ pub fn run(args: &Args) -> Done {
         let why = "--format junit takes one --with FILE, the JUnit XML to write back, and -o";
         return Err(errors::refused(why));
     };
-    super::refuse_part(
+    refuse_part(
         args,
         "a JUnit report has whole tests: --from and --to are not for --format junit",
     )?;
@@ -50,7 +51,7 @@ pub fn run(args: &Args) -> Done {
             .into_owned()
             .into_bytes();
     }
-    let code = super::to_file(
+    let code = to_file(
         (output, args.force),
         &args.file,
         (JUNIT, false),
