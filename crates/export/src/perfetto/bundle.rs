@@ -5,7 +5,7 @@ use std::io;
 
 use tr_format::event::{Comm, CpuId, Ktime, Tid};
 
-use super::{id, text, Packets, NOT_RECORDED, PRIO};
+use super::packets::{id, text, Packets, NOT_RECORDED, PRIO};
 use crate::messages::*;
 
 /// The largest number of scheduling events of one CPU that are written to a Perfetto trace as one

@@ -11,7 +11,7 @@ use tr_format::event::{
 use tr_format::reader::Trace;
 
 use super::bundle::{Cpu, BUNDLE};
-use super::{id, text, Packets, TrackOptions, PRIO};
+use super::packets::{id, text, Packets, TrackOptions, PRIO};
 use crate::messages::*;
 use tr_insight::view::View;
 

@@ -16,7 +16,7 @@ use tr_format::reader::Trace;
 
 use super::bundle::{Cpu, BUNDLE};
 use super::detail::{Merger, Piece};
-use super::{id, Packets, NOT_RECORDED};
+use super::packets::{id, Packets, NOT_RECORDED};
 use crate::messages::*;
 use tr_insight::view::View;
 
