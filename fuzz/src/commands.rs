@@ -7,7 +7,7 @@ use std::io::{sink, Write};
 use regex::bytes::Regex;
 use tr_analyze::Options;
 use tr_compare::diff::benchmarks::Service;
-use tr_compare::diff::{self, Ask as DiffAsk, Diff, Run};
+use tr_compare::diff::{self, Ask as DiffAsk, Run};
 use tr_compare::pipeline::{Job, Pipeline};
 use tr_export::dataset;
 use tr_export::dataset::Place;
@@ -200,7 +200,7 @@ fn compare(recording: &Recording, ask: &Ask, style: &Style) {
         gate: None,
         strict: ask.failed,
     };
-    let diff = Diff::new(runs(1), runs(2), ask);
+    let diff = diff::compare(runs(1), runs(2), ask);
     log(&diff::text::page(&diff, style).text(style));
     diff::markdown::render(&diff);
     diff::json::render(&diff).unwrap();

@@ -6,7 +6,7 @@
 use tr_analyze::critical_path;
 use tr_analyze::model::Process;
 use tr_analyze::Options;
-use tr_compare::diff::{self, Ask as DiffAsk, Diff, Run};
+use tr_compare::diff::{self, Ask as DiffAsk, Run};
 use tr_export::dataset;
 use tr_export::dataset::Place;
 use tr_export::perfetto::TrackOptions;
@@ -352,7 +352,7 @@ fn compare(recording: &Recording, style: &Style) {
         gate: None,
         strict: false,
     };
-    let diff = Diff::new(run(), run(), ask);
+    let diff = diff::compare(run(), run(), ask);
     diff::text::page(&diff, style).text(style);
     diff::markdown::render(&diff);
     diff::json::render(&diff).unwrap();

@@ -10,8 +10,8 @@ use clap::ValueEnum;
 use links::Pages;
 use tr_analyze::Options;
 use tr_compare::diff::benchmarks::{self, Service};
+use tr_compare::diff::{self, Ask, Figure, Run};
 use tr_compare::diff::{ends, explain, gate, html, json, markdown, text};
-use tr_compare::diff::{Ask, Diff, Figure, Run};
 use tr_format::reader::Trace;
 use tr_insight::identity;
 use tr_insight::Recording;
@@ -258,7 +258,7 @@ fn run(args: &Args) -> Done {
         gate: args.fail_over.map(|most| (args.fail_on, most)),
         strict: args.strict,
     };
-    let diff = Diff::new(base, new, ask);
+    let diff = diff::compare(base, new, ask);
     let text = match args.format() {
         FormatArg::Text => {
             let style = args.layout.style();

@@ -3,10 +3,11 @@
 
 use super::causes::{work, Cause, Doubt, Share, Whose};
 use super::demands;
+use super::processes::ChangeKind;
 use super::run::Figure;
 use super::spread::{percent, signed, Difference, Verdict};
+use super::Diff;
 use super::{commands, ends, methods};
-use super::{ChangeKind, Diff};
 use tr_insight::demands::Demand;
 use tr_text::units;
 

@@ -2,7 +2,8 @@
 
 use super::functions::FunctionChange;
 use super::profile::ProfilePair;
-use super::{Diff, ProgramChange};
+use super::programs::ProgramChange;
+use super::Diff;
 use tr_text::called::TR;
 use tr_text::{escape, units};
 

@@ -5,7 +5,8 @@ use std::fmt::Write;
 
 use super::functions::{period, SampledDifference};
 use super::profile::ProfilePair;
-use super::{signed, Diff, Difference};
+use super::spread::{signed, Difference};
+use super::Diff;
 use tr_text::escape::html;
 use tr_text::pictures;
 use tr_text::units;

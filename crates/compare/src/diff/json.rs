@@ -6,14 +6,19 @@ use super::{conclusion, ends, gate, warnings};
 use std::collections::BTreeMap;
 
 use super::causes::{Share, Whose};
+use super::functions::FunctionChange;
+use super::machine::CallChange;
 use super::parts::Part;
-use super::spread::Statistic;
-use super::{
-    CallChange, Change, Demand, Diff, Difference, Figure, FunctionChange, Load, ProgramChange, Run,
-    StepChange,
-};
+use super::processes::Change;
+use super::programs::ProgramChange;
+use super::run::{Figure, Run};
+use super::spread::{Difference, Statistic};
+use super::steps::StepChange;
+use super::Diff;
 use serde_json::ser::PrettyFormatter;
+use tr_insight::demands::Demand;
 use tr_insight::exit::Exit;
+use tr_insight::loads::Load;
 use tr_text::{json, object};
 
 object! {

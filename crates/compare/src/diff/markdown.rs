@@ -4,8 +4,10 @@ use super::{conclusion, ends, gate, tables, warnings};
 use std::fmt::Write;
 
 use super::commands::command;
+use super::run::Figure;
+use super::spread::percent;
 use super::tables::{difference, Frame, Medium};
-use super::{percent, Diff, Figure};
+use super::Diff;
 use tr_text::escape::{code, markdown};
 use tr_text::table::Table;
 use tr_text::units;

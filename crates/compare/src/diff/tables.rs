@@ -4,12 +4,16 @@ use super::explain;
 use std::collections::BTreeMap;
 
 use super::demands;
-use super::functions::{SampledDifference, RULE};
-use super::spread::{PerSide, Statistic};
-use super::{
-    percent, signed, CallChange, Change, ChangeKind, Demand, Diff, Difference, Figure,
-    FunctionChange, Load, ProgramChange, StepChange, Verdict,
-};
+use super::functions::{FunctionChange, SampledDifference, RULE};
+use super::machine::CallChange;
+use super::processes::{Change, ChangeKind};
+use super::programs::ProgramChange;
+use super::run::Figure;
+use super::spread::{percent, signed, Difference, PerSide, Statistic, Verdict};
+use super::steps::StepChange;
+use super::Diff;
+use tr_insight::demands::Demand;
+use tr_insight::loads::Load;
 use tr_text::table::{Cell, Table, Title};
 use tr_text::units;
 use tr_text::words::RUN_QUEUE;

@@ -106,7 +106,7 @@ fn compare(base: Vec<Run>, new: Vec<Run>, gate: Figure, strict: bool) -> Diff {
         gate: Some((gate, 10.0)),
         strict,
     };
-    Diff::new(base, new, ask)
+    crate::diff::compare(base, new, ask)
 }
 
 fn causes(diff: &Diff) -> Vec<Cause> {

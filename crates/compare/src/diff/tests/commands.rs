@@ -33,7 +33,7 @@ fn diff(base: Run, new: Run) -> Diff {
         gate: Some((Figure::Wall, 10.0)),
         strict: false,
     };
-    Diff::new(vec![base], vec![new], ask)
+    crate::diff::compare(vec![base], vec![new], ask)
 }
 
 #[test]

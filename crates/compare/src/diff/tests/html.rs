@@ -31,7 +31,7 @@ fn page(base: Vec<Run>, new: Vec<Run>) -> String {
         gate: None,
         strict: false,
     };
-    render(&Diff::new(base, new, ask))
+    render(&crate::diff::compare(base, new, ask))
 }
 
 #[test]

@@ -4,7 +4,7 @@ use tr_analyze::model::Times;
 
 use super::*;
 use crate::diff::warnings;
-use crate::diff::{Ask, Diff, Figures};
+use crate::diff::{compare, Ask, Diff, Figures};
 use tr_insight::loads::Loads;
 
 const SECOND: u64 = 1_000_000_000;
@@ -36,7 +36,7 @@ pub(in crate::diff) fn diff(base: Run, new: Run) -> Diff {
         gate: None,
         strict: false,
     };
-    Diff::new(vec![base], vec![new], ask)
+    compare(vec![base], vec![new], ask)
 }
 
 #[test]

@@ -99,7 +99,7 @@ fn a_path_is_compared_where_all_runs_have_one() {
         gate: None,
         strict: false,
     };
-    let one = Diff::new(vec![run(), run()], vec![run(), large()], ask);
+    let one = crate::diff::compare(vec![run(), run()], vec![run(), large()], ask);
     assert!(queue_wait(&one));
     for run in one.base.iter().chain(&one.new) {
         assert!(!has_path(run));
