@@ -11,11 +11,14 @@
 //! `unseen` has what follows when an event shows that others are missing.
 
 mod accounts;
+mod cpu_table;
 mod cpus;
 mod fast_path;
 mod fit;
 mod lifecycle;
 mod narrow;
+mod process;
+mod readings;
 mod sched;
 mod tables;
 mod task;
@@ -37,8 +40,8 @@ use crate::tid_map::IdMap;
 use crate::timeline::{ActorRef, Draft, Sample};
 
 pub use crate::ids::{ProcIx, TaskIx};
-use accounts::LastAccount;
-pub use tables::ProcessEntry;
+pub use process::ProcessEntry;
+use readings::LastAccount;
 pub use task::{Exited, Task};
 
 #[derive(Default)]
@@ -62,7 +65,7 @@ pub struct Tracker {
     /// tests.
     pub slow: bool,
     fast_path: bool,
-    cpus: cpus::Cpus,
+    cpus: cpu_table::Cpus,
     gaps: Gaps,
     states: States,
     start: Ktime,

@@ -9,62 +9,12 @@
 
 use tr_format::event::{Account, Argv, Ktime, TaskEnd, Tid};
 
+use super::readings::{LastAccount, Reading};
 use super::task::Exited;
 use super::{ProcIx, TaskIx, Tracker};
 use crate::model::{Basis, ByKernel, KernelFigures};
 use crate::state::{Ended, State, StateTimes};
 use crate::timeline::Sample;
-
-/// The totals that the kernel keeps for a task, as they were at a time: the run time and, if it is counted, the
-/// time in run queues.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Reading {
-    time: Ktime,
-    run_time: u64,
-    run_delay: Option<u64>,
-}
-
-/// The kernel's totals of a task since the beginning of the program that its process executes now.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct LastAccount {
-    /// The first reading of the task's totals that belongs to the present program.
-    first: Reading,
-    last: Reading,
-    /// The times between the first and the last reading of the totals. They have been added to the task's sums.
-    spent: StateTimes,
-    /// Whether the task's totals are counted from its fork on, so that none of them are missing.
-    whole: bool,
-    /// Whether the program of the process has not changed since the last reading of the totals, so that the
-    /// difference to the next reading belongs to this program.
-    usable: bool,
-}
-
-impl LastAccount {
-    fn new(first: Reading, whole: bool) -> LastAccount {
-        LastAccount {
-            first,
-            last: first,
-            spent: StateTimes::default(),
-            whole,
-            usable: true,
-        }
-    }
-
-    /// The last reading of the task's totals, without the part that exceeds the time that has passed. Totals can
-    /// exceed it because the recorder stamps a fork after the child has begun to run.
-    fn rest(&self) -> Reading {
-        let LastAccount {
-            first, last, spent, ..
-        } = self;
-        let add = |first: u64, spent: u64, last: u64| first.saturating_add(spent).min(last);
-        let delays = first.run_delay.zip(last.run_delay);
-        Reading {
-            time: last.time,
-            run_time: add(first.run_time, spent.on_cpu, last.run_time),
-            run_delay: delays.map(|(first, last)| add(first, spent.run_queue, last)),
-        }
-    }
-}
 
 fn figures(last: &Reading) -> KernelFigures {
     KernelFigures {

@@ -9,7 +9,7 @@ use tr_format::event::{
 };
 use tr_format::stack::Doing;
 
-use super::cpus::goes_on;
+use super::cpu_table::goes_on;
 use super::tables::{push_first, task_of};
 use super::{ProcIx, ProcessEntry, Task, TaskIx, Tracker};
 use crate::collect::stacks::part;

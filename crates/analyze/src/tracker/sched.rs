@@ -2,7 +2,7 @@
 
 use tr_format::event::{Context, CpuId, Ktime, Reason, SchedEvent, SchedKind, Tgid, Tid, Timeout};
 
-use super::cpus::goes_on;
+use super::cpu_table::goes_on;
 use super::task::SwitchOut;
 use super::{TaskIx, Tracker};
 use crate::arena::Ix;

@@ -1,10 +1,10 @@
 //! Keeps the tables of tasks and processes: which of them hold which tids and pids, and how they appear and end.
 
-use tr_format::event::{Argv, CgroupId, Ktime, Tgid, Tid};
+use tr_format::event::{Ktime, Tgid, Tid};
 
+use super::process::ProcessEntry;
 use super::{Task, Tracker};
 use crate::ids::{ProcIx, TaskIx};
-use crate::model::ExecSpan;
 use crate::state::{Ended, State};
 use crate::tid_map::IdMap;
 
@@ -17,34 +17,6 @@ pub(super) fn task_of(
     let renamed = || renamed.filter(|(_, old, _)| *old == tid);
     let renamed = || renamed().map(|(.., ix)| ix);
     by_tid.get(tid.0).or_else(renamed)
-}
-
-#[derive(Clone, Debug, Default)]
-pub struct ProcessEntry {
-    pub pid: Tgid,
-    pub ppid: Option<Tgid>,
-    pub parent: Option<ProcIx>,
-    pub argv: Argv,
-    pub cgroup: CgroupId,
-    pub kthread: bool,
-    pub threads: Vec<TaskIx>,
-    pub live: usize,
-    pub execs: Vec<ExecSpan>,
-    /// The first of the process's threads whose times have not yet been added to the sums of the process's last
-    /// program. Each of these threads names the next one.
-    pub(super) owing: Option<TaskIx>,
-    /// The raw `wait` status of the process, if it has exited.
-    pub status: Option<u32>,
-    /// The largest resident set of the process's programs, in bytes.
-    pub max_rss: Option<u64>,
-    /// The kernel's `maxrss` at the exit of the process, in bytes.
-    pub rss_bound: Option<u64>,
-    /// The kernel's `maxrss` at the beginning of the process's last program, in bytes.
-    pub rss_before: Option<u64>,
-    /// Whether the fork of the process was seen.
-    pub forked: bool,
-    /// Another process, if the only thread of this process turned out to belong to that process.
-    pub moved: Option<ProcIx>,
 }
 
 /// Appends to a list that mostly has only one item. A longer list grows by four items at a time.
