@@ -4,8 +4,6 @@ use serde_json::{json, Value};
 use tr_analyze::machine::{throttled_containers, Range};
 use tr_format::counters::{Counter, Unit};
 
-use super::not_known::NotKnown;
-use super::ReportKind;
 use crate::output::Report;
 use tr_insight::label;
 use tr_insight::machine::{Interval, MachineFigures};
@@ -97,18 +95,18 @@ struct Fact {
     strip: Vec<(u64, u64)>,
 }
 
-/// The report on the load of the machine. A trace that is old or covers only a moment has no samples for
-/// it.
-pub fn report<'a>(view: &View<'a>) -> Box<dyn Report + 'a> {
-    match MachineFigures::new(view) {
-        Some(figures) => Box::new(MachineReport {
+impl<'a> MachineReport<'a> {
+    /// The report on the load of the machine.
+    ///
+    /// # Errors
+    /// The text for the reader why a trace, which is old or covers only a moment, has no samples of the load.
+    pub fn new(view: &View<'a>) -> Result<MachineReport<'a>, String> {
+        let figures = MachineFigures::new(view)
+            .ok_or("not known: the trace has no samples of the machine's counters")?;
+        Ok(MachineReport {
             view: *view,
             figures,
-        }),
-        None => Box::new(NotKnown {
-            kind: ReportKind::Machine,
-            why: "not known: the trace has no samples of the machine's counters".into(),
-        }),
+        })
     }
 }
 

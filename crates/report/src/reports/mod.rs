@@ -141,7 +141,14 @@ impl ReportKind {
                 Box::new(syscalls::SystemCalls::new(view))
             }),
             Self::Flame => of(Processes, Sums, |view| Box::new(flame::Flame::new(view))),
-            Self::Machine => of(Machine, Timeline, |view| machine::report(view)),
+            Self::Machine => of(
+                Machine,
+                Timeline,
+                |view| match machine::MachineReport::new(view) {
+                    Ok(report) => Box::new(report),
+                    Err(why) => Self::Machine.not_known(why),
+                },
+            ),
             Self::Cpus => of(Machine, Events, |view| Box::new(cpus::Cpus::new(view))),
             Self::Quality => of(Trust, SumsOfEvents, |view| {
                 Box::new(quality::QualityReport::new(view))
@@ -216,8 +223,15 @@ impl ReportKind {
 
     pub fn make<'a>(self, view: &View<'a>) -> Box<dyn Report + 'a> {
         match self.unknown(view) {
-            Some(why) => Box::new(NotKnown { kind: self, why }),
+            Some(why) => self.not_known(why),
             None => (self.about().make)(view),
         }
+    }
+
+    fn not_known<'a>(self, why: String) -> Box<dyn Report + 'a> {
+        Box::new(NotKnown {
+            title: self.title(),
+            why,
+        })
     }
 }

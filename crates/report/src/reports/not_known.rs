@@ -3,7 +3,6 @@
 use serde_json::Value;
 use tr_format::meta::{Extra, Metadata};
 
-use super::ReportKind;
 use crate::output::Report;
 use tr_text::called::TR;
 use tr_text::escape;
@@ -11,7 +10,8 @@ use tr_text::page::Page;
 use tr_text::style::{Paint, Style};
 
 pub struct NotKnown {
-    pub kind: ReportKind,
+    /// The title of the report that the recording lacks the facts for.
+    pub title: &'static str,
     pub why: String,
 }
 
@@ -46,7 +46,7 @@ pub(super) fn why(meta: &Metadata, fact: Extra) -> Option<String> {
 impl Report for NotKnown {
     fn page(&self, _style: &Style) -> Page {
         let mut out = Page::new();
-        out.painted(Paint::Bold, self.kind.title());
+        out.painted(Paint::Bold, self.title);
         out.line(&self.why);
         out
     }
@@ -60,6 +60,6 @@ impl Report for NotKnown {
     }
 
     fn warning(&self, text: bool) -> Option<String> {
-        (!text).then(|| format!("{}: {}", self.kind.title(), self.why))
+        (!text).then(|| format!("{}: {}", self.title, self.why))
     }
 }
