@@ -7,12 +7,14 @@ pub mod junit;
 mod lookup;
 pub mod ninja;
 pub mod spans;
+mod unplaced;
 
 use tr_analyze::model::{Analysis, Doubt, Imported};
 use tr_text::{escape, units};
 
 use lookup::Lookup;
 pub(crate) use lookup::TOLERATED;
+pub use unplaced::{TestCount, UnplacedTest};
 
 /// The largest number of spans that are taken from all imported files together. Each span is a step of the reports.
 pub const SPANS: usize = 100_000;
@@ -37,32 +39,6 @@ pub struct ToolFile {
     /// can have a later one.
     pub written: Option<i64>,
     pub file: File,
-}
-
-/// A number of tests, and the number of those that failed.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct TestCount {
-    pub all: usize,
-    pub failed: usize,
-}
-
-impl TestCount {
-    /// The number of tests and of failed tests after one more test, which failed if `failed` is set.
-    #[must_use]
-    pub fn and(self, failed: bool) -> TestCount {
-        TestCount {
-            all: self.all + 1,
-            failed: self.failed + usize::from(failed),
-        }
-    }
-}
-
-/// A failed test of a runner's file that has no place in the recording.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct UnplacedTest {
-    pub name: String,
-    /// The result of the test in the word of the runner's file: `failed` or `error`.
-    pub result: &'static str,
 }
 
 /// The result of importing a file of another tool: the number of its spans, and how many of them have a place in the

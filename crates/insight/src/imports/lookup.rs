@@ -8,7 +8,7 @@ use tr_format::event::Ktime;
 use tr_programs::table;
 use tr_programs::tools::Family;
 
-use super::TestCount;
+use super::unplaced::TestCount;
 
 /// The largest difference in nanoseconds between the clock of a tool that wrote a file and the recording's clock. Times
 /// of the day are adjusted while a recording runs, and a tool reads its clock after its start. A guess: the kernel

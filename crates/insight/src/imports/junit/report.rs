@@ -4,7 +4,7 @@ use std::borrow::Cow;
 use std::collections::HashMap;
 
 use crate::imports::lookup::Placed;
-use crate::imports::{TestCount, UnplacedTest};
+use crate::imports::unplaced::{TestCount, UnplacedTest};
 
 /// The largest number of slashes in a test's name that are examined to find the name of the test that contains it. A
 /// bound of the work.

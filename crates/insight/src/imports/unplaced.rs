@@ -1,0 +1,27 @@
+//! The tests of a runner's file that have no place in the recording.
+
+/// A number of tests, and the number of those that failed.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct TestCount {
+    pub all: usize,
+    pub failed: usize,
+}
+
+impl TestCount {
+    /// The number of tests and of failed tests after one more test, which failed if `failed` is set.
+    #[must_use]
+    pub fn and(self, failed: bool) -> TestCount {
+        TestCount {
+            all: self.all + 1,
+            failed: self.failed + usize::from(failed),
+        }
+    }
+}
+
+/// A failed test of a runner's file that has no place in the recording.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct UnplacedTest {
+    pub name: String,
+    /// The result of the test in the word of the runner's file: `failed` or `error`.
+    pub result: &'static str,
+}
