@@ -1,8 +1,14 @@
 #!/usr/bin/env python3
 """Finds circles of files that use each other, inside each crate.
 
-At most 3 files may be in a circle. A file uses another one by a path that begins with crate::, super:: or self::, or by `use` of a
-submodule, outside of comments and tests. `mod` is no use.
+    circles.py          fails if more than three files of a crate are in one circle
+    circles.py -v       prints the largest circle of each crate, and its arrows
+    circles.py DIR...   reads these directories of sources instead of the crates'
+
+A file uses another one by a path, in a `use` or in the midst of code: one that begins with crate::, super:: or self::, or
+with the name of a submodule. Comments and tests do not count. A path through a re-export leads to the file that declares the
+name, so that a re-export hides no arrow; neither `mod child;` nor the re-export of a child's name is a use by itself, unless
+the file's own code takes that name.
 """
 
 import pathlib
@@ -10,9 +16,6 @@ import re
 import sys
 
 MOST = 3
-PATH = re.compile(r"\b(?:crate|super|self)\s*::\s*(?:[{*]|[A-Za-z_])")
-# `use` of a submodule.
-CHILD = re.compile(r"^\s*(?:pub(?:\([^)]*\))? )?use (?=[a-z])(?!crate|super|self)", re.M)
 # `#[cfg(test)] mod tests;` and all behind it.
 TESTS = re.compile(r"^#\[cfg\(test\)\]\n(?:#\[.*\]\n)*mod \w+\s*[;{]", re.M)
 # Comments, strings and characters.
@@ -20,6 +23,12 @@ WORDS = re.compile(
     r"""//[^\n]*|/\*.*?\*/|\br(\#*)".*?"\1|"(?:\\.|[^"\\])*"|'(?:\\.[^']*|[^\\'])'""",
     re.S,
 )
+USE = re.compile(r"^[ \t]*(pub(?:\([^)]*\))? )?use\s+([^;]*);", re.M)
+PATH = re.compile(r"(?<![\w:.])(?:[A-Za-z_]\w*\s*::\s*)+[A-Za-z_]\w*")
+DECLARED = re.compile(
+    r"\b(?:fn|struct|enum|union|trait|type|const|static|mod)\s+(?:mut\s+)?([A-Za-z_]\w*)|\bmacro_rules!\s*(\w+)"
+)
+TOKEN = re.compile(r"\s*(::|[A-Za-z_]\w*|[{},*])")
 
 
 def code(text):
@@ -27,41 +36,46 @@ def code(text):
     return WORDS.sub(" ", TESTS.split(text)[0])
 
 
-def names(text, at):
-    """The paths, as lists of names, of the tree of a path that begins at `at`."""
-    found = []
-    here = []
-    stack = []
-    token = re.compile(r"\s*(::|[A-Za-z_]\w*|[{},*])")
-    while match := token.match(text, at):
-        at = match.end()
-        word = match.group(1)
-        if word == "::":
-            continue
+def leaves(tree):
+    """The paths, as lists of names, of the tree of a `use`, and the name that each has in the file (None of a glob)."""
+    found, stack, here, named = [], [], [], None
+
+    def leaf():
+        if here and here[-1] != "{":
+            path = here[:-1] if here[-1] == "self" and len(here) > 1 else here
+            found.append((path, named or (None if path[-1] == "*" else path[-1])))
+
+    at, alias = 0, False
+    while match := TOKEN.match(tree, at):
+        at, word = match.end(), match[1]
         if word == "{":
             stack.append(here)
-        elif word in ",}":
-            found.append(here)
+        elif word in (",", "}"):
+            leaf()
             if not stack:
                 break
-            here = stack[-1] if word == "," else stack.pop()
-            if word == "}" and not stack:
-                break
-        else:
-            here = here + [word]
-            following = token.match(text, at)
-            if not stack and (not following or following.group(1) != "::"):
-                found.append(here)
-                break
+            if word == "}":
+                stack.pop()
+                here, named = ["{"], None
+            else:
+                here, named = stack[-1], None
+        elif word == "as":
+            alias = True
+        elif word != "::":
+            if alias:
+                named, alias = word, False
+            else:
+                here = here + [word]
+    leaf()
     return found
 
 
 def modules(source):
-    """Each file's module path, and each module's file."""
+    """The files of modules, by module path."""
     files = {}
     for file in sorted(source.rglob("*.rs")):
         parts = list(file.relative_to(source).with_suffix("").parts)
-        if "tests" in parts[:-1]:
+        if "tests" in parts:
             continue
         if parts[-1] in ("mod", "lib", "main"):
             parts.pop()
@@ -69,26 +83,70 @@ def modules(source):
     return files
 
 
-def uses(files, module, text):
-    """The modules whose files a file's code uses."""
-    found = set()
-    starts = [match.start() for match in PATH.finditer(text)]
-    starts += [match.end() for match in CHILD.finditer(text)]
-    for start in starts:
-        for path in names(text, start):
-            base, rest = list(module), path
-            if rest[0] == "crate":
-                base, rest = [], rest[1:]
-            while rest and rest[0] in ("self", "super"):
-                base, rest = (base[:-1] if rest[0] == "super" else base), rest[1:]
-            target = tuple(base)
-            for name in rest:
-                if target + (name,) not in files:
-                    break
-                target += (name,)
-            if target in files and target != module:
-                found.add(target)
-    return found
+class Crate:
+    """The modules of a crate: what each imports, declares and uses."""
+
+    def __init__(self, source):
+        self.files = modules(source)
+        self.imports, self.globs, self.declared, self.body, self.private = {}, {}, {}, {}, {}
+        for module, file in self.files.items():
+            text = code(file.read_text(encoding="utf-8"))
+            names, globs, private = {}, [], []
+            for match in USE.finditer(text):
+                for path, name in leaves(match[2]):
+                    if name is None:
+                        globs.append((path[:-1], bool(match[1])))
+                    else:
+                        names[name] = path
+                        if not match[1]:
+                            private.append(path)
+            self.imports[module], self.globs[module], self.private[module] = names, globs, private
+            self.body[module] = USE.sub(" ", text)
+            self.declared[module] = {a or b for a, b in DECLARED.findall(self.body[module])}
+
+    def start(self, module, path):
+        """The module that a path begins in, and the rest of the path; None for another crate's path."""
+        base, rest = list(module), list(path)
+        if rest[0] == "crate":
+            return (), rest[1:]
+        if rest[0] not in ("self", "super"):
+            known = rest[0] in self.imports[module] or (*module, rest[0]) in self.files
+            return (tuple(base), rest) if known else None
+        while rest and rest[0] in ("self", "super"):
+            if rest[0] == "super":
+                base = base[:-1]
+            rest = rest[1:]
+        return tuple(base), rest
+
+    def target(self, module, path, seen=frozenset()):
+        """The module whose file declares what a path in a module's file names; None if it is another crate's."""
+        started = self.start(module, path)
+        if started is None or (module, tuple(path)) in seen:
+            return None
+        seen = seen | {(module, tuple(path))}
+        at, rest = started
+        while rest and (*at, rest[0]) in self.files:
+            at, rest = (*at, rest[0]), rest[1:]
+        if at not in self.files:
+            return None
+        if not rest or rest[0] == "*" or rest[0] in self.declared[at]:
+            return at
+        if rest[0] in self.imports[at]:
+            imported = self.imports[at][rest[0]]
+            return self.target(at, imported + rest[1:], seen) if imported != path or at != module else at
+        for glob, _ in self.globs[at]:
+            origin = self.target(at, glob, seen)
+            if origin and origin != at and (rest[0] in self.declared[origin] or rest[0] in self.imports[origin]):
+                return self.target(origin, ["self", *rest], seen)
+        return at
+
+    def uses(self, module):
+        """The modules whose files a module's file uses."""
+        body = self.body[module]
+        paths = list(self.private[module]) + [[*path, "*"] for path, public in self.globs[module] if not public]
+        paths += [path for name, path in self.imports[module].items() if re.search(rf"(?<!::)\b{name}\b", body)]
+        paths += [re.split(r"\s*::\s*", match[0]) for match in PATH.finditer(body)]
+        return {self.target(module, path) for path in paths} - {None, module}
 
 
 def circles(graph):
@@ -115,20 +173,31 @@ def circles(graph):
     return done
 
 
+def shown(module):
+    return "::".join(module) or "lib"
+
+
 def main():
     sys.setrecursionlimit(10_000)
     bad = False
     root = pathlib.Path(__file__).resolve().parent.parent
-    for source in [root / "src", *sorted(root.glob("crates/*/src"))]:
-        crate = source.parent.name if source != root / "src" else "tr"
-        files = modules(source)
-        graph = {m: uses(files, m, code(f.read_text())) for m, f in files.items()}
-        for circle in circles(graph):
+    arguments = [pathlib.Path(word) for word in sys.argv[1:] if word != "-v"]
+    for source in arguments or [root / "src", *sorted(root.glob("crates/*/src"))]:
+        name = "tr" if source == root / "src" else source.parent.name
+        crate = Crate(source)
+        graph = {module: crate.uses(module) for module in crate.files}
+        found = sorted(circles(graph), key=len, reverse=True)
+        if "-v" in sys.argv[1:] and found:
+            print(f"{name}: {len(found[0])} of {len(graph)} files")
+            for circle in found:
+                for module in circle if len(circle) > 1 else ():
+                    print(f"    {shown(module)} -> {' '.join(shown(other) for other in sorted(graph[module] & set(circle)))}")
+        for circle in found:
             if len(circle) > MOST:
                 bad = True
-                shown = " ".join("::".join(module) or "lib" for module in circle)
-                print(f"layers: {crate}: {len(circle)} files use each other: {shown}", file=sys.stderr)
+                print(f"layers: {name}: {len(circle)} files use each other: {' '.join(map(shown, circle))}", file=sys.stderr)
     sys.exit(bad)
 
 
-main()
+if __name__ == "__main__":
+    main()

@@ -660,3 +660,68 @@ fn the_list_of_parts_has_checksums_and_licences() {
     assert_eq!(part("zlib")["licenseConcluded"], "Zlib", "{list}");
     assert!(part("tr")["checksums"].is_null(), "{list}");
 }
+
+/// Whether circles.py finds no large circle in a crate with these files, and the messages that it prints.
+fn circles(files: &[(&str, &str)]) -> (bool, String) {
+    let dir = tempfile::tempdir().unwrap();
+    for (name, text) in files {
+        let file = dir.path().join("town/src").join(name);
+        fs::create_dir_all(file.parent().unwrap()).unwrap();
+        fs::write(file, text).unwrap();
+    }
+    let out = Command::new("python3")
+        .arg(Path::new(env!("CARGO_MANIFEST_DIR")).join("scripts/circles.py"))
+        .arg(dir.path().join("town/src"))
+        .output()
+        .unwrap();
+    (out.status.success(), String::from_utf8(out.stderr).unwrap())
+}
+
+#[test]
+fn a_circle_by_paths_in_the_midst_of_code_is_found() {
+    let four = "layers: town: 4 files use each other: lib bakery mill mill::stone\n";
+    let lib =
+        "mod bakery;\nmod mill;\npub struct Flour;\nfn open() { bakery::bake(mill::grind()) }\n";
+    let bakery = "pub fn bake(flour: crate::Flour) { crate::mill::stone::turn() }\n";
+    let mill = "mod stone;\npub fn grind() -> crate::Flour { stone::turn() }\n";
+    let stone = "pub fn turn() -> super::super::Flour { crate::Flour }\n";
+    let calls = [
+        ("lib.rs", lib),
+        ("bakery.rs", bakery),
+        ("mill.rs", mill),
+        ("mill/stone.rs", stone),
+    ];
+    assert_eq!(circles(&calls), (false, four.to_owned()));
+    // The type has a file below all: nothing is left.
+    let below = lib.replace("pub struct Flour;", "mod flour;\npub use flour::Flour;");
+    let split = [
+        ("lib.rs", below.as_str()),
+        ("flour.rs", "pub struct Flour;\n"),
+        calls[1],
+        calls[2],
+        calls[3],
+    ];
+    assert_eq!(circles(&split), (true, String::new()));
+    // A re-export hides no arrow: what it names is declared in the file that calls the others.
+    let hidden = "mod bakery;\nmod mill;\nmod town;\npub use town::Flour;\n";
+    let town = lib.replace("mod bakery;\nmod mill;\n", "use crate::{bakery, mill};\n");
+    let through = [
+        ("lib.rs", hidden),
+        ("town.rs", town.as_str()),
+        calls[1],
+        calls[2],
+        calls[3],
+    ];
+    let four = "layers: town: 4 files use each other: bakery mill mill::stone town\n";
+    assert_eq!(circles(&through), (false, four.to_owned()));
+    // Tests and comments are no use.
+    let tests = "// crate::open()\npub struct Flour;\n#[cfg(test)]\nmod tests { fn f() { crate::open() } }\n";
+    let tested = [
+        ("lib.rs", below.as_str()),
+        ("flour.rs", tests),
+        calls[1],
+        calls[2],
+        calls[3],
+    ];
+    assert_eq!(circles(&tested), (true, String::new()));
+}
