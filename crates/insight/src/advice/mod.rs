@@ -18,6 +18,7 @@ mod naps;
 mod open;
 mod polls;
 pub mod programs;
+mod quartiles;
 mod rating;
 mod runners;
 mod totals;

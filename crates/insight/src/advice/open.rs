@@ -10,6 +10,7 @@ use tr_analyze::Analysis;
 use super::facts::Facts;
 use super::jobs::Order;
 use super::machine::WithheldTime;
+use super::quartiles::Quartiles;
 use super::rating::Silenced;
 use super::verdict::{Blame, OpenKind, OpenPoint, Verdict};
 use crate::who;
@@ -219,9 +220,9 @@ pub(super) fn crowd(facts: &Facts<'_>) -> Option<OpenPoint> {
             works.len(),
             works.iter().fold(0u64, |a, b| a.saturating_add(*b)),
         );
-        let low = works.get(count / 4).copied().unwrap_or(0);
-        let high = works.get(count - 1 - count / 4).copied().unwrap_or(0);
-        count >= ALIKE && sum.saturating_mul(HALF) >= all && high >= low.saturating_mul(UNLIKE)
+        let is_wide = Quartiles::of_sorted(&works)
+            .is_some_and(|works| works.upper >= works.lower.saturating_mul(UNLIKE));
+        count >= ALIKE && sum.saturating_mul(HALF) >= all && is_wide
     };
     let (program, _) = by_program
         .into_iter()

@@ -18,6 +18,7 @@ use tr_programs::words;
 
 use super::candidate::{Candidate, Kind};
 use super::facts::{add, Facts};
+use super::quartiles::Quartiles;
 use crate::normal::{argument, Paths};
 use tr_text::units;
 
@@ -449,14 +450,10 @@ fn answers(facts: &Facts<'_>) -> Vec<Candidate> {
         let long = visits.into_iter().filter(|(sum, _)| *sum >= REPEATED);
         let (mut lengths, groups): (Vec<u64>, Vec<BTreeSet<Group>>) = long.unzip();
         lengths.sort_unstable();
-        let count = lengths.len();
-        let (Some(low), Some(high)) = (
-            lengths.get(count / 4),
-            lengths.get((count * 3 / 4).min(count.saturating_sub(1))),
-        ) else {
-            continue;
-        };
-        if count < REQUESTS || high.saturating_mul(4) > low.saturating_mul(5) {
+        let is_alike = Quartiles::of_sorted(&lengths).is_some_and(|lengths| {
+            lengths.upper.saturating_mul(4) <= lengths.lower.saturating_mul(5)
+        });
+        if lengths.len() < REQUESTS || !is_alike {
             continue;
         }
         let groups = groups.into_iter().flatten().collect();
@@ -720,9 +717,9 @@ fn start_ups(facts: &Facts<'_>) -> Vec<Candidate> {
         let mut works: Vec<u64> = works.map(|execution| execution.on_cpu).collect();
         works.sort_unstable();
         let count = works.len();
-        let (low, high) = (works.get(count / 4)?, works.get(count - 1 - count / 4)?);
-        let is_short = (SHORT.1 / 2..longest).contains(high);
-        let is_equal = low.saturating_mul(4) >= high.saturating_mul(3);
+        let Quartiles { lower, upper } = Quartiles::of_sorted(&works)?;
+        let is_short = (SHORT.1 / 2..longest).contains(&upper);
+        let is_equal = lower.saturating_mul(4) >= upper.saturating_mul(3);
         // Equal command lines are repeated work.
         let differ = lines.len() * 2 > count;
         if count < least || !is_short || !is_equal || !differ || groups.iter().any(has_children) {
