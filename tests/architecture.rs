@@ -259,7 +259,7 @@ fn clients_of_daemons_have_the_same_names() {
     let asks: Vec<&str> = asks.filter_map(|row| row.split('"').next()).collect();
     let names = read("crates/bpf/src/names.rs");
     let (_, clients) = names
-        .split_once("        Part::Client,\n        \"")
+        .split_once("        ProcessRole::Client,\n        \"")
         .unwrap();
     let (clients, _) = clients.split_once('"').unwrap();
     assert_eq!(sorted(&asks.join(" "), ' '), sorted(clients, ','));

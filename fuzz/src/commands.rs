@@ -20,7 +20,7 @@ use tr_insight::query::{By, Filter, Group, Sort};
 use tr_insight::warnings;
 use tr_insight::Recording;
 use tr_predict::{page, Predictor, Wanted};
-use tr_programs::outline::{Child, Outline, Part};
+use tr_programs::outline::{Child, Outline, ScriptPart};
 use tr_report::reports::ci_tracer;
 use tr_report::reports::series::Series;
 use tr_report::reports::{Ask, ReportKind, View};
@@ -39,7 +39,7 @@ fn log(text: &str) {
 }
 
 pub fn commands(data: &[u8]) {
-    let script = Part::new(Outline::read(data).into(), Default::default());
+    let script = ScriptPart::new(Outline::read(data).into(), Default::default());
     let children = [Some(1), Some(0), None].map(|status| Child {
         status,
         ..Child::default()

@@ -178,14 +178,14 @@ fn of_tr(flame: &Value, pids: &BTreeSet<u64>, functions: &[&'static str]) -> Sha
 
 /// The figure of a function that is compared.
 #[derive(Clone, Copy)]
-enum Part {
+enum FunctionShare {
     Own(&'static str),
     Total(&'static str),
     Kernel,
 }
-use Part::{Kernel, Own, Total};
+use FunctionShare::{Kernel, Own, Total};
 
-impl Part {
+impl FunctionShare {
     fn of(self, shares: &Shares) -> f64 {
         let samples = match self {
             Own(function) => shares.own.get(function),
@@ -202,7 +202,7 @@ fn beside(
     what: &str,
     command: &[&str],
     comm: &str,
-    parts: &[(Part, Option<f64>)],
+    parts: &[(FunctionShare, Option<f64>)],
 ) -> Result<(), Failed> {
     let data = scratch(&format!("perf-{what}.data"));
     let trace = scratch(&format!("beside-{what}.bin"));
@@ -375,7 +375,7 @@ print('-fno-omit-frame-pointer' in ' '.join(map(str, flags)))";
 fn python() -> Result<(), Failed> {
     let (python, keeps) = interpreter().ok_or(NO_PYTHON)?;
     let comm = python.file_name().unwrap_or_default().to_string_lossy();
-    let parts: &[(Part, Option<f64>)] = if keeps {
+    let parts: &[(FunctionShare, Option<f64>)] = if keeps {
         &[(Total("three"), None), (Total("one"), None)]
     } else {
         // Inlined functions are the innermost ones where there is debug information.

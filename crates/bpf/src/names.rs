@@ -6,7 +6,7 @@ const COMM: usize = 16;
 
 /// The role of a process in running containers, or as a server of the machine (`enum part` in names.bpf.h).
 #[derive(Clone, Copy)]
-enum Part {
+enum ProcessRole {
     /// The process is a daemon that starts containers for clients.
     Daemon = 1,
     /// The process is a runtime, which is executed for each container.
@@ -19,19 +19,19 @@ enum Part {
 
 /// For each role in running containers, the names of its processes as the kernel has them, cut after 15
 /// bytes. podman is its own daemon (podman-system-service).
-const NAMES: [(Part, &str); 6] = [
-    (Part::Daemon, "dockerd,containerd,podman,buildkitd"),
+const NAMES: [(ProcessRole, &str); 6] = [
+    (ProcessRole::Daemon, "dockerd,containerd,podman,buildkitd"),
     (
-        Part::Runtime,
+        ProcessRole::Runtime,
         "containerd-shim,runc,crun,youki,conmon,buildkit-runc",
     ),
     (
-        Part::Client,
+        ProcessRole::Client,
         "docker,docker-compose,docker-buildx,podman-remote,nerdctl,buildctl,ctr,crictl",
     ),
     // Services of the machine: init, the message bus, the log, name services.
     (
-        Part::System,
+        ProcessRole::System,
         "init,systemd,systemd-journal,systemd-resolve,systemd-logind,systemd-udevd,systemd-userdbd,\
          systemd-userwor,systemd-network,systemd-machine,systemd-hostnam,systemd-timedat,dbus-daemon,\
          dbus-broker,dbus-broker-lau,polkitd,rsyslogd,nscd,sssd,sssd_nss,sssd_pam,sssd_be,nslcd,\
@@ -39,14 +39,14 @@ const NAMES: [(Part, &str); 6] = [
     ),
     // Sessions, terminals, displays.
     (
-        Part::System,
+        ProcessRole::System,
         "sshd,sshd-session,ssh-agent,gpg-agent,gnome-keyring-d,tmux: server,screen,gnome-terminal-,\
          konsole,xterm,alacritty,kitty,wezterm-gui,foot,Xorg,Xwayland,Xvfb,gnome-shell,kwin_wayland,\
          kwin_x11,sway,weston,pipewire,pulseaudio",
     ),
     // CI agents that are no ancestors of COMMAND.
     (
-        Part::System,
+        ProcessRole::System,
         "Runner.Listener,Runner.Worker,gitlab-runner,buildkite-agent",
     ),
 ];

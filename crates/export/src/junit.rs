@@ -10,7 +10,7 @@ use quick_xml::Reader;
 use tr_import::junit::{attributes, read, DEPTH, FORMAT};
 use tr_import::Error;
 use tr_insight::imports::junit::cases::CaseSteps;
-use tr_insight::parts::Part;
+use tr_insight::parts::WallPart;
 use tr_insight::steps::{Step, StepIx, Steps};
 use tr_insight::verdicts::Verdicts;
 use tr_insight::Recording;
@@ -153,8 +153,11 @@ fn properties(step: &Step, at: StepIx, verdicts: &Verdicts) -> String {
     if let Some(figures) = verdicts.figures(at) {
         let seconds = |ns: u64| format!("{:.3}", ns as f64 / 1e9);
         all.extend([
-            ("cpu_s", seconds(figures.parts.get(Part::Work))),
-            ("starved_s", seconds(figures.parts.sum(Part::is_starved))),
+            ("cpu_s", seconds(figures.parts.get(WallPart::Work))),
+            (
+                "starved_s",
+                seconds(figures.parts.sum(WallPart::is_starved)),
+            ),
             ("wanted_cpu_s", seconds(figures.parts.wanted())),
         ]);
         if verdicts.of(at).is_some() {

@@ -29,7 +29,7 @@ pub struct Trace {
     source: Source,
     id: u32,
     /// The later files of a rotated recording that were joined to this trace; empty if there are none.
-    parts: Vec<join::Part>,
+    parts: Vec<join::JoinedPart>,
     minor: u16,
     meta: Metadata,
     summary: Option<Summary>,

@@ -14,7 +14,7 @@ use tr_text::words::{OTHER_WAITS, SLEEP, UNKNOWN};
 
 named! {
     /// A part of the wall time of a run or a step: what the time went to, and who caused it.
-    pub enum Part {
+    pub enum WallPart {
         /// The part of a wall time on a CPU, without the time that the hypervisor took from that CPU.
         Work = "work", "on a CPU";
         /// The part of a wall time in run queues while other tasks of the build had the CPU.
@@ -46,58 +46,58 @@ named! {
     }
 }
 
-impl Part {
+impl WallPart {
     /// The parts that the wall time of a whole run can have, in the order of their definition.
-    pub fn of_runs() -> impl Iterator<Item = Part> {
-        let of_steps = [Part::Lock, Part::Server, Part::Steps];
-        let all = Part::ALL.into_iter();
+    pub fn of_runs() -> impl Iterator<Item = WallPart> {
+        let of_steps = [WallPart::Lock, WallPart::Server, WallPart::Steps];
+        let all = WallPart::ALL.into_iter();
         all.filter(move |part| !of_steps.contains(part))
     }
 
     /// The part of a wall time that a kind of time belongs to, as far as the kind shows it. A wait for a CPU is
     /// divided later by the tasks that had the CPU.
-    pub fn of(kind: Kind) -> Part {
+    pub fn of(kind: Kind) -> WallPart {
         match kind {
-            Kind::OnCpu => Part::Work,
-            Kind::RunQueue => Part::Nobody,
-            Kind::Disk => Part::Disk,
-            Kind::Memory => Part::Memory,
-            Kind::Network => Part::Network,
-            Kind::Sleep => Part::Sleep,
-            Kind::Outside => Part::Outside,
-            Kind::Terminal | Kind::Stopped | Kind::Blocked | Kind::Others => Part::Other,
-            Kind::SleepOrBlocked | Kind::Lived | Kind::Unknown => Part::Unknown,
+            Kind::OnCpu => WallPart::Work,
+            Kind::RunQueue => WallPart::Nobody,
+            Kind::Disk => WallPart::Disk,
+            Kind::Memory => WallPart::Memory,
+            Kind::Network => WallPart::Network,
+            Kind::Sleep => WallPart::Sleep,
+            Kind::Outside => WallPart::Outside,
+            Kind::Terminal | Kind::Stopped | Kind::Blocked | Kind::Others => WallPart::Other,
+            Kind::SleepOrBlocked | Kind::Lived | Kind::Unknown => WallPart::Unknown,
         }
     }
 
     /// Whether the build ran in this part of a wall time, or waited for a CPU that its own tasks had. The sum of such
     /// parts is the time that depends only on how many CPUs the build has.
     pub fn is_run(self) -> bool {
-        matches!(self, Part::Work | Part::Own)
+        matches!(self, WallPart::Work | WallPart::Own)
     }
 
     /// Whether a task was able to run in this part of a wall time, but had no CPU.
     pub fn is_starved(self) -> bool {
-        use Part::{Hypervisor, Nobody, Others, Own, Quota};
+        use WallPart::{Hypervisor, Nobody, Others, Own, Quota};
         matches!(self, Own | Others | Quota | Hypervisor | Nobody)
     }
 }
 
 /// A wall time divided into parts, in nanoseconds.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct PartTimes(BTreeMap<Part, u64>);
+pub struct PartTimes(BTreeMap<WallPart, u64>);
 
 impl PartTimes {
-    pub fn get(&self, part: Part) -> u64 {
+    pub fn get(&self, part: WallPart) -> u64 {
         self.0.get(&part).copied().unwrap_or(0)
     }
 
-    pub fn sum(&self, of: impl Fn(Part) -> bool) -> u64 {
+    pub fn sum(&self, of: impl Fn(WallPart) -> bool) -> u64 {
         let parts = self.0.iter().filter(|(part, _)| of(**part));
         parts.fold(0, |sum, (_, ns)| sum.saturating_add(*ns))
     }
 
-    pub fn add(&mut self, part: Part, ns: u64) {
+    pub fn add(&mut self, part: WallPart, ns: u64) {
         let sum = self.0.entry(part).or_default();
         *sum = sum.saturating_add(ns);
     }
@@ -108,40 +108,48 @@ impl PartTimes {
 
     /// The time in nanoseconds in which a task was able to run, whether it had a CPU or not.
     pub fn wanted(&self) -> u64 {
-        self.sum(|part| part == Part::Work || part.is_starved())
+        self.sum(|part| part == WallPart::Work || part.is_starved())
     }
 
     /// The percentage of the time in which a task was able to run that it was on a CPU.
     pub fn share(&self) -> Option<u64> {
         let wanted = self.wanted();
-        (wanted > 0).then(|| share(100, self.get(Part::Work), wanted))
+        (wanted > 0).then(|| share(100, self.get(WallPart::Work), wanted))
     }
 
     /// Adds a wait for a CPU, divided by the tasks that had that CPU during the wait.
     pub fn add_run_queue(&mut self, ns: u64, had: Division) {
-        self.add(Part::Own, had.own);
-        self.add(Part::Others, had.others);
+        self.add(WallPart::Own, had.own);
+        self.add(WallPart::Others, had.others);
         let known = had.own.saturating_add(had.others);
-        self.add(Part::Nobody, ns.saturating_sub(known));
+        self.add(WallPart::Nobody, ns.saturating_sub(known));
     }
 
     /// Moves the time that the hypervisor and a CPU quota took in a span from the parts that contain it to the parts
     /// for the hypervisor and the quota. `throttled` has the time in nanoseconds that the quota took between the
     /// samples around the span, and in the span itself.
     pub fn withhold(&mut self, analysis: &Analysis, span: (Ktime, Ktime), throttled: (u64, u64)) {
-        let work = self.get(Part::Work);
+        let work = self.get(WallPart::Work);
         let run = run_within(analysis, span, work).unwrap_or(work);
-        self.take(Part::Work, work.saturating_sub(run), Part::Hypervisor);
+        self.take(
+            WallPart::Work,
+            work.saturating_sub(run),
+            WallPart::Hypervisor,
+        );
         // Throttled tasks wait for a CPU that is idle or has others, which do not keep them from it.
         let (around, inside) = throttled;
-        let idle = around.min(self.get(Part::Nobody));
-        self.take(Part::Nobody, idle, Part::Quota);
-        self.take(Part::Others, inside.saturating_sub(idle), Part::Quota);
+        let idle = around.min(self.get(WallPart::Nobody));
+        self.take(WallPart::Nobody, idle, WallPart::Quota);
+        self.take(
+            WallPart::Others,
+            inside.saturating_sub(idle),
+            WallPart::Quota,
+        );
     }
 
     /// Moves `ns` nanoseconds from one part of a wall time to another. If the first part is shorter, it becomes 0, and
     /// the missing nanoseconds are returned.
-    pub fn take(&mut self, from: Part, ns: u64, to: Part) -> u64 {
+    pub fn take(&mut self, from: WallPart, ns: u64, to: WallPart) -> u64 {
         let had = self.get(from);
         let taken = ns.min(had);
         self.0.insert(from, had - taken);
@@ -150,8 +158,8 @@ impl PartTimes {
     }
 }
 
-impl FromIterator<(Part, u64)> for PartTimes {
-    fn from_iter<I: IntoIterator<Item = (Part, u64)>>(parts: I) -> PartTimes {
+impl FromIterator<(WallPart, u64)> for PartTimes {
+    fn from_iter<I: IntoIterator<Item = (WallPart, u64)>>(parts: I) -> PartTimes {
         PartTimes(parts.into_iter().collect())
     }
 }

@@ -48,7 +48,7 @@ pub fn path_of(view: &View<'_>) -> Result<CriticalPath, NoPath> {
 /// A use of the critical path's time: a kind of time, with the program or the remote end if these say more than the
 /// kind.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub struct Part {
+pub struct PathUse {
     pub kind: Kind,
     pub program: Option<Group>,
     /// The name of the task that ended the wait, if that task is not recorded.
@@ -57,9 +57,9 @@ pub struct Part {
     pub remote: Option<Host>,
 }
 
-impl Part {
+impl PathUse {
     /// The use that a segment of the critical path belongs to.
-    fn of(analysis: &Analysis, groups: &Groups, segment: &Segment) -> Part {
+    fn of(analysis: &Analysis, groups: &Groups, segment: &Segment) -> PathUse {
         let process = analysis.thread(segment.thread).process;
         let group = groups.at(process, segment.from);
         let program = match segment.kind {
@@ -70,7 +70,7 @@ impl Part {
             }
             kind => {
                 let outside = (kind == Kind::Outside).then(|| segment.ended_by(analysis));
-                return Part {
+                return PathUse {
                     kind,
                     program: None,
                     outside: outside.flatten().map(|outsider| outsider.comm),
@@ -80,7 +80,7 @@ impl Part {
         };
         // Time of a program that is not known explains nothing.
         let kind = program.map_or(Kind::Unknown, |_| segment.kind);
-        Part {
+        PathUse {
             kind,
             program,
             outside: None,
@@ -124,7 +124,7 @@ fn daemons_client(program: &str) -> Option<&str> {
 /// The time of the critical path that goes to one use, such as sleeps in one program.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Share {
-    pub part: Part,
+    pub part: PathUse,
     /// The words for this use of the critical path's time, such as `sleep in make`.
     pub name: String,
     /// The time in nanoseconds that the critical path has for this use.
@@ -146,15 +146,15 @@ pub fn with_parts(
     analysis: &Analysis,
     groups: &Groups,
     path: &CriticalPath,
-) -> (Vec<Share>, Vec<Part>) {
+) -> (Vec<Share>, Vec<PathUse>) {
     let mut parts = Vec::with_capacity(path.segments.len());
-    let mut sums: BTreeMap<Part, (u64, u64)> = BTreeMap::new();
-    let mut last: BTreeMap<Part, ThreadIx> = BTreeMap::new();
+    let mut sums: BTreeMap<PathUse, (u64, u64)> = BTreeMap::new();
+    let mut last: BTreeMap<PathUse, ThreadIx> = BTreeMap::new();
     let waited = network::waited(analysis, path);
     let remotes = Remotes::new(analysis, &waited);
     let mut waited = waited.iter();
     for segment in &path.segments {
-        let mut part = Part::of(analysis, groups, segment);
+        let mut part = PathUse::of(analysis, groups, segment);
         if segment.kind == Kind::Network {
             let waited = waited.next();
             part.remote = waited.and_then(|wait| Host::waited(analysis, wait));
@@ -167,7 +167,7 @@ pub fn with_parts(
             *count += 1;
         }
     }
-    let named = |(part, (time, count)): (Part, (u64, u64))| Share {
+    let named = |(part, (time, count)): (PathUse, (u64, u64))| Share {
         part,
         name: part.title(groups, &remotes),
         time,

@@ -7,7 +7,7 @@ use tr_analyze::kinds::{ByKind, Kind};
 use tr_analyze::model::Times;
 
 use super::normal::stable;
-use super::parts::{Part, PartTimes};
+use super::parts::{PartTimes, WallPart};
 use super::verdicts::{StepVerdicts, Verdict};
 use crate::kinds::is_told;
 use crate::steps::Step;
@@ -64,9 +64,9 @@ impl StepSum {
 
     /// The time in nanoseconds that one part of the steps' wall time has. For the part `Work` it includes only the
     /// time on a CPU; the part `Own` has the time in run queues while the steps' own tasks had the CPUs.
-    pub fn part(&self, part: Part) -> Option<u64> {
+    pub fn part(&self, part: WallPart) -> Option<u64> {
         let mut parts = self.parts.clone()?;
-        parts.take(Part::Work, self.queued, Part::Own);
+        parts.take(WallPart::Work, self.queued, WallPart::Own);
         Some(parts.get(part))
     }
 }

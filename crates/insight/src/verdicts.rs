@@ -15,7 +15,7 @@ use tr_analyze::model::{Analysis, Basis};
 use tr_analyze::status::ended_in_time;
 
 use self::division::{Divider, StepParts};
-use super::parts::{Part, PartTimes};
+use super::parts::{PartTimes, WallPart};
 use crate::steps::times::{own_path, AllTimes, Fineness, OwnSegment};
 use crate::steps::{Step, StepIx, Steps};
 use crate::who;
@@ -48,7 +48,7 @@ pub(crate) const COUNTS: u64 = 20;
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Verdict {
     /// The largest part of the step's wall time, among the parts that can be the reason for a slow step.
-    pub part: Part,
+    pub part: WallPart,
     /// The time in nanoseconds of the largest part of the step's wall time. All waits for a CPU count together.
     pub ns: u64,
     /// The wall time in nanoseconds of the step that the verdict is about.
@@ -74,7 +74,10 @@ pub struct Verdict {
 impl Verdict {
     /// Whether the verdict blames the step itself: its own work, its own sleep, or other waits of its own.
     pub fn is_own(&self) -> bool {
-        matches!(self.part, Part::Work | Part::Sleep | Part::Other)
+        matches!(
+            self.part,
+            WallPart::Work | WallPart::Sleep | WallPart::Other
+        )
     }
 }
 
@@ -151,11 +154,11 @@ impl Verdicts {
     /// The verdict on a step; `None` if nothing in the step's time stands out, or if not enough is known.
     pub fn of(&self, step: StepIx) -> Option<&Verdict> {
         self.figures(step)
-            .filter(|verdict| verdict.part != Part::Unknown)
+            .filter(|verdict| verdict.part != WallPart::Unknown)
     }
 
     /// The figures of the verdict on a step, even if nothing in the step's time stands out. The part that the verdict
-    /// names is [`Part::Unknown`] then.
+    /// names is [`WallPart::Unknown`] then.
     pub fn figures(&self, step: StepIx) -> Option<&Verdict> {
         self.0.get(step)?.as_ref()
     }
@@ -271,7 +274,7 @@ impl<'a> Judge<'a> {
         for (at, verdict) in told.take(NAMED) {
             let divided = divided.get(at).and_then(Option::as_ref);
             verdict.by = match &divider.contention {
-                Some(contention) if verdict.part == Part::Others => {
+                Some(contention) if verdict.part == WallPart::Others => {
                     let path = own_path(paths, steps, at).unwrap_or_default();
                     let waits = divider.waits(at, &path);
                     named(others(contention, analysis, waits).collect())
@@ -299,13 +302,13 @@ fn may_have_failed(steps: &Steps, step: &Step) -> bool {
 /// Judges a step by its divided wall time. `failed` is whether the step failed and no step inside it did.
 fn judge(step: &Step, failed: bool, divided: &StepParts, median: Option<u64>) -> Option<Verdict> {
     let wall = step.wall();
-    if wall == 0 || divided.times.get(Part::Unknown).saturating_mul(UNKNOWN) > wall {
+    if wall == 0 || divided.times.get(WallPart::Unknown).saturating_mul(UNKNOWN) > wall {
         return None;
     }
-    let starved = divided.times.sum(Part::is_starved);
-    let waits = Part::ALL.into_iter().filter(|part| !part.is_starved());
+    let starved = divided.times.sum(WallPart::is_starved);
+    let waits = WallPart::ALL.into_iter().filter(|part| !part.is_starved());
     let waits = waits.map(|part| (divided.times.get(part), part));
-    let cpu = Part::ALL.into_iter().filter(|part| part.is_starved());
+    let cpu = WallPart::ALL.into_iter().filter(|part| part.is_starved());
     // Of several that kept it from a CPU the one that did so for longest.
     let who = cpu.rev().max_by_key(|part| divided.times.get(*part))?;
     let all = waits.chain([(starved, who)]);
@@ -322,9 +325,9 @@ fn judge(step: &Step, failed: bool, divided: &StepParts, median: Option<u64>) ->
         told: false,
         is_late: divided.timers >= LEAST || step.status.is_some_and(ended_in_time),
     };
-    if !large || part == Part::Unknown || !held.is_own() && ns < LEAST {
+    if !large || part == WallPart::Unknown || !held.is_own() && ns < LEAST {
         return Some(Verdict {
-            part: Part::Unknown,
+            part: WallPart::Unknown,
             ns: 0,
             ..held
         });
@@ -339,11 +342,11 @@ fn judge(step: &Step, failed: bool, divided: &StepParts, median: Option<u64>) ->
     let failed = failed
         && match part {
             // A compiler's error is none of the machine's, and an assertion of 50 ms none of 300.
-            Part::Disk | Part::Memory => is_test || is_late,
+            WallPart::Disk | WallPart::Memory => is_test || is_late,
             part if part.is_starved() => is_late || is_test && (slow || starved >= late),
             _ => true,
         };
-    let told = !held.is_own() && part != Part::Steps;
+    let told = !held.is_own() && part != WallPart::Steps;
     let told = told && (failed || slow && step.kind == StepKind::Test);
     Some(Verdict { told, ..held })
 }

@@ -65,7 +65,7 @@ impl Interval {
 /// A part of the critical path in the simulated run of a forecast: the time on the path of the
 /// processes with one name.
 #[derive(Clone, Debug, PartialEq, Eq, serde::Serialize)]
-pub struct Part {
+pub struct ProgramOnPath {
     pub name: String,
     /// The length of this part of the critical path in ns.
     pub ns: u64,
@@ -77,7 +77,7 @@ pub struct Knee {
     pub cpus: u64,
     /// The parts of the critical path with that number of CPUs. They are the reason why more CPUs
     /// do not help.
-    pub because: Vec<Part>,
+    pub because: Vec<ProgramOnPath>,
 }
 
 /// A row in the table of a forecast: the time on a machine with a certain number of CPUs.
@@ -113,7 +113,7 @@ pub struct Forecast {
     /// An upper bound in bytes of the memory of all processes of the forecast run together; `None`
     /// if a process's memory was not recorded.
     pub memory: Option<u64>,
-    pub path: Vec<Part>,
+    pub path: Vec<ProgramOnPath>,
     pub knee: Option<Knee>,
     /// The price of the forecast run, if the user gives the price of a CPU.
     pub cost: Option<f64>,
@@ -207,7 +207,7 @@ pub(crate) fn warnings(recording: &Recording) -> Vec<String> {
 }
 
 /// The parts of a simulated critical path, summed by the name of the process, longest first.
-pub(crate) fn parts(analysis: &Analysis, done: &Done) -> Vec<Part> {
+pub(crate) fn parts(analysis: &Analysis, done: &Done) -> Vec<ProgramOnPath> {
     let mut by_name: BTreeMap<String, u64> = BTreeMap::new();
     for leg in &done.legs {
         let process = analysis.thread(leg.thread).process;
@@ -215,8 +215,10 @@ pub(crate) fn parts(analysis: &Analysis, done: &Done) -> Vec<Part> {
         let sum = by_name.entry(name).or_default();
         *sum = sum.saturating_add(leg.ns);
     }
-    let parts = by_name.into_iter().map(|(name, ns)| Part { name, ns });
-    let mut parts: Vec<Part> = parts.collect();
+    let parts = by_name
+        .into_iter()
+        .map(|(name, ns)| ProgramOnPath { name, ns });
+    let mut parts: Vec<ProgramOnPath> = parts.collect();
     parts.sort_by(|a, b| (b.ns, &a.name).cmp(&(a.ns, &b.name)));
     parts.truncate(PARTS);
     parts

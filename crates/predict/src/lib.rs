@@ -13,6 +13,6 @@ mod predictor;
 mod render;
 pub mod shards;
 
-pub use forecast::{Forecast, Interval, Knee, NoForecast, Part, Row, Wanted, MOST_CPUS};
+pub use forecast::{Forecast, Interval, Knee, NoForecast, ProgramOnPath, Row, Wanted, MOST_CPUS};
 pub use page::page;
 pub use predictor::Predictor;

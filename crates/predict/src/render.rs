@@ -4,7 +4,7 @@ use rayon::iter::{IntoParallelIterator, ParallelIterator};
 use serde_json::{json, Value};
 use tr_analyze::Analysis;
 
-use crate::forecast::{parts, Forecast, Interval, Part, Row, MOST_CPUS};
+use crate::forecast::{parts, Forecast, Interval, ProgramOnPath, Row, MOST_CPUS};
 use crate::predictor::Predictor;
 use tr_text::page::Page;
 use tr_text::style::Paint;
@@ -101,7 +101,7 @@ fn interval(wall: Interval) -> Value {
 }
 
 /// The longest parts of a forecast's critical path, at most `most`, as text.
-pub(super) fn told(parts: &[Part], most: usize) -> String {
+pub(super) fn told(parts: &[ProgramOnPath], most: usize) -> String {
     let parts = parts.iter().take(most);
     let parts = parts.map(|part| {
         format!(

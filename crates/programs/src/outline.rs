@@ -22,7 +22,7 @@ mod values;
 mod words;
 
 pub use builtins::{may_decide, starts_nothing};
-pub use course::{Child, CommandText, Course, Ending, Part};
+pub use course::{Child, CommandText, Course, Ending, ScriptPart};
 pub use options::{Options, Setting};
 pub use sources::{sourced_files, KnownFile};
 pub use tree::{

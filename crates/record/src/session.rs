@@ -269,7 +269,7 @@ struct Session {
     no_marks: Option<String>,
     before: Before,
     /// The part of the recording that is being written; without `--rotate`, the whole recording.
-    part: Part,
+    part: RecordingPart,
     /// The parts of the recording, if `--rotate` divides it.
     parts: Option<Parts>,
     /// The guard of COMMAND's limits of time; `None` before COMMAND runs, or if there are no limits.
@@ -277,7 +277,7 @@ struct Session {
 }
 
 /// The part of the recording that is being written; without `--rotate`, the whole recording.
-struct Part {
+struct RecordingPart {
     meta: Metadata,
     before: Before,
 }
@@ -375,7 +375,7 @@ impl Session {
             collector,
             start: time,
             method: meta.method(),
-            part: Part { meta, before },
+            part: RecordingPart { meta, before },
             parts: (config.file.rotation).map(|rotation| Parts::new(rotation, opened.file)),
             refusals,
             unmet,
@@ -494,7 +494,7 @@ impl Session {
         };
         let machine = Sampler::new(&config.scope.follow);
         let machine = begin_file(machine, &output, &meta, events.first);
-        let ended = std::mem::replace(&mut self.part, Part { meta, before });
+        let ended = std::mem::replace(&mut self.part, RecordingPart { meta, before });
         let summary = Summary {
             end: time,
             end_clock: clock,

@@ -18,7 +18,7 @@ use crate::process::Process;
 use crate::program::Mix;
 use crate::sink::{Event, Sink};
 use crate::table::Table;
-use crate::task::{Cause, Place, Ref, Task, IDLE, OPEN};
+use crate::task::{Place, Ref, StateCause, Task, IDLE, OPEN};
 
 /// The value of `CLOCK_MONOTONIC` in ns when the simulated run begins.
 const BOOTED: u64 = 1_000_000_000_000;
@@ -310,8 +310,8 @@ impl Machine {
     pub(crate) fn attach(&mut self) {
         self.attached = true;
         for task in self.tasks.iter_mut() {
-            if task.cause != Cause::Stopped {
-                task.cause = Cause::Plain;
+            if task.cause != StateCause::Stopped {
+                task.cause = StateCause::Plain;
             }
             task.woken = false;
             task.seen_cpu = u16::MAX;

@@ -9,7 +9,7 @@ use crate::agenda::NEVER;
 use crate::cpu::Timer;
 use crate::machine::{Machine, Turn};
 use crate::program::ns;
-use crate::task::{raw, Bucket, Cause, Place, Ref, Task, Wait, IDLE};
+use crate::task::{raw, Bucket, Place, Ref, StateCause, Task, Wait, IDLE};
 
 /// The reason why a simulated task is switched out.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -137,7 +137,7 @@ impl Machine {
             Out::Sleep if std::mem::take(&mut self.tasks[prev].woken_early) => {
                 let task = &mut self.tasks[prev];
                 task.bucket = Bucket::RunQueue;
-                task.cause = Cause::Plain;
+                task.cause = StateCause::Plain;
                 let on = self.choose_cpu(prev, turn.cpu);
                 self.enqueue(on, turn.now, prev);
             }
@@ -179,9 +179,9 @@ impl Machine {
                 task.place = Place::Queued;
                 task.bucket = Bucket::RunQueue;
                 task.cause = if self.attached && (preempt || !task.woken) {
-                    Cause::Preempted
+                    StateCause::Preempted
                 } else {
-                    Cause::Plain
+                    StateCause::Plain
                 };
                 task.state
             }
@@ -227,7 +227,7 @@ impl Machine {
         task.switched = turn.stamp;
         task.place = Place::OnCpu(cpu);
         task.bucket = Bucket::OnCpu;
-        task.cause = Cause::Plain;
+        task.cause = StateCause::Plain;
         task.woken = task.vain == turn.stamp;
         if task.seen_cpu != u16::MAX && task.seen_cpu != cpu && in_span {
             task.migrations += 1;
@@ -290,7 +290,7 @@ impl Machine {
             Place::Off => {
                 task.settle(turn.stamp, start, end);
                 task.bucket = Bucket::RunQueue;
-                task.cause = Cause::Plain;
+                task.cause = StateCause::Plain;
                 task.decide(turn.stamp, start, end);
                 // By the stamps alone the waking may precede the switch-out.
                 task.doubt = turn.stamp == task.switched && usize::from(task.seen_cpu) != turn.cpu;
@@ -446,17 +446,17 @@ fn timeout(task: &Task) -> Timeout {
 
 /// The account to which the time of a simulated task is added after a switch-out in `state`, and
 /// the cause of this time.
-fn asleep(task: &Task, state: u16, vfork: bool, attached: bool) -> (Bucket, Cause) {
+fn asleep(task: &Task, state: u16, vfork: bool, attached: bool) -> (Bucket, StateCause) {
     if state & raw::STOPPED != 0 {
-        (Bucket::Sleep, Cause::Stopped)
+        (Bucket::Sleep, StateCause::Stopped)
     } else if state & raw::UNINTERRUPTIBLE != 0 {
         let cause = match task.wait {
-            Wait::Io if attached => Cause::Io,
-            Wait::Vfork(_) if vfork => Cause::Vfork,
-            _ => Cause::Plain,
+            Wait::Io if attached => StateCause::Io,
+            Wait::Vfork(_) if vfork => StateCause::Vfork,
+            _ => StateCause::Plain,
         };
         (Bucket::Blocked, cause)
     } else {
-        (Bucket::Sleep, Cause::Plain)
+        (Bucket::Sleep, StateCause::Plain)
     }
 }

@@ -8,7 +8,7 @@ pub(crate) struct Sums {
     /// [`crate::task::Bucket`].
     pub(crate) times: [u64; 4],
     /// The times of the simulated task or process by their cause, in ns, in the order of
-    /// [`crate::task::Cause`].
+    /// [`crate::task::StateCause`].
     pub(crate) causes: [u64; 4],
     pub(crate) voluntary: u64,
     pub(crate) involuntary: u64,

@@ -45,7 +45,7 @@ pub(crate) enum Bucket {
 
 /// The cause of a simulated task's time in its state, in the order of [`crate::truth::Causes`].
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) enum Cause {
+pub(crate) enum StateCause {
     Preempted,
     Io,
     Vfork,
@@ -136,7 +136,7 @@ impl Step {
 pub(crate) struct Task {
     pub(crate) place: Place,
     pub(crate) bucket: Bucket,
-    pub(crate) cause: Cause,
+    pub(crate) cause: StateCause,
     /// The state of the simulated task as in the kernel's `__state`.
     pub(crate) state: u16,
     pub(crate) followed: bool,
@@ -287,7 +287,7 @@ impl Task {
         let to = stamp.min(end);
         if to > from {
             self.sums.times[self.bucket as usize] += to - from;
-            if self.cause != Cause::Plain {
+            if self.cause != StateCause::Plain {
                 self.sums.causes[self.cause as usize] += to - from;
             }
         }

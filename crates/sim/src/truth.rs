@@ -87,7 +87,7 @@ pub struct Causes {
 }
 
 impl Causes {
-    /// The parts with a cause from an array, whose order is that of [`crate::task::Cause`].
+    /// The parts with a cause from an array, whose order is that of [`crate::task::StateCause`].
     pub(crate) fn from_array([preempted, io, vfork, stopped]: [u64; 4]) -> Causes {
         Causes {
             preempted,

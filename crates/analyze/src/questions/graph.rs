@@ -15,7 +15,7 @@ use crate::timeline::{Actor, Bucket, Stretch, Stretches, Timeline, Wait};
 
 /// The cause that determined how long a stretch of a thread's time was.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Cause {
+pub(crate) enum StretchCause {
     /// The thread with this index ended the wait, so the wait took as long as that thread needed.
     Thread(ThreadIx),
     /// The stretch is time of the thread itself, and has this kind, such as time on a CPU.
@@ -49,42 +49,42 @@ impl<'a> Graph<'a> {
     }
 
     /// The cause that determined how long a stretch of a thread's time was.
-    pub fn cause(&self, thread: ThreadIx, stretch: &Stretch) -> Cause {
+    pub fn cause(&self, thread: ThreadIx, stretch: &Stretch) -> StretchCause {
         match stretch.doing {
-            Bucket::OnCpu(_) => return Cause::Own(Kind::OnCpu),
-            Bucket::RunQueue { .. } => return Cause::Own(Kind::RunQueue),
-            Bucket::Unknown => return Cause::Own(Kind::Unknown),
+            Bucket::OnCpu(_) => return StretchCause::Own(Kind::OnCpu),
+            Bucket::RunQueue { .. } => return StretchCause::Own(Kind::RunQueue),
+            Bucket::Unknown => return StretchCause::Own(Kind::Unknown),
             Bucket::Wait(_) => {}
         }
         if let Some(below) = self.cut(thread, stretch) {
             // One that waits itself has no time of its own up to this moment.
             return match below.filter(|below| self.lives(*below, stretch.to)) {
-                Some(below) => Cause::Thread(below),
-                None => Cause::Own(self.wait(thread, stretch, false)),
+                Some(below) => StretchCause::Thread(below),
+                None => StretchCause::Own(self.wait(thread, stretch, false)),
             };
         }
         self.ended(thread, stretch)
     }
 
     /// The cause that determined how long a wait of a thread was, if no killing signal cut it short.
-    pub fn ended(&self, thread: ThreadIx, stretch: &Stretch) -> Cause {
+    pub fn ended(&self, thread: ThreadIx, stretch: &Stretch) -> StretchCause {
         match stretch.waker() {
             Actor::Thread(waker) if self.lives(waker, stretch.to) => {
                 // A kernel thread works for many tasks: its own wait for work explains nothing
                 // of this wait. It is treated like a kernel thread that is not recorded.
                 let process = self.analysis.thread(waker).process;
                 if self.analysis.process(process).role.kthread {
-                    Cause::Own(self.wait(thread, stretch, true))
+                    StretchCause::Own(self.wait(thread, stretch, true))
                 } else {
-                    Cause::Thread(waker)
+                    StretchCause::Thread(waker)
                 }
             }
             Actor::Outside(worker) => match self.carried(thread, stretch, worker) {
-                Some(by) => Cause::Thread(by),
-                None => Cause::Own(self.wait(thread, stretch, true)),
+                Some(by) => StretchCause::Thread(by),
+                None => StretchCause::Own(self.wait(thread, stretch, true)),
             },
-            actor if actor.is_interrupt() => Cause::Own(self.wait(thread, stretch, false)),
-            _ => Cause::Own(Kind::Unknown),
+            actor if actor.is_interrupt() => StretchCause::Own(self.wait(thread, stretch, false)),
+            _ => StretchCause::Own(Kind::Unknown),
         }
     }
 

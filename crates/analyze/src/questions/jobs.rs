@@ -12,7 +12,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use tr_format::event::{Ktime, Reason};
 
 use super::awaited::WaitReason;
-use super::graph::{Cause, Graph};
+use super::graph::{Graph, StretchCause};
 use crate::arena::Arena;
 use crate::model::{Analysis, ProcessIx};
 use crate::timeline::Bucket;
@@ -359,7 +359,7 @@ fn waits(graph: &Graph<'_>, owner: ProcessIx) -> Vec<Wait> {
     let mut waits = Vec::new();
     for thread in &analysis.process(owner).threads {
         for stretch in graph.timeline.of(*thread) {
-            let Cause::Thread(by) = graph.cause(*thread, &stretch) else {
+            let StretchCause::Thread(by) = graph.cause(*thread, &stretch) else {
                 continue;
             };
             if !matches!(stretch.doing, Bucket::Wait(_)) {

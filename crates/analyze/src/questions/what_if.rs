@@ -26,7 +26,7 @@ use crate::kinds::Kind;
 use crate::model::{Analysis, ThreadIx};
 use crate::questions::awaited::WaitReason;
 use crate::questions::critical_path::{CriticalPath, NoPath};
-use crate::questions::graph::{Cause, Graph};
+use crate::questions::graph::{Graph, StretchCause};
 use crate::questions::programs::{Group, Groups};
 use crate::timeline::Bucket;
 use replay::{Clock, Cursor, Replay, Scenario};
@@ -221,7 +221,7 @@ fn links(graph: &Graph<'_>, path: &CriticalPath) -> Vec<Link> {
         }
         let stretches = graph.stretches_by_threads(thread);
         for stretch in stretches.filter(|stretch| inside(stretch.to)) {
-            if let Cause::Thread(by) = graph.cause(thread, &stretch) {
+            if let StretchCause::Thread(by) = graph.cause(thread, &stretch) {
                 let time = stretch.to;
                 links.push(Link { time, thread, by });
             }

@@ -11,7 +11,7 @@ use serde::Serialize;
 use tr_analyze::share;
 
 use super::demands;
-use super::parts::Part;
+use super::parts::WallPart;
 use super::run::{Figure, Run};
 use super::sides::Sides;
 use super::spread::{median, Difference, Statistic, Verdict};
@@ -22,21 +22,21 @@ use tr_text::units;
 
 named! {
     /// The cause to which a part of the difference between two builds is attributed.
-    pub enum Cause {
+    pub enum DifferenceCause {
         /// The build's own tasks need more CPU time than before, or less.
         Work = "work", "CPU time of its own";
         /// The build's own tasks need as much CPU time as before, but less of the work runs at the same time, or more.
         Order = "order", "work that runs one after the other";
         Others = "others", "other tasks";
         Quota = "quota", "the CPU quota";
-        Hypervisor = "hypervisor", Part::Hypervisor.title();
-        Disk = "disk", Part::Disk.title();
-        Memory = "memory", Part::Memory.title();
-        Network = "network", Part::Network.title();
-        Sleep = "sleep", Part::Sleep.title();
+        Hypervisor = "hypervisor", WallPart::Hypervisor.title();
+        Disk = "disk", WallPart::Disk.title();
+        Memory = "memory", WallPart::Memory.title();
+        Network = "network", WallPart::Network.title();
+        Sleep = "sleep", WallPart::Sleep.title();
         /// The build waits for tasks that are not recorded, such as servers.
-        Outside = "outside", Part::Outside.title();
-        Other = "other", Part::Other.title();
+        Outside = "outside", WallPart::Outside.title();
+        Other = "other", WallPart::Other.title();
     }
 }
 
@@ -78,7 +78,7 @@ impl Doubt {
 /// A cause of the difference between two builds, with the part of the difference that is attributed to it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Share {
-    pub cause: Cause,
+    pub cause: DifferenceCause,
     /// The part of the wall time's difference that has this cause, in ns; positive if the new build is slower.
     pub ns: i128,
     /// Whether the build waits as often as before, so that each wait became longer or shorter; for waits for memory:
@@ -93,7 +93,7 @@ pub struct Share {
 pub struct Causes {
     /// For each part of the wall time, its difference between the base and the new runs; empty if too few runs know
     /// their parts.
-    pub parts: Vec<(Part, Difference)>,
+    pub parts: Vec<(WallPart, Difference)>,
     /// The difference of the simulated time that each build would take if it had its CPUs for itself.
     pub alone: Option<Difference>,
     /// The difference of the CPU time of all tasks of the builds, without time that a hypervisor took; `None` if too
@@ -163,7 +163,7 @@ pub fn work(run: &Run) -> Option<u64> {
 pub fn set_aside(base: &mut [Run], new: &mut [Run]) -> Vec<String> {
     let unknown = |run: &Run| {
         let times = &run.parts.as_ref()?.times;
-        let unknown = times.get(Part::Unknown);
+        let unknown = times.get(WallPart::Unknown);
         let much = unknown.saturating_mul(20) > times.sum(|_| true);
         let unknown = unknown.max(run.figures.get(Figure::Unknown).unwrap_or(0));
         // A path through such time may go anywhere.
@@ -224,7 +224,7 @@ impl Causes {
                 sides.judge(|run| Some(run.parts.as_ref()?.times.get(part)))?,
             ))
         };
-        causes.parts = Part::of_runs().filter_map(part).collect();
+        causes.parts = WallPart::of_runs().filter_map(part).collect();
         causes.names = names(sides);
         causes.cpus = cpus(sides);
         let beside = causes.beside(sides, changed).then_some(Doubt::Beside);
@@ -236,7 +236,7 @@ impl Causes {
     }
 
     /// The difference between the base and the new runs in one part of the wall time; `None` if it is not known.
-    pub fn part(&self, part: Part) -> Option<&Difference> {
+    pub fn part(&self, part: WallPart) -> Option<&Difference> {
         let mut parts = self.parts.iter();
         parts.find(|(it, _)| *it == part).map(|(_, judged)| judged)
     }
@@ -256,12 +256,14 @@ impl Causes {
             let of_wall = differs && size >= least && is_with(share);
             let of_own = match share.cause {
                 // Of a wall time that does not differ they explain nothing.
-                Cause::Others | Cause::Quota | Cause::Hypervisor => false,
+                DifferenceCause::Others | DifferenceCause::Quota | DifferenceCause::Hypervisor => {
+                    false
+                }
                 // Of a wall time that differs, others may have made it so.
-                Cause::Work if self.doubt.is_some() => !differs,
+                DifferenceCause::Work if self.doubt.is_some() => !differs,
                 _ if known => size * OF_OWN >= u128::from(alone),
                 // Without a spread, CPU time that grew by more than sharing can cause still is the build's.
-                Cause::Work => size * OF_DIFFERENCE >= u128::from(alone),
+                DifferenceCause::Work => size * OF_DIFFERENCE >= u128::from(alone),
                 _ => false,
             };
             size > 0 && (of_wall || of_own)
@@ -271,7 +273,7 @@ impl Causes {
         let mut all: Vec<Share> = waits.collect();
         let waited = all.iter().map(|share| share.ns).sum::<i128>();
         // Nor did the build run before COMMAND and after it, or as far as is known.
-        let beside = [Part::Around, Part::Unknown].into_iter();
+        let beside = [WallPart::Around, WallPart::Unknown].into_iter();
         let beside = beside.filter_map(|part| Some(self.part(part)?.difference()));
         all.extend(self.run(sides, waited + beside.sum::<i128>()));
         all.extend(withheld(sides));
@@ -283,7 +285,7 @@ impl Causes {
     /// The part of the wall time's difference that is due to the build's own work, either its CPU time or how much of
     /// it runs at once. `waited` is the part in ns that is due to waits and to other tasks.
     fn run(&self, sides: Sides<'_>, waited: i128) -> Option<Share> {
-        let run = sides.judge(|run| Some(run.parts.as_ref()?.times.sum(Part::is_run)))?;
+        let run = sides.judge(|run| Some(run.parts.as_ref()?.times.sum(WallPart::is_run)))?;
         let differs = |judged: &&Difference| judged.is_noticeable();
         let share = |cause, ns| Share {
             cause,
@@ -303,14 +305,14 @@ impl Causes {
             let by = [run, alone].into_iter().flatten();
             let by = by.filter(|ns| with(ns, work.difference()));
             if let Some(most) = by.max_by_key(|ns| ns.abs()) {
-                return Some(share(Cause::Work, most));
+                return Some(share(DifferenceCause::Work, most));
             }
             // Less CPU time lengthens nothing, and more shortens nothing.
         }
         let against = |alone: &i128| run.is_some_and(|run| !with(alone, run));
         alone
             .filter(|figure| !against(figure) && self.is_equal_work(*figure))
-            .map(|ns| share(Cause::Order, ns))
+            .map(|ns| share(DifferenceCause::Order, ns))
     }
 
     /// Whether a difference of `alone` ns, between the times that the builds would take with CPUs for themselves, is
@@ -325,12 +327,12 @@ impl Causes {
         })
     }
 
-    fn waits(&self, sides: Sides<'_>, part: Part, cause: Cause) -> Option<Share> {
+    fn waits(&self, sides: Sides<'_>, part: WallPart, cause: DifferenceCause) -> Option<Share> {
         let judged = self.part(part)?;
         let count = sides.judge(|run| Some(run.parts.as_ref()?.waits(part)))?;
         let moved = match part {
-            Part::Disk => &[Demand::Read, Demand::Written][..],
-            Part::Network => &[Demand::Received, Demand::Sent],
+            WallPart::Disk => &[Demand::Read, Demand::Written][..],
+            WallPart::Network => &[Demand::Received, Demand::Sent],
             _ => &[],
         };
         let more = moved.iter().any(|demand| {
@@ -340,7 +342,7 @@ impl Causes {
         let (few, many) = (count.base.min(count.new), count.most());
         // A fifth more of them, or other bytes, are other waits.
         let as_many = match part {
-            Part::Memory => sides
+            WallPart::Memory => sides
                 .judge(|run| run.demands.get(&Demand::Resident).copied())
                 .is_some_and(|judged| !judged.is_noticeable()),
             _ => !more && many.saturating_mul(5) <= few.saturating_mul(6),
@@ -350,10 +352,10 @@ impl Causes {
             ns: judged.difference(),
             as_many,
             whose: match part {
-                Part::Disk | Part::Memory if as_many => Whose::Machine,
-                Part::Network if as_many && is_elsewhere(sides, judged) => Whose::Machine,
+                WallPart::Disk | WallPart::Memory if as_many => Whose::Machine,
+                WallPart::Network if as_many && is_elsewhere(sides, judged) => Whose::Machine,
                 // The build's own servers and daemons may be among these, in another version, too.
-                Part::Network | Part::Outside if as_many => Whose::Unclear,
+                WallPart::Network | WallPart::Outside if as_many => Whose::Unclear,
                 _ => Whose::Build,
             },
         })
@@ -388,11 +390,13 @@ impl Causes {
 
     /// A circumstance other than the build's own work that can explain a difference of `ns` with this cause, if there
     /// is one.
-    pub fn doubt_of(&self, cause: Cause, ns: i128) -> Option<Doubt> {
+    pub fn doubt_of(&self, cause: DifferenceCause, ns: i128) -> Option<Doubt> {
         match (cause, self.cpus) {
-            (Cause::Work, _) => self.doubt,
+            (DifferenceCause::Work, _) => self.doubt,
             // Fewer CPUs let less run at once.
-            (Cause::Order, Some(Doubt::Cpus(base, new))) if (base > new) == (ns > 0) => self.cpus,
+            (DifferenceCause::Order, Some(Doubt::Cpus(base, new))) if (base > new) == (ns > 0) => {
+                self.cpus
+            }
             _ => None,
         }
     }
@@ -458,22 +462,22 @@ fn is_elsewhere(sides: Sides<'_>, network: &Difference) -> bool {
 
 /// The parts of the wall time in which the build waits for something other than a CPU, each with the cause to which
 /// its difference is attributed.
-const WAITS: [(Part, Cause); 6] = [
-    (Part::Disk, Cause::Disk),
-    (Part::Memory, Cause::Memory),
-    (Part::Network, Cause::Network),
-    (Part::Sleep, Cause::Sleep),
-    (Part::Outside, Cause::Outside),
-    (Part::Other, Cause::Other),
+const WAITS: [(WallPart, DifferenceCause); 6] = [
+    (WallPart::Disk, DifferenceCause::Disk),
+    (WallPart::Memory, DifferenceCause::Memory),
+    (WallPart::Network, DifferenceCause::Network),
+    (WallPart::Sleep, DifferenceCause::Sleep),
+    (WallPart::Outside, DifferenceCause::Outside),
+    (WallPart::Other, DifferenceCause::Other),
 ];
 
 /// The causes by which the machine took CPU time from the build (other tasks, a quota, a hypervisor), as far as they
 /// exceed what is expected from the base.
 fn withheld(sides: Sides<'_>) -> impl Iterator<Item = Share> + '_ {
     let all = [
-        (Part::Others, Cause::Others),
-        (Part::Quota, Cause::Quota),
-        (Part::Hypervisor, Cause::Hypervisor),
+        (WallPart::Others, DifferenceCause::Others),
+        (WallPart::Quota, DifferenceCause::Quota),
+        (WallPart::Hypervisor, DifferenceCause::Hypervisor),
     ];
     let all = all.into_iter();
     all.filter_map(move |(part, cause)| withheld_by(sides, part, cause))
@@ -481,13 +485,13 @@ fn withheld(sides: Sides<'_>) -> impl Iterator<Item = Share> + '_ {
 
 /// The time that the machine took from the build in one part, beyond what it took for each second of the build's work
 /// in the base; `None` if it is within the spread or unknown.
-fn withheld_by(sides: Sides<'_>, part: Part, cause: Cause) -> Option<Share> {
+fn withheld_by(sides: Sides<'_>, part: WallPart, cause: DifferenceCause) -> Option<Share> {
     const SCALE: u64 = 1_000_000;
     let get = |run: &Run| Some(run.parts.as_ref()?.times.get(part));
     let need = |run: &Run| match part {
         // A quota is one of all tasks' CPU time, also beside the path.
-        Part::Quota => work(run),
-        _ => Some(run.parts.as_ref()?.times.sum(Part::is_run)),
+        WallPart::Quota => work(run),
+        _ => Some(run.parts.as_ref()?.times.sum(WallPart::is_run)),
     };
     let rate = sides.judge(|run| Some(share(get(run)?, SCALE, need(run)?)))?;
     if rate.verdict == Verdict::Inside {

@@ -1,7 +1,7 @@
 //! Words the first lines of a comparison of builds: a failure, or what became slower, by how much, and who is
 //! responsible.
 
-use super::causes::{work, Cause, Doubt, Share, Whose};
+use super::causes::{work, DifferenceCause, Doubt, Share, Whose};
 use super::demands;
 use super::processes::ChangeKind;
 use super::run::Figure;
@@ -15,28 +15,28 @@ use tr_text::units;
 /// or faster.
 fn words(share: &Share) -> &'static str {
     match (share.cause, share.ns > 0) {
-        (Cause::Work, true) => "more CPU time of its own",
-        (Cause::Work, false) => "less CPU time of its own",
-        (Cause::Order, true) => "less of its work runs at once",
-        (Cause::Order, false) => "more of its work runs at once",
-        (Cause::Others, true) => "other tasks had the CPUs for longer",
-        (Cause::Others, false) => "other tasks had the CPUs for less time",
-        (Cause::Quota, true) => "the CPU quota stopped it for longer",
-        (Cause::Quota, false) => "the CPU quota stopped it for less time",
-        (Cause::Hypervisor, true) => "the hypervisor took more",
-        (Cause::Hypervisor, false) => "the hypervisor took less",
-        (Cause::Disk, true) => "longer waits for disks and files",
-        (Cause::Disk, false) => "shorter waits for disks and files",
-        (Cause::Memory, true) => "longer waits for memory",
-        (Cause::Memory, false) => "shorter waits for memory",
-        (Cause::Network, true) => "longer waits for the network",
-        (Cause::Network, false) => "shorter waits for the network",
-        (Cause::Sleep, true) => "longer sleep",
-        (Cause::Sleep, false) => "shorter sleep",
-        (Cause::Outside, true) => "longer waits for tasks that are not recorded",
-        (Cause::Outside, false) => "shorter waits for tasks that are not recorded",
-        (Cause::Other, true) => "longer waits",
-        (Cause::Other, false) => "shorter waits",
+        (DifferenceCause::Work, true) => "more CPU time of its own",
+        (DifferenceCause::Work, false) => "less CPU time of its own",
+        (DifferenceCause::Order, true) => "less of its work runs at once",
+        (DifferenceCause::Order, false) => "more of its work runs at once",
+        (DifferenceCause::Others, true) => "other tasks had the CPUs for longer",
+        (DifferenceCause::Others, false) => "other tasks had the CPUs for less time",
+        (DifferenceCause::Quota, true) => "the CPU quota stopped it for longer",
+        (DifferenceCause::Quota, false) => "the CPU quota stopped it for less time",
+        (DifferenceCause::Hypervisor, true) => "the hypervisor took more",
+        (DifferenceCause::Hypervisor, false) => "the hypervisor took less",
+        (DifferenceCause::Disk, true) => "longer waits for disks and files",
+        (DifferenceCause::Disk, false) => "shorter waits for disks and files",
+        (DifferenceCause::Memory, true) => "longer waits for memory",
+        (DifferenceCause::Memory, false) => "shorter waits for memory",
+        (DifferenceCause::Network, true) => "longer waits for the network",
+        (DifferenceCause::Network, false) => "shorter waits for the network",
+        (DifferenceCause::Sleep, true) => "longer sleep",
+        (DifferenceCause::Sleep, false) => "shorter sleep",
+        (DifferenceCause::Outside, true) => "longer waits for tasks that are not recorded",
+        (DifferenceCause::Outside, false) => "shorter waits for tasks that are not recorded",
+        (DifferenceCause::Other, true) => "longer waits",
+        (DifferenceCause::Other, false) => "shorter waits",
     }
 }
 
@@ -44,9 +44,9 @@ fn words(share: &Share) -> &'static str {
 /// runner in general.
 fn not_yours(share: &Share) -> &'static str {
     match share.cause {
-        Cause::Disk => "the runner's disk, not your change",
-        Cause::Memory => "the runner's memory, not your change",
-        Cause::Network => "the network, not your change",
+        DifferenceCause::Disk => "the runner's disk, not your change",
+        DifferenceCause::Memory => "the runner's memory, not your change",
+        DifferenceCause::Network => "the network, not your change",
         _ => "the runner, not your change",
     }
 }
@@ -146,8 +146,8 @@ fn besides(diff: &Diff) -> Vec<String> {
     }
     for share in &diff.causes.shares {
         match (share.cause, &diff.causes.alone) {
-            (Cause::Work, _) => {}
-            (Cause::Order, Some(alone)) => {
+            (DifferenceCause::Work, _) => {}
+            (DifferenceCause::Order, Some(alone)) => {
                 let by = relative(alone);
                 let note = doubt_of(diff, share);
                 but.push(format!(
@@ -189,8 +189,10 @@ fn cause(diff: &Diff) -> Option<String> {
             format!("the build ({}){runner}{maybe}", words(own))
         }
         (None, machine, Some((share, maybe))) => match (share.cause, machine) {
-            (Cause::Network | Cause::Outside, None) => maybe,
-            (Cause::Network | Cause::Outside, Some(_)) => format!("the runner; {maybe}"),
+            (DifferenceCause::Network | DifferenceCause::Outside, None) => maybe,
+            (DifferenceCause::Network | DifferenceCause::Outside, Some(_)) => {
+                format!("the runner; {maybe}")
+            }
             _ => format!("the runner, perhaps also the build: {maybe}"),
         },
         (None, None, None) => return None,
@@ -225,9 +227,11 @@ pub(super) fn unknown_work(diff: &Diff) -> Vec<String> {
 /// A clause about a cause that can be the build's own or somebody else's.
 pub(super) fn unclear(diff: &Diff, share: &Share) -> String {
     match (share.cause, &diff.causes.work) {
-        (Cause::Work, Some(work)) => format!("CPU time {}{}", relative(work), doubt(diff)),
-        (Cause::Order, _) => format!("{}{}", words(share), doubt_of(diff, share)),
-        (Cause::Outside, _) => format!("{}: theirs, or your change's", words(share)),
+        (DifferenceCause::Work, Some(work)) => {
+            format!("CPU time {}{}", relative(work), doubt(diff))
+        }
+        (DifferenceCause::Order, _) => format!("{}{}", words(share), doubt_of(diff, share)),
+        (DifferenceCause::Outside, _) => format!("{}: theirs, or your change's", words(share)),
         _ => format!("{}: the other end's, or your change's", words(share)),
     }
 }
@@ -278,7 +282,8 @@ pub(super) fn explanation(diff: &Diff) -> Option<String> {
     }
     let whose = diff.causes.whose()?;
     if let [Share {
-        cause: Cause::Work, ..
+        cause: DifferenceCause::Work,
+        ..
     }] = diff.causes.shares.as_slice()
     {
         // The first line has it.
@@ -308,13 +313,16 @@ pub(super) fn explanation(diff: &Diff) -> Option<String> {
 fn words_of(diff: &Diff, share: &Share) -> String {
     let by = signed(share.ns, units::time);
     let mut details = match share.cause {
-        Cause::Others => others(diff, share.ns),
-        Cause::Disk => bytes(diff, &[Demand::Read, Demand::Written]),
-        Cause::Memory => bytes(diff, &[Demand::Resident, Demand::Reclaim, Demand::Swap]),
-        Cause::Network => bytes(diff, &[Demand::Received, Demand::Sent]),
+        DifferenceCause::Others => others(diff, share.ns),
+        DifferenceCause::Disk => bytes(diff, &[Demand::Read, Demand::Written]),
+        DifferenceCause::Memory => bytes(diff, &[Demand::Resident, Demand::Reclaim, Demand::Swap]),
+        DifferenceCause::Network => bytes(diff, &[Demand::Received, Demand::Sent]),
         _ => Vec::new(),
     };
-    let waits = matches!(share.cause, Cause::Disk | Cause::Network | Cause::Outside);
+    let waits = matches!(
+        share.cause,
+        DifferenceCause::Disk | DifferenceCause::Network | DifferenceCause::Outside
+    );
     if waits && share.as_many {
         details.push("as many".into());
     }

@@ -2,7 +2,7 @@
 //! time, which is the time that the build takes on CPUs that it has for itself. Other tasks lengthen and
 //! scatter the wall time, so that a slower build is inside its spread; the wall time stands beside it.
 
-use super::causes::{Cause, Doubt, Share, Whose};
+use super::causes::{DifferenceCause, Doubt, Share, Whose};
 use super::run::{Figure, Run};
 use super::spread::{Difference, Verdict};
 use super::Diff;
@@ -56,8 +56,12 @@ impl Gate {
 
     /// Whether a cause can contribute to the figure that the gate judges. Time that other tasks, a quota or a
     /// hypervisor took is not part of the build's own time.
-    fn has(&self, cause: Cause) -> bool {
-        self.wall.is_none() || !matches!(cause, Cause::Others | Cause::Quota | Cause::Hypervisor)
+    fn has(&self, cause: DifferenceCause) -> bool {
+        self.wall.is_none()
+            || !matches!(
+                cause,
+                DifferenceCause::Others | DifferenceCause::Quota | DifferenceCause::Hypervisor
+            )
     }
 
     /// The words for the figure that the gate judges, such as `wall time`.
@@ -216,7 +220,11 @@ fn share_of(judged: &Difference, ns: i128) -> f64 {
 /// The sentence why the gate cannot tell whether a growth is due to the build or, for example, to other tasks.
 fn doubtful(diff: &Diff, figure: Figure) -> String {
     let waits = |share: &&Share| {
-        share.whose == Whose::Unclear && matches!(share.cause, Cause::Network | Cause::Outside)
+        share.whose == Whose::Unclear
+            && matches!(
+                share.cause,
+                DifferenceCause::Network | DifferenceCause::Outside
+            )
     };
     let causes = diff.causes.of_growth();
     let mut unclear = causes.into_iter().filter(waits);

@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 use super::causes::{Share, Whose};
 use super::functions::FunctionChange;
 use super::machine::CallChange;
-use super::parts::Part;
+use super::parts::WallPart;
 use super::processes::Change;
 use super::programs::ProgramChange;
 use super::run::{Figure, Run};
@@ -42,7 +42,7 @@ object! {
         whose: Option<Whose> = conclusion::whose(diff),
         causes: Vec<OneCause> = diff.causes.shares.iter().map(OneCause::new).collect(),
         against: Vec<OneCause> = diff.causes.against.iter().map(OneCause::new).collect(),
-        parts: Values = values(&diff.causes.parts, Part::key),
+        parts: Values = values(&diff.causes.parts, WallPart::key),
         alone: Option<Value> = diff.causes.alone.as_ref().map(value),
         machine: Values = values(&diff.loads, Load::key),
         demands: Values = values(&diff.demands, Demand::key),

@@ -14,7 +14,7 @@ use tr_analyze::network::Ends;
 use tr_analyze::programs::Groups;
 use tr_analyze::schedule::Schedule;
 
-pub use tr_insight::parts::{Part, PartTimes};
+pub use tr_insight::parts::{PartTimes, WallPart};
 use tr_insight::size;
 use tr_insight::verdicts::others;
 
@@ -24,7 +24,7 @@ use tr_insight::verdicts::others;
 pub struct Parts {
     pub times: PartTimes,
     /// For each part of the wall time, the number of waits on the critical path that belong to it.
-    pub waits: BTreeMap<Part, u64>,
+    pub waits: BTreeMap<WallPart, u64>,
     /// The number of waits for the network on the critical path that may be for servers on this machine.
     pub near: u64,
     /// The names of the tasks outside of the build that had CPUs for which the critical path waited, each
@@ -49,17 +49,17 @@ impl Parts {
         // Who had the CPU is not told.
         let mut undivided = 0u64;
         for segment in &path.segments {
-            let (ns, part) = (segment.length(), Part::of(segment.kind));
+            let (ns, part) = (segment.length(), WallPart::of(segment.kind));
             let wait = Contention::within(analysis, segment.thread, segment.from, segment.to);
             match (part, &contention) {
-                (Part::Nobody, Some(contention)) => {
+                (WallPart::Nobody, Some(contention)) => {
                     let had = wait.map(|wait| contention.divide(wait));
                     parts.times.add_run_queue(ns, had.unwrap_or_default());
                     waits.extend(wait);
                 }
-                (Part::Nobody, None) => undivided = undivided.saturating_add(ns),
+                (WallPart::Nobody, None) => undivided = undivided.saturating_add(ns),
                 (part, _) => {
-                    if part == Part::Network && !ends.waited(analysis, segment).elsewhere {
+                    if part == WallPart::Network && !ends.waited(analysis, segment).elsewhere {
                         parts.near = parts.near.saturating_add(ns);
                     }
                     parts.times.add(part, ns);
@@ -76,7 +76,7 @@ impl Parts {
             .end
             .since(analysis.start)
             .saturating_sub(path.length());
-        parts.times.add(Part::Around, around);
+        parts.times.add(WallPart::Around, around);
         // Slices and the choice of a CPU are not simulated: it is no longer than it was.
         let run = schedule.alone();
         parts.cpus = size::cpus_wanted_in(analysis, &run);
@@ -84,8 +84,8 @@ impl Parts {
         parts.alone = alone.saturating_add(around);
         // What the CPUs did not give to the run's own tasks, they gave to others.
         let others = path.length().saturating_sub(alone).min(undivided);
-        parts.times.add(Part::Others, others);
-        parts.times.add(Part::Own, undivided - others);
+        parts.times.add(WallPart::Others, others);
+        parts.times.add(WallPart::Own, undivided - others);
         let throttled = machine::withheld(analysis).throttled_ns.unwrap_or(0);
         let whole = (analysis.start, analysis.end);
         parts
@@ -95,7 +95,7 @@ impl Parts {
     }
 
     /// The number of waits on the critical path that belong to one part of the wall time.
-    pub fn waits(&self, part: Part) -> u64 {
+    pub fn waits(&self, part: WallPart) -> u64 {
         self.waits.get(&part).copied().unwrap_or(0)
     }
 }

@@ -6,7 +6,7 @@ use super::ask::Ask;
 use super::run::Run;
 use super::sides::Sides;
 use super::spread::{median, Difference, PerSide, Verdict};
-use tr_insight::parts::Part;
+use tr_insight::parts::WallPart;
 use tr_insight::step_sums::StepSum;
 use tr_programs::steps::StepKind;
 
@@ -30,7 +30,7 @@ pub struct StepChange {
     pub failed: PerSide<u64>,
     /// The part of the wall time of all steps with this kind and name (such as waits for the disk) that
     /// grew most, and by how much; `None` if none grew.
-    pub more: Option<(Part, Difference)>,
+    pub more: Option<(WallPart, Difference)>,
     /// The reason, with evidence, why a step of this kind and name failed or was slow in the new runs, if
     /// something held it back.
     pub held: Option<String>,
@@ -88,7 +88,7 @@ fn change(sides: Sides<'_>, key: &Key, ask: &Ask) -> Option<StepChange> {
         return None;
     }
     let is_slower = count.base > 0 && large(&wall) && wall.difference() > 0;
-    let grown = |part: Part| {
+    let grown = |part: WallPart| {
         let median = |runs: &[Run]| {
             let times = runs
                 .iter()
@@ -98,11 +98,10 @@ fn change(sides: Sides<'_>, key: &Key, ask: &Ask) -> Option<StepChange> {
         Some((median(sides.new)? - median(sides.base)?, part))
     };
     // The part that grew most, if that is at least half of what the wall time grew by.
-    let parts = Part::ALL.into_iter().filter(|_| is_slower);
-    let more = parts
-        .filter_map(grown)
-        .max()
-        .filter(|(ns, part)| *part != Part::Unknown && ns.saturating_mul(2) >= wall.difference());
+    let parts = WallPart::ALL.into_iter().filter(|_| is_slower);
+    let more = parts.filter_map(grown).max().filter(|(ns, part)| {
+        *part != WallPart::Unknown && ns.saturating_mul(2) >= wall.difference()
+    });
     Some(StepChange {
         kind: key.0,
         name: key.1.clone(),

@@ -21,7 +21,7 @@ use tr_insight::loads::{Load, Loads};
 use tr_insight::memory::of_machine;
 use tr_insight::normal;
 use tr_insight::normal::Paths;
-use tr_insight::parts::{Part, PartTimes};
+use tr_insight::parts::{PartTimes, WallPart};
 use tr_insight::path::groups;
 use tr_insight::query;
 use tr_insight::size::{self, DiskNeed, MemoryNeed};
@@ -225,7 +225,7 @@ fn steps(recording: &Recording, path: Option<&CriticalPath>, run: &str) -> (Vec<
             spent_other_ns: spent("other"),
             spent_unknown_ns: spent("unknown"),
             held_back: sum.held_back,
-            had_cpu_ns: sum.parts.as_ref().map(|parts| parts.get(Part::Work)),
+            had_cpu_ns: sum.parts.as_ref().map(|parts| parts.get(WallPart::Work)),
             wanted_cpu_ns: sum.parts.as_ref().map(PartTimes::wanted),
             verdict,
             verdict_ns,

@@ -16,7 +16,7 @@ const SET: u64 = 3_600_000_000_000;
 
 /// A part of a rotated recording that was appended to the first part.
 #[derive(Debug)]
-pub(super) struct Part {
+pub(super) struct JoinedPart {
     /// The offset in the joined trace at which this part of the recording begins, in bytes.
     base: u64,
     begin: Ktime,
@@ -82,7 +82,7 @@ impl Trace {
             frame
         });
         self.frames.extend(frames);
-        self.parts.push(Part {
+        self.parts.push(JoinedPart {
             base,
             begin,
             source: next.source,

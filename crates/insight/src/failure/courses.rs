@@ -5,7 +5,7 @@ use std::rc::Rc;
 use tr_analyze::model::{Process, ProcessIx};
 use tr_analyze::status::INTERRUPT;
 use tr_format::event::Argv;
-use tr_programs::outline::{Child, CommandText, Ending, Options, Part};
+use tr_programs::outline::{Child, CommandText, Ending, Options, ScriptPart};
 use tr_text::escape;
 
 use super::finder::Finder;
@@ -64,7 +64,7 @@ impl Finder<'_> {
             if outline.handles_signals() && self.has_stopped_child(shell) {
                 return None;
             }
-            (Part::new(outline, options), name)
+            (ScriptPart::new(outline, options), name)
         };
         let own = shell.children.iter().copied();
         let own = own.filter(|child| self.analysis.process(*child).start >= program(shell));

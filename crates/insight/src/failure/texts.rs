@@ -7,7 +7,7 @@ use std::rc::Rc;
 use tr_analyze::model::{Analysis, ExecSpan, Process, ProcessIx};
 use tr_format::scripts::path_of;
 use tr_programs::command_line;
-use tr_programs::outline::{CommandIx, Course, Ending, KnownFile, Outline, Part};
+use tr_programs::outline::{CommandIx, Course, Ending, KnownFile, Outline, ScriptPart};
 use tr_text::escape;
 
 /// The budget of steps for reading the scripts of a recording and comparing them with the children of their shells.
@@ -83,7 +83,7 @@ pub(super) struct Script {
 #[derive(Clone, Debug)]
 pub(super) struct ShellCourse {
     pub(super) script: Option<String>,
-    pub(super) part: Part,
+    pub(super) part: ScriptPart,
     pub(super) course: Course,
     /// The children of the shell in the order in which the script started them.
     pub(super) children: Vec<ProcessIx>,

@@ -35,7 +35,7 @@ fn a_step_beside_tasks_that_spin_has_little_of_what_it_wants() {
     };
     let (idle, busy) = (whole(&idle), whole(&busy));
     // This recording does not tell who had the CPUs.
-    assert_eq!(busy.part, Part::Nobody, "{busy:?}");
+    assert_eq!(busy.part, WallPart::Nobody, "{busy:?}");
     assert!(
         busy.parts.share() < Some(50) && idle.parts.share() > busy.parts.share(),
         "{busy:?}"
@@ -55,7 +55,7 @@ fn the_time_on_a_cpu_is_that_of_the_path() {
     let mut queued = 0;
     for sum in sums.values() {
         let on_cpu = sum.spent.unwrap().of(tr_analyze::kinds::Kind::OnCpu);
-        assert!(sum.part(Part::Work) <= Some(on_cpu), "{sum:?}");
+        assert!(sum.part(WallPart::Work) <= Some(on_cpu), "{sum:?}");
         queued += sum.queued;
     }
     assert!(queued > 0, "a step's tasks wait for each other");
@@ -112,7 +112,7 @@ fn step(kind: StepKind, status: u32) -> Step {
     }
 }
 
-fn divided(parts: &[(Part, u64)]) -> StepParts {
+fn divided(parts: &[(WallPart, u64)]) -> StepParts {
     StepParts {
         times: parts.iter().copied().collect(),
         ..StepParts::default()
@@ -128,33 +128,42 @@ fn only_what_failed_or_was_slow_is_told_and_only_if_it_was_held_back() {
         ..step(StepKind::Test, status)
     };
     let (passed, failed) = (long(0), long(256));
-    let starved = divided(&[(Part::Work, 100 * MS), (Part::Others, 900 * MS)]);
+    let starved = divided(&[(WallPart::Work, 100 * MS), (WallPart::Others, 900 * MS)]);
     let told = |step: &Step, parts: &StepParts, median| {
         let it = judge(step, step.failed(), parts, median).unwrap();
         (it.part, it.told)
     };
-    assert_eq!(told(&failed, &starved, None), (Part::Others, true));
-    assert_eq!(told(&passed, &starved, None), (Part::Others, false));
-    assert_eq!(told(&passed, &starved, Some(91)), (Part::Others, true));
+    assert_eq!(told(&failed, &starved, None), (WallPart::Others, true));
+    assert_eq!(told(&passed, &starved, None), (WallPart::Others, false));
+    assert_eq!(told(&passed, &starved, Some(91)), (WallPart::Others, true));
     // All of the suite had as little.
-    assert_eq!(told(&passed, &starved, Some(15)), (Part::Others, false));
-    let own = divided(&[(Part::Work, 700 * MS), (Part::Others, 300 * MS)]);
-    assert_eq!(told(&failed, &own, Some(99)), (Part::Work, false));
-    let slept = divided(&[(Part::Sleep, 900 * MS), (Part::Disk, 100 * MS)]);
-    assert_eq!(told(&failed, &slept, None), (Part::Sleep, false));
-    let disk = divided(&[(Part::Sleep, 300 * MS), (Part::Disk, 700 * MS)]);
-    assert_eq!(told(&failed, &disk, None), (Part::Disk, true));
+    assert_eq!(told(&passed, &starved, Some(15)), (WallPart::Others, false));
+    let own = divided(&[(WallPart::Work, 700 * MS), (WallPart::Others, 300 * MS)]);
+    assert_eq!(told(&failed, &own, Some(99)), (WallPart::Work, false));
+    let slept = divided(&[(WallPart::Sleep, 900 * MS), (WallPart::Disk, 100 * MS)]);
+    assert_eq!(told(&failed, &slept, None), (WallPart::Sleep, false));
+    let disk = divided(&[(WallPart::Sleep, 300 * MS), (WallPart::Disk, 700 * MS)]);
+    assert_eq!(told(&failed, &disk, None), (WallPart::Disk, true));
     // Of several that kept it from a CPU the one that did so for longest; together they count.
     let both = divided(&[
-        (Part::Work, 400 * MS),
-        (Part::Own, 250 * MS),
-        (Part::Quota, 350 * MS),
+        (WallPart::Work, 400 * MS),
+        (WallPart::Own, 250 * MS),
+        (WallPart::Quota, 350 * MS),
     ]);
-    assert_eq!(told(&failed, &both, None), (Part::Quota, true));
+    assert_eq!(told(&failed, &both, None), (WallPart::Quota, true));
     // Nothing stands out, or too little is known.
-    let even = [Part::Work, Part::Disk, Part::Network, Part::Sleep].map(|part| (part, 250 * MS));
-    assert_eq!(told(&failed, &divided(&even), None), (Part::Unknown, false));
-    let unknown = divided(&[(Part::Unknown, 200 * MS), (Part::Others, 800 * MS)]);
+    let even = [
+        WallPart::Work,
+        WallPart::Disk,
+        WallPart::Network,
+        WallPart::Sleep,
+    ]
+    .map(|part| (part, 250 * MS));
+    assert_eq!(
+        told(&failed, &divided(&even), None),
+        (WallPart::Unknown, false)
+    );
+    let unknown = divided(&[(WallPart::Unknown, 200 * MS), (WallPart::Others, 800 * MS)]);
     assert_eq!(judge(&failed, true, &unknown, None), None);
 }
 
@@ -162,7 +171,7 @@ fn only_what_failed_or_was_slow_is_told_and_only_if_it_was_held_back() {
 #[test]
 fn a_starved_step_that_failed_has_to_have_had_a_limit_of_time() {
     const MS: u64 = 1_000_000;
-    let starved = divided(&[(Part::Work, 100 * MS), (Part::Others, 900 * MS)]);
+    let starved = divided(&[(WallPart::Work, 100 * MS), (WallPart::Others, 900 * MS)]);
     let told = |kind, status, parts: &StepParts, median| {
         judge(&step(kind, status), true, parts, median)
             .unwrap()
@@ -174,7 +183,7 @@ fn a_starved_step_that_failed_has_to_have_had_a_limit_of_time() {
     assert!(!told(unit, 256, &starved, None));
     // Its suite's others had the CPU; `timeout` ended it; a signal did, or a shell says so.
     assert!(told(test, 256, &starved, Some(90)));
-    let less = divided(&[(Part::Work, 300 * MS), (Part::Others, 450 * MS)]);
+    let less = divided(&[(WallPart::Work, 300 * MS), (WallPart::Others, 450 * MS)]);
     assert!(!told(test, 256, &less, Some(60)));
     // One of several that waited for longer than a short limit.
     assert!(told(test, 256, &starved, Some(12)));
@@ -185,7 +194,7 @@ fn a_starved_step_that_failed_has_to_have_had_a_limit_of_time() {
     // It waited for a timer meanwhile.
     let timed = StepParts {
         timers: 500 * MS,
-        ..divided(&[(Part::Work, 100 * MS), (Part::Others, 900 * MS)])
+        ..divided(&[(WallPart::Work, 100 * MS), (WallPart::Others, 900 * MS)])
     };
     assert!(told(unit, 256, &timed, None));
     // Only a limit of time can make a lack of CPU the reason of a failure.
@@ -195,7 +204,7 @@ fn a_starved_step_that_failed_has_to_have_had_a_limit_of_time() {
     };
     assert!(late(256, &timed) && late(124 << 8, &starved) && !late(256, &starved));
     // A disk's time is no reason for a compiler's error either.
-    let disk = divided(&[(Part::Work, 100 * MS), (Part::Disk, 900 * MS)]);
+    let disk = divided(&[(WallPart::Work, 100 * MS), (WallPart::Disk, 900 * MS)]);
     assert!(told(test, 256, &disk, None) && !told(unit, 256, &disk, None));
 }
 
@@ -230,7 +239,10 @@ fn a_time_out_of_a_child_that_has_no_cpu_is_told() {
 
 #[test]
 fn the_sentence_has_its_evidence() {
-    let starved = divided(&[(Part::Work, 120_000_000), (Part::Others, 880_000_000)]);
+    let starved = divided(&[
+        (WallPart::Work, 120_000_000),
+        (WallPart::Others, 880_000_000),
+    ]);
     let mut it = judge(&step(StepKind::Test, 256), true, &starved, Some(91)).unwrap();
     it.by = vec![("cc1".into(), 800_000_000)];
     assert_eq!(
@@ -248,7 +260,12 @@ fn the_median_is_that_of_the_other_tests() {
     let shares = |steps: &[(Step, u64)]| {
         let all: Vec<Option<StepParts>> = steps
             .iter()
-            .map(|(_, had)| Some(divided(&[(Part::Work, *had), (Part::Others, 100 - had)])))
+            .map(|(_, had)| {
+                Some(divided(&[
+                    (WallPart::Work, *had),
+                    (WallPart::Others, 100 - had),
+                ]))
+            })
             .collect();
         let medians = Medians::of_all(steps.iter().map(|(step, _)| step), &all);
         let of = steps.iter().zip(&all).enumerate();
@@ -270,5 +287,5 @@ fn a_short_step_has_figures() {
     let mut short = list.filter(|(_, step)| (1..LEAST).contains(&step.wall()));
     assert!(short.any(|(at, _)| verdicts
         .figures(at)
-        .is_some_and(|verdict| verdict.parts.get(Part::Work) > 0)));
+        .is_some_and(|verdict| verdict.parts.get(WallPart::Work) > 0)));
 }

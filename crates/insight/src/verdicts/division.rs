@@ -18,7 +18,7 @@ use crate::exit;
 use crate::label;
 use crate::memory::evicts;
 use crate::network::Host;
-use crate::parts::{Part, PartTimes};
+use crate::parts::{PartTimes, WallPart};
 use crate::steps::times::OwnSegment;
 use crate::steps::{StepIx, Steps};
 use crate::who;
@@ -39,7 +39,7 @@ const SHORT: u64 = 1_000_000;
 #[derive(Clone, Debug, Default)]
 pub(super) struct StepParts {
     pub times: PartTimes,
-    pub(super) by: BTreeMap<(Part, String), u64>,
+    pub(super) by: BTreeMap<(WallPart, String), u64>,
     /// The time in nanoseconds of the step's uninterruptible waits. It is contained in the part `Other`.
     pub(super) blocked: u64,
     /// The time in nanoseconds that the step waited in run queues while its own tasks had the CPUs. It is contained in
@@ -55,12 +55,12 @@ pub(super) struct StepParts {
 
 impl StepParts {
     /// The names of the tasks that the step waited for in one part of its wall time, with the times in nanoseconds.
-    pub fn by(&self, part: Part) -> Vec<(String, u64)> {
+    pub fn by(&self, part: WallPart) -> Vec<(String, u64)> {
         let by = self.by.iter().filter(|((of, _), _)| *of == part);
         by.map(|((_, name), ns)| (name.clone(), *ns)).collect()
     }
 
-    fn add_by(&mut self, part: Part, name: Option<String>, ns: u64) {
+    fn add_by(&mut self, part: WallPart, name: Option<String>, ns: u64) {
         self.times.add(part, ns);
         if let Some(name) = name {
             let sum = self.by.entry((part, name)).or_default();
@@ -208,7 +208,7 @@ impl<'a> Divider<'a> {
         };
         let span = (first.from, last.to);
         let wall = last.to.since(first.from);
-        let waited = divided.times.get(Part::Own);
+        let waited = divided.times.get(WallPart::Own);
         let all = wall.saturating_mul(self.analysis.cpus_of_build());
         // Less is told of nobody.
         if waited < wall / 10 || all == 0 {
@@ -223,7 +223,9 @@ impl<'a> Divider<'a> {
         let on_cpu = on_cpu.map(|stretch| stretch.length());
         let had = on_cpu.fold(0, u64::saturating_add).min(all);
         divided.queued = share(waited, had, all);
-        divided.times.take(Part::Own, divided.queued, Part::Work);
+        divided
+            .times
+            .take(WallPart::Own, divided.queued, WallPart::Work);
     }
 
     /// The waits for a CPU on a step's own critical path.
@@ -268,11 +270,11 @@ impl<'a> Divider<'a> {
         let unknown = unknown.fold(0u64, |sum, (segment, _)| {
             sum.saturating_add(segment.length())
         });
-        divided.times.add(Part::Unknown, unknown);
+        divided.times.add(WallPart::Unknown, unknown);
         let part = match awaited {
-            Some(reason) if reason.is_futex() => Part::Lock,
-            Some(WaitReason::Socket) => Part::Server,
-            _ => Part::Steps,
+            Some(reason) if reason.is_futex() => WallPart::Lock,
+            Some(WaitReason::Socket) => WallPart::Server,
+            _ => WallPart::Steps,
         };
         divided.add_by(part, name, ns.saturating_sub(unknown));
     }
@@ -288,27 +290,27 @@ impl<'a> Divider<'a> {
     /// kind belongs to.
     fn own(&self, segment: &Segment, divided: &mut StepParts) {
         let ns = segment.length();
-        match Part::of(segment.kind) {
-            Part::Nobody => self.run_queue(self.wait(segment), ns, divided),
-            Part::Network => {
+        match WallPart::of(segment.kind) {
+            WallPart::Nobody => self.run_queue(self.wait(segment), ns, divided),
+            WallPart::Network => {
                 let waited = self.ends.waited(self.analysis, segment);
                 let host = Host::waited(self.analysis, &waited).map(Host::text);
                 let server = waited.server.map(|comm| who::comm(&comm));
                 let part = if waited.local {
-                    Part::Server
+                    WallPart::Server
                 } else {
-                    Part::Network
+                    WallPart::Network
                 };
                 divided.add_by(part, server.or(host), ns);
             }
-            Part::Outside => {
+            WallPart::Outside => {
                 let by = segment
                     .ended_by(self.analysis)
                     .map(|waker| who::comm(&waker.comm));
                 let part = match self.awaited(segment.thread, segment.to) {
-                    Some(reason) if reason.is_futex() => Part::Lock,
-                    Some(WaitReason::Socket) => Part::Server,
-                    _ => Part::Outside,
+                    Some(reason) if reason.is_futex() => WallPart::Lock,
+                    Some(WaitReason::Socket) => WallPart::Server,
+                    _ => WallPart::Outside,
                 };
                 divided.add_by(part, by, ns);
             }
@@ -349,24 +351,27 @@ impl<'a> Divider<'a> {
             let ns = stretch.length().min(slept);
             slept -= ns;
             let part = self.explains(at, thread, &stretch, segment);
-            if matches!(part, Some(Part::Nobody | Part::Disk | Part::Other)) {
+            if matches!(
+                part,
+                Some(WallPart::Nobody | WallPart::Disk | WallPart::Other)
+            ) {
                 divided.timers = divided.timers.saturating_add(ns);
             }
             match part {
                 None => slept += ns,
-                Some(Part::Nobody) => {
+                Some(WallPart::Nobody) => {
                     let wait = Contention::within(self.analysis, thread, stretch.from, stretch.to);
                     self.run_queue(wait, ns, divided);
                 }
                 Some(part) => {
-                    if part == Part::Other {
+                    if part == WallPart::Other {
                         divided.blocked = divided.blocked.saturating_add(ns);
                     }
                     divided.times.add(part, ns);
                 }
             }
         }
-        divided.times.add(Part::Sleep, slept);
+        divided.times.add(WallPart::Sleep, slept);
     }
 
     /// The other thread of the step that worked or waited the most during a segment of the step's path, with the
@@ -423,7 +428,7 @@ impl<'a> Divider<'a> {
         thread: ThreadIx,
         stretch: &Stretch,
         timer: &Segment,
-    ) -> Option<Part> {
+    ) -> Option<WallPart> {
         // A file's lock is most often another process's: the timer gave up on it, unless another
         // process of the step released it then.
         let process = |thread| self.analysis.thread(thread).process;
@@ -431,14 +436,14 @@ impl<'a> Divider<'a> {
             if process(waker) != process(thread) && self.is_inside(at, waker, timer.to));
         let given_up = stretch.to >= timer.to && stretch.reason == Reason::FileLock && !released;
         let part = match stretch.doing {
-            Bucket::OnCpu(_) => return Some(Part::Work),
-            Bucket::RunQueue { .. } => return Some(Part::Nobody),
+            Bucket::OnCpu(_) => return Some(WallPart::Work),
+            Bucket::RunQueue { .. } => return Some(WallPart::Nobody),
             Bucket::Unknown => return None,
             Bucket::Wait(_) => match self.analysis.awaited(thread, stretch)? {
-                WaitReason::Disk | WaitReason::File => return Some(Part::Disk),
-                WaitReason::Kernel => return Some(Part::Other),
-                reason if reason.is_futex() => Part::Lock,
-                WaitReason::Socket => Part::Server,
+                WaitReason::Disk | WaitReason::File => return Some(WallPart::Disk),
+                WaitReason::Kernel => return Some(WallPart::Other),
+                reason if reason.is_futex() => WallPart::Lock,
+                WaitReason::Socket => WallPart::Server,
                 _ => return None,
             },
         };
@@ -468,17 +473,19 @@ impl<'a> Divider<'a> {
         let memory = self.memory.get(&at).copied().unwrap_or_default();
         if memory.ns > 0 {
             // A task above `memory.high` is made to wait, too.
-            let (blocked, known) = (divided.blocked, divided.times.get(Part::Memory));
-            divided.times.take(Part::Other, blocked, Part::Memory);
+            let (blocked, known) = (divided.blocked, divided.times.get(WallPart::Memory));
+            divided
+                .times
+                .take(WallPart::Other, blocked, WallPart::Memory);
             // The path tells the page faults of a thread that is short of memory itself.
             let rest = memory.ns.saturating_sub(known).saturating_sub(blocked);
             if evicts(memory.reclaims) {
                 // The pages that it evicts it reads again.
                 let faults = divided.faults;
-                divided.times.take(Part::Disk, faults, Part::Memory);
+                divided.times.take(WallPart::Disk, faults, WallPart::Memory);
             }
-            let rest = divided.times.take(Part::Work, rest, Part::Memory);
-            divided.times.take(Part::Disk, rest, Part::Memory);
+            let rest = divided.times.take(WallPart::Work, rest, WallPart::Memory);
+            divided.times.take(WallPart::Disk, rest, WallPart::Memory);
         }
     }
 

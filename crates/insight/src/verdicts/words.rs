@@ -2,7 +2,7 @@
 
 use serde_json::{json, Value};
 
-use super::{Part, Verdict};
+use super::{Verdict, WallPart};
 use tr_text::units;
 
 impl Verdict {
@@ -20,7 +20,7 @@ impl Verdict {
         json!({
             "is": self.name(),
             "ns": self.ns,
-            "had_cpu_ns": self.parts.get(Part::Work),
+            "had_cpu_ns": self.parts.get(WallPart::Work),
             "wanted_cpu_ns": self.parts.wanted(),
             "suite_percent": self.median,
             "by": by,
@@ -47,7 +47,7 @@ impl Verdict {
     /// The words for the CPU time that the step wanted and the CPU time that it had, with
     /// the share in percent.
     fn cpu(&self) -> String {
-        let had = units::time(self.parts.get(Part::Work));
+        let had = units::time(self.parts.get(WallPart::Work));
         let wanted = units::time(self.parts.wanted());
         let mut text = format!("; wanted {wanted} of CPU, had {had}");
         if let Some(share) = self.parts.share() {

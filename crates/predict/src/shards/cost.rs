@@ -8,7 +8,7 @@ use tr_analyze::programs::Groups;
 use tr_analyze::share;
 use tr_format::event::Ktime;
 use tr_insight::imports::junit::Report;
-use tr_insight::parts::Part;
+use tr_insight::parts::WallPart;
 use tr_insight::steps::times::AllTimes;
 use tr_insight::steps::{StepIx, Steps};
 use tr_insight::verdicts::Verdicts;
@@ -109,7 +109,7 @@ impl<'a> Costs<'a> {
         let step = self.steps.list().get(at).filter(|step| step.has_work)?;
         let figures = self.verdicts.figures(at)?;
         let on_cpu = self.times.steps.get(at)?.times?.on_cpu;
-        let is_wait = |part: Part| part != Part::Work && !part.is_starved();
+        let is_wait = |part: WallPart| part != WallPart::Work && !part.is_starved();
         Some(Cost {
             ns: on_cpu.saturating_add(figures.parts.sum(is_wait)),
             on_cpu: Some(on_cpu),

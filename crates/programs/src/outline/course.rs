@@ -10,7 +10,7 @@ use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::rc::Rc;
 
 use self::causes::Causes;
-use self::search::Cause;
+use self::search::EndingCause;
 use self::walk::Walk;
 
 use super::flow::{self, Graph};
@@ -41,7 +41,7 @@ pub struct Child<'a> {
 
 /// A shell script, or the commands of a script that a subshell process runs.
 #[derive(Clone, Debug)]
-pub struct Part {
+pub struct ScriptPart {
     outline: Rc<Outline>,
     tree: Rc<Tree>,
     options: Options,
@@ -91,13 +91,13 @@ pub struct Course {
     pub commands: Vec<Option<CommandIx>>,
     /// For each child process of the script's shell, the commands of the script that it executed
     /// itself, as a subshell does.
-    pub parts: Vec<Option<Part>>,
+    pub parts: Vec<Option<ScriptPart>>,
 }
 
-impl Part {
+impl ScriptPart {
     /// A whole shell script, which a shell with these options runs.
-    pub fn new(outline: Rc<Outline>, options: Options) -> Part {
-        Part {
+    pub fn new(outline: Rc<Outline>, options: Options) -> ScriptPart {
+        ScriptPart {
             tree: outline.body.clone(),
             outline,
             options,
@@ -266,14 +266,14 @@ impl Course {
     }
 }
 
-fn ending(found: &BTreeSet<Cause>, first: usize) -> Ending {
+fn ending(found: &BTreeSet<EndingCause>, first: usize) -> Ending {
     let mut children = Vec::new();
     let mut statements = Vec::new();
     for cause in found {
         match cause {
-            Cause::Child(at) => children.push(first + at),
-            Cause::Statement(command) => statements.push(*command),
-            Cause::Unclear => return Ending::Unknown,
+            EndingCause::Child(at) => children.push(first + at),
+            EndingCause::Statement(command) => statements.push(*command),
+            EndingCause::Unclear => return Ending::Unknown,
         }
     }
     match (children.as_slice(), statements.as_slice()) {

@@ -10,7 +10,7 @@ use tr_analyze::kinds::{ByKind, Kind};
 use tr_analyze::model::Analysis;
 
 use tr_insight::kinds;
-use tr_insight::path::{self, Part};
+use tr_insight::path::{self, PathUse};
 use tr_insight::path_steps::{PathBySteps, StepShare};
 use tr_insight::steps::Steps;
 use tr_text::object;
@@ -79,8 +79,9 @@ impl Path {
     pub fn new(analysis: &Analysis, steps: &Steps, path: &CriticalPath) -> Path {
         let groups = path::groups(analysis);
         let (shares, parts) = path::with_parts(analysis, &groups, path);
-        let places: BTreeMap<Part, u32> = shares.iter().map(|share| share.part).zip(0..).collect();
-        let share = |part: &Part| places.get(part).copied().unwrap_or(0);
+        let places: BTreeMap<PathUse, u32> =
+            shares.iter().map(|share| share.part).zip(0..).collect();
+        let share = |part: &PathUse| places.get(part).copied().unwrap_or(0);
         let by_steps = PathBySteps::new(analysis, &groups, steps, path);
         let segments = by_steps.segments.iter().zip(&by_steps.part_of);
         let all = segments.zip(&by_steps.share_of);

@@ -23,7 +23,7 @@ use tr_insight::functions::Functions;
 use tr_insight::kinds::COLUMNS;
 use tr_insight::network::Host;
 use tr_insight::path;
-use tr_insight::path::{shares, title, Part, Share};
+use tr_insight::path::{shares, title, PathUse, Share};
 use tr_insight::path_steps::{PathBySteps, StepShare};
 use tr_insight::view::View;
 use tr_insight::{label, who};
@@ -142,7 +142,7 @@ impl<'a> PathReport<'a> {
             let large = |share: &&Share| share.time.saturating_mul(100) >= path.length();
             let programs = shares.iter().filter(large);
             let programs = programs.filter_map(|share| match share.part {
-                Part {
+                PathUse {
                     kind: Kind::OnCpu,
                     program,
                     ..

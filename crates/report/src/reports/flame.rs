@@ -165,8 +165,8 @@ impl Report for Flame<'_> {
                 format!("{missing} of {cpu} of CPU time have no sample: the kernel took none");
             out.line(&line);
         }
-        type Part = fn(&SampledProgram) -> u64;
-        let parts: [(Part, u64, &str); 2] = [
+        type SampleCount = fn(&SampledProgram) -> u64;
+        let parts: [(SampleCount, u64, &str); 2] = [
             (
                 |program| program.flat,
                 FLAT,

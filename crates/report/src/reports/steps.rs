@@ -11,7 +11,7 @@ use crate::encode::{self, ShownTimes, TimeColumn};
 use crate::output::Report;
 use tr_insight::exit;
 use tr_insight::failure::Failures;
-use tr_insight::parts::Part;
+use tr_insight::parts::WallPart;
 use tr_insight::path;
 use tr_insight::query::Sort;
 use tr_insight::steps::times::{AllTimes, StepTimes};
@@ -505,7 +505,7 @@ impl<'a> StepsReport<'a> {
             .csv_data("verdict", move |line| of(line).map(Verdict::name))
             .csv_data("verdict_ns", move |line| of(line).map(|verdict| verdict.ns))
             .csv_data("had_cpu_ns", move |line| {
-                of(line).map(|figures| figures.parts.get(Part::Work))
+                of(line).map(|figures| figures.parts.get(WallPart::Work))
             })
             .csv_data("wanted_cpu_ns", move |line| {
                 of(line).map(|figures| figures.parts.wanted())

@@ -14,7 +14,7 @@ use crate::arena::Arena;
 use crate::kinds::Kind;
 use crate::model::{Basis, ProcessIx, ThreadIx};
 use crate::questions::awaited::WaitReason;
-use crate::questions::graph::{Cause, Graph};
+use crate::questions::graph::{Graph, StretchCause};
 use crate::questions::programs::{exec_of, Programs};
 use crate::timeline::{Actor, Bucket, Stretch};
 
@@ -279,8 +279,8 @@ impl Walk<'_> {
             Bucket::Unknown => self.unknown(thread, now, &stretch),
             Bucket::Wait(_) => self.waited(thread, now, &stretch),
             _ => match self.graph.cause(thread, &stretch) {
-                Cause::Own(kind) => Step::own(stretch.from, kind),
-                Cause::Thread(_) => Step::own(stretch.from, Kind::Unknown),
+                StretchCause::Own(kind) => Step::own(stretch.from, kind),
+                StretchCause::Thread(_) => Step::own(stretch.from, Kind::Unknown),
             },
         }
     }
@@ -293,9 +293,9 @@ impl Walk<'_> {
             None => {}
         }
         match self.graph.ended(thread, wait) {
-            Cause::Thread(waker) => Step::shown(waker, self.link(thread, waker, wait)),
-            Cause::Own(Kind::Unknown) => self.evidence_in(thread, now, wait),
-            Cause::Own(kind) => self.sleep(thread, wait, kind),
+            StretchCause::Thread(waker) => Step::shown(waker, self.link(thread, waker, wait)),
+            StretchCause::Own(Kind::Unknown) => self.evidence_in(thread, now, wait),
+            StretchCause::Own(kind) => self.sleep(thread, wait, kind),
         }
     }
 

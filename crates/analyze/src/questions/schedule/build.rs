@@ -15,7 +15,7 @@ use crate::critical_path::CriticalPath;
 use crate::model::{ProcessIx, ThreadIx};
 use crate::own::Own;
 use crate::programs::Groups;
-use crate::questions::graph::{Cause, Graph};
+use crate::questions::graph::{Graph, StretchCause};
 use crate::timeline::{Bucket, Stretch, Wait};
 
 /// The longest time in ns that a woken or forked task waits for an idle CPU. In a longer wait the CPU has other work.
@@ -153,13 +153,13 @@ impl Builder<'_> {
         &self,
         thread: ThreadIx,
         stretch: &Stretch,
-        cause: Cause,
+        cause: StretchCause,
     ) -> Option<ThreadIx> {
         match cause {
             _ if stretch.to <= self.from || stretch.to > self.to => None,
-            Cause::Thread(by) if self.is_chance(thread, by, stretch) => None,
-            Cause::Thread(by) => Some(by).filter(|by| self.is_own(*by) && *by != thread),
-            Cause::Own(_) => None,
+            StretchCause::Thread(by) if self.is_chance(thread, by, stretch) => None,
+            StretchCause::Thread(by) => Some(by).filter(|by| self.is_own(*by) && *by != thread),
+            StretchCause::Own(_) => None,
         }
     }
 

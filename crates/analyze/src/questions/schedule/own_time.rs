@@ -7,7 +7,7 @@ use super::ops::{List, What};
 use super::Change;
 use crate::kinds::Kind;
 use crate::model::ThreadIx;
-use crate::questions::graph::Cause;
+use crate::questions::graph::StretchCause;
 use crate::share;
 use crate::timeline::{Bucket, Stretch};
 
@@ -27,18 +27,18 @@ impl Builder<'_> {
         &self,
         list: &mut List,
         thread: ThreadIx,
-        (stretch, cause): (&Stretch, Cause),
+        (stretch, cause): (&Stretch, StretchCause),
         cold: bool,
     ) {
         let (mut from, to) = (stretch.from.max(self.from), stretch.to.min(self.to));
         let process = self.graph.analysis.thread(thread).process;
         let kind = match cause {
-            Cause::Own(kind) => kind,
-            Cause::Thread(by) if self.is_chance(thread, by, stretch) => {
+            StretchCause::Own(kind) => kind,
+            StretchCause::Thread(by) if self.is_chance(thread, by, stretch) => {
                 self.graph.wait(thread, stretch, false)
             }
             // The thread is no part of the run, or has ended.
-            Cause::Thread(_) => Kind::Unknown,
+            StretchCause::Thread(_) => Kind::Unknown,
         };
         if let Bucket::RunQueue { preempted } = stretch.doing {
             let woken = if preempted {

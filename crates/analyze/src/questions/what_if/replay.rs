@@ -7,7 +7,7 @@ use crate::arena::Arena;
 use crate::kinds::Kind;
 use crate::model::ThreadIx;
 use crate::questions::awaited::WaitReason;
-use crate::questions::graph::{Cause, Graph};
+use crate::questions::graph::{Graph, StretchCause};
 use crate::questions::programs::{Group, Groups};
 
 /// The position in a thread's timeline up to which the thread has been replayed.
@@ -213,8 +213,8 @@ impl Replay<'_> {
             match self.graph.cause(thread, &stretch) {
                 // In the middle of a wait, or before the path, the clocks stay: none of
                 // that time bears on the path.
-                Cause::Thread(_) if !ends => break,
-                Cause::Thread(other) => {
+                StretchCause::Thread(_) if !ends => break,
+                StretchCause::Thread(other) => {
                     let awaited = self.graph.analysis.awaited(thread, &stretch);
                     let link = Follow {
                         other,
@@ -226,8 +226,8 @@ impl Replay<'_> {
                         self.add_own(thread, (Kind::Unknown, stretch.reason), from, to);
                     }
                 }
-                Cause::Own(Kind::OnCpu) => self.add_work(thread, from, to),
-                Cause::Own(kind) => self.add_own(thread, (kind, stretch.reason), from, to),
+                StretchCause::Own(Kind::OnCpu) => self.add_work(thread, from, to),
+                StretchCause::Own(kind) => self.add_own(thread, (kind, stretch.reason), from, to),
             }
             let cursor = &mut self.cursors[thread];
             cursor.now = to;

@@ -18,7 +18,7 @@ const MS: u64 = 1_000_000;
 /// What a run took, in ms: its parts, CPU time in all, time on CPUs of its own; of others on all CPUs.
 #[derive(Clone)]
 struct Made {
-    parts: Vec<(Part, u64)>,
+    parts: Vec<(WallPart, u64)>,
     work: u64,
     alone: u64,
     beside: u64,
@@ -27,13 +27,17 @@ struct Made {
 }
 
 /// A build that works for 2 s on its path, with 300 ms of waits for its own tasks.
-fn made(parts: &[(Part, u64)]) -> Made {
-    let mut all = vec![(Part::Work, 2000), (Part::Own, 300), (Part::Sleep, 100)];
+fn made(parts: &[(WallPart, u64)]) -> Made {
+    let mut all = vec![
+        (WallPart::Work, 2000),
+        (WallPart::Own, 300),
+        (WallPart::Sleep, 100),
+    ];
     for (part, ms) in parts {
         all.retain(|(it, _)| it != part);
         all.push((*part, *ms));
     }
-    let withheld = [Part::Others, Part::Quota, Part::Hypervisor];
+    let withheld = [WallPart::Others, WallPart::Quota, WallPart::Hypervisor];
     let own = all.iter().filter(|(part, _)| !withheld.contains(part));
     Made {
         alone: own.map(|(_, ms)| ms).sum(),
@@ -64,7 +68,7 @@ impl Made {
     fn runs(&self, count: u64) -> Vec<Run> {
         let run = |at: u64| {
             let ns = |ms: u64| ms * MS + ms * at * 100;
-            let parts: Vec<(Part, u64)> =
+            let parts: Vec<(WallPart, u64)> =
                 self.parts.iter().map(|(it, ms)| (*it, ns(*ms))).collect();
             let wall: u64 = parts.iter().map(|(_, ns)| ns).sum();
             let mut run = tests::run([1, 1, 0, 0]);
@@ -77,10 +81,10 @@ impl Made {
             run.machine.loads = [(Load::Others, ns(self.beside))].into();
             let times: PartTimes = parts.into_iter().collect();
             run.parts = Some(Parts {
-                names: [("md5sum".into(), times.get(Part::Others))].into(),
-                waits: [(Part::Disk, 40)].into(),
+                names: [("md5sum".into(), times.get(WallPart::Others))].into(),
+                waits: [(WallPart::Disk, 40)].into(),
                 near: if self.near {
-                    times.get(Part::Network)
+                    times.get(WallPart::Network)
                 } else {
                     0
                 },
@@ -109,7 +113,7 @@ fn compare(base: Vec<Run>, new: Vec<Run>, gate: Figure, strict: bool) -> Diff {
     crate::diff::compare(base, new, ask)
 }
 
-fn causes(diff: &Diff) -> Vec<Cause> {
+fn causes(diff: &Diff) -> Vec<DifferenceCause> {
     diff.causes.shares.iter().map(|share| share.cause).collect()
 }
 
@@ -123,7 +127,10 @@ fn others_on_the_new_side_are_the_runner() {
     // Cores and caches that others share cost 11 % more CPU time.
     let base = made(&[]);
     for work in [3500, 3885] {
-        let new = made(&[(Part::Work, 2000 * work / 3500), (Part::Others, 5500)]);
+        let new = made(&[
+            (WallPart::Work, 2000 * work / 3500),
+            (WallPart::Others, 5500),
+        ]);
         let new = new.work(work).beside(12_000);
         for runs in [1, 2, 4] {
             let diff = diff(&base, &new, runs);
@@ -150,7 +157,7 @@ fn others_on_the_new_side_are_the_runner() {
         }
     }
     // The other way round.
-    let busy = made(&[(Part::Others, 5500)]).beside(12_000);
+    let busy = made(&[(WallPart::Others, 5500)]).beside(12_000);
     let first = conclusion::sentence(&diff(&busy, &base, 4));
     assert!(
         first.starts_with("Faster: ") && first.ends_with(": the runner, not your change"),
@@ -161,7 +168,7 @@ fn others_on_the_new_side_are_the_runner() {
 #[test]
 fn cpu_time_that_neighbours_may_cost_is_no_proof() {
     let base = made(&[]);
-    let new = |work: u64| made(&[(Part::Work, 2000 * work / 3500)]).work(work);
+    let new = |work: u64| made(&[(WallPart::Work, 2000 * work / 3500)]).work(work);
     let whose = |new: &Made| diff(&base, new, 4).causes.whose();
     // A task that spins on another CPU; nothing beside it; more than neighbours cost.
     assert_eq!(whose(&new(4300).beside(2000)), Some(Whose::Unclear));
@@ -186,20 +193,20 @@ fn cpu_time_that_neighbours_may_cost_is_no_proof() {
 /// Other tasks had the CPUs of the base, so the wall time falls although the build became slower.
 #[test]
 fn a_quieter_machine_excuses_no_slower_build() {
-    let busy = made(&[(Part::Others, 5500)]).beside(12_000);
+    let busy = made(&[(WallPart::Others, 5500)]).beside(12_000);
     let slower = [
-        (made(&[(Part::Sleep, 1600)]), "sleep +1.50 s (+62 %"),
+        (made(&[(WallPart::Sleep, 1600)]), "sleep +1.50 s (+62 %"),
         (
-            made(&[(Part::Work, 3000)]).work(4500),
+            made(&[(WallPart::Work, 3000)]).work(4500),
             "CPU time of its own +1.00 s (+42 %",
         ),
         (
-            made(&[(Part::Own, 800)]),
+            made(&[(WallPart::Own, 800)]),
             "work that runs one after the other +500 ms (+21 %",
         ),
         // Without the neighbours its work takes less CPU time.
         (
-            made(&[(Part::Own, 800)]).work(3000),
+            made(&[(WallPart::Own, 800)]).work(3000),
             "work that runs one after the other +500 ms (+21 %",
         ),
     ];
@@ -212,13 +219,13 @@ fn a_quieter_machine_excuses_no_slower_build() {
         assert_eq!(fails(&diff), Some(true), "{first}");
     }
     // The runner's disk, and the same build.
-    let disk = made(&[(Part::Disk, 500)]);
+    let disk = made(&[(WallPart::Disk, 500)]);
     for new in [made(&[]), disk] {
         let diff = diff(&busy, &new, 4);
         assert_eq!(fails(&diff), Some(false), "{}", conclusion::sentence(&diff));
     }
     // And the other way round: the build became faster, while others took more of the CPUs.
-    let faster = made(&[(Part::Others, 5500), (Part::Work, 1000)])
+    let faster = made(&[(WallPart::Others, 5500), (WallPart::Work, 1000)])
         .work(2500)
         .beside(12_000);
     let first = conclusion::sentence(&diff(&made(&[]), &faster, 4));
@@ -233,7 +240,10 @@ fn a_quieter_machine_excuses_no_slower_build() {
 #[test]
 fn a_busier_machine_excuses_no_build_that_works_twice_as_long() {
     let busy = |work| {
-        let new = made(&[(Part::Work, 2000 * work / 3500), (Part::Others, 30_000)]);
+        let new = made(&[
+            (WallPart::Work, 2000 * work / 3500),
+            (WallPart::Others, 30_000),
+        ]);
         new.work(work).beside(60_000)
     };
     for runs in [1, 2, 4] {
@@ -253,16 +263,20 @@ fn a_busier_machine_excuses_no_build_that_works_twice_as_long() {
 #[test]
 fn what_others_take_of_more_work_is_no_cause() {
     // Others have half of the CPUs on both sides.
-    let busy =
-        |work: u64| made(&[(Part::Work, work), (Part::Others, work + 300)]).work(work + 1500);
+    let busy = |work: u64| {
+        made(&[(WallPart::Work, work), (WallPart::Others, work + 300)]).work(work + 1500)
+    };
     let both = diff(&busy(2000), &busy(3500), 4);
-    assert_eq!(causes(&both), [Cause::Work]);
+    assert_eq!(causes(&both), [DifferenceCause::Work]);
     assert_eq!(both.causes.whose(), Some(Whose::Build));
     assert_eq!(fails(&both), Some(true));
     // They take twice as much of each second.
-    let busier = made(&[(Part::Work, 3500), (Part::Others, 7000)]).work(6500);
+    let busier = made(&[(WallPart::Work, 3500), (WallPart::Others, 7000)]).work(6500);
     let both = diff(&busy(2000), &busier, 4);
-    assert_eq!(causes(&both), [Cause::Others, Cause::Work]);
+    assert_eq!(
+        causes(&both),
+        [DifferenceCause::Others, DifferenceCause::Work]
+    );
     // 7.0 s, of which they would have had 3.8 s as before.
     let others = both.causes.shares[0].ns;
     assert!(
@@ -280,41 +294,44 @@ fn what_others_take_of_more_work_is_no_cause() {
 /// A quota of 30 % of a CPU stops a build for as long as all of its tasks work, on the path or beside it.
 #[test]
 fn what_a_quota_takes_of_more_work_is_no_cause() {
-    let base = made(&[(Part::Work, 442), (Part::Quota, 1740)]).work(662);
-    let new = |quota| made(&[(Part::Work, 729), (Part::Quota, quota)]).work(1260);
+    let base = made(&[(WallPart::Work, 442), (WallPart::Quota, 1740)]).work(662);
+    let new = |quota| made(&[(WallPart::Work, 729), (WallPart::Quota, quota)]).work(1260);
     let of = |new: &Made| causes(&diff(&base, new, 4));
-    assert_eq!(of(&new(3311)), [Cause::Work]);
-    assert_eq!(of(&new(6622)), [Cause::Quota, Cause::Work]);
+    assert_eq!(of(&new(3311)), [DifferenceCause::Work]);
+    assert_eq!(
+        of(&new(6622)),
+        [DifferenceCause::Quota, DifferenceCause::Work]
+    );
 }
 
 /// Others took 16 ms beside 5 ms of work, and 23 ms beside 97: no 328 ms were given back.
 #[test]
 fn others_give_no_more_back_than_they_had() {
     let base = made(&[
-        (Part::Work, 5),
-        (Part::Own, 0),
-        (Part::Others, 16),
-        (Part::Sleep, 250),
+        (WallPart::Work, 5),
+        (WallPart::Own, 0),
+        (WallPart::Others, 16),
+        (WallPart::Sleep, 250),
     ]);
     let new = |others| {
         let parts = [
-            (Part::Work, 97),
-            (Part::Own, 0),
-            (Part::Others, others),
-            (Part::Sleep, 9),
+            (WallPart::Work, 97),
+            (WallPart::Own, 0),
+            (WallPart::Others, others),
+            (WallPart::Sleep, 9),
         ];
         made(&parts).work(97)
     };
     let of = |others| {
         let diff = diff(&base.clone().work(5), &new(others), 4);
         let shares = diff.causes.shares.iter();
-        let others = shares.filter(|share| share.cause == Cause::Others);
+        let others = shares.filter(|share| share.cause == DifferenceCause::Others);
         others.map(|share| share.ns / i128::from(MS)).sum::<i128>()
     };
     assert_eq!((of(23), of(16)), (0, 0));
     // All that they had.
-    let base = made(&[(Part::Others, 900), (Part::Sleep, 900)]);
-    let diff = diff(&base, &made(&[(Part::Work, 3800)]).work(5300), 4);
+    let base = made(&[(WallPart::Others, 900), (WallPart::Sleep, 900)]);
+    let diff = diff(&base, &made(&[(WallPart::Work, 3800)]).work(5300), 4);
     let mut withheld = withheld(diff.sides());
     assert_eq!(withheld.next().map(|it| it.ns / i128::from(MS)), Some(-900));
 }
@@ -327,25 +344,25 @@ fn each_part_is_a_cause() {
         (causes(&diff), diff.causes.whose())
     };
     for (part, cause) in [
-        (Part::Sleep, Cause::Sleep),
-        (Part::Other, Cause::Other),
-        (Part::Disk, Cause::Disk),
-        (Part::Memory, Cause::Memory),
-        (Part::Network, Cause::Network),
-        (Part::Outside, Cause::Outside),
+        (WallPart::Sleep, DifferenceCause::Sleep),
+        (WallPart::Other, DifferenceCause::Other),
+        (WallPart::Disk, DifferenceCause::Disk),
+        (WallPart::Memory, DifferenceCause::Memory),
+        (WallPart::Network, DifferenceCause::Network),
+        (WallPart::Outside, DifferenceCause::Outside),
     ] {
         let whose = match part {
             // How much memory the build has is not known.
-            Part::Memory | Part::Sleep | Part::Other => Whose::Build,
+            WallPart::Memory | WallPart::Sleep | WallPart::Other => Whose::Build,
             // Nor whose tasks these are.
-            Part::Outside => Whose::Unclear,
+            WallPart::Outside => Whose::Unclear,
             _ => Whose::Machine,
         };
         assert_eq!(of(&made(&[(part, 1000)])), (vec![cause], Some(whose)));
     }
     for (part, cause) in [
-        (Part::Quota, Cause::Quota),
-        (Part::Hypervisor, Cause::Hypervisor),
+        (WallPart::Quota, DifferenceCause::Quota),
+        (WallPart::Hypervisor, DifferenceCause::Hypervisor),
     ] {
         assert_eq!(
             of(&made(&[(part, 1000)])),
@@ -353,25 +370,25 @@ fn each_part_is_a_cause() {
         );
     }
     // The recorder took longer to start, or lost events.
-    for part in [Part::Around, Part::Unknown] {
+    for part in [WallPart::Around, WallPart::Unknown] {
         assert_eq!(of(&made(&[(part, 1000)])), (vec![], None));
     }
     // As much CPU time in all, more of it on the path.
     assert_eq!(
-        of(&made(&[(Part::Work, 3000)])),
-        (vec![Cause::Order], Some(Whose::Build))
+        of(&made(&[(WallPart::Work, 3000)])),
+        (vec![DifferenceCause::Order], Some(Whose::Build))
     );
     assert_eq!(
-        of(&made(&[(Part::Work, 3000)]).work(4500)),
-        (vec![Cause::Work], Some(Whose::Build))
+        of(&made(&[(WallPart::Work, 3000)]).work(4500)),
+        (vec![DifferenceCause::Work], Some(Whose::Build))
     );
 }
 
 /// A disk that is slower, and a build that asks more of it.
 #[test]
 fn more_waits_for_a_disk_are_the_builds() {
-    let base = made(&[(Part::Disk, 200)]);
-    let slow = made(&[(Part::Disk, 1200)]).runs(4);
+    let base = made(&[(WallPart::Disk, 200)]);
+    let slow = made(&[(WallPart::Disk, 1200)]).runs(4);
     let whose = |new: Vec<Run>| {
         compare(base.runs(4), new, Figure::Wall, false)
             .causes
@@ -381,7 +398,7 @@ fn more_waits_for_a_disk_are_the_builds() {
     let mut more = slow.clone();
     for run in &mut more {
         let parts = run.parts.as_mut().unwrap();
-        parts.waits.insert(Part::Disk, 190);
+        parts.waits.insert(WallPart::Disk, 190);
     }
     assert_eq!(whose(more), Some(Whose::Build));
     let mut bytes = (base.runs(4), slow);
@@ -417,11 +434,11 @@ fn unsure(mut runs: Vec<Run>, count: usize) -> Vec<Run> {
 /// A run whose sleep is unknown says nothing against the others' sleep, and makes no other order of it.
 #[test]
 fn unknown_waits_are_no_order() {
-    let unsure = [(Part::Unknown, 800), (Part::Sleep, 100)];
-    let mut new = made(&[(Part::Sleep, 900)]).runs(3);
+    let unsure = [(WallPart::Unknown, 800), (WallPart::Sleep, 100)];
+    let mut new = made(&[(WallPart::Sleep, 900)]).runs(3);
     new.extend(made(&unsure).runs(1));
     let diff = compare(made(&[]).runs(4), new, Figure::Wall, false);
-    assert_eq!(causes(&diff), [Cause::Sleep]);
+    assert_eq!(causes(&diff), [DifferenceCause::Sleep]);
     let warned = warnings::warnings(&diff).join("\n");
     assert!(warned.contains("800 ms of its time is unknown"), "{warned}");
     // With too few others all are compared.
@@ -434,7 +451,7 @@ fn unknown_waits_are_no_order() {
 #[test]
 fn unknown_work_is_no_order() {
     let base = made(&[]);
-    let doubled = made(&[(Part::Work, 4000)]).work(7000);
+    let doubled = made(&[(WallPart::Work, 4000)]).work(7000);
     let of = |base: (u64, usize), count: u64| {
         let base = unsure(self::made(&[]).runs(base.0), base.1);
         let diff = compare(base, doubled.runs(count), Figure::Wall, false);
@@ -442,10 +459,13 @@ fn unknown_work_is_no_order() {
     };
     // Four against four know it, three against four, one against four.
     let (named, diff) = of((5, 1), 4);
-    assert_eq!((named, fails(&diff)), (vec![Cause::Work], Some(true)));
+    assert_eq!(
+        (named, fails(&diff)),
+        (vec![DifferenceCause::Work], Some(true))
+    );
     let warned = warnings::warnings(&diff).join("\n");
     assert!(warned.contains("it is left out of the causes"), "{warned}");
-    assert_eq!(of((4, 1), 4).0, [Cause::Work]);
+    assert_eq!(of((4, 1), 4).0, [DifferenceCause::Work]);
     let (named, diff) = of((2, 1), 1);
     assert_eq!((named, fails(&diff)), (vec![], Some(true)));
     let first = conclusion::sentence(&diff);
@@ -459,9 +479,9 @@ fn unknown_work_is_no_order() {
         "{warned}"
     );
     // Others had the CPUs for longer, and who knows what else.
-    let busy = made(&[(Part::Others, 5500)]).runs(4);
+    let busy = made(&[(WallPart::Others, 5500)]).runs(4);
     let diff = compare(base.runs(4), unsure(busy, 4), Figure::Wall, false);
-    assert_eq!(causes(&diff), [Cause::Others]);
+    assert_eq!(causes(&diff), [DifferenceCause::Others]);
     assert_eq!(diff.causes.whose(), Some(Whose::Unclear));
     assert_eq!(fails(&diff), None);
     let first = conclusion::sentence(&diff);
@@ -477,7 +497,7 @@ fn unknown_work_is_no_order() {
 fn work_within_its_spread_is_not_equal() {
     let runs = |work: &[u64], path: u64| -> Vec<Run> {
         let one = |work: &u64| {
-            let all = made(&[(Part::Work, path)]).work(*work);
+            let all = made(&[(WallPart::Work, path)]).work(*work);
             all.runs(1).remove(0)
         };
         work.iter().map(one).collect()
@@ -487,7 +507,7 @@ fn work_within_its_spread_is_not_equal() {
     let noisy = runs(&[3600, 4500, 4700, 6100], 3000);
     assert_eq!(of(noisy), []);
     let equal = runs(&[3100, 3400, 3800, 4800], 3000);
-    assert_eq!(of(equal), [Cause::Order]);
+    assert_eq!(of(equal), [DifferenceCause::Order]);
 }
 
 /// Other tasks scatter the wall time by more than the build has become slower. A build that has not become slower
@@ -500,7 +520,7 @@ fn the_gate_judges_the_time_on_cpus_of_its_own() {
         for (run, ms) in runs.iter_mut().zip([100, 4000, 900, 6000]) {
             let parts = run.parts.as_mut().unwrap();
             let wall = run.figures.get(Figure::Wall).unwrap() + ms * MS;
-            parts.times.add(Part::Others, ms * MS);
+            parts.times.add(WallPart::Others, ms * MS);
             let times = tr_analyze::model::Times {
                 on_cpu: run.machine.work.unwrap(),
                 ..Default::default()
@@ -510,7 +530,7 @@ fn the_gate_judges_the_time_on_cpus_of_its_own() {
         runs
     };
     let (base, equal) = (made(&[]), made(&[]));
-    let slower = made(&[(Part::Work, 2400)]).work(3900);
+    let slower = made(&[(WallPart::Work, 2400)]).work(3900);
     let judged = |new: &Made, strict: bool| {
         let diff = compare(scattered(&base), scattered(new), Figure::Wall, strict);
         gate::gate_words(&diff).unwrap()
@@ -527,7 +547,7 @@ fn the_gate_judges_the_time_on_cpus_of_its_own() {
 /// A server that was started before is the build's, or somebody else's.
 #[test]
 fn waits_for_servers_of_this_machine_are_nobodys() {
-    let base = made(&[(Part::Network, 100), (Part::Outside, 100)]).near();
+    let base = made(&[(WallPart::Network, 100), (WallPart::Outside, 100)]).near();
     let of = |new: &Made| {
         let diff = diff(&base, new, 4);
         let first = conclusion::sentence(&diff);
@@ -536,8 +556,8 @@ fn waits_for_servers_of_this_machine_are_nobodys() {
     };
     let server = "longer waits for the network: the other end's, or your change's";
     let daemon = "longer waits for tasks that are not recorded: theirs, or your change's";
-    let network = |ms| made(&[(Part::Network, ms), (Part::Outside, 100)]);
-    let outside = |ms| made(&[(Part::Outside, ms), (Part::Network, 100)]);
+    let network = |ms| made(&[(WallPart::Network, ms), (WallPart::Outside, 100)]);
+    let outside = |ms| made(&[(WallPart::Outside, ms), (WallPart::Network, 100)]);
     let unclear = Some(Whose::Unclear);
     assert_eq!(of(&network(900).near()), (server.into(), unclear, None));
     assert_eq!(of(&outside(900).near()), (daemon.into(), unclear, None));
@@ -552,16 +572,20 @@ fn waits_for_servers_of_this_machine_are_nobodys() {
     // More waits are the build's.
     let mut more = network(900).near().runs(4);
     for run in &mut more {
-        run.parts.as_mut().unwrap().waits.insert(Part::Network, 5);
+        run.parts
+            .as_mut()
+            .unwrap()
+            .waits
+            .insert(WallPart::Network, 5);
     }
     let whose = compare(base.runs(4), more, Figure::Wall, false);
     assert_eq!(whose.causes.whose(), Some(Whose::Build));
     // The build's sleep alone is more than the limit, or less.
     let slept = |ms| {
         let parts = [
-            (Part::Outside, 900),
-            (Part::Sleep, ms),
-            (Part::Network, 100),
+            (WallPart::Outside, 900),
+            (WallPart::Sleep, ms),
+            (WallPart::Network, 100),
         ];
         of(&made(&parts).near())
     };
@@ -570,9 +594,9 @@ fn waits_for_servers_of_this_machine_are_nobodys() {
     assert_eq!(slept(340).2, None);
     // Others had the CPUs, too.
     let parts = [
-        (Part::Outside, 900),
-        (Part::Others, 900),
-        (Part::Network, 100),
+        (WallPart::Outside, 900),
+        (WallPart::Others, 900),
+        (WallPart::Network, 100),
     ];
     let of_all = of(&made(&parts).near());
     assert_eq!(of_all, (format!("the runner; {daemon}"), unclear, None));
@@ -582,7 +606,7 @@ fn waits_for_servers_of_this_machine_are_nobodys() {
 #[test]
 fn waits_for_memory_are_in_the_first_line() {
     let first = |new: u64| {
-        let mut sides = [made(&[]).runs(4), made(&[(Part::Memory, 1200)]).runs(4)];
+        let mut sides = [made(&[]).runs(4), made(&[(WallPart::Memory, 1200)]).runs(4)];
         for (run, resident) in sides
             .iter_mut()
             .zip([1 << 30, new])
@@ -607,7 +631,8 @@ fn cpu_time_is_told_where_the_wall_time_does_not_differ() {
     // The wall times vary by what others take.
     let noisy = |work: u64, runs: &[u64]| -> Vec<Run> {
         let one = |others: &u64| {
-            let all = made(&[(Part::Work, work), (Part::Others, *others)]).work(work + 1500);
+            let all =
+                made(&[(WallPart::Work, work), (WallPart::Others, *others)]).work(work + 1500);
             all.runs(1).remove(0)
         };
         runs.iter().map(one).collect()
@@ -622,7 +647,7 @@ fn cpu_time_is_told_where_the_wall_time_does_not_differ() {
         "{first}"
     );
     assert!(first.contains("; but CPU time +33 %, p = 0.029"), "{first}");
-    assert_eq!(causes(&diff), [Cause::Work]);
+    assert_eq!(causes(&diff), [DifferenceCause::Work]);
     let (base, again) = (noisy(1500, &others), noisy(1500, &[3000, 20, 2000, 500]));
     let first = conclusion::sentence(&compare(base, again, Figure::Wall, false));
     assert!(
@@ -633,9 +658,9 @@ fn cpu_time_is_told_where_the_wall_time_does_not_differ() {
 
 #[test]
 fn the_parts_and_the_rest_are_shown() {
-    let mut base = made(&[(Part::Others, 700)]).runs(4);
-    base.extend(made(&[(Part::Disk, 900)]).runs(1));
-    let new = made(&[(Part::Others, 3700)]).runs(4);
+    let mut base = made(&[(WallPart::Others, 700)]).runs(4);
+    base.extend(made(&[(WallPart::Disk, 900)]).runs(1));
+    let new = made(&[(WallPart::Others, 3700)]).runs(4);
     let diff = compare(base, new, Figure::Wall, false);
     let text = text::page(&diff, &STYLE).text(&STYLE);
     assert!(text.contains("run-queue wait: other tasks"), "{text}");
@@ -660,7 +685,7 @@ fn another_cpu_model_leaves_the_code_in_doubt() {
         runs.iter_mut().for_each(|run| run.cpu = model.into());
         runs
     };
-    let slower = |times: u64| made(&[(Part::Work, 2000 * times / 10)]).work(3500 * times / 10);
+    let slower = |times: u64| made(&[(WallPart::Work, 2000 * times / 10)]).work(3500 * times / 10);
     let cases = [
         (13, "A", Whose::Build, Some(true)),
         (13, "", Whose::Build, Some(true)),
@@ -687,7 +712,7 @@ fn another_number_of_cpus_is_not_the_builds() {
         runs
     };
     let of = |new: Made, cpus, figure| compare(on(made(&[]), 2), on(new, cpus), figure, false);
-    let serial = || made(&[(Part::Work, 3000)]);
+    let serial = || made(&[(WallPart::Work, 3000)]);
     let told = |new, cpus| {
         let diff = of(new, cpus, Figure::Wall);
         let first = conclusion::sentence(&diff);
@@ -702,14 +727,14 @@ fn another_number_of_cpus_is_not_the_builds() {
     // More CPUs let no less run at once.
     assert_eq!(told(serial(), 4), (order.into(), build, Some(true)));
     // Cores that are shared, or not: a little CPU time, not twice as much.
-    let (cause, whose, fail) = told(made(&[(Part::Work, 2600)]).work(4500), 4);
+    let (cause, whose, fail) = told(made(&[(WallPart::Work, 2600)]).work(4500), 4);
     assert!(cause.ends_with(", on 4 CPUs instead of 2"), "{cause}");
     assert_eq!((whose, fail), (unclear, None));
-    let doubled = made(&[(Part::Work, 4000)]).work(7000);
+    let doubled = made(&[(WallPart::Work, 4000)]).work(7000);
     let (_, whose, fail) = told(doubled, 1);
     assert_eq!((whose, fail), (build, Some(true)));
     // A longer sleep is the build's on any number of CPUs.
-    let (_, whose, fail) = told(made(&[(Part::Sleep, 900)]), 1);
+    let (_, whose, fail) = told(made(&[(WallPart::Sleep, 900)]), 1);
     assert_eq!((whose, fail), (build, Some(true)));
     let gate = gate::gate_words(&of(serial(), 1, Figure::Wall)).unwrap().0;
     assert!(
@@ -718,7 +743,13 @@ fn another_number_of_cpus_is_not_the_builds() {
     );
     // The wall time alone does not differ.
     let noisy = |others: [u64; 4], work: u64, cpus: usize| -> Vec<Run> {
-        let one = |others| on(made(&[(Part::Others, others), (Part::Work, work)]), cpus).remove(0);
+        let one = |others| {
+            on(
+                made(&[(WallPart::Others, others), (WallPart::Work, work)]),
+                cpus,
+            )
+            .remove(0)
+        };
         others.map(one).into()
     };
     let (base, new) = (
@@ -735,7 +766,7 @@ fn another_number_of_cpus_is_not_the_builds() {
 #[test]
 fn other_methods_are_not_compared() {
     let base = made(&[]).runs(1);
-    let mut new = made(&[(Part::Others, 5500)]).runs(1);
+    let mut new = made(&[(WallPart::Others, 5500)]).runs(1);
     for run in &mut new {
         run.method = "ptrace".into();
     }
@@ -746,5 +777,5 @@ fn other_methods_are_not_compared() {
     // sudo attaches the same programs.
     new[0].method = "sudo".into();
     let diff = compare(base, new, Figure::Wall, false);
-    assert_eq!(causes(&diff), [Cause::Others]);
+    assert_eq!(causes(&diff), [DifferenceCause::Others]);
 }

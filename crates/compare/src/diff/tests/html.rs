@@ -86,7 +86,7 @@ fn the_page_opens_on_what_changed() {
     for run in &mut sides {
         let wall = run.figures.get(Figure::Wall).unwrap();
         let mut parts = crate::diff::parts::Parts::default();
-        parts.times.add(crate::diff::parts::Part::Work, wall);
+        parts.times.add(crate::diff::parts::WallPart::Work, wall);
         run.parts = Some(parts);
     }
     let [base, new] = sides;

@@ -27,8 +27,11 @@ fn the_parts_of_a_run_add_up_to_its_wall_time() {
         wall(&idle)
     );
     // Nobody but the build had the CPUs, and the simulation knows.
-    assert!(own.times.get(Part::Others) * 20 <= wall(&idle), "{own:?}");
-    let (alone, others) = (parts.alone, parts.times.get(Part::Others));
+    assert!(
+        own.times.get(WallPart::Others) * 20 <= wall(&idle),
+        "{own:?}"
+    );
+    let (alone, others) = (parts.alone, parts.times.get(WallPart::Others));
     assert!(
         alone.abs_diff(wall(&idle)) * 10 <= wall(&idle),
         "{parts:?} {own:?}"

@@ -13,8 +13,9 @@ fn run(steps: &[(&str, u64, Option<u64>)]) -> Run {
             on_cpu: *on_cpu,
             starved: Some(0),
             path: Some(0),
-            parts: on_cpu
-                .map(|ns| PartTimes::from_iter([(Part::Work, ns), (Part::Others, *wall - ns)])),
+            parts: on_cpu.map(|ns| {
+                PartTimes::from_iter([(WallPart::Work, ns), (WallPart::Others, *wall - ns)])
+            }),
             ..StepSum::default()
         };
         ((StepKind::Target, (*name).to_owned()), sum)
@@ -91,7 +92,7 @@ fn names_of_a_run_alone_are_cut() {
 }
 
 /// A step with these parts, which failed or not.
-fn with(parts: &[(Part, u64)], failed: u64) -> Run {
+fn with(parts: &[(WallPart, u64)], failed: u64) -> Run {
     let wall = parts.iter().map(|(_, ns)| ns).sum();
     let mut run = run(&[("x", wall, Some(0))]);
     for sum in run.steps.values_mut() {
@@ -110,8 +111,8 @@ fn a_slower_step_has_the_part_that_grew() {
         gate: None,
         strict: false,
     };
-    let base = with(&[(Part::Work, 1000), (Part::Others, 100)], 0);
-    let of = |parts: &[(Part, u64)], failed| {
+    let base = with(&[(WallPart::Work, 1000), (WallPart::Others, 100)], 0);
+    let of = |parts: &[(WallPart, u64)], failed| {
         let sides = Sides {
             base: std::slice::from_ref(&base),
             new: &[with(parts, failed)],
@@ -121,20 +122,24 @@ fn a_slower_step_has_the_part_that_grew() {
         let more = it.more.map(|(part, more)| (part, more.difference()));
         Some((more, (it.failed.base, it.failed.new), it.held.is_some()))
     };
-    let work = [(Part::Work, 3100), (Part::Others, 120)];
+    let work = [(WallPart::Work, 3100), (WallPart::Others, 120)];
     assert_eq!(
         of(&work, 0),
-        Some((Some((Part::Work, 2100)), (0, 0), false))
+        Some((Some((WallPart::Work, 2100)), (0, 0), false))
     );
-    let starved = [(Part::Work, 1100), (Part::Others, 2100)];
-    let more = Some((Part::Others, 2000));
+    let starved = [(WallPart::Work, 1100), (WallPart::Others, 2100)];
+    let more = Some((WallPart::Others, 2000));
     assert_eq!(of(&starved, 1), Some((more, (0, 1), true)));
     // No part has half of it.
-    let even = [(Part::Work, 1400), (Part::Others, 500), (Part::Disk, 400)];
+    let even = [
+        (WallPart::Work, 1400),
+        (WallPart::Others, 500),
+        (WallPart::Disk, 400),
+    ];
     assert_eq!(of(&even, 0), Some((None, (0, 0), false)));
     // As long as before: there because it fails. Shorter: nothing grew.
-    let same = [(Part::Work, 1000), (Part::Others, 101)];
+    let same = [(WallPart::Work, 1000), (WallPart::Others, 101)];
     assert_eq!(of(&same, 1), Some((None, (0, 1), true)));
     assert_eq!(of(&same, 0), None);
-    assert_eq!(of(&[(Part::Work, 300)], 0), Some((None, (0, 0), false)));
+    assert_eq!(of(&[(WallPart::Work, 300)], 0), Some((None, (0, 0), false)));
 }

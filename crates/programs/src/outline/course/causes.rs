@@ -7,7 +7,7 @@ use super::super::flow::{value, NodeIx, What};
 use super::super::options::Setting;
 use super::super::tree::{Command, CommandIx};
 use super::super::words::{Expansion, Word};
-use super::search::{Cause, Otherwise, Search, StateIx, Usage};
+use super::search::{EndingCause, Otherwise, Search, StateIx, Usage};
 use super::walk::Walk;
 use crate::table::utilities::{self, UtilityUse};
 
@@ -20,7 +20,7 @@ pub(super) const PIPE_STATUS: &[u8] = b"PIPESTATUS";
 pub(super) struct Causes<'a> {
     pub(super) walk: &'a Walk<'a>,
     pub(super) status: u32,
-    pub(super) found: BTreeSet<Cause>,
+    pub(super) found: BTreeSet<EndingCause>,
     pub(super) seen: HashSet<(StateIx, Search)>,
     /// The possible ends of the script for which a cause was found, as states of the comparison
     /// with the recording.
@@ -89,7 +89,7 @@ impl Causes<'_> {
     fn at_the_start(&mut self, search: &Search) {
         match search {
             _ if self.walk.is_cut => {
-                self.found.insert(Cause::Unclear);
+                self.found.insert(EndingCause::Unclear);
             }
             Search::Jobs | Search::LastJob => {}
             // The script has done nothing that could fail.
@@ -126,17 +126,17 @@ impl Causes<'_> {
 
     fn by_a_trap(&mut self, child: Option<usize>) {
         self.found
-            .insert(child.map_or(Cause::Unclear, Cause::Child));
+            .insert(child.map_or(EndingCause::Unclear, EndingCause::Child));
     }
 
     pub(super) fn otherwise(&mut self, otherwise: Otherwise) {
         let cause = match otherwise {
             Otherwise::Nothing => return,
-            Otherwise::Unclear => Cause::Unclear,
+            Otherwise::Unclear => EndingCause::Unclear,
             Otherwise::Statement(command) | Otherwise::Test(command) | Otherwise::File(command) => {
-                Cause::Statement(command)
+                EndingCause::Statement(command)
             }
-            Otherwise::Question(child) => Cause::Child(child),
+            Otherwise::Question(child) => EndingCause::Child(child),
             Otherwise::Condition { test, at, after } => {
                 self.selects = true;
                 let otherwise = if matches!(self.what(at), Some(What::Value(_))) {
@@ -197,7 +197,7 @@ impl Causes<'_> {
                     None
                 }
                 What::Wild => {
-                    self.found.insert(Cause::Unclear);
+                    self.found.insert(EndingCause::Unclear);
                     None
                 }
                 _ => Some(Search::LastJob),
@@ -206,7 +206,7 @@ impl Causes<'_> {
                 match node.what {
                     What::Beside(_) => self.blame(from, &node.what),
                     What::Wild => {
-                        self.found.insert(Cause::Unclear);
+                        self.found.insert(EndingCause::Unclear);
                         return None;
                     }
                     _ => {}
@@ -292,7 +292,7 @@ impl Causes<'_> {
     /// script's end.
     pub(super) fn blame(&mut self, at: StateIx, what: &What) {
         for child in self.failed_children(at, what) {
-            self.found.insert(Cause::Child(child));
+            self.found.insert(EndingCause::Child(child));
         }
     }
 
@@ -345,12 +345,12 @@ impl Causes<'_> {
                     _ => false,
                 };
                 if is_fit {
-                    self.found.extend(command.map(Cause::Statement));
+                    self.found.extend(command.map(EndingCause::Statement));
                 }
             }
             What::Unset => {
                 if matches!(self.status, 1 | 2 | 127) {
-                    self.found.extend(command.map(Cause::Statement));
+                    self.found.extend(command.map(EndingCause::Statement));
                 }
             }
             What::Status(status) => {
@@ -360,7 +360,7 @@ impl Causes<'_> {
             }
             What::Not(status) => {
                 if *status == self.status {
-                    self.found.insert(Cause::Unclear);
+                    self.found.insert(EndingCause::Unclear);
                 }
             }
             What::Value(Some(name)) => {
@@ -379,7 +379,7 @@ impl Causes<'_> {
             }
             What::Wild => self.by_the_unknown(from, command),
             What::Value(None) => {
-                self.found.insert(Cause::Unclear);
+                self.found.insert(EndingCause::Unclear);
             }
             What::Beside(_) | What::Ended | What::EndedByTrap => {}
         }
@@ -397,8 +397,8 @@ impl Causes<'_> {
         let node = walk.states.get(at).map(|state| state.node);
         let is_same = |from: StateIx| walk.states.get(from).map(|state| state.node) == node;
         let cause = match command {
-            Some(command) if !walk.steps_to(at).any(is_same) => Cause::Statement(command),
-            _ => Cause::Unclear,
+            Some(command) if !walk.steps_to(at).any(is_same) => EndingCause::Statement(command),
+            _ => EndingCause::Unclear,
         };
         self.found.insert(cause);
     }
@@ -440,7 +440,7 @@ impl Causes<'_> {
             return Some(self.by_wait(command));
         }
         let Some((ix, test)) = test.filter(|_| builtin != Builtin::Any) else {
-            self.found.insert(Cause::Unclear);
+            self.found.insert(EndingCause::Unclear);
             return None;
         };
         let named = match otherwise {
@@ -571,7 +571,7 @@ impl Causes<'_> {
                 });
             }
             What::Value(None) | What::Wild => {
-                self.found.insert(Cause::Unclear);
+                self.found.insert(EndingCause::Unclear);
             }
             _ => self.otherwise(otherwise),
         }
@@ -632,7 +632,7 @@ impl Causes<'_> {
                 return self.by_a_statement(node.command, node.guard, Otherwise::Unclear);
             }
             _ => {
-                self.found.insert(Cause::Unclear);
+                self.found.insert(EndingCause::Unclear);
             }
         }
         None

@@ -9,7 +9,7 @@ pub(super) type StateIx = usize;
 /// A possible cause of the end of a shell script: a failed child process, a statement of the
 /// script, or an unclear one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) enum Cause {
+pub(super) enum EndingCause {
     Child(usize),
     Statement(CommandIx),
     Unclear,

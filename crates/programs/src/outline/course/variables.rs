@@ -9,7 +9,7 @@ use super::super::patterns;
 use super::super::tree::CommandIx;
 use super::super::words::number;
 use super::causes::{Causes, PIPE_STATUS};
-use super::search::{Cause, Otherwise, Search, StateIx, Usage};
+use super::search::{EndingCause, Otherwise, Search, StateIx, Usage};
 
 /// The largest number of tests of variables for which commands are looked for that would have set the variable. A guess: a script
 /// ends by few of them.
@@ -93,7 +93,7 @@ impl Causes<'_> {
         let command = node.command.and_then(|ix| walk.outline.commands.get(ix));
         let value = match (&node.what, command) {
             (What::Wild, _) => {
-                self.found.insert(Cause::Unclear);
+                self.found.insert(EndingCause::Unclear);
                 return None;
             }
             (What::Pipe { .. } | What::Start(_), _) if name == PIPE_STATUS => {
@@ -104,7 +104,7 @@ impl Causes<'_> {
                 // The rest of the variable's name is not known.
                 Some((head, value)) if name.starts_with(head) => {
                     if self.is_fit(usage, &name, value) {
-                        self.found.insert(Cause::Unclear);
+                        self.found.insert(EndingCause::Unclear);
                         return None;
                     }
                     None

@@ -11,7 +11,7 @@ use super::super::options::{Options, Setting};
 use super::super::tree::{Command, CommandIx, Outline, Tree};
 use super::super::words::Word;
 use super::search::StateIx;
-use super::{Child, Course, Part};
+use super::{Child, Course, ScriptPart};
 
 /// The largest number of states in the comparison of a script with its recorded processes. The
 /// number of steps between states is limited to four times as many.
@@ -288,7 +288,13 @@ impl Walk<'_> {
 
     /// For each child process, finds the command that started it, if that command is the same on
     /// all remaining paths through the script.
-    pub(super) fn places(&self, live: &[bool], first: usize, part: &Part, course: &mut Course) {
+    pub(super) fn places(
+        &self,
+        live: &[bool],
+        first: usize,
+        part: &ScriptPart,
+        course: &mut Course,
+    ) {
         let mut found: Vec<Option<Place<'_>>> = vec![None; course.commands.len()];
         for (state, _) in self.states.iter().zip(live).filter(|(_, live)| **live) {
             let Some(node) = self.graph.nodes.get(state.node) else {
@@ -324,7 +330,7 @@ impl Walk<'_> {
                 *command = place.command;
             }
             if let (Some(inside), Some((tree, options))) = (course.parts.get_mut(at), place.tree) {
-                *inside = Some(Part {
+                *inside = Some(ScriptPart {
                     outline: part.outline.clone(),
                     tree: tree.clone(),
                     options,

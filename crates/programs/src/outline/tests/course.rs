@@ -23,7 +23,7 @@ fn course_of(
 ) -> Option<Course> {
     let args: Vec<&[u8]> = shell.split(' ').map(str::as_bytes).collect();
     let options = Options::of(&args)?;
-    let part = Part::new(outline.into(), options);
+    let part = ScriptPart::new(outline.into(), options);
     let children: Vec<Child<'_>> = children
         .iter()
         .map(|(line, status)| child(line, *status))
@@ -467,7 +467,7 @@ fn a_statement_of_a_sourced_file_has_its_path_and_its_line() {
         )],
     );
     let args: Vec<&[u8]> = vec![b"bash", b"ci/job.sh"];
-    let part = Part::new(outline.into(), Options::of(&args).unwrap());
+    let part = ScriptPart::new(outline.into(), Options::of(&args).unwrap());
     let course = part.course(&[child("list", 0)], 4, &mut 1_000_000).unwrap();
     let Ending::Statement(statement) = course.ending else {
         panic!("{:?}", course.ending);
