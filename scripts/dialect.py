@@ -15,7 +15,7 @@ import re
 import subprocess
 import sys
 
-# A doc comment that begins with one of these words needs another text to be understood.
+# A comment that begins with one of these words needs another text to be understood.
 DANGLING = re.compile(r"(That|Those|The same|Its|Whose|Their|Of|What|Who|It|They|These|Such)\b")
 PATTERNS = {
     "match on a bool": re.compile(r"^[ \t]*(true|false) => [^\n]*\n\s*(?!\1)(?:true|false) => ", re.M),
@@ -40,6 +40,7 @@ LIMITS = {
     "closure argument `it`": 0,
     "tuple taken apart in arguments": 44,
     "doc comment that begins with a word that points elsewhere": 0,
+    "comment in code that begins with a word that points elsewhere": 0,
 }
 TEST_LIMITS = {
     "number of a rule without a source": 0,
@@ -47,8 +48,11 @@ TEST_LIMITS = {
     "closure argument `it`": 0,
     "tuple taken apart in arguments": 5,
     "doc comment that begins with a word that points elsewhere": 0,
+    "comment in code that begins with a word that points elsewhere": 81,
 }
 DOC_COMMENT = re.compile(r"(?:^|\n)((?:[ \t]*///[^\n]*\n)+)")
+# A comment in code, alone on its line or behind code.
+CODE_COMMENT = re.compile(r"(?:^|[ \t])// ([^\n]*)")
 
 
 def files():
@@ -79,9 +83,24 @@ def places(product):
             if DANGLING.match(first):
                 name = "doc comment that begins with a word that points elsewhere"
                 found[name].append(f"{place(match.start(1))}: {first}")
+        for first in code_comments(text):
+            if DANGLING.match(first.group(1)):
+                name = "comment in code that begins with a word that points elsewhere"
+                found[name].append(f"{place(first.start(1))}: {first.group(1)}")
         if product and RULES.match(path):
             found["number of a rule without a source"] += map(place, numbers_without_source(text))
     return found
+
+
+def code_comments(text):
+    """The matches of the first lines of comments in code."""
+    offset, continues = 0, False
+    for line in text.splitlines(keepends=True):
+        is_alone = line.lstrip().startswith("// ")
+        if not (is_alone and continues) and (match := CODE_COMMENT.search(text, offset, offset + len(line))):
+            yield match
+        continues = is_alone
+        offset += len(line)
 
 
 def numbers_without_source(text):

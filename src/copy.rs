@@ -89,7 +89,7 @@ fn copy<W: Write>(
                 Err(_) => gaps.push(trace.gap_of(frame)),
             },
         }
-        // The same frames as before, so that a reader can still stream them in time order.
+        // The frames stay as they were, so that a reader can still stream them in time order.
         writer.flush()?;
     }
     for event in more {

@@ -112,7 +112,7 @@ impl Drop for Pager {
     fn drop(&mut self) {
         inherited::ignore_interrupts();
         let _ = std::io::stdout().flush();
-        // It closes the pipe; nothing is printed any more.
+        // Closing the pipe lets the pager end; nothing is printed any more.
         let _ = nix::unistd::dup2_stdout(std::io::stderr());
         let _ = self.0.wait();
         let known = i32::try_from(self.0.id()).is_ok();

@@ -324,7 +324,7 @@ fn write(args: &Args, kinds: &[ReportKind], recording: &Recording, name: &str) -
     let filter = args.filters.filter_in(recording)?;
     let for_people = matches!(args.format, FormatArg::Text | FormatArg::Markdown);
     let chosen = if for_people && kinds.contains(&ReportKind::Top) {
-        // That report has a line itself if there are none.
+        // The report `top` itself has a line that no process was chosen.
         filter.apply(recording)
     } else {
         Filters::chosen(&filter, recording)

@@ -46,7 +46,7 @@ fn load() -> ExitCode {
 fn search() -> ExitCode {
     // A file of a stranger can keep it busy for long: it ends with who asked it, if not before.
     let _ = set_pdeathsig(Signal::SIGKILL);
-    // It reads files that a build has made: it can write none, and reach no network.
+    // The helper reads files that a build has made: it can write none, and reach no network.
     confine::to_reading(&["/".as_ref()]);
     let _ = setrlimit(Resource::RLIMIT_AS, MEMORY, MEMORY);
     let (requests, answers) = (std::io::stdin().lock(), std::io::stdout().lock());

@@ -219,7 +219,7 @@ impl Unnamed {
                 named.insert(symbol.frame);
             }
             LifeKind::Exec(exec) => {
-                // Those from other directories have other build ids.
+                // Files from other directories have other build ids.
                 let path = self.cwd.join(OsStr::from_bytes(&exec.filename));
                 if path.is_absolute() && self.paths.len() < PATHS {
                     self.paths.insert(path);

@@ -317,7 +317,7 @@ fn process_of(
         switches.add(&thread.switches);
     }
     let end = threads().map(|t| t.end).max().unwrap_or(analysis.end);
-    // Its last thread has exited, even if that one's last switch-out is not there.
+    // A process with an exit status has ended, even if the last switch-out of its last thread is missing.
     let alive = entry.status.is_none() && threads().any(|t| t.alive);
     let mut execs = entry.execs;
     // Events whose order is impossible leave programs that begin before the ones before them.

@@ -87,7 +87,7 @@ pub(crate) fn place(
         let client = client.and_then(|pid| by_pid.client(analysis, pid, process));
         let adopted = container.evidence != Evidence::Descendant;
         if container.id.is_empty() {
-            // It tells no id, and is its client's program like others.
+            // A process of a container without an id is an ordinary program of the client.
             if adopted {
                 analysis.process_mut(process).parent = client;
             }

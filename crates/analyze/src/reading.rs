@@ -183,11 +183,11 @@ impl Keeper {
                     if let Some(span) = loss(event).filter(|span| self.lost.insert(*span)) {
                         tracker.lost(span.stream, span.since, span.until);
                     }
-                    // Of the events after the end only names matter.
+                    // Only names matter in the events after the end.
                     let names =
                         matches!(event.kind, LifeKind::Snapshot(_) | LifeKind::CgroupPath(_));
                     if let LifeKind::Counters(counters) = &event.kind {
-                        // Those after the end tell of the time before it.
+                        // Counters that are read after the end show the time before it.
                         tracker.collectors.sample(time, counters);
                     } else if let LifeKind::SystemCalls(calls) = &event.kind {
                         tracker.system_calls(time, calls);

@@ -239,7 +239,7 @@ impl State {
         match self {
             State::On(cpu) => Bucket::OnCpu(cpu),
             State::Runnable { preempted } => Bucket::RunQueue { preempted },
-            // It was not woken, so it was runnable all the time: its switch-out came
+            // A task that was not woken was runnable all the time: its switch-out came
             // between its state being set and a signal or waking.
             State::Waiting(_) if ended == Ended::SwitchedIn => {
                 Bucket::RunQueue { preempted: false }

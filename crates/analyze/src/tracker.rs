@@ -231,7 +231,7 @@ impl Tracker {
         // Without an unbroken record a switch-in proves nothing about before.
         let broken = self.spans_of(ix, task.state, now).is_some_and(lost);
         match task.state {
-            // It was off the CPU that it may run on alone. A task of another CPU may have woken
+            // The task was off the only CPU that it may run on. A task of another CPU may have woken
             // it, which no event tells, and it waited for its CPU from then on.
             State::Waiting(_)
                 if ended == Ended::SwitchedIn
@@ -246,7 +246,7 @@ impl Tracker {
                 Bucket::Unknown
             }
             State::Waiting(wait) if broken => Bucket::Wait(wait),
-            // It may have come to a CPU in a gap, and been there when it was woken.
+            // The task may have come to a CPU in a gap, and been there when it was woken.
             State::Runnable { .. }
                 if task.woken
                     && ended == Ended::Otherwise
@@ -422,7 +422,7 @@ impl Tracker {
             if self.processes[of].ppid.is_some() {
                 continue;
             }
-            // Its pid is free for one that is recorded.
+            // The pid of a task without a snapshot is free for a recorded one.
             let lived = usize::from(!self.tasks[ix].is_dead());
             self.enter(ix, self.start, State::Dead, Ended::Otherwise);
             let process = &mut self.processes[of];

@@ -90,7 +90,7 @@ const COMMON: &[(u8, &[c_long])] = &[
         &[libc::SYS_splice, libc::SYS_tee, libc::SYS_vmsplice],
     ),
     (
-        // These calls synchronize the file of the descriptor in the first argument.
+        // The following calls synchronize the file of the descriptor in the first argument.
         SYNC | REASON_WRITE,
         &[libc::SYS_fsync, libc::SYS_fdatasync, libc::SYS_syncfs],
     ),

@@ -236,7 +236,7 @@ impl FrameState {
     }
 
     /// The last number that was stored in the column `col`, for reading or updating it.
-    #[allow(clippy::indexing_slicing)] // It has a place for every `Col`.
+    #[allow(clippy::indexing_slicing)] // the array has a place for every `Col`
     pub fn last(&mut self, col: Col) -> &mut u32 {
         if self.last.is_empty() {
             self.last = vec![0; COLUMNS];

@@ -50,7 +50,7 @@ pub fn tools(facts: &Facts<'_>) -> Tools {
     for (group, execution) in facts.all() {
         if let Some(known) = changes::known(&execution.program) {
             let jobs = known.jobs(&facts.args(group));
-            // Its last program that has the option counts.
+            // The last program of the process that has the option counts.
             let limit = limits.entry(execution.process).or_default();
             *limit = jobs.or(*limit);
         }
@@ -192,7 +192,7 @@ fn of_owner(tools: &Tools, files: &[Files], jobs: &[usize], after: &mut [After])
             // The last one that made it had waited for those before, if it had to.
             best.extend(made.filter(ended).map(|job| job.process).next_back());
             let named = naming.entry(name).or_default();
-            // What cargo's jobs name is no file, and has its maker.
+            // A name in cargo's jobs is no file, and its maker is known.
             if named.len() < RARE && !is_of_cargo(name) {
                 likely.extend(
                     named

@@ -133,7 +133,7 @@ pub fn sentence(times: &ByKind) -> String {
 /// steps, and the kind of wait with the longest time.
 pub fn waited(times: &ByKind) -> (u64, Kind) {
     let waits = of_steps().filter(|kind| kind.is_wait() || *kind == Kind::Others);
-    // Of equal ones the first.
+    // The first of equally long kinds counts.
     let longest = waits.clone().rev().max_by_key(|kind| times.of(*kind));
     (times.of_all(waits), longest.unwrap_or(Kind::Sleep))
 }

@@ -113,7 +113,7 @@ pub fn key<'a>(
     pids: &[u32],
     paths: Paths,
 ) -> u64 {
-    // Its seed is fixed: equal input has equal hashes in every run.
+    // The hasher's seed is fixed: equal input has equal hashes in every run.
     let mut hash = DefaultHasher::new();
     forked.hash(&mut hash);
     for arg in args {

@@ -43,7 +43,7 @@ impl CpuShares {
         if analysis.meta.scope == Scope::All {
             return known.of_all(analysis);
         }
-        // Of a lower bound no rest follows.
+        // A lower bound does not determine the remainder.
         if known.least {
             return known;
         }

@@ -65,7 +65,7 @@ fn limit(argv: &Argv) -> Option<Duration> {
         _ => 1.0,
     };
     let seconds = number.parse::<f64>().ok()? * seconds;
-    // Of 0 it waits for ever.
+    // With a limit of 0, timeout waits for ever.
     let limit = Duration::try_from_secs_f64(seconds).ok()?;
     (!limit.is_zero()).then_some(limit)
 }

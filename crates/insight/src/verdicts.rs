@@ -309,7 +309,7 @@ fn judge(step: &Step, failed: bool, divided: &StepParts, median: Option<u64>) ->
     let waits = WallPart::ALL.into_iter().filter(|part| !part.is_starved());
     let waits = waits.map(|part| (divided.times.get(part), part));
     let cpu = WallPart::ALL.into_iter().filter(|part| part.is_starved());
-    // Of several that kept it from a CPU the one that did so for longest.
+    // If several parties kept the step from a CPU, the one that did so for longest counts.
     let who = cpu.rev().max_by_key(|part| divided.times.get(*part))?;
     let all = waits.chain([(starved, who)]);
     let (ns, part) = all.rev().max_by_key(|(ns, _)| *ns)?;

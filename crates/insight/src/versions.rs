@@ -32,7 +32,7 @@ pub fn told(analysis: &Analysis, imports: &Imports) -> Vec<String> {
             *runs.entry(found).or_default() += 1;
         }
     }
-    // Of 12 and 12.2.0 the longer one tells both.
+    // The longer one of 12 and 12.2.0 contains the other.
     let names: BTreeSet<_> = runs.keys().cloned().collect();
     runs.retain(|(name, version), _| {
         let longer = (*name, format!("{version}."));

@@ -346,7 +346,7 @@ fn bounded(mut command: Command, limit: Duration) -> std::io::Result<(ExitStatus
     let (output, input) = std::io::pipe()?;
     command.stdout(input.try_clone()?).stderr(input);
     let mut child = command.spawn()?;
-    // It has the pipe's other end.
+    // The command holds the pipe's other end.
     drop(command);
     let mut said = Said {
         output: Some(output),
@@ -478,7 +478,7 @@ mod tests {
         let (end, text) = answered("echo all; exit 1", 60_000);
         assert_eq!(end, (String::new(), false));
         assert!(text.contains("all"), "{text}");
-        // What does not fit on the page is not waited for.
+        // The server does not wait for output that does not fit on the page.
         let (end, _) = answered("yes; exit 0", 60_000);
         assert_eq!(end, (String::new(), false));
     }

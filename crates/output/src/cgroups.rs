@@ -17,7 +17,7 @@ struct Mount {
 
 /// The mounts of the cgroup hierarchy that has the given controller; "" stands for cgroup v2.
 fn mounts<'a>(mountinfo: &'a str, controller: &'a str) -> impl Iterator<Item = Mount> + 'a {
-    // Of two mounts at one point, the later one is visible.
+    // The later one of two mounts at one point is visible.
     mountinfo.lines().rev().filter_map(move |line| {
         let (mount, kind) = line.split_once(" - ")?;
         let mut fields = mount.split(' ').skip(3);

@@ -479,12 +479,12 @@ impl Predictor {
         let off = load.replayed.abs_diff(self.recorded).saturating_mul(1000);
         let off = (off / self.recorded.max(1)).min(MOST_OFF);
         let own = if self.wanted.alone {
-            // What others took is not in it.
+            // A forecast for the build alone contains no time that others took.
             BASE
         } else {
             BASE + off / 2
         };
-        // What others had is taken to be the same.
+        // The time that others had is assumed to stay the same.
         let others = (load.others / 20).min(150);
         // Beside others work took more CPU time than alone, by an unknown part.
         let (beside_less, beside_more) = (self.taken / 4, self.taken / 3);

@@ -327,7 +327,7 @@ mod tests {
             "cargo-nextest nextest run -j num-cpus"
         ));
         assert!(!follows("cargo-nextest", "cargo-nextest nextest run -j 2"));
-        // Their jobs are planned anew.
+        // Cargo plans its jobs anew.
         assert!(!follows("cargo", "cargo build"));
     }
 }

@@ -79,7 +79,7 @@ impl Mappings {
     /// Takes the mappings of a process, which replace the earlier ones of the same program. Returns the paths of the
     /// executable files.
     pub fn take(&mut self, from: &Mapped) -> impl Iterator<Item = &PathBuf> {
-        // Those of a process that is gone are still those that it had.
+        // The mappings of a process that is gone are still the ones that it had.
         if !from.maps.is_empty() {
             self.bytes += from.maps.len();
             if self.bytes > MOST {
@@ -139,7 +139,7 @@ mod tests {
         assert_eq!(at(&mappings, 0x8fff), Some((13, 0x1fff)));
         // Another program of that process.
         assert_eq!(mappings.find((7, 0x7fe0), 0x55a1), None);
-        // Those of a process that is gone stay; later ones replace the earlier ones.
+        // The mappings of a process that is gone stay; later mappings replace earlier ones.
         let _ = mappings.take(&mapped(b"")).count();
         assert_eq!(at(&mappings, 0x55a1), Some((12, 0x2000)));
         let _ = mappings.take(&mapped(b"1-2 r-xp 0 0:0 5 /new\n")).count();

@@ -455,7 +455,7 @@ impl State {
     }
 
     fn store(&mut self, stream: Stream, mut event: LifeEvent) -> Result<(), tr_format::Error> {
-        // Its own search needs the path as it is.
+        // The search for scripts needs the path as it is.
         let mut found = None;
         if let LifeKind::Exec(exec) = &event.kind {
             found = containers::of(exec);

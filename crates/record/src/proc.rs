@@ -93,7 +93,7 @@ impl Stat {
 /// The facts about a process in `/proc/PID/stat`; `None` if the process is gone.
 pub fn stat(id: Id) -> Option<Stat> {
     let mut stat = parse(&std::fs::read(format!("/proc/{id}/stat")).ok()?)?;
-    // Of another user's process the kernel shows 0.
+    // The kernel shows 0 for another user's process.
     stat.status = stat.status.filter(|status| *status != 0 || is_own(id));
     Some(stat)
 }

@@ -228,7 +228,7 @@ impl Scripts {
             }
             return Seen::default();
         }
-        // The same version is not read again: a build may run a script 10,000 times.
+        // A known version is not read again: a build may run a script 10,000 times.
         let read = self.reader.read(path, wanted.runner, |version| {
             known.is_none_or(|script| script.version != *version)
         });
@@ -296,7 +296,7 @@ impl Scripts {
 
     /// The recorded scripts, in the order of their paths, and the number of scripts for which there was no room.
     pub fn take(&mut self) -> (Vec<RecordedScript>, u64) {
-        // What a script executes after a while may have been in no cache before.
+        // A file that a script executes late may have been in no cache before.
         if let Some(finder) = self.finder {
             for (time, wanted) in std::mem::take(&mut self.pending) {
                 self.see(finder, time, &wanted);

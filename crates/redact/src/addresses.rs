@@ -86,7 +86,7 @@ mod tests {
                 remote: end(remote),
             });
             addresses.mask(&mut kind);
-            // What is masked stays so.
+            // A masked address stays as it is.
             addresses.mask(&mut kind);
             let LifeKind::Accepted(accepted) = kind else {
                 panic!("{kind:?}")

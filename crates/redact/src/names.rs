@@ -190,7 +190,7 @@ pub fn secret(name: &[u8]) -> Sure {
     if name.to_ascii_lowercase().ends_with(b"root_token_id") {
         return Sure::Strong;
     }
-    // Of Vault's AppRole. With a hyphen, it is a name in AWS.
+    // Vault's AppRole has a `secret_id`. With a hyphen, it is a name in AWS.
     if name.to_ascii_lowercase().ends_with(b"secret_id") {
         return Sure::Strong;
     }

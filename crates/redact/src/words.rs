@@ -514,7 +514,7 @@ fn assignment(text: &[u8], equals: usize, stops: &Stops, spaced: bool) -> Option
         _ if name != defined && value.len() <= 4 && value.iter().all(u8::is_ascii_digit) => {
             return None
         }
-        // Of Bundler: a host, then its user and password.
+        // Bundler's variables have a host, then its user and password.
         _ if name.starts_with(b"BUNDLE_") => match near.iter().position(|b| *b == b':') {
             Some(at) => from + at + 1..end,
             None if (looks::is_code(near) || looks::is_strong(near))

@@ -121,7 +121,7 @@ object! {
             None => (!is_blank(analysis)).then(|| analysis.wall()),
         },
         cpus: usize = analysis.meta.cpus.len(),
-        // Those that the build could use, if these are fewer.
+        // The number of CPUs that the build could use, if it is smaller.
         #[serde(skip_serializing_if = "Option::is_none")]
         cpus_of_build: Option<u64> = analysis.machine.limited_to,
         kernel: String = analysis.meta.kernel.clone(),
@@ -136,7 +136,7 @@ object! {
         #[serde(skip_serializing_if = "Option::is_none")]
         ci: Option<Value> = Ci::new(&analysis.meta).json(),
         not_traced: Option<String> = analysis.meta.not_traced.clone(),
-        // What `wait` told of COMMAND, in place of events.
+        // The usage of COMMAND by `wait`, in place of events.
         usage: Option<Value> = analysis.meta.not_traced.as_ref().map(|_| usage_json(usage(analysis))),
         quality: Option<Quality> =
             traced(analysis, Quality::new(&analysis.quality, analysis.meta.start)),
@@ -327,7 +327,7 @@ pub fn render<'a>(
     let values = values.filter_map(|(key, report)| Some((key.clone(), report.json()?)));
     let mut reports: BTreeMap<String, Value> = values.collect();
     if all {
-        // It stands beside the reports already.
+        // The audit stands beside the reports already.
         reports.remove(AUDIT);
     }
     let document = Document {

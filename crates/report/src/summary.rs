@@ -512,7 +512,7 @@ mod tests {
             step("lint", None, 400, false),
         ];
         assert_eq!(shown(&list), ["a.o 4.00 s", "b.o 3.00 s", "lint 400 ms"]);
-        // What explains little of it stands for none of it.
+        // A step that explains little of the wall time stands for none of it.
         list.truncate(1);
         list.push(step("test", Some(0), 1, false));
         assert_eq!(shown(&list), ["make 9.50 s"]);

@@ -36,7 +36,7 @@ struct Listed {
 impl Table {
     /// The kernel's functions (`/proc/kallsyms`); `None` if the kernel hides their addresses.
     pub fn of_kernel() -> Option<Table> {
-        // It is neither a link nor a fifo; procfs refuses no flag.
+        // `/proc/kallsyms` is neither a link nor a fifo; procfs refuses no flag.
         Some(Table::kallsyms(&text(open(Path::new("/proc/kallsyms"))?)?))
             .filter(|table| !table.functions.is_empty())
     }

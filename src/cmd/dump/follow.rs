@@ -99,7 +99,7 @@ impl Followed {
         } else {
             self.watermark().max(self.until)
         };
-        // What the recorder learns late comes late: the times of a loss, a mark, a container.
+        // Facts that the recorder learns late come late: the times of a loss, a mark, a container.
         let late = (Ktime(0), self.until);
         if !self.print_span(printer, &self.new, late)? {
             return Ok(false);

@@ -332,7 +332,7 @@ fn tell_cost(args: &Args, report: &Report) {
         ", not counting the kernel's part"
     };
     let share = cost as f64 * 100.0 / report.command_cpu.max(1) as f64;
-    // Of a command of a few ms, the share would only show the fixed cost.
+    // For a command of a few ms, the share would only show the fixed cost.
     if share < 10.0 {
         eprintln!("tr: tracing took {share:.2} % of the command's CPU time{what}{next}");
     } else {

@@ -202,7 +202,7 @@ mod tests {
         let mut lookups = Lookups::default();
         ask(&mut lookups, 0, 1, "a");
         ask(&mut lookups, 1, 2, "b");
-        // The same packet at a second device.
+        // A second device shows the packet of request 2 again.
         ask(&mut lookups, 2, 2, "b");
         answer(&mut lookups, 30, Some(2), 3);
         answer(&mut lookups, 31, Some(2), 3);

@@ -256,7 +256,7 @@ pub fn root(analysis: &Analysis) -> Result<ProcessIx, NoPath> {
         },
         (None, _) => return Err(NoPath::NoCommand),
     };
-    // Its pid may have been used again: it is the first process with that pid.
+    // COMMAND is the first process with its pid, which may have been used again.
     let mut all = analysis.process_ids();
     let found = all.find(|ix| analysis.process(*ix).pid == pid);
     found.ok_or(NoPath::NotThere)

@@ -125,7 +125,7 @@ impl Tools {
         let mut lends = BTreeSet::new();
         for owner in found.limits.keys() {
             if is_make(analysis, *owner) {
-                // What is above one that is known is known.
+                // The ancestors of a process in the set are in the set, too.
                 let mut up = analysis.lineage(*owner);
                 while up.next().is_some_and(|process| lends.insert(process)) {}
             }
@@ -311,7 +311,7 @@ fn order(
         return (last.needs, None);
     };
     if last.start >= wait.to {
-        // It started with that one.
+        // No wait lies between the starts of the last job and of this one.
         return (last.needs, last.released);
     }
     let ended = lives.latest(start).map(|(_, process)| process);

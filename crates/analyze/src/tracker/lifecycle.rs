@@ -215,7 +215,7 @@ impl Tracker {
         if lives && !exited && !unseen && self.gaps.lives_before(time).is_none() {
             self.anomaly("forked while another task had its id");
         }
-        // Its end would have been seen: it goes by another tid since an exec that is lost.
+        // The end of the old task would have been seen: it has another tid since an exec that is lost.
         if !lives || unseen || !self.has_passed_on(old, tid, time) {
             self.end_task(old, time);
         }
@@ -267,17 +267,17 @@ impl Tracker {
         self.settle(ix, exec.tgid, None, Argv::default());
         if exec.old_tid != exec.tid {
             self.take_over(ix, time, exec);
-            // What is known of its mask went by its old tid.
+            // The known CPU mask belongs to the old tid.
             self.tasks[ix].pinned = None;
         }
-        // What it did until now belongs to the program before.
+        // The task's time until now belongs to the program before.
         let task = &self.tasks[ix];
         let (seen, parent) = (task.seen, task.parent);
         let state = match task.state {
             // In a gap it has come to another CPU.
             State::On(Some(on)) if cpu.is_some_and(|cpu| cpu != on) => State::Unknown,
             on @ State::On(_) => on,
-            // Its switch-out after the exec has the same stamp.
+            // The switch-out after the exec has the exec's stamp.
             left if task.since == time => left,
             _ => State::Unknown, // it runs, though its switch-in was not seen
         };
@@ -355,7 +355,7 @@ impl Tracker {
         let ix = match self.task(exit.tid) {
             _ if time >= self.end => return,
             Some(ix) if !self.tasks[ix].is_dead() => ix,
-            // Its last switch-out has the same stamp.
+            // The task's last switch-out has the stamp of its exit.
             Some(ix) if self.tasks[ix].end == Some(time) => ix,
             None if self.open() => self.appear(exit.tid, exit.tgid, time),
             _ => return,
@@ -404,7 +404,7 @@ impl Tracker {
             kernel.nivcsw = last.nivcsw;
             kernel.run_delay = last.delays.run;
             kernel.is_final = true;
-            // That switch-out is lost, if it was not seen.
+            // A last switch-out that was not seen is lost.
             if unseen {
                 self.end_task(ix, time);
             }
@@ -534,7 +534,7 @@ impl Tracker {
         self.snapshot_process(process, time, snapshot, adopted);
         if is_zombie {
             self.end_task(ix, time);
-            // It ended at an unknown time before, and is no part of the span. Other threads of its
+            // A zombie ended at an unknown time before, and is no part of the span. Other threads of its
             // process may live.
             if known.is_none() {
                 self.tasks[ix].end = Some(Ktime(self.start.0.saturating_sub(1)));

@@ -344,7 +344,7 @@ impl Tracker {
                 self.tasks[parent].vfork_child = Some(wakee);
             }
         }
-        // Its vfork child has let it go; the child's exec is reported later.
+        // The vfork child has let its parent go; the child's exec is reported later.
         self.tasks[wakee].vfork_child = None;
     }
 

@@ -91,7 +91,7 @@ impl Tracker {
     pub(super) fn appear_child(&mut self, tid: Tid, parent: TaskIx, time: Ktime) -> TaskIx {
         let ix = self.appear(tid, Tgid(tid.0), time);
         let parents = self.tasks[parent].process;
-        // It was forked while events were being lost.
+        // The child was forked while events were being lost.
         let born = self.gaps.lives_before(time).unwrap_or(time);
         let task = &mut self.tasks[ix];
         (task.start, task.since) = (born.max(self.start), born);

@@ -104,7 +104,7 @@ impl Tracker {
         let task = &self.tasks[ix];
         let expected = match task.state {
             State::Unknown => true,
-            // It may have been on this CPU all the time.
+            // A woken task may have been on this CPU all the time.
             State::Runnable { .. } if task.woken => true,
             _ => self.in_gap(ix, time) || !task.seen,
         };
@@ -154,7 +154,7 @@ impl Tracker {
     fn forget(&mut self, ix: TaskIx, cpu: CpuId, time: Ktime) {
         let task = &self.tasks[ix];
         let since = task.since;
-        // It has slept since, and the waking ended that.
+        // The task has slept since then, and the waking ended the sleep.
         let woken = matches!(task.state, State::On(_)) && task.woken;
         let woken = if woken { task.last_event_ts } else { since };
         let known = match task.state {

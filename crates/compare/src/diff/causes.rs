@@ -255,11 +255,11 @@ impl Causes {
             // A share in the other direction is no part of the difference.
             let of_wall = differs && size >= least && is_with(share);
             let of_own = match share.cause {
-                // Of a wall time that does not differ they explain nothing.
+                // Tasks beside the build explain nothing of a wall time that does not differ.
                 DifferenceCause::Others | DifferenceCause::Quota | DifferenceCause::Hypervisor => {
                     false
                 }
-                // Of a wall time that differs, others may have made it so.
+                // Other tasks may have made the wall time differ.
                 DifferenceCause::Work if self.doubt.is_some() => !differs,
                 _ if known => size * OF_OWN >= u128::from(alone),
                 // Without a spread, CPU time that grew by more than sharing can cause still is the build's.
@@ -301,7 +301,7 @@ impl Causes {
         let run = run.map(Difference::difference);
         let with = |ns: &i128, of: i128| ns.signum() == of.signum();
         if let Some(work) = self.work.as_ref().filter(differs) {
-            // Of both the one that shows more: what runs beside the path makes nothing longer.
+            // The larger of both differences counts: work beside the path makes nothing longer.
             let by = [run, alone].into_iter().flatten();
             let by = by.filter(|ns| with(ns, work.difference()));
             if let Some(most) = by.max_by_key(|ns| ns.abs()) {

@@ -24,7 +24,7 @@ impl Run {
     /// with which processes are matched.
     fn has_command_of(&self, other: &Run) -> bool {
         let keys = |run: &Run| Some(run.processes.get(run.root?)?.keys);
-        // Of a recording without a command, or without its process, nothing is known.
+        // Nothing is known about a recording without a command, or without the command's process.
         let (Some(own), Some(its)) = (keys(self), keys(other)) else {
             return true;
         };

@@ -46,7 +46,7 @@ impl Parts {
         let contention = Contention::new(analysis);
         let ends = Ends::new(analysis);
         let mut waits = Vec::new();
-        // Who had the CPU is not told.
+        // The run-queue wait while an unknown task had the CPU.
         let mut undivided = 0u64;
         for segment in &path.segments {
             let (ns, part) = (segment.length(), WallPart::of(segment.kind));
@@ -82,7 +82,7 @@ impl Parts {
         parts.cpus = size::cpus_wanted_in(analysis, &run);
         let alone = run.wall.min(path.length());
         parts.alone = alone.saturating_add(around);
-        // What the CPUs did not give to the run's own tasks, they gave to others.
+        // The CPUs gave to others the time that they did not give to the run's own tasks.
         let others = path.length().saturating_sub(alone).min(undivided);
         parts.times.add(WallPart::Others, others);
         parts.times.add(WallPart::Own, undivided - others);

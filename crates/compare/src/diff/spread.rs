@@ -441,7 +441,7 @@ mod tests {
             let log_normal = draws.outside(runs, |random| (random.normal() / 2.0).exp());
             let skewed = draws.outside(runs, |random| -random.even().max(1e-300).ln());
             let told = format!("{runs:?}: {normal:.1} {log_normal:.1} {skewed:.1}");
-            // Of 4,000 pairs 5 % are 4.3 to 5.7 %.
+            // For 4,000 pairs, a rate of 5 % is measured as 4.3 to 5.7 %.
             assert!(normal < 5.8 && log_normal < 5.8 && skewed < 8.0, "{told}");
             // The table is not larger than it has to be.
             let table = factor(runs.0, runs.1) > 1.0;

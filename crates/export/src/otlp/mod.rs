@@ -421,7 +421,7 @@ impl<'a> Spans<'a> {
                 .ppid
                 .map(|pid| int("process.parent_pid", u64::from(pid.0))),
         );
-        // That of a process that was there before is not known.
+        // The start of a process that was there before is not known.
         if process.start > self.view.analysis.start || Some(ix) == self.root {
             let time = tr_text::units::rfc3339(self.unix(process.start));
             facts.push(text("process.creation.time", &time));

@@ -99,7 +99,7 @@ impl<T: Ord + Clone> Merger<T> {
             .values()
             .fold(0, |all: u64, ns| all.saturating_add(*ns));
         let gaps = self.to.since(self.from).saturating_sub(busy);
-        // Of equal ones the first.
+        // The first of equally long ones counts.
         let most = sums.into_iter().rev().max_by_key(|(_, ns)| *ns);
         let most = most.filter(|(_, ns)| *ns >= gaps);
         most.map(|(thing, _)| (self.from, self.to, thing))

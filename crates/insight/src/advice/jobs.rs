@@ -469,7 +469,7 @@ fn of_rows(facts: &Facts<'_>, program: &str, rows: &[Row]) -> Option<Candidate> 
         n => format!("{n} at once"),
     };
     let all = || rows.iter().flat_map(|row| &row.groups).copied();
-    // Of builds in a row each one's jobs may run at once.
+    // In a row of builds, the jobs of each build may run at once.
     let are_builds = all().all(|group| facts.role(group) == Some(Role::Jobs));
     let own = facts.execution(all().next()?)?.program.as_str();
     let compiles = command_line::role_of(program) == Some(Role::Compiler);

@@ -60,7 +60,7 @@ impl WithheldTime {
         let (starved, wanted, waiting) = starved(facts);
         let machine = withheld(facts.analysis);
         let all = machine.throttled_ns.unwrap_or(0);
-        // What the CPUs alone take back is no more than what they did not give.
+        // The CPUs alone can win back no more time than they did not give.
         let lost = starved.min(facts.wall.saturating_sub(own));
         // The kernel counts each CPU that a quota keeps from its tasks; the path waits for one.
         let throttled = share(all, starved, wanted).min(lost);
@@ -253,7 +253,7 @@ fn foreign(facts: &Facts<'_>) -> Option<Foreign> {
 
 pub(super) fn candidates(facts: &Facts<'_>) -> Vec<Candidate> {
     let machine = withheld(facts.analysis);
-    // It is counted for all CPUs; the path is on one at a time, and not on those that the build was
+    // Stolen time is counted for all CPUs; the path is on one at a time, and not on those that the build was
     // not allowed.
     let stolen = match facts.analysis.machine.limited_to {
         Some(_) => 0,

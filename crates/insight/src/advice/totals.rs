@@ -17,7 +17,7 @@ use crate::warnings;
 pub(super) fn verdict(analysis: &Analysis, path: &CriticalPath) -> Option<Verdict> {
     let wall = path.length();
     let sampled = |origin: Origin| origin.facts.switches == Known::Sampled;
-    // Of a lower bound no rest follows.
+    // A lower bound does not determine the remainder.
     let least = analysis.meta.origin.is_some_and(sampled) || warnings::is_lower_bound(analysis);
     let is_part = analysis.meta.scope != Scope::All;
     // On CPUs that the build was not allowed others take nothing from it.

@@ -113,7 +113,7 @@ impl Call {
                 let last = *children.find(|ix| !facts.analysis.process(**ix).execs.is_empty())?;
                 let child = facts.analysis.process(last);
                 let begins = child.execs.first()?.start;
-                // It waits for this child alone.
+                // The wrapper waits for its last child alone.
                 let before = process.children.iter().filter(|ix| **ix != last);
                 let mut before = before.map(|ix| facts.analysis.process(*ix));
                 if child.alive || before.any(|other| other.end > begins) {
@@ -217,7 +217,7 @@ fn launcher(
             .unwrap_or_default()
             .to_vec()
     };
-    // What has the tool's own arguments prepares its work, and is none of the start-up.
+    // A process with the tool's own arguments prepares its work, and is no part of the start-up.
     let is_start_up = |group: Group, call: &Call| {
         let args = facts.args(group);
         let mut of_tool = own_arguments(call).into_iter();

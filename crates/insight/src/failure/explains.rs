@@ -67,7 +67,7 @@ impl Finder<'_> {
     pub(super) fn explains(&self, ix: ProcessIx, above: ProcessIx) -> Option<Explains> {
         let child = self.analysis.process(ix);
         let parent = self.analysis.process(above);
-        // What a program's predecessor in the same process started is none of its reasons.
+        // A child that an earlier program of the same process started is no reason for the program's failure.
         if !self.fails(ix) || !fails(parent) || child.start < program(parent) || timed_out(parent) {
             return None;
         }
@@ -163,7 +163,7 @@ impl Finder<'_> {
             {
                 Some(Explains::One)
             }
-            // It went on, and would not have done so if this failure counted.
+            // The parent went on, and would not have done so if this failure counted.
             Passes::Any => Some(Explains::Maybe),
             // A test of ctest or meson can be one that is to fail.
             Passes::Tests
@@ -202,7 +202,7 @@ impl Finder<'_> {
             }
             // A question inside of a shell has a status of its own, which the program did not pass on.
             Passes::Last if self.asks_only(child) && code(child) != code(parent) => None,
-            // It may have stopped the child, and went on.
+            // The parent may have stopped the child, and went on.
             Passes::Last
                 if self.sure.on_purpose(ix, child)
                     && may_have_sent(self.analysis, ix, above)

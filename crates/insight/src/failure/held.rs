@@ -53,9 +53,9 @@ pub(super) fn add(
             .process
             .is_some_and(|ix| sure.out_of_memory.contains_key(&ix));
         if failed.held.is_none() && failed.step.is_none() && !no_memory {
-            // Of a runner that does not say which test failed: the longest one held back.
+            // If a runner does not say which test failed, the test that was held back longest stands for it.
             let longest = failed.process.and_then(|ix| silent.get(&ix).copied());
-            // Of a process that a suite started, whose tests the recording does not tell: the suite.
+            // If the recording does not show the tests of a suite, the suite stands for its process.
             let suite = failed.process.and_then(|ix| {
                 let step = judged.steps.of_process(analysis, ix)?;
                 around.get(step).copied().flatten()

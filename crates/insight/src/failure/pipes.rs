@@ -49,7 +49,7 @@ impl Finder<'_> {
         let chains = last.filter_map(|ix| {
             let mut chain = self.chain(Some(ix));
             chain.reverse();
-            // What the kernel killed, or what crashed, has a line of its own.
+            // A process that the kernel killed, or that crashed, has a line of its own.
             let told = chain.iter().any(|ix| self.rank(*ix).is_some());
             (!told).then(|| [chain, vec![root]].concat())
         });

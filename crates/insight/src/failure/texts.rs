@@ -214,7 +214,7 @@ impl ShellCourse {
         let is_at = |place: &usize| self.children.get(*place) == Some(&child);
         match &self.course.ending {
             Ending::Child(place) if is_at(place) => Some(Decided::Yes),
-            // Of equal reasons, the first one stands before the others.
+            // The first of several equal reasons stands before the others.
             Ending::Each(places) if places.first().is_some_and(is_at) => Some(Decided::Yes),
             Ending::Each(places) if places.iter().any(is_at) => Some(Decided::Too),
             Ending::OneOf(places) if places.iter().any(is_at) => Some(Decided::Maybe),

@@ -268,7 +268,7 @@ impl Build<'_> {
     ) -> Option<StepIx> {
         let process = self.analysis.process(ix);
         let args: Vec<&[u8]> = exec.argv.args().collect();
-        // Of a program that is known something else than that it is a test.
+        // A program with a known role is not a test just because its parent starts tests.
         let is_test =
             || n == 0 && self.tests_of_parent(process) == Tests::Children && !rules::knows(&args);
         let found = rules::step(&args).or_else(|| {

@@ -97,7 +97,7 @@ impl<'a> Divider<'a> {
             for (.., step) in steps.parts(analysis, thread) {
                 for step in steps.around(step) {
                     let all = threads.entry(step).or_default();
-                    // Those around it have at least the same threads.
+                    // The steps around this one have at least the same threads.
                     if all.last() == Some(&thread) || all.len() >= THREADS {
                         break;
                     }
@@ -447,7 +447,7 @@ impl<'a> Divider<'a> {
                 _ => return None,
             },
         };
-        // What a thread of the step ended was a wait for the step itself, unless it killed the thread.
+        // A wait that a thread of the step ended was for the step itself, unless the waker killed the thread.
         let killed = exit::killed_by(self.analysis.thread(thread).status).is_some();
         let own = match stretch.waker() {
             Actor::Thread(waker) => self.is_inside(at, waker, stretch.to),

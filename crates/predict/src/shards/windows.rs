@@ -236,7 +236,7 @@ mod tests {
             found[1].0 >= 1200 * MS && found[2].1 <= 2100 * MS,
             "{found:?}"
         );
-        // These cannot follow each other.
+        // Windows that overlap cannot follow each other.
         let both = [place(0, 5 * S, 0), place(S, 5 * S, 0)];
         let found = windows(&both).unwrap();
         assert_eq!(

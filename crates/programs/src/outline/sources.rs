@@ -184,7 +184,7 @@ impl Outline {
             .flat_map(|command| &command.words)
             .take(LOOPED)
             .collect();
-        // Of several files that a pattern outside of a loop names, the others are arguments of the first one.
+        // If a pattern outside of a loop names several files, the others are arguments of the first one.
         if words.is_empty() && FilePattern::of(word).is_none() {
             vec![word]
         } else {

@@ -36,7 +36,7 @@ object! {
         date: String = units::date(analysis.meta.start_unix()),
         host: String = escape::raw(analysis.meta.host.as_bytes()),
         kernel: String = who::kernel(&analysis.meta),
-        // Those that the build could use, and all.
+        // The number of CPUs that the build could use, and of all CPUs.
         cpus: u64 = analysis.cpus_of_build(),
         online: usize = analysis.meta.cpus.len(),
         machine: String = escape::raw(analysis.meta.machine.as_bytes()),
@@ -90,18 +90,18 @@ object! {
         idle: Option<u64> = shares.idle,
     }
 
-    // What failed and counts, the gravest first; with those above the cause of COMMAND's failure.
+    // The failures that matter, most severe first. The chain above each of them leads to COMMAND's failure.
     FailureRows(failures: &Failures) {
         told: Vec<FailureRow> = failures.told.iter().take(FAILURES).map(FailureRow::new).collect(),
         more: usize = failures.told.len().saturating_sub(FAILURES),
-        // What failed and led to what is not known: how many, and the first.
+        // The number of failures whose consequences are not recorded, and the first of them.
         unclear: usize = failures.unclear,
         beside: Vec<String> = failures.beside.iter().map(|failed| format!("{} {}", failed.name(), failed.ended())).collect(),
         command: bool = failures.command.is_some(),
         tolerated: usize = failures.tolerated,
-        // Those that do not count, others' too.
+        // The failed processes that do not matter, including those of others.
         calm: Vec<u32> = failures.calm.iter().map(|ix| ix.0).collect(),
-        // Those that failed because of another failure.
+        // The processes that failed because of another failure.
         led: Vec<u32> = failures.led.iter().map(|ix| ix.0).collect(),
     }
 
@@ -113,7 +113,7 @@ object! {
         above: Vec<FailureRow> = failed.above.iter().map(FailureRow::new).collect(),
         // Among those above: for one of several possible reasons.
         perhaps: bool = failed.perhaps,
-        // What held it back meanwhile.
+        // The circumstance that held the failed process back meanwhile.
         held: Option<String> = failed.held_by(),
         // The line of the script that ran it, or the statement by which it ended.
         at: Option<String> = failed.at(),

@@ -108,15 +108,15 @@ columns!(Processes(analysis: &Analysis, process: &Process, around: Around<'_>, s
     max_off_cpu: Option<u64> = around.amount(process.resources.max_off_cpu),
     max_rss: Option<u64> = around.amount(process.resources.max_rss),
     tree_processes: u64 = process.tree.processes,
-    // Of its descendants, without itself: most have none.
+    // The CPU time of the descendants, without the process itself: most processes have none.
     below_on_cpu: Option<u64> = around.amount(process.tree.times.on_cpu_known()
         .map(|all| all.saturating_sub(process.times.on_cpu_known().unwrap_or(0)))),
-    // Their numbers: they follow each other in the order of the processes.
+    // Only numbers: threads and execs follow each other in the order of the processes.
     threads: usize = process.threads.len(),
     execs: usize = process.execs.len(),
     step: Option<u32> = around.step,
     container: Option<u32> = around.container.map(|name| strings.add(name.to_owned())),
-    // Its one thread has the same figures, and no row of its own.
+    // The only thread of a process has the figures of the process, and no row of its own.
     alone: u8 = alone(analysis, process).into(),
 });
 

@@ -300,7 +300,7 @@ impl<'a> Numbers<'a> {
                     // The reader has seen to it; a circle would have no end.
                     at = if caller < at { caller } else { 0 };
                 }
-                // Its definition is in a damaged part of the trace.
+                // The definition of the stack is in a damaged part of the trace.
                 None => {
                     self.known.insert(at, 0);
                     break 0;

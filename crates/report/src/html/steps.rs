@@ -60,7 +60,7 @@ columns!(Steps(analysis: &Analysis, row: &StepRow<'_>, strings: &mut Strings) {
     to: u64 = Digits::of(analysis).place(row.step.to.since(analysis.meta.start)),
     // The most by which another tool's place is wrong; none: by hardly anything, or not known.
     error: Option<u64> = place_error_of(row.step),
-    // Its wall time is a lower bound.
+    // Whether the step's wall time is a lower bound.
     open: u8 = (row.step.started_before || !row.step.ended).into(),
     failed: u8 = row.step.failed().into(),
     // The result that was told, or the status that is none of success.
@@ -68,14 +68,14 @@ columns!(Steps(analysis: &Analysis, row: &StepRow<'_>, strings: &mut Strings) {
     processes: u64 = row.times.processes,
     on_cpu: Option<u64> = row.times.times.and_then(|times| times.on_cpu_known()).map(|ns| Digits::of(analysis).amount(ns)),
     on_path: u64 = row.times.on_path,
-    // Its wall time by the columns of `kinds`; none: not known.
+    // The step's wall time by the columns of `kinds`; none: not known.
     uses: Vec<Option<u64>> = uses(analysis, row),
     // The wall time in the order in which it went by: a column of `kinds`, a thousandth share, and so on; empty: one part.
     course: Vec<u32> = course(row.course),
     // The wall time in which no step inside it was under way; none: it holds no other.
     unexplained: Option<u64> = row.unexplained,
     verdict: Option<u32> = row.verdict.map(|verdict| strings.add(verdict.part.title().to_owned())),
-    // It failed or was slow while it was held back.
+    // The verdict on a step that failed or was slow while it was held back.
     held: Option<u32> = row.verdict.filter(|verdict| verdict.told).map(|verdict| strings.add(verdict.text())),
     spent: u32 = strings.add(spent(row)),
     after: Vec<u32> = row.after.clone(),

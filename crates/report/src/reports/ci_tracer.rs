@@ -123,7 +123,7 @@ impl<'v, 'a> Stream<'v, 'a> {
             if self.view.since(analysis.process(*ix).start) >= end {
                 break;
             }
-            // Its unnamed ancestors come before it.
+            // The unnamed ancestors of a process come before it.
             let mut unnamed = Vec::new();
             let mut at = Some(*ix);
             while let Some(ix) = at.filter(|ix| self.unnamed[*ix]) {

@@ -143,7 +143,7 @@ impl Report for Disk<'_> {
         let (title, most) = (self.by.title(), self.view.ask.top);
         out.blank();
         out.first(self.table(), title, &self.rows, most);
-        // Who waited for which disk, if there were several; in fsync for which file, if one is known.
+        // If there were several disks, this shows the waits for each; if files are known, the waits in fsync for each.
         let disks = self.waited.iter().flatten();
         if disks.filter(|wait| wait.what.is_some()).count() >= 2 {
             let title = "waits for block I/O";

@@ -25,7 +25,7 @@ pub(super) fn failed(out: &mut Page, view: &View<'_>, judged: &StepVerdicts<'_>,
     // COMMAND's own stands among them, wherever it is.
     let shown = shown.filter(|(at, _)| *at < FEW || Some(*at) == failures.command);
     let mut count = 0;
-    // Of jobs that ended together one says why.
+    // Only one of several jobs that ended together says why.
     let mut held = shown.clone().find_map(|(_, failed)| failed.held_by());
     let mut shown = shown.peekable();
     while let Some((_, failure)) = shown.next() {
@@ -33,7 +33,7 @@ pub(super) fn failed(out: &mut Page, view: &View<'_>, judged: &StepVerdicts<'_>,
         if let Some(held) = held.take_if(|reason| failure.held_by().as_ref() == Some(reason)) {
             out.wrapped(Paint::Dim, &indent(), &held);
         }
-        // What several failures led to stands once, after the last of them.
+        // A common consequence of several failures stands once, after the last of them.
         let is_last = shown
             .peek()
             .is_none_or(|(_, next)| !is_same_chain(&failure.above, &next.above));

@@ -51,7 +51,7 @@ impl<'a> MaxOffCpu<'a> {
             let pieces = threads.flat_map(|thread| waits::off_cpu(view.analysis, *thread));
             let only = view.ask.cpu;
             for piece in pieces.filter(|p| only.is_none() || p.before.cpu() == only) {
-                // Its last nanosecond decides.
+                // The last nanosecond of a wait decides on its interval.
                 let number = view.since(piece.to).saturating_sub(1) / interval;
                 let row = rows.entry((number, at)).or_insert(Longest {
                     number,

@@ -209,7 +209,7 @@ impl ReportKind {
         if let Some((fact, option)) = lacking.filter(|(fact, _)| !meta.has(*fact)) {
             return Some(not_known::without(meta, fact, option));
         }
-        // What these have beside a timeline is of use.
+        // Some reports have useful facts without a timeline, too.
         let more = [
             ReportKind::Steps,
             ReportKind::Disk,

@@ -247,7 +247,7 @@ impl Tree<'_> {
 
     /// The table of the tree's processes with the columns of JSON and CSV.
     fn rows(&self) -> Table<'_, TreeRow<'_>> {
-        // Their places in the document.
+        // The places of the processes in the document.
         let mut places: Arena<ProcessIx, usize> =
             self.view.analysis.process_ids().map(|_| 0).collect();
         for (place, ix) in self.nodes.order.iter().enumerate() {

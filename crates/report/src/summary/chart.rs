@@ -148,7 +148,7 @@ fn bars(
     }
     let all = list.iter().zip(own).zip(has_inner).enumerate();
     let drawn = all.filter(|(_, ((step, own), has_inner))| {
-        // What is around everything tells nothing.
+        // A step around everything explains nothing.
         let is_most = *has_inner && step.wall() > analysis.wall() / 10 * 9;
         let is_explained = *has_inner && *own < step.wall() / 2;
         !step.is_moment() && step.wall() > 0 && !is_explained && !is_most

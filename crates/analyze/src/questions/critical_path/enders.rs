@@ -44,7 +44,7 @@ fn of(analysis: &Analysis, timeline: &Timeline, process: &Process) -> Option<End
 /// ended the process, and otherwise the thread that ended last.
 pub(super) fn last(analysis: &Analysis, process: &Process) -> Option<ThreadIx> {
     let end_of = |ix: &ThreadIx| analysis.thread(*ix).end;
-    // Of several that end together the first one.
+    // If several threads end together, the first one counts.
     let last = process.threads.iter().rev().copied().max_by_key(end_of)?;
     let timeline = analysis.timeline.as_ref();
     let ender = timeline.and_then(|timeline| of(analysis, timeline, process));

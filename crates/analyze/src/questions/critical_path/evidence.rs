@@ -54,7 +54,7 @@ impl<'a> Evidence<'a> {
                 if is.end < self.to || !before().is_some_and(|s| works(&s)) {
                     continue;
                 }
-                // What is above one that is known is known.
+                // The ancestors of a process in the set are in the set, too.
                 let mut up = analysis.lineage(is.process);
                 while up
                     .next()
@@ -110,7 +110,7 @@ impl<'a> Evidence<'a> {
         let Some(stretch) = get(number) else {
             return false;
         };
-        // Its end, or any switch-out, shows that it ran.
+        // The end of the stretch, or any switch-out, shows that the thread ran.
         let ran = stretch.to > now || get(number + 1).is_some() || !of.alive;
         let lost = self.lost.first_in(stretch.from, now).is_some();
         let has_total = |figures: &KernelFigures| figures.run_delay.is_some();

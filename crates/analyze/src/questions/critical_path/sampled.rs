@@ -175,13 +175,13 @@ mod tests {
         stacks.timed.extend([
             sample(A, Doing::OnCpu, 10, 20),
             sample(A, Doing::OnCpu, 30, 20),
-            // It ran while the path was with B, and B before.
+            // A ran while the path was with B, and B ran before.
             sample(A, Doing::OnCpu, 100, 20),
             sample(B, Doing::OnCpu, 30, 20),
             sample(B, Doing::OnCpu, 119, 20),
-            // Its end belongs to the segment after it.
+            // The end of a segment belongs to the segment after it.
             sample(B, Doing::OnCpu, 120, 20),
-            // Of a wait from 30 on to 160 the path waited for the sleep.
+            // The path waited only for the sleep in the wait from 30 to 160.
             sample(A, Doing::OffCpu, 160, 130),
             // Waits beside the path, and for a CPU alone.
             sample(B, Doing::OffCpu, 70, 50),

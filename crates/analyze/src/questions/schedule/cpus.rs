@@ -143,7 +143,7 @@ impl Clock {
             let (passed, used) = rates.serve(to.saturating_sub(self.now), to >= exhausted);
             self.served = self.served.saturating_add(passed);
             self.on_cpu = self.on_cpu.saturating_add(used);
-            // What is left is less than a nanosecond of each task.
+            // The rest of the budget is less than a nanosecond of each task.
             self.budget = if to >= exhausted {
                 0
             } else {

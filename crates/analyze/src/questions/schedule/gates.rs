@@ -113,7 +113,7 @@ impl Plan {
         let inside = at > *from && at <= *to;
         match awaited {
             Some(WaitReason::Slot) => return inside,
-            // That of the last job ends after its start.
+            // The vfork wait for the last job ends after the job's start.
             Some(WaitReason::Vfork) => {}
             _ if !inside => return false,
             _ => {}

@@ -54,7 +54,7 @@ impl Builder<'_> {
             return ticks;
         }
         let mut timeouts: Vec<Ktime> = Vec::new();
-        // Those that are ticks if the next wait is one, or if a thread of the run ends it.
+        // Time-outs that are ticks if the next wait is one, or if a thread of the run ends it.
         let mut open: Vec<Ktime> = Vec::new();
         let (mut reason, mut waited, mut between) = (Reason::Unknown, 0, 0u64);
         // The time-out of the last tick, and its end.

@@ -223,7 +223,7 @@ mod tests {
         assert_eq!(title(" hooks failed", " hooks failed"), "hooks failed");
         assert_eq!(title("tests.test_io", "test_a"), "tests.test_io test_a");
         assert_eq!(title("", "test_a"), "test_a");
-        // It is the beginning of another word.
+        // The class's name is the beginning of another word here.
         assert_eq!(title("api", "apis work"), "api apis work");
     }
 

@@ -158,7 +158,7 @@ impl Causes<'_> {
         let is_zero = is_empty || matches!(literal, Some(b"0" | b""));
         match node.guard.filter(|_| !is_zero) {
             Some(after) => {
-                // Of several settings (`|| failed=1`), each counts.
+                // Each of several settings (`|| failed=1`) counts.
                 let before = Search::Variable {
                     name,
                     usage: Usage::Other,

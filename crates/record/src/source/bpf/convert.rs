@@ -192,7 +192,7 @@ pub fn sample(
 fn user_frame(frame: &wire::StackFrame, back: u64) -> Option<At> {
     let at = frame.at.saturating_sub(back);
     match frame.status {
-        // Of an address in no mapping the kernel takes the one after it (kernel/bpf/stackmap.c,
+        // For an address in no mapping, the kernel takes the mapping after it (kernel/bpf/stackmap.c,
         // find_vma()), mostly the program's first one: the offset is below 0.
         wire::FRAME_IN_FILE if frame.at > i64::MAX as u64 => None,
         wire::FRAME_IN_FILE => Some(At::File(frame.build_id, at)),

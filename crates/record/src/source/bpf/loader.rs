@@ -143,7 +143,7 @@ fn serve_iterators(socket: BorrowedFd<'_>, programs: &Programs) {
 /// The user who made the Unix socket; `None` if the descriptor is no Unix socket.
 fn peer(socket: BorrowedFd<'_>) -> Option<Uid> {
     let domain = rustix::net::sockopt::socket_domain(socket).ok()?;
-    // Of a peer in another pid namespace the process id is 0, which rustix takes for impossible.
+    // The process id of a peer in another pid namespace is 0, which rustix takes for impossible.
     // SAFETY: all zeros are a valid `ucred`, and the kernel writes no more than its size.
     let (done, peer) = unsafe {
         let mut peer: libc::ucred = std::mem::zeroed();

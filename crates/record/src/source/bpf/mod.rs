@@ -440,7 +440,7 @@ impl Source for Bpf {
     fn begin(&mut self, start: Ktime) {
         if self.tracer.extras().has(Extras::BLOCK) {
             let mut devices = Devices::new(start);
-            // What came before belongs to no interval.
+            // Requests before the first reading belong to no interval.
             devices.read(self.tracer.block_devices(), start);
             self.devices = Some(devices);
         }
@@ -474,7 +474,7 @@ impl Source for Bpf {
         let mut ended: HashSet<(u32, u64)> = self.sink.ended_before(time).collect();
         let last = totals.last(&mut self.tracer, &mut self.sink, time);
         let mut tasks = self.tracer.snapshot().unwrap_or_default();
-        // Those that ended before they were listed, or while they were, have their end in the new part.
+        // Tasks that ended before or while they were listed have their end in the new part.
         self.tracer.consume(|record| self.sink.receive(record));
         ended.extend(self.sink.ended_before(time));
         self.sink.split(time);
@@ -484,7 +484,7 @@ impl Source for Bpf {
         let listed: HashSet<u32> = tasks.iter().map(|task| task.tid).collect();
         let since = self.sink.ended_since(time);
         tasks.extend(since.filter(|task| !listed.contains(&task.tid)));
-        // Those that are born meanwhile have their fork there.
+        // Tasks that are born meanwhile have their fork in the new part.
         tasks.retain(|task| task.start_time < time.0);
         let mut first = living(&tasks, &self.scope, self.argv_limit);
         for event in &mut first {

@@ -324,7 +324,7 @@ impl State {
         let _ = sys::go_on(id, 0);
         // While it runs: these include some microseconds of the new program.
         self.account(time, id, before);
-        // Its other threads have ended.
+        // The other threads of the process have ended.
         let parent = self.tasks.get(&before).map_or(0, |task| task.parent);
         self.tasks.retain(|_, task| task.process != id);
         let task = Task {
@@ -506,7 +506,7 @@ impl State {
 
     fn ended(&mut self, Found { id, status }: Found) {
         if !self.tasks.contains_key(&id) {
-            // It is killed before its first stop, and before the event of its fork.
+            // An unknown tracee was killed before its first stop, and before the event of its fork.
             self.adopt(id);
         }
         let time = host::now();

@@ -155,7 +155,7 @@ impl Waits {
             return Some(self.found(next));
         }
         if let Some(ended) = self.ended.take() {
-            // Of an id that is no tracee's the kernel says so at once.
+            // The kernel says at once that an id is no tracee's.
             let mut neighbours = (1..=NEIGHBOURS).filter_map(|more| ended.checked_add(more));
             if let Some(next) = neighbours.find_map(sys::next_of) {
                 return Some(self.found(next));
@@ -177,7 +177,7 @@ impl Waits {
         };
         if change {
             self.by_signals = !self.by_signals;
-            // Those that stopped before have sent no signal.
+            // Tracees that stopped before have sent no signal.
             self.is_unsure = self.by_signals;
             self.newborn.clear();
             self.open.clear();
