@@ -113,7 +113,7 @@ fn builds_below_a_make_may_save_nothing() {
         assert_eq!(first["kind"], "few-jobs", "{json}");
         let least = first["gain_at_least_ns"].as_u64();
         assert_eq!(least > Some(0), some, "{first}");
-        // They run in turn, not what each of them runs.
+        // The makes run in turn, not the compilers of each.
         let jobs = if some { "× cc1" } else { "× make" };
         assert!(first["finding"].as_str().unwrap().contains(jobs), "{first}");
     }
@@ -134,7 +134,7 @@ fn a_make_without_job_slots_may_be_called_wrongly() {
     let line = &of_build("make-literal")[0];
     assert_eq!(line["action"], "call it as $(MAKE), if it is not");
     assert_eq!(line["gain_at_least_ns"], 0, "{line}");
-    // Those that wait for slots have them.
+    // Makes that wait for job slots have them.
     let slots = of_build("slots");
     assert!(
         slots.iter().all(|slot| kind(slot) != "few-jobs"),
@@ -311,7 +311,7 @@ fn waits_have_the_cause_that_the_recording_shows() {
         "{heartbeat}"
     );
     assert!(gain("heartbeat") > 1_450_000_000);
-    // Its sleeps are not those of a loop that could check more often, and it gains the child's work, not the stops.
+    // The sleeps are not those of a loop that could check more often; the gain is the child's work, not the stops.
     let throttle = finding("throttle");
     assert!(
         throttle.starts_with("gentle.pl stops work.py 40 for "),
@@ -323,7 +323,7 @@ fn waits_have_the_cause_that_the_recording_shows() {
         files.starts_with("all.sh starts form.py 12 times, 20 ms of CPU time each"),
         "{files}"
     );
-    // It waits for another one's work, and gains one sleep at most.
+    // The program waits for another one's work, and gains one sleep at most.
     let held = finding("held");
     assert!(held.starts_with("try.py 20 checks every 50 ms, "), "{held}");
     assert!(gain("held") <= 60_000_000);
@@ -374,7 +374,7 @@ fn a_gain_is_that_of_the_repair() {
         "{finding}"
     );
     assert!((880..920).contains(&gain), "{gain}");
-    // That files need each other is not recorded.
+    // A recording does not show that files need each other.
     let lines = of_build("wrapper");
     let row = lines.iter().find(|line| kind(line) == "few-jobs").unwrap();
     assert_eq!(row["action"], "run them at once, if independent");

@@ -403,7 +403,7 @@ fn a_forecast_has_an_interval() {
     };
     let (same, json) = forecast(&[]);
     let recorded = json["recorded"]["wall_ns"].as_u64().unwrap();
-    // What its simulation leaves out is in it.
+    // A forecast of no change contains what the simulation leaves out.
     assert_eq!(same, recorded);
     let longer = [
         &["--cpus", "1"][..],
@@ -439,7 +439,7 @@ fn a_forecast_has_an_interval() {
         assert_eq!(out.status.code(), Some(2), "{wrong:?}");
         assert!(said(&out).contains("no program of the recording matches"));
     }
-    // What leaves nothing of the command is a mistake.
+    // A change that leaves nothing of the command is a mistake.
     for wrong in [["--without", "make"], ["--cached", "^make.*=0.5"]] {
         let out = run(dir.path(), &[&["predict", demo][..], &wrong].concat());
         assert_eq!(out.status.code(), Some(2), "{wrong:?}");

@@ -91,7 +91,7 @@ fn the_nearest_default_of_display_counts() {
         one("analyze demo.bin"),
         one("analyze demo.bin --report tree,cpus")
     );
-    // What a script reads has no defaults.
+    // An output for scripts has no defaults.
     assert_eq!(one("analyze demo.bin --format json"), json);
     assert_eq!(one("analyze demo.bin --format csv"), csv);
     // Outside of the repository's top there is no further one.
@@ -143,7 +143,7 @@ fn a_threshold_is_a_gate() {
     assert_ne!(none, ten);
     place.project("[diff]\nfail-over = \"10%\"\n");
     assert_eq!(gate(""), ten);
-    // What needs a limit takes the one of the file.
+    // An option that needs a limit takes the one of the file.
     let strict = gate(" --strict");
     place.project("");
     assert_eq!(strict, gate(" --fail-over 10% --strict"));
@@ -237,7 +237,7 @@ fn files_of_others_are_not_used() {
     if nix::unistd::geteuid().is_root() {
         chown(place.at("project/tr.toml"), Some(65534), None).unwrap();
         assert_ne!(place.prints("analyze demo.bin"), two);
-        // Its masks are missed.
+        // The masks of the ignored file are missed.
         let out = place.run("redact demo.bin -o out.bin");
         let path = place.at("project/tr.toml").display().to_string();
         assert!(

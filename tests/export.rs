@@ -214,7 +214,7 @@ fn tracks() -> Result<(), Failure> {
         format!("{rows:?}")
     })?;
     let top = rows[6]["top"].as_f64().unwrap();
-    // It has a value where the number changes.
+    // The counter has a value where the number changes.
     let values = 100..1200;
     ensure(
         values.contains(&number(6, "n")) && top > 1.0 && top <= 2.0,
@@ -764,7 +764,7 @@ fn continued_in(file: &Path, around: &str, [trace, span]: [&str; 2]) -> Result<(
         root["traceId"] == trace && root["parentSpanId"] == span,
         || format!("{root}"),
     )?;
-    // What COMMAND traces itself is inside of the recording's span.
+    // Spans of COMMAND's own tracing are inside of the recording's span.
     let own = root["spanId"].as_str().unwrap_or_default();
     ensure(
         passed == format!("00-{trace}-{own}-01") && own != span,

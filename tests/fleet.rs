@@ -641,7 +641,7 @@ fn noise() -> Result<(), Failure> {
             "hidden_pools",
         ];
         if found.iter().any(|name| line.starts_with(name)) {
-            // Of many series of the second order four in five are found, of 20 a few more or less.
+            // Four in five changes are found in many series of the second order, a few more or less in 20.
             let least = if line.starts_with("second") {
                 50.0
             } else {

@@ -260,7 +260,7 @@ fn prepare(directory: &Path) -> Result<(), Failed> {
     let record = ["record", "-q", "--method", "ptrace", "-o", &file];
     run(&[&record[..], &["--", "sh", "-c", script]].concat())?;
     page(&sleeper, directory, "sleeper")?;
-    // Its first question is answered with no, and what follows it fails.
+    // The first probe fails as expected, and the command after it fails.
     let configure = directory.join("configure");
     write(&configure, "#!/bin/sh\n/bin/false\nexit 0\n")?;
     let mut may = std::fs::metadata(&configure)?.permissions();

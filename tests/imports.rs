@@ -265,7 +265,7 @@ fn ninja() -> Result<(), Failed> {
     let [import] = analyzed.imports.as_slice() else {
         return Err(analyzed.said.into());
     };
-    // Of the two runs one has most: the other two commands are of the other run.
+    // One of the two runs has most commands: the other two are of the other run.
     let (spans, placed) = (int(import, "spans"), int(import, "placed"));
     ensure(spans == 4 && placed == 4, || format!("{import}"))?;
     let steps = &analyzed.steps;
@@ -301,7 +301,7 @@ fn cargo() -> Result<(), Failed> {
         let unit = only(steps, "unit", &format!("small-package v1.2.3{target}"))?;
         inside(steps, unit, build)?;
     }
-    // Its name in the command line is not a second step.
+    // The package's name in the command line is not a second step.
     let again = named(steps, "small_package");
     let is_unit = |step: &&Value| step["kind"] == "unit";
     ensure(!again.iter().any(is_unit), || format!("{again:#?}"))?;

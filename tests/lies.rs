@@ -637,7 +637,7 @@ fn spans_inside_one_another_cost_what_they_count() {
                 "{line}, {ends}: {few} s, {many} s"
             );
         }
-        // What the limit leaves out is told.
+        // The report mentions the steps that the limit leaves out.
         let out = run(&["analyze", "-", "--report", "steps"], &marks(100, ends));
         let said = String::from_utf8(out.stderr).unwrap();
         assert!(said.contains("36 steps lie inside 64 others"), "{said}");

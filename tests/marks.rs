@@ -560,7 +560,7 @@ fn old_node() -> Result<(), Failed> {
     let directory = scratch("old-node")?;
     let tests = "import test from 'node:test';\ntest('good', () => {});\n";
     std::fs::write(directory.join("a.test.mjs"), tests)?;
-    // It runs before the integration, in each process.
+    // The script runs before the integration, in each process.
     let old = "Object.defineProperty(process, 'versions', { value: { ...process.versions, node: '20.15.1' } });";
     std::fs::write(directory.join("old.mjs"), old)?;
     let hook = root().join("integrations/node-marks.mjs");

@@ -151,7 +151,7 @@ fn the_protocol_is_spoken() {
     client.send(r#"{"jsonrpc":"2.0","id":5,"result":{}}"#);
     client.send(r#"{"jsonrpc":"2.0","id":"a","method":"ping"}"#);
     assert_eq!(client.receive()["id"], "a");
-    // What is wrong is not repeated whole.
+    // A wrong value is not repeated whole.
     let long = "x".repeat(100_000);
     client.send(&json!({ "jsonrpc": "2.0", "id": long, "method": "ping" }).to_string());
     assert_eq!(client.receive()["error"]["code"], -32600);
@@ -353,7 +353,7 @@ fn answers_name_the_planted_faults() {
         builds += 1;
         let before = client.bytes;
         let summary = client.good("summary", json!({ "file": format!("{build}.bin") }));
-        // Of a recording that was cut a warning follows.
+        // A warning follows if the recording was cut.
         let data = data(&summary);
         let document = data.lines().next().unwrap();
         let summary: Value = serde_json::from_str(document).unwrap();

@@ -77,7 +77,7 @@ fn without_a_display_the_page_is_served_below_a_secret_path() {
         assert!(answer.starts_with("HTTP/1.1 404 "), "{path}: {answer}");
         assert!(!answer.contains("<html"), "{path}");
     }
-    // It still answers after nonsense.
+    // The server still answers after nonsense.
     for nonsense in [
         "",
         "\r\n\r\n",

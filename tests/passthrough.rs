@@ -127,7 +127,7 @@ fn every_usage_of_tr_passes_through() {
     let input = "hello  World\t1 'x' \"y\" a-z \\ é\r\nlast line".as_bytes();
     for args in USAGES.iter().chain(&REFUSED) {
         let passed = run(tr(&ours.before(SYSTEM)).args(*args), input);
-        // Its messages contain its own path.
+        // The messages of the system's tr contain its path.
         let mut system = Command::new("tr");
         let system = run(system.args(*args).env("PATH", SYSTEM), input);
         assert_eq!(passed.stdout, system.stdout, "{args:?}");

@@ -16,7 +16,7 @@ use common::{analyze, int, list, why_not, ABSENT, TR};
 
 fn main() {
     let mut args = Arguments::from_args();
-    // Their times would disturb each other.
+    // Tests that run at once would disturb each other's times.
     args.test_threads = Some(1);
     let reason = why_not();
     let trial = |name: &str, test: fn() -> Result<(), Failed>| {
@@ -439,7 +439,7 @@ fn planted_slowdown() -> Result<(), Failed> {
             .args([&demo, &checkout])
             .status()?;
         ensure(copied.success(), || "cp".into())?;
-        // What `make demo` has built there is of another number of kernels.
+        // The files that `make demo` has built there are of another number of kernels.
         let _ = std::fs::remove_dir_all(checkout.join("build"));
         let test = checkout.join("tests/sleep.sh");
         let script = std::fs::read_to_string(&test)?.replace("sleep 0.4", sleep);
@@ -539,7 +539,7 @@ fn kill_9() -> Result<(), Failed> {
     })?;
     let start = Duration::from_nanos(int(&analysis["trace"], "start_unix_ns"));
     let recorded = start + Duration::from_nanos(int(&analysis["trace"], "duration_ns"));
-    // What comes with a growth has happened after the last growths but three.
+    // Events that come with a growth of the file have happened after the last growths but three.
     let least = growths[4].duration_since(UNIX_EPOCH)?;
     ensure(recorded >= least, || {
         format!("up to {recorded:?} of {growths:?}")

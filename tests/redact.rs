@@ -263,7 +263,7 @@ fn every_text_of_an_old_recording_is_listed_and_masked() {
     let of = |file: &Path, args: &[&str]| {
         let out = tr(&[args, &[text(file)]].concat());
         assert!(out.status.success(), "{args:?}");
-        // What is told of the trace's end is on standard error.
+        // Messages about the trace's end are on standard error.
         String::from_utf8_lossy(&[out.stdout, out.stderr].concat()).into_owned()
     };
     let listed: Value = serde_json::from_str(&stdout(&[

@@ -507,7 +507,7 @@ pub fn life_event(input: &mut Input, time: &mut u64) -> LifeEvent {
             nivcsw: input.number(),
             min_flt: input.number(),
             maj_flt: input.number(),
-            // Of bytes: two differ by less than 2^63.
+            // Numbers of bytes: two of them differ by less than 2^63.
             max_rss: input.number() >> 1,
             read_bytes: set.then(|| input.number() >> 1),
             write_bytes: Some(input.number() >> 1),

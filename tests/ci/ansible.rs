@@ -158,7 +158,7 @@ fn stale() -> Result<(), Failed> {
         other.kill()?;
         other.wait()?;
         assert_eq!(ended, None, "{}", said(&out));
-        // What the recorder had written is reported.
+        // The recorder's output so far is reported.
         assert!(!said(&out).contains("rescued=1"), "{}", said(&out));
         assert!(directory.path().join("logs/node1/trace.bin").exists());
     }

@@ -90,7 +90,7 @@ fn serve(stream: &TcpStream, own: &str, state: &Mutex<State>) {
         state.trusted.push(target.to_owned());
     }
     let (status, bytes) = answer(&mut state, own, (method, target), &body);
-    // Of a redirection, they are the place.
+    // The bytes of a redirection are its target.
     let place = match status {
         302 => format!("location: {}\r\n", String::from_utf8_lossy(&bytes)),
         _ => String::new(),

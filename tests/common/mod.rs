@@ -143,7 +143,7 @@ pub fn python() -> Result<PathBuf, String> {
         return Err("scripts/python.sh has not made target/python".into());
     }
     let python = environment.join("bin/python");
-    // It is a link to a Python that may lie in another user's directory.
+    // The file is a link to a Python that may lie in another user's directory.
     match Command::new(&python).args(["-c", ""]).status() {
         Ok(status) if status.success() => Ok(python),
         _ => Err("this user cannot run target/python".into()),

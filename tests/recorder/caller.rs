@@ -279,7 +279,7 @@ fn attack(descriptors: &[OwnedFd]) -> Result<(), Failed> {
     for fd in descriptors {
         let target = std::fs::read_link(format!("/proc/self/fd/{}", fd.as_raw_fd()))?;
         let target = target.to_string_lossy();
-        // Who has a program can run it with arguments of his own, or attach it elsewhere.
+        // The holder of a BPF program can run it with arguments of his own, or attach it elsewhere.
         ensure(
             target == "anon_inode:bpf-map" || target.starts_with("anon_inode:bpf"),
             || format!("{target} is passed"),

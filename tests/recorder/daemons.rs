@@ -169,7 +169,7 @@ fn one() -> Result<(), Failed> {
     let processes = list(&analysis, "processes");
     let of = |pid: u64| processes.iter().find(|process| int(process, "pid") == pid);
     let shell = of(told.pid).ok_or_else(|| format!("{analysis}"))?;
-    // Its CPU time, and its sleep's.
+    // The CPU time of the shell and of its sleep.
     let below: u64 = processes
         .iter()
         .filter(|process| int(process, "pid") == told.pid || int(process, "ppid") == told.pid)

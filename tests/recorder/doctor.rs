@@ -59,7 +59,7 @@ fn finds(
     ensure(said.starts_with(head), || said.clone())?;
     let command = found["improve"]["command"].as_str().unwrap_or_default();
     ensure(said.contains(command), || said.clone())?;
-    // It is what tr record does.
+    // tr record does what tr doctor says.
     let out = run(&["record", "-q", "-o", "/dev/null", "--", "true"])?;
     ensure(out.status.success(), || format!("{out:?}"))?;
     Ok(found)

@@ -200,7 +200,7 @@ fn v1() -> Result<(), Failed> {
     ensure(named.is_none(), || format!("{named:?}"))?;
     let moves = events.iter().find(|event| event["kind"] == "cgroup_move");
     ensure(moves.is_none(), || format!("{moves:?}"))?;
-    // Its directories name no cgroup of v2.
+    // Directories of cgroup v1 name no cgroup of v2.
     let out = watch(&trace, &["--cgroup", &directory.to_string_lossy()]).output()?;
     ensure(
         out.status.code() == Some(125)

@@ -161,7 +161,7 @@ fn diff() -> Result<(), Failed> {
             && (300 * MS as i64..700 * MS as i64).contains(&grown),
         || json["functions"].to_string(),
     )?;
-    // What took as long before is no difference; `main` takes longer through `left`.
+    // A function that took as long before is no difference; `main` takes longer through `left`.
     let own = |name: &str| {
         let mine = functions
             .iter()

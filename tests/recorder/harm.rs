@@ -118,7 +118,7 @@ fn surroundings() -> Result<(), Failed> {
         &["pwd"],
         &["sh", "-c", "ps -o pgid=,sid=,tpgid=,tty=,cls=,pri= -p $$"],
     ] {
-        // The same pipe for both, so that the descriptors have the same target.
+        // Both programs get one pipe, so that their descriptors have one target.
         let (mut reader, writer) = std::io::pipe()?;
         let flags = nix::fcntl::FcntlArg::F_SETFL(nix::fcntl::OFlag::O_NONBLOCK);
         nix::fcntl::fcntl(&reader, flags)?;

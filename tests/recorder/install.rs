@@ -170,7 +170,7 @@ fn bounded() -> Result<(), Failed> {
         }
         expected = Some(system);
     }
-    // It records what it can.
+    // An installed tr without rights records what it can.
     let out = run(
         true,
         nobody,
@@ -207,7 +207,7 @@ fn again() -> Result<(), Failed> {
     let given = state()?;
     let is = (given.0, given.1) == (0o750, 65534) && given.2.ends_with("cap_perfmon,cap_bpf=p\n");
     ensure(is, || format!("{given:?}"))?;
-    // Of an older installation, effective ones.
+    // An older installation has effective capabilities.
     let set = Command::new("setcap")
         .arg("cap_bpf,cap_perfmon+ep")
         .arg(&program)

@@ -60,7 +60,7 @@ fn totals() -> Result<(), Failed> {
     for name in ["long", "short"] {
         let kernel = said(&out.stdout, name)?;
         let ours = int(called(&analysis, name)?, "on_cpu_ns");
-        // It goes on for its last words and its exit. Its totals in schedstat lag by up to a tick.
+        // The program goes on for its last words and its exit. The totals in schedstat lag by up to a tick.
         ensure((kernel..kernel + 20_000_000).contains(&ours), || {
             format!("{name}: {ours} ns, and the kernel says {kernel}")
         })?;
@@ -100,7 +100,7 @@ fn parts() -> Result<(), Failed> {
     let _ = std::fs::remove_dir_all(&dir);
     std::fs::create_dir_all(&dir)?;
     let options = ["--light", "--rotate", "2s"];
-    // It runs in all of them.
+    // The program runs in all parts of the recording.
     let script = format!(
         "sh -c 'until [ -e {}/over ]; do i=1; while [ $i -lt 20000 ]; do i=$((i+1)); done; done; \
          read t rest < /proc/$$/schedstat; echo burner $t' burner & sleep 5; touch {0}/over; wait",

@@ -127,7 +127,7 @@ fn main() {
     let reason = support::why_not();
     let groups = [
         ("beside", BESIDE, args.test_threads.or(Some(6))),
-        // Their times, or the kernel's objects that they count, are theirs alone.
+        // The tests "alone" measure times, or count the kernel's objects, and have the machine alone.
         ("alone", ALONE, Some(1)),
     ];
     // `scripts/test.py` runs the groups apart.

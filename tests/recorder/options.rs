@@ -240,7 +240,7 @@ fn joining() -> Result<(), Failed> {
     ensure(cpu > 90_000_000 && int(python, "threads") == 2, || {
         python.to_string()
     })?;
-    // Its own memory was not read; /proc has had it until the process ended.
+    // The process's memory was not read; /proc has had its command line until the process ended.
     let known = python["argv"].is_null() || python["argv"][2] == *threads;
     ensure(known && python["comm"] == "python3", || python.to_string())
 }
@@ -525,7 +525,7 @@ fn duration() -> Result<(), Failed> {
         &["sh", "-c", "sleep 0.6; exit 4"],
     )?;
     ensure(out.status.code() == Some(4), || format!("{out:?}"))?;
-    // It has not seen COMMAND's end.
+    // The recorder has not seen COMMAND's end.
     let found = analyze(&trace)?["trace"].take();
     ensure(
         int(&found, "duration_ns") >= 200_000_000 && found["exit"].is_null(),

@@ -540,7 +540,7 @@ fn killed_forks() -> Result<(), Failed> {
             break status;
         }
         if Instant::now() > limit {
-            // Its end lets go of the stopped child.
+            // The end of tr lets go of the stopped child.
             tr_.kill()?;
             tr_.wait()?;
             return Err("COMMAND hangs".into());

@@ -76,7 +76,7 @@ fn options() -> Result<(), Failed> {
     })?;
     let out = record(&trace, &["--redact", "("], &command)?;
     ensure(out.status.code() == Some(125), || format!("{out:?}"))?;
-    // They are masked in error messages too.
+    // Secrets are masked in error messages, too.
     let out = record(&trace, &["--cpu", "900"], &command)?;
     ensure(out.status.code() == Some(125), || format!("{out:?}"))?;
     ensure(!text(&out.stderr).contains("hunter2"), || text(&out.stderr))

@@ -125,7 +125,7 @@ fn no_reader() -> Result<(), Failed> {
     let out = record(&fifo, &["-q"], &["sh", "-c", "exit 3"])?;
     let (took, told) = (begun.elapsed(), text(&out.stderr));
     ensure(out.status.code() == Some(3), || format!("{out:?}"))?;
-    // It gives up after ten seconds. The other bound tells these from a wait for ever, at any load.
+    // The program gives up after ten seconds. The other bound distinguishes that from a wait for ever, at any load.
     ensure((9..100).contains(&took.as_secs()), || format!("{took:?}"))?;
     ensure(told.contains("given up"), || told.clone())?;
     // A reader that comes while the command runs gets all of it.
@@ -648,7 +648,7 @@ fn refusals() -> Result<(), Failed> {
     ];
     let allowed = behind(&both, &[]).output()?;
     std::fs::remove_file(&copy)?;
-    // The same recording.
+    // The message repeats the options of the recording.
     let again = " record -o '/tmp/a b.bin' --duration 1s --all\n";
     let said = text(&whole.stderr);
     ensure(said.contains(again), || said)?;

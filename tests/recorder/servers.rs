@@ -175,7 +175,7 @@ fn followed() -> Result<(), Failed> {
 /// runs no tracepoint, which perf does not see either.
 fn difference(tcp: bool) -> Result<Option<String>, Failed> {
     let server = Server::start("server-followed", tcp)?;
-    // It does not hold up a recording that waits for all descendants.
+    // The server does not hold up a recording that waits for all descendants.
     let said = server.record(&["--wait-all"], &["cpu", "work 0.2", "work 0", "cpu"])?;
     let compilers = compilers(&said)?;
     let own = said.lines().filter_map(|line| line.strip_prefix("cpu "));
@@ -295,7 +295,7 @@ fn asked() -> Result<(), Failed> {
         tr.wait()?;
         let found = servers(&trace)?;
         ensure(found.is_empty(), || format!("{found:?}"))?;
-        // Its compiler is recorded, as a descendant.
+        // The server's compiler is recorded, as a descendant.
         let compilers = compilers(&text(&out.stdout))?;
         let compiler = compilers.first().ok_or("no compiler")?;
         process(&analyze(&trace)?, compiler.pid)?;

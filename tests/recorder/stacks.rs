@@ -169,7 +169,7 @@ fn waits() -> Result<(), Failed> {
         })
     };
     let ((sleeps, slept), (reads, read)) = (mine("hrtimer_nanosleep"), mine("pipe_read"));
-    // They end when the process runs again: its only thread was on no CPU meanwhile. They begin
+    // The waits end when the process runs again: its only thread was on no CPU meanwhile. They begin
     // when it leaves its CPU; it may have waited for one while the time already ran.
     let [on_cpu, run_queue, unknown, lifetime] =
         ["on_cpu_ns", "run_queue_ns", "unknown_ns", "lifetime_ns"].map(|key| int(&process, key));

@@ -224,7 +224,7 @@ fn beside(
     // Before an exec a process has another name.
     samples.retain(|sample| pids.contains(&sample.pid));
     for pid in &pids {
-        // That of a JIT compiler.
+        // The list of functions that a JIT compiler wrote.
         let _ = std::fs::remove_file(format!("/tmp/perf-{pid}.map"));
     }
     let flame = report(&trace, "flame", &["--by", "process"])?;

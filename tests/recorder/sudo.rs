@@ -171,7 +171,7 @@ fn as_root() -> Result<(), Failed> {
     )?;
     let facts = |trace: &Path| -> Result<(Value, Value), Failed> {
         let mut info = info(trace)?;
-        // Of the guest's hidden switches, which come by chance.
+        // The guest's hidden switches come by chance.
         if let Some(anomalies) = info["anomalies"].as_object_mut() {
             anomalies.remove("ran without having been switched in");
         }

@@ -89,7 +89,7 @@ fn later() -> Result<(), Failed> {
         int(&flame, "ns") == all && of("main") > all / 10 * 9,
         || after.to_string(),
     )?;
-    // The same boot: the kernel's functions are known as well.
+    // The machine was not restarted: the kernel's functions are known as well.
     let kernel = rows
         .iter()
         .filter(known)
@@ -203,7 +203,7 @@ fn debug_file() -> Result<(), Failed> {
     ensure(three > one && one.is_some(), || {
         format!("{three:?} {one:?}")
     })?;
-    // Its lines are known, too.
+    // The lines of the functions are known, too.
     let events = text(&tr(&["dump", "--format", "ndjson"], &trace)?);
     ensure(events.contains("hot.c\""), || "no source file".to_owned())
 }

@@ -43,7 +43,7 @@ fn followed() -> Result<(), Failed> {
     let (mut followed, whole) = (text(&out.stdout), text(&tr(&["dump"], &trace)?));
     ensure(whole.contains("/bin/false"), || whole.clone())?;
     if followed != whole {
-        // What the recorder learns late comes late, and nothing else is amiss.
+        // Facts that the recorder learns late come late, and nothing else differs.
         let sorted = |text: &str| {
             let mut lines: Vec<&str> = text.lines().collect();
             lines.sort_unstable();

@@ -215,7 +215,7 @@ fn check_exact(analysis: &Analysis, truth: &Truth) -> Result<(), TestCaseError> 
         let (known, unknown) = times(&is.times);
         prop_assert_eq!(is.end, was.end, "end of {}", at);
         prop_assert_eq!(is.started_before, was.started_before, "{}", at);
-        // Its last switch-out may come after the span.
+        // The last switch-out of a process may come after the span.
         let alive = was.alive && was.status.is_none();
         prop_assert_eq!(is.alive, alive, "whether {} lives", at);
         // Without the last thread's exit the status is that of the leader's exit.

@@ -90,7 +90,7 @@ fn hidden_switches_leave_the_path() {
         let hole = |thread: &Thread| thread.times_by_events().unknown;
         let holes: u64 = analysis.threads.iter().map(hole).sum();
         assert!(unknown <= holes, "case {number}: {unknown} of {holes} ns");
-        // What the kernel counted of a thread is the most that it can have run, or waited for a CPU, unseen.
+        // A thread can have run, or waited for a CPU, unseen for no longer than the kernel counted.
         for it in path.segments.iter().filter(|segment| segment.inferred) {
             let of = analysis.thread(it.thread);
             let most = (of.by_kernel.on_cpu + of.by_kernel.run_queue) * 2 + 1;

@@ -96,7 +96,7 @@ fn the_first_waker_of_a_vfork_child_waits_for_it() {
 /// ```
 #[test]
 fn the_first_waking_of_a_task_does_not_prove_that_it_slept() {
-    // Its snapshot says that it was on a CPU.
+    // The task's snapshot says that it was on a CPU.
     let mut hand = Hand::new(Scope::All, 1_000);
     hand.waking(0, -50, 10, 11)
         .snapshot(-20, 10, 10, 1, None)
@@ -316,7 +316,7 @@ fn an_exec_shows_the_cpu_of_its_task() {
         .lost(1, 250, 800)
         .exec(1, 400, 10, 10);
     let analysis = analyzed(&hand);
-    // It may have left that CPU right after the exec.
+    // The task may have left that CPU right after the exec.
     assert!(thread(&analysis, 10).times.on_cpu <= 200);
 }
 

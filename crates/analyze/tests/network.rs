@@ -65,7 +65,7 @@ fn late_writes_change_no_connection() {
             let after = [it.established, it.closed];
             prop_assert!(after.iter().flatten().all(|at| *at >= it.begun), "{:?}", it);
         }
-        // Those that began after the span's end are no part of it.
+        // Connections that began after the span's end are no part of it.
         truth.retain(|known| known.begun < analysis.end);
         for it in &mut truth {
             it.established = it.established.filter(|at| *at <= analysis.end);

@@ -804,7 +804,7 @@ fn a_sleeping_test_is_named() {
     about(is.time("test", |kind| kind == Kind::Sleep), 120 * MS);
     about(is.on_cpu("test"), 3 * MS);
     assert_eq!(is.on_cpu("job"), 0);
-    // Its CPU time does not matter. Its sleeps count only with the same waits: another run
+    // The CPU time of the job does not matter. Sleeps count only with the same waits: another run
     // may need fewer.
     about(is.free("test"), 50 * MS);
     about(is.free("job"), 3 * MS);

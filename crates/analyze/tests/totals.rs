@@ -238,7 +238,7 @@ fn a_task_without_an_account_is_unknown() {
     let (_, unseen) = process(&analysis, 11);
     assert_eq!(unseen.times, totals(0, 0, 0, 500));
     assert_eq!(unseen.times.on_cpu_known(), None);
-    // Of a task let go the totals so far are known.
+    // The totals so far are known of a task that was let go.
     let (_, gone) = process(&analysis, 12);
     assert_eq!(gone.times, totals(20, 10, 20, 200));
     assert!(gone.alive);
@@ -294,7 +294,7 @@ fn the_path_follows_forks_and_ends() {
             (10, 40, Kind::SleepOrBlocked, Then::Same),
         ]
     );
-    // It is inferred that make waited while its child is on the path.
+    // While its child is on the path, make's wait is inferred.
     let inferred = |segment: &Segment| (analysis.thread(segment.thread).tid.0, segment.inferred);
     let mut known: Vec<_> = path.segments.iter().map(inferred).collect();
     known.dedup();
@@ -326,7 +326,7 @@ fn the_last_totals_come_after_the_end() {
     exec(&mut hand, 110, 20, "cc");
     end(&mut hand, 500, 20);
     end(&mut hand, 600, 30);
-    // Of the exit; the kernel's last word; what another reader read before.
+    // The totals at the exit, the kernel's last ones, and those that another reader read before.
     for run in [180, 200, 150] {
         account(&mut hand, 700 + run as i64, 20, run, Some(60));
     }

@@ -222,7 +222,7 @@ fn later() -> Result<(), Failed> {
     }
     let (seen, account) = latecomer(Some(1))?;
     let all = || format!("{seen:?}\n{account:?}");
-    // Those before the first reading are lost, and no others.
+    // Only the events before the first reading are lost.
     let lost: u64 = seen.lost.iter().map(|(_, _, count)| count).sum();
     ensure(seen.recorded > 50 && lost > 0, all)?;
     ensure(lost == account.lost && account.pending.is_none(), all)?;
@@ -331,7 +331,7 @@ fn overflow() -> Result<(), Failed> {
         let mut tracer = Tracer::start(&settings)?;
         then(&mut tracer)
     };
-    // Its id as the host has it. It does not fit, and reading comes to an end.
+    // The target's id as the host has it does not fit, and reading comes to an end.
     let mut tid = 0;
     load(2, &mut |tracer| {
         let tasks = tracer.snapshot()?;

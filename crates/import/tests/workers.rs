@@ -155,7 +155,7 @@ fn a_process_runs_one_suite_at_a_time() {
     let (first, second) = all.split_once("<testsuite name=\"s1\">").unwrap();
     let is_meant = |test: &&str| test.contains("computes_1_1") || test.contains("naps_1_2");
     let tests: String = second.split_inclusive("/>").filter(is_meant).collect();
-    // It is a little longer than both naps.
+    // The test gets a length that is a little longer than both naps.
     let lengths = ["naps_0_1", "naps_1_2"].map(|name| case.truth(name, "time"));
     let tests = tests.replace(lengths[1], lengths.iter().max().unwrap());
     let alone =

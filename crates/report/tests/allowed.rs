@@ -100,6 +100,6 @@ fn what_others_do_on_other_cpus_silences_nothing() {
     let (_, json) = report(&few, ReportKind::Advice);
     let least = json["advice"].as_array().unwrap().iter();
     let least = least.map(|least| least["gain_at_least_ns"].as_u64());
-    // They may have had the build's CPUs, too.
+    // The other tasks may have had the build's CPUs, too.
     assert!(least.max().flatten() == Some(0), "{json}");
 }

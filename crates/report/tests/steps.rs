@@ -1192,7 +1192,7 @@ fn a_time_out_is_told_by_its_program() {
         "Failed   timeout 2 make -C sub -j2   timed out (exit 124) after 790 ns (pid 1)\n         \
          → the command exit 2"
     );
-    // It sends SIGKILL to its own group, too. Before its time somebody else sent that.
+    // timeout sends SIGKILL to its own group, too. A SIGKILL before its time came from somebody else.
     let killed: &[Line] = &[
         (None, 0, 600_000_000, &[(0, "make")]),
         (
@@ -1267,7 +1267,7 @@ fn a_script_that_gives_up_names_what_failed() {
     let text = screen(pool, &[1 << 8, 0, 3 << 8, 0]);
     let job = "Failed   job 2   exit 3 after 380 ns (pid 2)\n         → perhaps the command exit 1";
     assert_eq!(text, job);
-    // Of two the one after which it ended, the one that took longer, or the one with the script's own status.
+    // One of two jobs is named: the one after which the script ended, the longer one, or the one with its status.
     let text = screen(pool, &[1 << 8, 4 << 8, 3 << 8, 0]);
     let other = "\n         1 more failed (job 1 exit 4): tr analyze --report execs --failed";
     assert_eq!(text, format!("{job}{other}"));
@@ -1307,7 +1307,7 @@ fn a_question_is_not_the_reason_because_of_its_status() {
         let text = screen(lines, &[1 << 8, 1 << 8, 0, 0]);
         assert!(text.starts_with("Failed   ci.sh   exit 1"), "{text}");
     }
-    // What took its time is none, unless it is one by its name.
+    // A program that took its time is no probe, unless it is one by its name.
     copy[1].2 = 200_000_000;
     let text = screen(&copy, &[1 << 8, 2 << 8, 0, 0]);
     assert!(text.starts_with("Failed   cp a b   exit 2"), "{text}");

@@ -114,7 +114,7 @@ fn the_peak_of_a_cgroup_counts_if_it_grew() {
             (CgroupMemoryLimit, 60 * MIB),
         ]
     };
-    // It had reached its limit before the recording.
+    // The cgroup had reached its limit before the recording.
     sample(&mut analysis, &[&at(12, 60), &at(15, 60), &at(11, 60)]);
     let text = "The cgroup used at least 15 MiB of 60 MiB: 25 %";
     let figures = [json!(15 * MIB), Value::Null, json!(60 * MIB)];

@@ -220,7 +220,7 @@ impl Sink for Reading {
                 ..
             } => {
                 if self.all && !self.alive.contains_key(&wakee) {
-                    // It may as well be on a CPU; its switches or the recorder
+                    // The wakee may as well be on a CPU; its switches or the recorder
                     // will tell.
                     self.meet(wakee, State::RunQueue { preempted: false });
                     let task = self.alive.get_mut(&wakee).unwrap();

@@ -193,7 +193,7 @@ fn work_in_unknown_time_is_work() {
         let threads = || answer.analysis.threads.iter();
         let jobs = || threads().filter(|thread| thread.process != make);
         work += jobs().map(|job| job.by_kernel.on_cpu).sum::<u64>();
-        // What the totals do not tell either stays as long as it was.
+        // Time that the totals do not show either stays as long as it was.
         let rest: u64 = jobs().map(|job| job.times.unknown).sum();
         let all: u64 = threads().map(|thread| thread.times.unknown).sum();
         left += rest;
@@ -390,7 +390,7 @@ proptest! {
         let wall = |effect| schedule.run(machine, 0, effect).wall;
         let [best, likely, worst] = [Effect::Best, Effect::Likely, Effect::Worst].map(wall);
         prop_assert!(near(likely, real), "{likely} of {real}");
-        // Of jobs that all are independent no more than the slots is needed.
+        // Jobs that are all independent need nothing but slots.
         prop_assert!(best <= real + real / 6 + 12 * MS && worst + real / 6 + 12 * MS >= real,
             "{real} not in {best} to {worst}");
     }

@@ -232,7 +232,7 @@ fn what_its_parent_stopped_failed_only_if_it_took_too_long() {
             stopped,
             Some("→ perhaps the command exit 1"),
         ),
-        // It may have been woken for data, and it worked for a millisecond.
+        // The reader may have been woken for data, and it worked for a millisecond.
         (
             Reason::Child,
             Reason::PipeRead,
@@ -350,7 +350,7 @@ fn an_alarm_is_no_sleep() {
         (Reason::SocketRead, EXIT_1, &none),
         (Reason::Lock, EXIT_1, &none),
         (Reason::FileLock, EXIT_1, &["lock"]),
-        // It went on.
+        // The process went on.
         (Reason::PipeRead, 0, &none),
         (Reason::Lock, 0, &["sleep"]),
         (Reason::Timer, EXIT_1, &["sleep"]),
@@ -398,7 +398,7 @@ fn a_kernel_worker_leads_to_the_writer() {
     for (name, late, reason, writer) in [
         ("kworker/u8:3", 0, Reason::Poll, true),
         ("kworker/u8:3", 0, Reason::Terminal, true),
-        // It was woken for something else.
+        // The task was woken for something else.
         ("kworker/u8:3", 20, Reason::Poll, false),
         ("kworker/u8:3", 0, Reason::FileLock, false),
         ("kworker/0:3", 0, Reason::Poll, false),
@@ -479,7 +479,7 @@ fn what_has_no_answer_is_not_to_be_kept_in_a_cache() {
         let parts = i64::try_from(wakers.len()).unwrap();
         let part = 800 / parts;
         for (at, waker) in (0u16..).zip(wakers) {
-            // It works for a moment before each part.
+            // The task works for a moment before each part.
             let from = 100 + (part + 1) * i64::from(at);
             if name {
                 asks(&mut hand, from - 1, at);

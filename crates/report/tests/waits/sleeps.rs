@@ -47,7 +47,7 @@ fn a_runtimes_end_makes_no_ticks_of_its_naps() {
         sleeps(&mut hand, (10, 0), 10 + 100 * nap, (Reason::Poll, SLEEPS));
         wakes(&mut hand, 0, 105 + 100 * nap, (10, 0));
     }
-    // It asks the other thread to end, and waits for that.
+    // The main thread asks the other one to end, and waits for that.
     hand.waking(1, 1_010 * MS, 10, 11)
         .switch(1, 1_010 * MS + 1, 0, RUNNING, 11);
     sleeps(&mut hand, (10, 0), 1_011, (Reason::Lock, SLEEPS));
@@ -155,7 +155,7 @@ fn a_script_that_waits_for_a_server_that_works_polls() {
     for nap in 0..4 {
         naps(&mut hand, (10, 0), 10 + 251 * nap, 260 + 251 * nap);
     }
-    // It has listened since the middle of the last nap; it answers, and COMMAND ends it.
+    // The server has listened since the middle of the last nap; it answers, and COMMAND ends it.
     sleeps(&mut hand, (11, 1), 900, (Reason::Poll, SLEEPS));
     hand.waking(1, 1_016 * MS, 10, 11)
         .switch(1, 1_016 * MS + 1, 0, RUNNING, 11);
