@@ -22,7 +22,6 @@ use tr_insight::Recording;
 use tr_predict::{page, Predictor, Wanted};
 use tr_programs::outline::{Child, Outline, ScriptPart};
 use tr_report::reports::ci_tracer;
-use tr_report::reports::series::Series;
 use tr_report::reports::{Ask, ReportKind, View};
 use tr_report::summary::{Links, Summary};
 use tr_report::{html, json};
@@ -81,7 +80,7 @@ pub fn commands(data: &[u8]) {
             for table in dataset::tables(&recording, &chosen, &place) {
                 dataset::file(&table).unwrap();
             }
-            ci_tracer::render(&view, &Series::new(&view)).unwrap();
+            ci_tracer::render(&view).unwrap();
         }
         11 => json::lines(&view, &mut sink()).unwrap(),
         _ => reports(&view, &style, usize::from(way >> 4)),

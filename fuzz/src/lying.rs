@@ -21,7 +21,6 @@ use tr_insight::query::Filter;
 use tr_insight::untraced;
 use tr_insight::Recording;
 use tr_report::reports::ci_tracer;
-use tr_report::reports::series::Series;
 use tr_report::reports::View;
 use tr_report::reports::{Ask, ReportKind};
 use tr_report::summary::{Links, Summary as TenLines};
@@ -341,7 +340,7 @@ fn exports(view: &View<'_>, trace: &Trace) {
     for table in dataset::tables(view.recording, view.chosen, &place) {
         dataset::file(&table).unwrap();
     }
-    ci_tracer::render(view, &Series::new(view)).unwrap();
+    ci_tracer::render(view).unwrap();
 }
 
 fn compare(recording: &Recording, style: &Style) {

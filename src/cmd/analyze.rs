@@ -15,7 +15,6 @@ use tr_insight::query::{By, Group, Sort};
 use tr_insight::Recording;
 use tr_insight::{untraced, warnings};
 use tr_report::json;
-use tr_report::reports::series::Series;
 use tr_report::reports::{ci_tracer, Ask, ReportKind, View};
 use tr_text::escape;
 
@@ -333,7 +332,7 @@ fn write(args: &Args, kinds: &[ReportKind], recording: &Recording, name: &str) -
     ask.step.clone_from(&filter.step);
     let view = View::new(recording, &chosen, name, &ask);
     if matches!(args.format, FormatArg::CiTracer) {
-        let lines = ci_tracer::render(&view, &Series::new(&view));
+        let lines = ci_tracer::render(&view);
         return Ok(open::print_report(lines));
     }
     let reports = kinds.iter().map(|kind| (kind.key(), kind.make(&view)));

@@ -23,7 +23,6 @@ use tr_insight::query::{By, Filter, RowOrder, Sort};
 use tr_insight::steps::Steps;
 use tr_insight::Recording;
 use tr_report::json as renderer;
-use tr_report::reports::series::Series;
 use tr_report::reports::{ci_tracer, Ask, Report, ReportKind, View};
 use tr_sim::config::Config;
 use tr_sim::program::World;
@@ -128,9 +127,7 @@ fn the_stream_is_what_the_viewers_read() {
             interval: Some(20_000_000),
             ..ask()
         };
-        let stream = with(&analysis, &ask, |view| {
-            ci_tracer::render(view, &Series::new(view)).unwrap()
-        });
+        let stream = with(&analysis, &ask, |view| ci_tracer::render(view).unwrap());
         let stream = String::from_utf8(stream).unwrap();
         let events: Vec<Value> = serde_json::from_str(&stream).expect("one JSON array");
         // As the viewer reads it: values count for the last ts before them, and
@@ -373,7 +370,7 @@ fn hostile_command_lines_are_escaped_in_every_output() {
         }
         let reports = ReportKind::ALL.map(|kind| (kind.key(), kind.make(view)));
         assert!(check("JSON", &rendered(view, &reports)));
-        let stream = ci_tracer::render(view, &Series::new(view)).unwrap();
+        let stream = ci_tracer::render(view).unwrap();
         assert!(check("ci-tracer", &String::from_utf8(stream).unwrap()));
     });
 }

@@ -24,7 +24,7 @@ use tr_analyze::arena::Arena;
 use tr_analyze::model::{Process, ProcessIx};
 use tr_format::event::CgroupId;
 
-use crate::reports::series::Series;
+use tr_insight::cpu_series::CpuSeries;
 use tr_insight::query;
 use tr_insight::view::View;
 use tr_text::json;
@@ -47,7 +47,8 @@ fn string(value: &impl Serialize) -> io::Result<String> {
 
 /// Writes the chosen processes and their CPU times as the stream of JSON objects that the viewers of ci-tracer
 /// read.
-pub fn render(view: &View, series: &Series) -> io::Result<Vec<u8>> {
+pub fn render(view: &View<'_>) -> io::Result<Vec<u8>> {
+    let series = CpuSeries::new(view);
     let analysis = view.analysis;
     let length = analysis.end.since(analysis.meta.start);
     let mut out = Vec::new();

@@ -13,7 +13,7 @@ pub mod flame;
 pub mod lengths;
 mod lookups;
 pub mod machine;
-pub mod max_off_cpu;
+mod max_off_cpu;
 pub mod memory;
 pub mod network;
 mod not_known;
@@ -22,7 +22,7 @@ pub mod parallelism;
 mod path_functions;
 mod path_shares;
 pub mod quality;
-pub mod series;
+mod series;
 pub mod steps;
 pub mod syscalls;
 pub mod top;
@@ -35,6 +35,8 @@ use tr_format::meta::Extra;
 
 use self::not_known::NotKnown;
 pub use crate::output::Report;
+use tr_insight::cpu_series::CpuSeries;
+use tr_insight::longest_off_cpu::LongestOffCpu;
 pub use tr_insight::view::{Ask, View};
 use tr_text::named;
 
@@ -121,9 +123,7 @@ impl ReportKind {
             Self::Tree => of(Processes, Sums, |view| Box::new(tree::Tree::new(view))),
             Self::Execs => of(Processes, Sums, |view| Box::new(execs::Execs::new(view))),
             Self::OffCpu => of(Waits, Events, |view| Box::new(off_cpu::OffCpu::new(view))),
-            Self::MaxOffCpu => of(Waits, Events, |view| {
-                Box::new(max_off_cpu::MaxOffCpu::new(view))
-            }),
+            Self::MaxOffCpu => of(Waits, Events, |view| Box::new(LongestOffCpu::new(view))),
             Self::RunQueue => of(Waits, Events, |view| {
                 Box::new(lengths::Lengths::waits(view))
             }),
@@ -133,7 +133,7 @@ impl ReportKind {
             Self::Histogram => of(Processes, Events, |view| {
                 Box::new(lengths::Lengths::slices(view))
             }),
-            Self::Series => of(Time, Timeline, |view| Box::new(series::Series::new(view))),
+            Self::Series => of(Time, Timeline, |view| Box::new(CpuSeries::new(view))),
             Self::Disk => of(Waits, Events, |view| Box::new(disk::Disk::new(view))),
             Self::Memory => of(Waits, Sums, |view| Box::new(memory::Memory::new(view))),
             Self::Network => of(Waits, Events, |view| Box::new(network::Network::new(view))),
