@@ -11,7 +11,7 @@ use tr_analyze::schedule::{Change, Changes};
 use tr_analyze::what_if::Without;
 
 use super::forecast::{NoForecast, Wanted};
-use super::shards::{greedy, Costs};
+use super::shards::{by_cost, Costs};
 use tr_insight::advice::facts::Facts;
 use tr_insight::steps::{StepIx, Steps};
 use tr_programs::steps::StepKind;
@@ -69,7 +69,7 @@ impl ChangeSet {
         }
         self.tests = tests.len();
         let costs: Vec<u64> = tests.iter().map(|(cost, _)| *cost).collect();
-        let parts = greedy(&costs, shards);
+        let parts = by_cost(&costs, shards);
         let all = self.variants.first().copied().unwrap_or_default();
         self.variants.clear();
         for part in 0..shards {

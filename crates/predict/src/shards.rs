@@ -5,10 +5,10 @@ mod cost;
 mod ids;
 mod lists;
 mod runner;
+mod spread;
 mod windows;
 
-use std::cmp::Reverse;
-use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::collections::{BTreeMap, HashMap};
 
 use serde_json::{json, Value};
 use tr_analyze::{critical_path, share};
@@ -25,6 +25,7 @@ use tr_text::units;
 pub use cost::{Cost, Costs, Source};
 pub use lists::{Format, Unlisted};
 
+pub(super) use spread::by_cost;
 use windows::{Place, Work};
 
 /// A recorded or reported test, which is the smallest unit that a plan assigns to one of several
@@ -371,8 +372,8 @@ impl PlacedSuite<'_> {
 }
 
 impl Plan {
-    /// Divides tests among machines: the tests are assigned in order of their costs, highest first,
-    /// each to the machine with the lowest cost so far.
+    /// Divides tests among machines so that all have nearly the same cost, and an equal part of tests that are alike
+    /// ([`spread`]).
     ///
     /// # Errors
     /// There are fewer than two tests, or the format lists files and tests name none.
@@ -387,12 +388,17 @@ impl Plan {
             let units = tests.list.iter();
             units.map(|test| (test.id.clone(), test.cost)).collect()
         };
+        let kinds: Vec<spread::Kind<'_>> = if format.can_be_alike() {
+            tests.list.iter().map(spread::Kind::of).collect()
+        } else {
+            Vec::new()
+        };
         if units.len() < 2 {
             return Err(Unlisted::TooFew(format.is_by_file()));
         }
         let costs: Vec<u64> = units.iter().map(|(_, cost)| cost.ns).collect();
         Ok(Plan {
-            parts: greedy(&costs, shards),
+            parts: spread::divide(&costs, &kinds, shards),
             tests,
             format,
             units,
@@ -471,11 +477,12 @@ impl Plan {
         }
         let longest = self.units.iter().max_by_key(|(_, cost)| cost.ns);
         if let Some((name, cost)) = longest.filter(|(_, cost)| cost.ns > all / self.shards) {
-            let cost = units::time(cost.ns);
-            let words = format!(
-                "{} alone takes {cost}: no shard is shorter",
-                tr_text::escape::text(name.as_bytes())
-            );
+            // The others are shortest if they share all other tests evenly.
+            let others = (all - cost.ns) / (self.shards - 1).max(1);
+            let (cost, apart) = (units::time(cost.ns), units::time(cost.ns - others));
+            let name = tr_text::escape::text(name.as_bytes());
+            let words =
+                format!("{name} alone takes {cost}: no plan has shards less than {apart} apart");
             out.wrapped(Paint::Bad, "  ! ", &words);
         }
         out
@@ -532,24 +539,6 @@ impl Test {
             "cost_from": self.cost.source,
         })
     }
-}
-
-/// Assigns units of these costs to machines: the costliest first, each to the machine with the
-/// lowest cost so far. Returns the number of the machine for each unit.
-pub(super) fn greedy(costs: &[u64], shards: u64) -> Vec<u64> {
-    let mut order: Vec<usize> = (0..costs.len()).collect();
-    let cost = |at: &usize| costs.get(*at).copied().unwrap_or(0);
-    order.sort_by_key(|at| (Reverse(cost(at)), *at));
-    let mut loads: BTreeSet<(u64, u64)> = (0..shards).map(|part| (0, part)).collect();
-    let mut parts = vec![0; costs.len()];
-    for at in order {
-        if let (Some((load, part)), Some(of)) = (loads.pop_first(), parts.get_mut(at)) {
-            *of = part;
-            // Units that cost nothing are spread, too.
-            loads.insert((load.saturating_add(cost(&at).max(1)), part));
-        }
-    }
-    parts
 }
 
 #[cfg(test)]

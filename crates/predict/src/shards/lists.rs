@@ -25,6 +25,12 @@ impl Format {
     pub fn is_by_file(self) -> bool {
         self == Format::Files
     }
+
+    /// Whether each machine gets an equal part of the tests that are alike. Go compiles each package on each machine that
+    /// has a test of it, so spreading a package over the machines costs more than it brings.
+    pub fn can_be_alike(self) -> bool {
+        !matches!(self, Format::Files | Format::Go)
+    }
 }
 
 /// The reason why a plan of tests for several machines cannot be written.

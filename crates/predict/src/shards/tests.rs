@@ -52,15 +52,6 @@ fn suite(name: &str, cases: &[(&str, &str)]) -> Suite {
 }
 
 #[test]
-fn the_costliest_are_split_first() {
-    assert_eq!(greedy(&[3, 5, 3, 4, 0], 2), [1, 0, 0, 1, 1]);
-    assert_eq!(greedy(&[3, 5], 3), [1, 0]);
-    assert_eq!(greedy(&[], 2), [0; 0]);
-    // Tests whose cost is nothing are no shard's alone.
-    assert_eq!(greedy(&[0, 0, 0, 0], 2), [0, 1, 0, 1]);
-}
-
-#[test]
 fn lines_are_words_of_a_shell() {
     let tests = vec![
         test("a.py::t[a b]", "", None, 5),
@@ -85,6 +76,30 @@ fn lines_are_words_of_a_shell() {
         plan(newline, Format::Pytest),
         Err(Unlisted::Control(_))
     ));
+}
+
+#[test]
+fn a_test_that_no_plan_can_balance_is_named() {
+    let page = |costs: [u64; 4]| {
+        let tests = ["a.py::a", "a.py::b", "a.py::c", "a.py::d"]
+            .iter()
+            .zip(costs);
+        let list = tests.map(|(id, ms)| test(id, "", None, ms)).collect();
+        let tests = Tests {
+            list,
+            files: BTreeMap::new(),
+            start: None,
+        };
+        let plan = Plan::new(tests, 3, Format::Pytest).unwrap();
+        let text = plan.page().text(&tr_text::style::Style::PLAIN);
+        text.split_whitespace().collect::<Vec<&str>>().join(" ")
+    };
+    let said = page([9, 2, 1, 1]);
+    assert!(
+        said.contains("a.py::a alone takes 9.0 ms: no plan has shards less than 7.0 ms apart"),
+        "{said}"
+    );
+    assert!(!page([3, 3, 2, 1]).contains("alone"));
 }
 
 #[test]

@@ -1,0 +1,201 @@
+//! Divides tests among machines by their costs, and gives each machine an equal part of the tests that are alike.
+//!
+//! The cost of a test is that of the whole run, but on a machine of its own the same test can cost less or more: a full
+//! garbage collection takes as long as the heap of all tests is large, a cache is filled by the first test that needs
+//! it. Tests that are alike change alike, so machines stay equal if each has its part of them.
+
+use std::cmp::Reverse;
+use std::collections::{BTreeSet, HashMap};
+
+use super::Test;
+
+/// The properties by which tests are alike.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Kind<'a> {
+    /// The name of the test's function, which tests with other parameters, or of other classes, share.
+    function: &'a str,
+    /// The file or the class of the test.
+    place: &'a str,
+}
+
+impl<'a> Kind<'a> {
+    pub fn of(test: &'a Test) -> Kind<'a> {
+        let plain = test
+            .id
+            .split_once('[')
+            .map_or(&*test.id, |(plain, _)| plain);
+        Kind {
+            function: plain.rsplit("::").next().unwrap_or(plain),
+            place: test.file.as_deref().unwrap_or(&test.class),
+        }
+    }
+}
+
+/// The units that one machine has so far.
+#[derive(Default)]
+struct Part<'a> {
+    cost: u64,
+    /// The cost of the machine's units by the name of their function.
+    functions: HashMap<&'a str, u64>,
+    /// The cost of the machine's units by their file or class.
+    places: HashMap<&'a str, u64>,
+}
+
+/// The number of the machine for each unit with these costs. `kinds` has the kinds of all units, or is empty if units
+/// cannot be alike.
+///
+/// The plan that gives machines equal parts of alike units is taken if its costliest machine costs at most 1 % more
+/// than that of the plan by costs alone.
+pub fn divide(costs: &[u64], kinds: &[Kind<'_>], shards: u64) -> Vec<u64> {
+    let plain = by_cost(costs, shards);
+    if kinds.len() != costs.len() {
+        return plain;
+    }
+    let alike = by_kind(costs, kinds, shards);
+    let bound = most(costs, &plain, shards);
+    if most(costs, &alike, shards) <= bound.saturating_add(bound / 100) {
+        alike
+    } else {
+        plain
+    }
+}
+
+/// The cost of the costliest machine.
+fn most(costs: &[u64], parts: &[u64], shards: u64) -> u64 {
+    let sum = |shard| {
+        let units = costs.iter().zip(parts);
+        let own = units.filter(|(_, part)| **part == shard);
+        own.fold(0_u64, |sum, (cost, _)| sum.saturating_add(*cost))
+    };
+    (0..shards).map(sum).max().unwrap_or(0)
+}
+
+/// The numbers of units in the order of their costs, highest first.
+fn costliest_first(costs: &[u64]) -> Vec<usize> {
+    let mut order: Vec<usize> = (0..costs.len()).collect();
+    order.sort_by_key(|at| (Reverse(costs.get(*at).copied()), *at));
+    order
+}
+
+/// Assigns the costliest unit first, each to the machine with the lowest cost so far.
+pub fn by_cost(costs: &[u64], shards: u64) -> Vec<u64> {
+    let mut loads: BTreeSet<(u64, u64)> = (0..shards).map(|part| (0, part)).collect();
+    let mut parts = vec![0; costs.len()];
+    for at in costliest_first(costs) {
+        let cost = costs.get(at).copied().unwrap_or(0);
+        if let (Some((load, part)), Some(of)) = (loads.pop_first(), parts.get_mut(at)) {
+            *of = part;
+            // Units that cost nothing are spread, too.
+            loads.insert((load.saturating_add(cost.max(1)), part));
+        }
+    }
+    parts
+}
+
+/// Assigns the costliest unit first. Of the machines that cost at most the unit's cost more than the cheapest one, it
+/// goes to the one that has the least of its kind.
+fn by_kind(costs: &[u64], kinds: &[Kind<'_>], shards: u64) -> Vec<u64> {
+    let mut loads: Vec<Part<'_>> = (0..shards).map(|_| Part::default()).collect();
+    let mut parts = vec![0; costs.len()];
+    for at in costliest_first(costs) {
+        let (Some(cost), Some(kind)) = (costs.get(at), kinds.get(at)) else {
+            continue;
+        };
+        let cost = (*cost).max(1);
+        let least = loads.iter().map(|part| part.cost).min().unwrap_or(0);
+        let of = |costs: &HashMap<&str, u64>, name| costs.get(name).copied().unwrap_or(0);
+        let candidates = (0_u64..).zip(&mut loads);
+        let candidates = candidates.filter(|(_, part)| part.cost - least <= cost);
+        let best = candidates.min_by_key(|(number, part)| {
+            let function = of(&part.functions, kind.function);
+            (function, of(&part.places, kind.place), part.cost, *number)
+        });
+        if let (Some((number, part)), Some(to)) = (best, parts.get_mut(at)) {
+            *to = number;
+            part.cost = part.cost.saturating_add(cost);
+            for sum in [
+                part.functions.entry(kind.function),
+                part.places.entry(kind.place),
+            ] {
+                let sum = sum.or_default();
+                *sum = sum.saturating_add(cost);
+            }
+        }
+    }
+    parts
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used, clippy::indexing_slicing)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_costliest_are_split_first() {
+        assert_eq!(by_cost(&[3, 5, 3, 4, 0], 2), [1, 0, 0, 1, 1]);
+        assert_eq!(by_cost(&[3, 5], 3), [1, 0]);
+        assert_eq!(by_cost(&[], 2), [0; 0]);
+        // Tests whose cost is nothing are no shard's alone.
+        assert_eq!(by_cost(&[0, 0, 0, 0], 2), [0, 1, 0, 1]);
+    }
+
+    fn kind(function: &'static str, place: &'static str) -> Kind<'static> {
+        Kind { function, place }
+    }
+
+    #[test]
+    fn each_shard_has_its_part_of_tests_that_are_alike() {
+        // By costs alone, both tests of the leak are on one machine.
+        let costs = [100, 99, 98, 97, 5, 5, 4, 1];
+        let other = |place| kind("other", place);
+        let leak = |place| kind("leak", place);
+        let kinds = [
+            leak("a"),
+            other("a"),
+            other("b"),
+            leak("b"),
+            other("a"),
+            other("b"),
+            other("a"),
+            other("b"),
+        ];
+        let leaks = |parts: &[u64]| (parts[0], parts[3]);
+        assert_eq!(leaks(&by_cost(&costs, 2)), (0, 0));
+        let parts = divide(&costs, &kinds, 2);
+        assert_eq!(leaks(&parts), (0, 1));
+        let sums = [0, 1].map(|shard| {
+            let own = costs.iter().zip(&parts).filter(|(_, part)| **part == shard);
+            own.map(|(cost, _)| cost).sum::<u64>()
+        });
+        assert!(sums[0].abs_diff(sums[1]) <= 5, "{sums:?}");
+    }
+
+    #[test]
+    fn tests_that_are_alike_never_make_the_longest_shard_longer() {
+        // Apart from each other, the two of 60 would need 120 and 60.
+        let costs = [60, 60, 60];
+        let kinds = [kind("a", ""), kind("b", ""), kind("a", "")];
+        assert_eq!(most(&costs, &divide(&costs, &kinds, 2), 2), 120);
+        let costs = [7, 5, 4, 4];
+        let kinds = [kind("a", ""), kind("b", ""), kind("a", ""), kind("b", "")];
+        let bound = most(&costs, &by_cost(&costs, 2), 2);
+        assert_eq!(most(&costs, &divide(&costs, &kinds, 2), 2), bound);
+    }
+
+    #[test]
+    fn parameters_and_classes_do_not_make_a_function_another() {
+        let of = |id: &str| {
+            let test = Test {
+                id: id.to_owned(),
+                class: "c".into(),
+                file: None,
+                cost: super::super::Cost::reported(1, 1),
+            };
+            let kind = Kind::of(&test);
+            (kind.function.to_owned(), kind.place.to_owned())
+        };
+        let expected = ("test_leak".to_owned(), "c".to_owned());
+        assert_eq!(of("a/test_b.py::TestC::test_leak[x::y]"), expected);
+        assert_eq!(of("a/test_d.py::test_leak"), expected);
+    }
+}
