@@ -19,6 +19,7 @@ pub const TESTS: &[Test] = &[
     ("a_hang_on_a_fifo_names_it", fifo),
     ("a_hang_on_a_shared_lock_is_named", shared_lock),
     ("a_hang_on_a_terminal_is_named", terminal),
+    ("who_passes_input_on_waits_for_its_child", relay),
     ("a_child_that_ignores_term_is_killed", ignored_term),
     ("a_ticker_does_not_hide_a_hang", ticker),
     ("bytes_from_a_slow_server_are_no_stall", slow_server),
@@ -198,6 +199,55 @@ fn terminal() -> Result<(), Failed> {
         said.clone()
     })?;
     ends_with(&said, "reads from the terminal")
+}
+
+/// A program that looks for input to pass on to its child, or for the child's output, waits for the child. One that has no
+/// child waits for the input.
+fn relay() -> Result<(), Failed> {
+    let relayed = |name: &str, python: &str| {
+        let mut tr = recording(
+            &scratch(&format!("{name}.bin")),
+            &["--stall", "2s"],
+            &["python3", "-c", python],
+        );
+        // The test keeps the writing end open.
+        let (read, write) = nix::unistd::pipe2(nix::fcntl::OFlag::O_CLOEXEC)?;
+        tr.stdin(Stdio::from(read));
+        let said = ended(tr)?;
+        drop(write);
+        Ok::<String, Failed>(said)
+    };
+    let said = relayed(
+        "relay",
+        "import select, socket, subprocess
+a, b = socket.socketpair()
+child = subprocess.Popen(['sleep', '1000'], stdin=subprocess.DEVNULL)
+select.select([0, a], [], [])",
+    )?;
+    ends_with(&said, "sleep 1000")?;
+    let said = relayed(
+        "relay-output",
+        "import select, subprocess
+child = subprocess.Popen(['sleep', '1000'], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE)
+select.select([0, child.stdout], [], [])",
+    )?;
+    ends_with(&said, "sleep 1000")?;
+    let said = relayed(
+        "relay-loop",
+        "import asyncio
+async def main():
+    child = await asyncio.create_subprocess_exec('sleep', '1000')
+    await child.wait()
+asyncio.run(main())",
+    )?;
+    ends_with(&said, "sleep 1000")?;
+    let said = relayed(
+        "no-relay",
+        "import os, select
+r, w = os.pipe()
+select.select([0, r], [], [])",
+    )?;
+    ends_with(&said, "whose other end no other process of COMMAND has")
 }
 
 fn ignored_term() -> Result<(), Failed> {

@@ -102,6 +102,9 @@ pub enum HangWait {
     File(String),
     /// The process waits for any of several descriptors, by poll(2) or a similar call.
     Poll,
+    /// The process waits for any of several descriptors. One of them is the pipe or the terminal of this wait, whose
+    /// other end no process of COMMAND has. Programs that pass their input on to a child wait like this (script, ssh).
+    AnyOf(Box<HangWait>),
     /// The process waits in the system call with this number, of which no more is known.
     Call(i64),
     /// The kernel does not show to this user what the process waits for.
@@ -110,12 +113,18 @@ pub enum HangWait {
 
 impl HangWait {
     /// The ids of the processes that hold what this wait is for, as far as the kernel shows them.
-    fn holders(&self) -> &[u32] {
+    pub(crate) fn holders(&self) -> &[u32] {
         match self {
             HangWait::Pipe { others, .. } | HangWait::Connection { others, .. } => others,
             HangWait::FileLock { holders, .. } => holders,
             _ => &[],
         }
+    }
+
+    /// Whether the process waits on a local socket whose other end no other process is known to have. A runtime wakes
+    /// its own loop by such a pair of sockets (asyncio), or has one to a child (node).
+    pub(crate) fn is_own_socket(&self) -> bool {
+        matches!(self, HangWait::Connection { peer: None, others } if others.is_empty())
     }
 }
 
@@ -126,23 +135,25 @@ impl Hang {
 
     /// The ids of the processes that a process of a hanging COMMAND waits for.
     pub fn awaited(&self, process: &HungProcess) -> Vec<u32> {
+        // Many programs wait for a child by a signal, by a descriptor, or by looking again and again. A child that waits
+        // for this process is none that it waits for.
+        let by_children = || {
+            let children = self.children(process);
+            let children = children.filter(|child| !child.wait.holders().contains(&process.pid));
+            children.map(|child| child.pid).collect()
+        };
         match &process.wait {
             HangWait::Child => self.children(process).map(|child| child.pid).collect(),
-            // Many programs wait for a child by a signal, by a descriptor, or by looking again and again. A child that
-            // waits for this process is none that it waits for.
             HangWait::OwnPipe
             | HangWait::Thread
             | HangWait::SharedLock
             | HangWait::OwnLock
             | HangWait::Sleep
             | HangWait::Poll
+            | HangWait::AnyOf(_)
             | HangWait::Call(_)
-            | HangWait::Unknown => {
-                let children = self.children(process);
-                let children =
-                    children.filter(|child| !child.wait.holders().contains(&process.pid));
-                children.map(|child| child.pid).collect()
-            }
+            | HangWait::Unknown => by_children(),
+            wait if wait.is_own_socket() => by_children(),
             wait => wait.holders().to_vec(),
         }
     }

@@ -162,6 +162,10 @@ fn report(hang: &Hang, redactor: &Redactor) -> Vec<String> {
 /// The words for the state of a hanging process, which follow its name in a sentence: `waits for a child`, `reads from
 /// the terminal`.
 fn words(hang: &Hang, process: &HungProcess, redactor: &Redactor) -> String {
+    let wait = match &process.wait {
+        HangWait::AnyOf(wait) => wait,
+        wait => wait,
+    };
     let of = |pids: &[u32]| {
         let names = pids.iter().take(ENDS);
         let names: Vec<String> = names
@@ -173,7 +177,7 @@ fn words(hang: &Hang, process: &HungProcess, redactor: &Redactor) -> String {
         let more = if pids.len() > ENDS { " and others" } else { "" };
         format!("{}{more}", names.join(", "))
     };
-    match &process.wait {
+    match wait {
         HangWait::Runs => "runs".into(),
         HangWait::Stopped => "is stopped by a signal".into(),
         HangWait::Child => match hang.awaited(process).as_slice() {
@@ -224,11 +228,14 @@ fn words(hang: &Hang, process: &HungProcess, redactor: &Redactor) -> String {
         }
         HangWait::Sleep => "sleeps".into(),
         HangWait::File(path) => format!("waits for {}", escape::text(path.as_bytes())),
-        HangWait::Poll => "waits for any of several descriptors".into(),
+        HangWait::Poll | HangWait::AnyOf(_) => "waits for any of several descriptors".into(),
         HangWait::Call(number) => {
             let number = u32::try_from(*number).unwrap_or(u32::MAX);
             let name = calls::name_of(std::env::consts::ARCH, number, false);
-            format!("waits in {name}()")
+            match &*name {
+                "rt_sigsuspend" | "rt_sigtimedwait" | "pause" => "waits for a signal".into(),
+                name => format!("waits in {name}()"),
+            }
         }
         HangWait::Unknown => "waits; this user may not see for what".into(),
     }

@@ -225,16 +225,28 @@ impl Wanted {
     }
 }
 
-/// The wait for any of several descriptors. It is described as the wait for the first one that explains a hang.
+/// The wait for any of several descriptors. It is described as the wait for the first one that explains a hang, but a
+/// pipe from outside of COMMAND, or a terminal, explains less than what another process of COMMAND has.
 fn first_of(id: Id, wanted: Vec<Wanted>, all: &Processes) -> HangWait {
     if wanted.is_empty() {
         return HangWait::Sleep;
     }
+    let is_single = wanted.len() == 1;
     let mut waits = wanted
         .into_iter()
         .map(|wanted| of_descriptor(id, wanted.descriptor, wanted.writes, all));
-    let explains = |wait: &HangWait| is_outside(wait) && !matches!(wait, HangWait::File(_));
-    waits.find(explains).unwrap_or(HangWait::Poll)
+    let explains = |wait: &HangWait| {
+        is_outside(wait) && !matches!(wait, HangWait::File(_)) && !wait.is_own_socket()
+    };
+    let Some(first) = waits.find(explains) else {
+        return HangWait::Poll;
+    };
+    let is_from_outside = matches!(first, HangWait::Pipe { .. } | HangWait::Terminal);
+    if is_single || !is_from_outside || !first.holders().is_empty() {
+        return first;
+    }
+    let better = waits.find(|wait| !wait.holders().is_empty());
+    better.unwrap_or_else(|| HangWait::AnyOf(Box::new(first)))
 }
 
 /// The descriptors that a call of poll(2) waits for to read or to write them. Programs such as `tail -f` also look whether
