@@ -20,6 +20,7 @@ pub const TESTS: &[Test] = &[
     ("a_hang_on_a_shared_lock_is_named", shared_lock),
     ("a_hang_on_a_terminal_is_named", terminal),
     ("who_passes_input_on_waits_for_its_child", relay),
+    ("a_loop_that_a_thread_has_to_wake_waits_for_it", own_loop),
     ("a_child_that_ignores_term_is_killed", ignored_term),
     ("a_ticker_does_not_hide_a_hang", ticker),
     ("bytes_from_a_slow_server_are_no_stall", slow_server),
@@ -248,6 +249,24 @@ r, w = os.pipe()
 select.select([0, r], [], [])",
     )?;
     ends_with(&said, "whose other end no other process of COMMAND has")
+}
+
+/// The loop of a runtime looks for events of its own threads alone.
+fn own_loop() -> Result<(), Failed> {
+    let python = "import os, select, threading
+lock = threading.Lock()
+lock.acquire()
+threading.Thread(target=lock.acquire).start()
+event, (read, write) = os.eventfd(0), os.pipe()
+while True:
+    select.select([event, read], [], [], 1)";
+    let file = scratch("own-loop.bin");
+    let said = ended(recording(
+        &file,
+        &["--stall", "3s"],
+        &["python3", "-c", python],
+    ))?;
+    ends_with(&said, "waits for another of its threads")
 }
 
 fn ignored_term() -> Result<(), Failed> {

@@ -231,22 +231,34 @@ fn first_of(id: Id, wanted: Vec<Wanted>, all: &Processes) -> HangWait {
     if wanted.is_empty() {
         return HangWait::Sleep;
     }
-    let is_single = wanted.len() == 1;
     let mut waits = wanted
-        .into_iter()
+        .iter()
         .map(|wanted| of_descriptor(id, wanted.descriptor, wanted.writes, all));
     let explains = |wait: &HangWait| {
         is_outside(wait) && !matches!(wait, HangWait::File(_)) && !wait.is_own_socket()
     };
     let Some(first) = waits.find(explains) else {
-        return HangWait::Poll;
+        let mut wanted = wanted.iter();
+        let by_itself = wanted.all(|wanted| is_own(id, wanted, all));
+        let is_by_thread = by_itself && proc::threads(id).len() > 1;
+        return if is_by_thread {
+            HangWait::Thread
+        } else {
+            HangWait::Poll
+        };
     };
     let is_from_outside = matches!(first, HangWait::Pipe { .. } | HangWait::Terminal);
-    if is_single || !is_from_outside || !first.holders().is_empty() {
+    if wanted.len() == 1 || !is_from_outside || !first.holders().is_empty() {
         return first;
     }
     let better = waits.find(|wait| !wait.holders().is_empty());
     better.unwrap_or_else(|| HangWait::AnyOf(Box::new(first)))
+}
+
+/// Whether only the process itself can end the wait for a descriptor: runtimes (Go, Java) wake their threads by such.
+fn is_own(id: Id, wanted: &Wanted, all: &Processes) -> bool {
+    let is_event = link(id, wanted.descriptor).is_some_and(|name| name == "anon_inode:[eventfd]");
+    is_event || of_descriptor(id, wanted.descriptor, wanted.writes, all) == HangWait::OwnPipe
 }
 
 /// The descriptors that a call of poll(2) waits for to read or to write them. Programs such as `tail -f` also look whether
