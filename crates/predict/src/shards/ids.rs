@@ -55,6 +55,17 @@ fn module(class: &str) -> Option<(String, Vec<&str>)> {
     Some((format!("{}.py", path.join("/")), classes.to_vec()))
 }
 
+/// The file of the module in pytest's name of a class, and the classes in it, where the module is not named like a test
+/// file: `tests.__main__.TestB` gives `tests/__main__.py` and `TestB`. Classes have upper-case names.
+fn module_by_case(class: &str) -> Option<(String, Vec<&str>)> {
+    let parts: Vec<&str> = class.split('.').collect();
+    let is_class = |part: &&str| part.starts_with(char::is_uppercase);
+    let end = parts.iter().position(is_class).unwrap_or(parts.len());
+    let (path, classes) = parts.split_at_checked(end)?;
+    let path = path.join("/");
+    (!path.is_empty()).then(|| (format!("{path}.py"), classes.to_vec()))
+}
+
 /// The node ids of pytest that occur as marks in a recording, found by the names that JUnit reports
 /// use for the tests.
 pub struct Nodes(HashMap<String, String>);
@@ -97,7 +108,12 @@ impl Nodes {
                 if class.is_empty() && *name == of_file {
                     return file.clone();
                 }
-                match (class.strip_prefix(&of_file), module) {
+                let in_file = class.strip_prefix(&of_file);
+                let module = module.or_else(|| match in_file {
+                    None => module_by_case(class),
+                    Some(_) => None,
+                });
+                match (in_file, module) {
                     // A test that a class inherits has the file of the other class.
                     (None, Some(module)) if !file.ends_with(&module.0) => module,
                     (None, Some((_, classes))) => (file.clone(), classes),

@@ -204,6 +204,19 @@ fn names_of_reports_are_those_of_runners() {
             Some("pkg/tests/test_a.py"),
             of_file("pkg/tests/test_a.py::TestB::test_c", "pkg/tests/test_a.py"),
         ),
+        // Tests that a module imports from another file.
+        (
+            "pkg.__main__.TestB",
+            "test_c",
+            Some("pkg/test_a.py"),
+            of_file("pkg/__main__.py::TestB::test_c", "pkg/test_a.py"),
+        ),
+        (
+            "pkg.all",
+            "test_c",
+            Some("pkg/cases/basic.py"),
+            of_file("pkg/all.py::test_c", "pkg/cases/basic.py"),
+        ),
         (
             "x does",
             "x does",
