@@ -199,6 +199,17 @@ pub enum Doubt {
     Suite,
     /// Another process or thread, which ran at the same time, may have executed the imported span.
     Runner,
+    /// The imported span begins inside another one of its process and ends outside of it, or the other way round.
+    Crossed,
+    /// The recording does not show what the threads of the imported span's process did in this many ns of the span.
+    Unseen(u64),
+}
+
+impl Doubt {
+    /// Whether the place of an imported span in time is known with its error, although the span has no figures.
+    pub fn has_place(self) -> bool {
+        matches!(self, Doubt::Off(_) | Doubt::Boundary(_) | Doubt::Unseen(_))
+    }
 }
 
 /// The kind of a span from a file of another tool: a target of a build, a unit of a compiler, a part of a program's

@@ -54,7 +54,13 @@ pub fn write(bytes: &[u8], recording: &Recording) -> Result<(Vec<u8>, u64), Erro
         let properties = proven.map(|(at, step)| properties(step, at, &verdicts));
         Written {
             has_figures: properties.is_some(),
-            text: properties.unwrap_or_else(|| property("place", "unknown")),
+            text: properties.unwrap_or_else(|| {
+                let step = step.and_then(|at| steps.list().get(at));
+                property(
+                    "place",
+                    &place_words(step.and_then(|step| step.place_error)),
+                )
+            }),
         }
     })?;
     Ok((writer.out, writer.count))
@@ -144,12 +150,7 @@ struct Written {
 
 /// The properties, as XML, that a test of the JUnit report gets if its place in the recording's time is proven.
 fn properties(step: &Step, at: StepIx, verdicts: &Verdicts) -> String {
-    let place = match step.place_error {
-        Some(0) => "exact".to_owned(),
-        Some(error) => format!("±{}", units::time(error)),
-        None => "unknown".to_owned(),
-    };
-    let mut all = vec![("place", place)];
+    let mut all = vec![("place", place_words(step.place_error))];
     if let Some(figures) = verdicts.figures(at) {
         let seconds = |ns: u64| format!("{:.3}", ns as f64 / 1e9);
         all.extend([
@@ -170,6 +171,15 @@ fn properties(step: &Step, at: StepIx, verdicts: &Verdicts) -> String {
     }
     let all = all.iter();
     all.map(|(name, value)| property(name, value)).collect()
+}
+
+/// The words for the place of a test with this error in nanoseconds; `None`: its place is not known.
+fn place_words(error: Option<u64>) -> String {
+    match error {
+        Some(0) => "exact".to_owned(),
+        Some(error) => format!("±{}", units::time(error)),
+        None => "unknown".to_owned(),
+    }
 }
 
 /// A property for a test of the JUnit report, as an XML element.

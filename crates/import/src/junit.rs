@@ -23,6 +23,13 @@ const ATTRIBUTES: usize = 100;
 /// report list the tests in the order in which they were found, and not in which they ran.
 const PLATFORM: &str = "unique-id: [engine:";
 
+/// The beginning of the output that behave writes for each test. The length of such a test is the sum
+/// of the lengths of its steps.
+const SCENARIO: &str = "@scenario.begin";
+
+/// The words between the name and the length of a step in the output of behave.
+const STEPS: [&str; 2] = [" ... passed in ", " ... failed in "];
+
 /// An element of a JUnit report whose end was not read yet.
 enum Open {
     /// A suite of a JUnit report whose end was not read yet, by its index in the list of suites.
@@ -149,11 +156,25 @@ impl Parser {
     }
 
     /// Examines the output of a test in a JUnit report. If the JUnit platform wrote the report, the
-    /// order of its tests is not that of their runs.
+    /// order of its tests is not that of their runs. If behave did, the length of a test with several
+    /// steps has a part for each.
     fn text(&mut self, text: &str) {
         if text.trim_start().starts_with(PLATFORM) {
             for suite in &mut self.suites {
                 suite.has_order = false;
+            }
+        }
+        if text.trim_start().starts_with(SCENARIO) {
+            let steps = STEPS.iter().map(|words| text.matches(words).count());
+            let is_sum = steps.sum::<usize>() > 1;
+            let of_suite = self.open.iter().rev().find_map(|open| match open {
+                Open::Suite(at) => Some(*at),
+                _ => None,
+            });
+            let suite = of_suite.and_then(|at| self.suites.get_mut(at));
+            let case = suite.and_then(|suite| suite.cases.last_mut());
+            if let Some(case) = case {
+                case.attributes.is_sum = is_sum;
             }
         }
     }
@@ -453,6 +474,29 @@ mod tests {
 
     /// Zeros at the end of all lengths in a JUnit report are not measured digits: Go rounds to 10
     /// ms, and a runner that measures more finely has other digits somewhere.
+    /// behave counts the steps of a scenario, and not the time between them.
+    #[test]
+    fn a_scenario_of_several_steps_has_their_sum() {
+        let is_sum = |output: &str| {
+            let file = format!(
+                "<testsuite><testcase time='0.3'><system-out>\n<![CDATA[\n{output}]]></system-out></testcase>\
+                 <testcase time='0.3'/></testsuite>"
+            );
+            let report = read(file.as_bytes()).expect("a file").expect("a report");
+            let suite = report.suites.first().expect("a suite");
+            let cases = suite.cases.iter().map(|case| case.attributes.is_sum);
+            cases.collect::<Vec<_>>()
+        };
+        let one = "@scenario.begin\n  Scenario: a\n    Given x ... passed in 0.3s\n";
+        assert_eq!(is_sum(one), [false, false]);
+        let two = format!("{one}    Then y ... failed in 0.000s\n");
+        assert_eq!(is_sum(&two), [true, false]);
+        assert_eq!(
+            is_sum(&two.replace("@scenario.begin", "log:")),
+            [false, false]
+        );
+    }
+
     #[test]
     fn zeros_that_end_all_lengths_are_no_digits() {
         let digits = |lengths: &[&str]| {

@@ -525,3 +525,54 @@ fn junit_numbers() {
     let note = import.note.unwrap_or_default();
     assert!(!note.contains("overlap"), "{note}");
 }
+
+/// On a busy machine the process of a test of bats needs longer to begin than the test lasts. Another program that has
+/// the name of a test is only one if it lasts as long.
+#[test]
+fn a_process_of_bats_is_its_test_however_late_the_test_begins() {
+    let analysis = recording(&[
+        (1, None, 0, 9_000, "bash bats t.bats"),
+        (
+            2,
+            Some(0),
+            1_000,
+            2_200,
+            "bash bats-exec-test t.bats test_a_sleeps 1",
+        ),
+        (3, Some(0), 3_000, 5_000, "cat short"),
+    ]);
+    let report = "<testsuite name='t.bats' tests='2'><testcase classname='t.bats' name='a sleeps' time='0.300'/>\
+                  <testcase classname='t.bats' name='short' time='0.300'/></testsuite>";
+    let file = read(report.as_bytes()).unwrap().unwrap();
+    let imports = Imports::place(&[tool_file(b"out.xml", file)], &analysis);
+    let found = imports.spans.iter().filter(|span| span.process.0 > 0);
+    let found: Vec<_> = found.map(|span| (span.process.0, span.doubt)).collect();
+    // It is anywhere in the process.
+    assert_eq!(found, [(1, Some(Doubt::Off(900 * MS)))]);
+}
+
+/// A runner that began a program for each test, each with its test's name, sees their ends late on a busy machine. A
+/// program that another process began, or that ran twice, is none.
+#[test]
+fn programs_of_one_runner_are_its_tests_however_long_it_took_them_for() {
+    let analysis = recording(&[
+        (1, None, 0, 9_000, "python3 runner"),
+        (2, Some(0), 1_000, 1_200, "/x/t_a.sh"),
+        (3, Some(0), 1_300, 1_500, "sh /x/t_b.sh"),
+        (4, Some(0), 2_000, 2_100, "/x/t_twice.sh"),
+        (5, Some(0), 2_200, 2_300, "/x/t_twice.sh"),
+        (6, Some(1), 1_050, 1_060, "/x/t_inner"),
+        (7, Some(0), 2_400, 2_500, "cat /x/a t_word"),
+    ]);
+    let names = ["t_a", "t_b", "t_twice", "t_inner", "t_word"];
+    let cases = names.map(|name| format!("<testcase name='{name}' time='0.900'/>"));
+    let report = format!(
+        "<testsuite name='s' tests='5'>{}</testsuite>",
+        cases.concat()
+    );
+    let file = read(report.as_bytes()).unwrap().unwrap();
+    let imports = Imports::place(&[tool_file(b"out.xml", file)], &analysis);
+    let found = imports.spans.iter().filter(|span| span.doubt.is_none());
+    let found: Vec<_> = found.map(|span| (span.process.0, span.error)).collect();
+    assert_eq!(found, [(1, 0), (2, 0)]);
+}

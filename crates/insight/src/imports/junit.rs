@@ -6,6 +6,7 @@ mod blocks;
 pub mod cases;
 mod even;
 mod listeners;
+mod neighbours;
 mod own;
 mod placer;
 mod pool;
@@ -78,6 +79,7 @@ impl Report {
         }
         let [_, tests, _] = &placer.runners;
         find_doubts(lookup.analysis, tests, &placer.decided, &mut placer.guesses);
+        neighbours::separate(&mut placer.guesses);
         let guesses = std::mem::take(&mut placer.guesses);
         if placer.work.get() == 0 {
             placer

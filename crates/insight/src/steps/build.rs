@@ -388,7 +388,7 @@ impl Build<'_> {
                 .thread
                 .or_else(|| process.and_then(|process| process.threads.first().copied())),
             has_work: !span.overlaps && span.doubt.is_none() && process.is_some(),
-            place_error: span.doubt.is_none().then_some(span.error),
+            place_error: span.has_place().then_some(span.error),
             doubt: span.doubt,
             status: whole.and_then(|process| process.status),
             result: (!span.result.is_empty()).then(|| escape::raw(&span.result)),

@@ -46,9 +46,10 @@ pub struct Step {
     /// Whether it is known what the step's threads did. It is unknown if the step overlaps with another span of its
     /// process and neither is inside the other, if its process is not known, or if its place in time is not proven.
     pub has_work: bool,
-    /// The largest error of the step's beginning or end in nanoseconds; `None` if its place in time is not proven.
+    /// The largest error of the step's beginning or end in nanoseconds; `None` if its place in time is not known. A step
+    /// with a large error has a place and no figures.
     pub place_error: Option<u64>,
-    /// The reason why the step's place in time is not proven, if it comes from another tool's file.
+    /// The reason why the step has no figures, if it comes from another tool's file.
     pub doubt: Option<Doubt>,
     /// The raw `wait` status of the step's process, if the process ended with the step.
     pub status: Option<u32>,
@@ -67,7 +68,7 @@ impl Step {
     /// length.
     pub fn has_path(&self) -> bool {
         let is_near = |error: u64| error == 0 || error <= self.wall() / TOLERATED;
-        self.place_error.is_some_and(is_near)
+        self.doubt.is_none() && self.place_error.is_some_and(is_near)
     }
 
     /// Whether the step is a moment: the mark of a point in time.

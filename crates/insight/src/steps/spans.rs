@@ -29,6 +29,8 @@ pub(super) struct Span {
     pub thread: Option<ThreadIx>,
     /// Whether the span overlaps with another span of its process, and neither is inside the other.
     pub overlaps: bool,
+    /// Whether another tool's file has the span.
+    pub is_of_file: bool,
     /// Whether the span is the whole life of the process, according to another tool's file.
     pub whole: bool,
     /// The largest error of the beginning or the end of the span, in nanoseconds.
@@ -65,6 +67,11 @@ impl Span {
         !self.overlaps && self.doubt.is_none() && self.from < self.to
     }
 
+    /// Whether the place of the span in time is known, with its error.
+    pub fn has_place(&self) -> bool {
+        self.doubt.is_none_or(Doubt::has_place)
+    }
+
     /// Makes the span of a mark that began at `from`. `process` is the process in which the mark was set.
     fn of_mark(name: &[u8], from: Ktime, end: SpanEnd, process: Option<ProcessIx>) -> Span {
         Span {
@@ -77,6 +84,7 @@ impl Span {
             process,
             thread: None,
             overlaps: false,
+            is_of_file: false,
             whole: false,
             error: 0,
             doubt: None,
@@ -106,6 +114,12 @@ pub(super) fn spans(analysis: &Analysis, imported: &[Imported]) -> Vec<Span> {
         // A span without a proven place does not prove an overlap.
         let placed = same.iter_mut().filter(|span| span.doubt.is_none());
         find_overlaps(&mut placed.collect::<Vec<_>>());
+    }
+    for span in spans
+        .iter_mut()
+        .filter(|span| span.is_of_file && span.overlaps)
+    {
+        span.doubt = Some(Doubt::Crossed);
     }
     spans
 }
@@ -299,6 +313,7 @@ fn of_files<'a>(
         },
         result: imported.result.unwrap_or_default().as_bytes().to_vec(),
         thread: imported.thread,
+        is_of_file: true,
         whole: imported.whole,
         error: imported.error,
         doubt: imported.doubt,
@@ -457,5 +472,41 @@ fn find_overlaps(spans: &mut [&mut Span]) {
     }
     for (span, crossed) in spans.iter_mut().zip(crossed) {
         span.overlaps = crossed;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A test: spans of a file that overlap have no figures, and this is the reason that they give. One that is inside
+    /// another one has them.
+    #[test]
+    fn spans_of_a_file_that_overlap_say_so() {
+        let analysis = Analysis {
+            start: Ktime(0),
+            end: Ktime(1_000),
+            ..Analysis::default()
+        };
+        let imported = |from: u64, to: u64| Imported {
+            from: Ktime(from),
+            to: Ktime(to),
+            kind: ImportedKind::Test,
+            name: b"x".as_slice().into(),
+            result: Some("passed"),
+            process: ProcessIx(0),
+            thread: None,
+            whole: false,
+            error: 1,
+            doubt: None,
+        };
+        let all = [(100, 300), (150, 250), (280, 400), (500, 600)];
+        let all: Vec<Imported> = all.map(|(from, to)| imported(from, to)).into();
+        let found = spans(&analysis, &all);
+        let doubts: Vec<(u64, Option<Doubt>)> =
+            found.iter().map(|span| (span.from.0, span.doubt)).collect();
+        let crossed = Some(Doubt::Crossed);
+        let want = [(100, crossed), (150, None), (280, crossed), (500, None)];
+        assert_eq!(doubts, want);
     }
 }

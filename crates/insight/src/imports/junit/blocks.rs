@@ -149,6 +149,7 @@ mod tests {
             end: None,
             length: 1,
             error: 0,
+            between: 0,
         };
         let tests = vec![test; 6];
         let orders = |lanes: &[usize]| {

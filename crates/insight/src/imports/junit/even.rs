@@ -29,6 +29,8 @@ pub struct Bounds {
     length: i64,
     /// The largest error of the test's length as the report gives it, in nanoseconds.
     error: i64,
+    /// The largest time in nanoseconds by which the test can have been longer than the report says ([`Test::between`]).
+    between: i64,
 }
 
 impl Bounds {
@@ -38,6 +40,7 @@ impl Bounds {
             end: (*place.end.start(), *place.end.end()),
             length: test.length,
             error: test.error,
+            between: test.between,
         }
     }
 
@@ -158,6 +161,7 @@ impl Sums {
     fn range_is_near(&self, bounds: &Bounds, wanted: [i128; STATES], most: i128) -> bool {
         let shortest = bounds.length.saturating_sub(bounds.error);
         let longest = bounds.length.saturating_add(bounds.error);
+        let longest = longest.saturating_add(bounds.between);
         let ends = [bounds.end.0, bounds.end.1];
         let changes = self.times.iter().copied().chain(ends);
         let begins = changes.flat_map(|at| {

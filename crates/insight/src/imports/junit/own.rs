@@ -1,7 +1,7 @@
 //! Finds processes that are a single test or a suite, because their command lines have its name as the runner spells it
 //! there.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 use tr_analyze::model::{Doubt, ProcessIx};
 
@@ -11,6 +11,10 @@ use super::schedule::LEAST_ERROR;
 use super::serial::{self, Place, Test};
 use crate::imports::lookup::{base, signed, Lookup, CLOCKS, TOLERATED};
 
+/// The number of words at the start of a command line that can name the program: an interpreter and its script. A
+/// decision.
+const SCRIPT: usize = 2;
+
 /// The largest number of components at the end of a path that are compared with the name of a suite.
 const PARTS: usize = 8;
 
@@ -19,6 +23,12 @@ const PARTS: usize = 8;
 #[derive(Debug, Default)]
 pub struct OwnProcesses {
     of_tests: HashMap<Vec<u8>, Vec<ProcessIx>>,
+    /// The processes that bats began for one test each: their command lines have the shell function of the test.
+    of_bats: HashSet<ProcessIx>,
+    /// For each test, the processes whose program, or whose interpreter's script, has the name of the test.
+    of_programs: HashMap<Vec<u8>, Vec<ProcessIx>>,
+    /// The processes that began a program with the name of a test, which no other program has, for at least two tests.
+    began_tests: HashSet<ProcessIx>,
     /// For each suite of a report without times, the processes whose command lines name this suite only.
     of_suites: HashMap<Vec<u8>, Vec<ProcessIx>>,
 }
@@ -32,6 +42,9 @@ impl OwnProcesses {
         let suites = suites.map(|suite| (suite.attributes.name.as_bytes().to_vec(), Vec::new()));
         let mut own = OwnProcesses {
             of_tests: names.collect(),
+            of_bats: HashSet::new(),
+            of_programs: HashMap::new(),
+            began_tests: HashSet::new(),
             of_suites: suites.collect(),
         };
         own.of_suites.remove(&b""[..]);
@@ -40,6 +53,10 @@ impl OwnProcesses {
             let process = lookup.analysis.process(ix);
             let execs = process.execs.iter().map(|exec| &exec.argv);
             let lines = execs.chain(process.execs.is_empty().then_some(&process.argv));
+            let programs = lines.clone().flat_map(|line| line.args().take(SCRIPT));
+            for program in programs.flat_map(|word| [base(word), stem(base(word))]) {
+                own.add_program(program, ix);
+            }
             // `--gtest_filter=NAME`.
             let words = lines.flat_map(|line| line.args()).flat_map(|arg| {
                 let equals = arg.iter().position(|byte| *byte == b'=');
@@ -51,7 +68,11 @@ impl OwnProcesses {
                 own.add_test(word, ix);
                 own.add_test(base(word), ix);
                 own.add_test(stem(base(word)), ix);
-                own.add_test(&function_of_bats(word).unwrap_or_default(), ix);
+                if let Some(name) = function_of_bats(word) {
+                    if own.add_test(&name, ix) {
+                        own.of_bats.insert(ix);
+                    }
+                }
                 if !own.of_suites.is_empty() {
                     suites
                         .extend(suite_names(word).filter(|name| own.of_suites.contains_key(name)));
@@ -64,15 +85,52 @@ impl OwnProcesses {
                 own.of_suites.entry(only.clone()).or_default().push(ix);
             }
         }
+        own.find_runners(lookup);
         own
     }
 
-    fn add_test(&mut self, name: &[u8], ix: ProcessIx) {
-        if let Some(own) = self.of_tests.get_mut(name) {
-            if own.last() != Some(&ix) {
-                own.push(ix);
+    /// Finds the processes that began the programs of several tests, one for each.
+    fn find_runners(&mut self, lookup: &Lookup<'_>) {
+        let mut counts: HashMap<ProcessIx, usize> = HashMap::new();
+        for programs in self.of_programs.values() {
+            if let [only] = programs[..] {
+                if let Some(parent) = lookup.analysis.process(only).parent {
+                    *counts.entry(parent).or_default() += 1;
+                }
             }
         }
+        let several = counts.into_iter().filter(|(_, count)| *count > 1);
+        self.began_tests = several.map(|(parent, _)| parent).collect();
+    }
+
+    /// Notes that a process ran a program or a script of this name, if it is the name of a test.
+    fn add_program(&mut self, name: &[u8], ix: ProcessIx) {
+        if self.of_tests.contains_key(name) {
+            let programs = self.of_programs.entry(name.to_vec()).or_default();
+            if programs.last() != Some(&ix) {
+                programs.push(ix);
+            }
+        }
+    }
+
+    /// The only process that ran a program with the name of a test, if its parent began such programs for other tests,
+    /// too. On a busy machine its life and the length that the runner measured can differ by much.
+    fn program_of(&self, name: &[u8], lookup: &Lookup<'_>) -> Option<ProcessIx> {
+        let [only] = self.of_programs.get(name)?[..] else {
+            return None;
+        };
+        let parent = lookup.analysis.process(only).parent?;
+        self.began_tests.contains(&parent).then_some(only)
+    }
+
+    /// Notes that the command line of a process has this name. Returns whether it is the name of a test.
+    fn add_test(&mut self, name: &[u8], ix: ProcessIx) -> bool {
+        let own = self.of_tests.get_mut(name);
+        let is_test = own.is_some();
+        if let Some(own) = own.filter(|own| own.last() != Some(&ix)) {
+            own.push(ix);
+        }
+        is_test
     }
 }
 
@@ -155,12 +213,16 @@ impl Placer<'_> {
                     let early = times.from.saturating_sub(LONGER);
                     early <= start && start <= times.from.saturating_add(times.digit + LONGER)
                 });
-            longer.unsigned_abs() <= LONGER.max(length / 5).unsigned_abs()
-                && at_its_time
-                && !self.used.contains(*ix)
+            // The process of bats prepares the test, which can last long on a busy machine.
+            let is_as_long = longer.unsigned_abs() <= LONGER.max(length / 5).unsigned_abs()
+                || longer > 0 && self.own.of_bats.contains(*ix);
+            is_as_long && at_its_time && !self.used.contains(*ix)
         };
-        let own = self.own.of_tests.get(case.plain_name().as_bytes())?;
-        let first = self.outermost(own.iter().filter(fits).copied())?;
+        let name = case.plain_name().as_bytes();
+        let own = self.own.of_tests.get(name)?;
+        let first = self.outermost(own.iter().filter(fits).copied());
+        let program = || self.own.program_of(name, self.lookup);
+        let first = first.or_else(|| program().filter(|ix| !self.used.contains(ix)))?;
         self.used.insert(first);
         Some(first)
     }
@@ -200,6 +262,7 @@ impl Placer<'_> {
             end: None,
             length,
             error: case.attributes.digit.max(LEAST_ERROR),
+            between: case.attributes.between(),
         };
         let facts = self.facts(process);
         let places = facts.and_then(|facts| serial::places(&[test], &around, &facts.any));

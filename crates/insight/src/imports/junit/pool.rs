@@ -151,6 +151,7 @@ mod tests {
             end: None,
             length,
             error: 2,
+            between: 0,
         }
     }
 

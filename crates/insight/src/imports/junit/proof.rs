@@ -4,6 +4,8 @@
 use std::collections::{HashMap, HashSet};
 
 use tr_analyze::model::{Analysis, Doubt, Imported, ProcessIx};
+use tr_analyze::timeline::Bucket;
+use tr_format::event::Ktime;
 
 use crate::imports::lookup::{program, signed, CLOCKS, TOLERATED};
 
@@ -11,6 +13,10 @@ use crate::imports::lookup::{program, signed, CLOCKS, TOLERATED};
 /// belong to a neighbouring test, however long the test is. A guess; the script `reporters.py` tests the places of 35
 /// runners' tests.
 const MOST: u64 = 100_000_000;
+
+/// The longest time in nanoseconds of a test's threads that the recording may not show, however short the test is. A
+/// decision: the error of a figure that the script `reporters.py` calls right.
+const LEAST_UNSEEN: u64 = 20_000_000;
 
 /// The largest tolerated error, in nanoseconds, of the place or of a figure of a test. `length` is the test's length in
 /// nanoseconds.
@@ -144,10 +150,57 @@ impl Lives {
     }
 }
 
+/// The stretches of time in which the recording does not show what a thread of a test runner did. Stretches of several
+/// threads can overlap.
+#[derive(Debug, Default)]
+struct Unseen {
+    /// The beginnings of the stretches in order, each with the sum of all beginnings before it. In nanoseconds.
+    begins: Vec<(i64, i128)>,
+    /// The same for the ends of the stretches.
+    ends: Vec<(i64, i128)>,
+}
+
+impl Unseen {
+    fn new(stretches: Vec<(i64, i64)>) -> Unseen {
+        let summed = |mut times: Vec<i64>| {
+            times.sort_unstable();
+            let mut sum = 0_i128;
+            let with_sum = times.into_iter().map(|time| {
+                let before = sum;
+                sum += i128::from(time);
+                (time, before)
+            });
+            with_sum.collect::<Vec<_>>()
+        };
+        let (begins, ends) = stretches.into_iter().unzip();
+        Unseen {
+            begins: summed(begins),
+            ends: summed(ends),
+        }
+    }
+
+    /// The time in nanoseconds between `from` and `to` that the recording does not show, summed up over the threads.
+    fn between(&self, from: Ktime, to: Ktime) -> u64 {
+        // The sum of the differences between a time and all times before it.
+        let since = |times: &[(i64, i128)], time: i64| {
+            let before = times.partition_point(|(at, _)| *at < time);
+            let last = before.checked_sub(1).and_then(|last| times.get(last));
+            let sum = last.map_or(0, |(at, sum)| sum + i128::from(*at));
+            i128::from(time) * before as i128 - sum
+        };
+        let until = |time: Ktime| {
+            let time = signed(time);
+            since(&self.begins, time) - since(&self.ends, time)
+        };
+        u64::try_from(until(to) - until(from)).unwrap_or(0)
+    }
+}
+
 /// The processes and threads that lived at the same time as a test runner, and whose work makes it unclear which of
 /// them a test belongs to.
 #[derive(Debug, Default)]
 struct Company {
+    unseen: Unseen,
     children: Lives,
     /// The children of the test runner that may run tests at the same time as the runner.
     workers: Lives,
@@ -182,7 +235,14 @@ impl Company {
             let thread = analysis.thread(*ix);
             (signed(thread.start), signed(thread.end))
         });
+        let stretches = analysis.timeline.iter().flat_map(|timeline| {
+            let threads = process.threads.iter();
+            threads.flat_map(|thread| timeline.of(*thread))
+        });
+        let unseen = stretches.filter(|stretch| matches!(stretch.doing, Bucket::Unknown));
+        let unseen = unseen.map(|stretch| (signed(stretch.from), signed(stretch.to)));
         Company {
+            unseen: Unseen::new(unseen.collect()),
             children: Lives::new(children.map(life).collect()),
             workers: Lives::new(process.children.iter().filter(may_work).map(life).collect()),
             threads: Lives::new(threads.collect()),
@@ -243,7 +303,8 @@ pub fn find_doubts(
         } else if at_boundary(&|time| company.children.begin_near(time, error)) {
             Some(Doubt::Boundary(error.unsigned_abs()))
         } else {
-            None
+            let unseen = company.unseen.between(guess.span.from, guess.span.to);
+            (unseen > tolerated(length).max(LEAST_UNSEEN)).then_some(Doubt::Unseen(unseen))
         };
     }
 }
@@ -275,4 +336,19 @@ fn overlapping(guesses: &[Guess]) -> Vec<bool> {
         }
     }
     overlapping
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A test: of the stretches that the recording does not show, a test has the parts inside it, of all threads.
+    #[test]
+    fn a_test_has_the_unseen_time_of_all_threads_inside_it() {
+        let stretches = Unseen::new(vec![(90, 100), (0, 40), (10, 30), (35, 60)]);
+        let unseen = |from: u64, to: u64| stretches.between(Ktime(from), Ktime(to));
+        assert_eq!(unseen(20, 50), 20 + 10 + 15);
+        assert_eq!(unseen(60, 90), 0);
+        assert_eq!(unseen(0, 200), 40 + 20 + 25 + 10);
+    }
 }

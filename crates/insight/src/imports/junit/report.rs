@@ -173,9 +173,21 @@ pub struct Attributes {
     pub length: Option<i64>,
     /// The value of the last digit of the length in the report, in nanoseconds. The length is known to this precision.
     pub digit: i64,
+    /// Whether the length is the sum of the lengths of several parts of the test, without the time between them.
+    pub is_sum: bool,
 }
 
 impl Attributes {
+    /// The largest time in nanoseconds by which the test can have been longer than the report says, because its length
+    /// has only its parts.
+    pub(super) fn between(&self) -> i64 {
+        if self.is_sum {
+            i64::MAX
+        } else {
+            0
+        }
+    }
+
     /// The name of a test with its class, as it is shown. jest-junit and others write the whole name as the class, too;
     /// it is then shown once.
     pub(super) fn title(&self) -> String {

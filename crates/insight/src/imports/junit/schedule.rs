@@ -707,6 +707,7 @@ impl Placer<'_> {
                 Some(_) => case.attributes.digit.max(LEAST_ERROR),
                 None => i64::MAX,
             },
+            between: case.attributes.between(),
         }
     }
 

@@ -18,9 +18,17 @@ pub struct Test {
     pub length: i64,
     /// The largest error of the test's length in the report, in nanoseconds.
     pub error: i64,
+    /// The largest time in nanoseconds by which the test can have been longer than the report says because its length
+    /// is that of its parts, without the time between them.
+    pub between: i64,
 }
 
 impl Test {
+    /// The largest time by which the test can have been longer than the report says.
+    fn longer(&self) -> i64 {
+        self.error.saturating_add(self.between)
+    }
+
     fn begin(&self) -> RangeInclusive<i64> {
         self.begin.clone().unwrap_or(i64::MIN..=i64::MAX)
     }
@@ -102,7 +110,9 @@ pub fn first(test: &Test, free: i64, active: &Active) -> Option<(i64, i64)> {
             at = change.begin;
             continue;
         }
-        let longest = begin.saturating_add(test.length).saturating_add(test.error);
+        let longest = begin
+            .saturating_add(test.length)
+            .saturating_add(test.longer());
         if end <= longest {
             return Some((begin, end));
         }
@@ -128,7 +138,9 @@ fn last(test: &Test, free: i64, active: &Active) -> Option<(i64, i64)> {
             at = change.end;
             continue;
         }
-        let longest = end.saturating_sub(test.length).saturating_sub(test.error);
+        let longest = end
+            .saturating_sub(test.length)
+            .saturating_sub(test.longer());
         if begin >= longest {
             return Some((begin, end));
         }
@@ -147,6 +159,7 @@ mod tests {
             end: None,
             length,
             error: 1,
+            between: 0,
         }
     }
 
@@ -205,6 +218,19 @@ mod tests {
             ..test(600)
         };
         assert_eq!(places(&[stamped], &(0..=1_000), &active), None);
+    }
+
+    /// A test: a test whose length is that of its parts can reach across a sleep between them.
+    #[test]
+    fn the_time_between_the_parts_of_a_test_is_not_in_its_length() {
+        let active = Active::of(vec![(0, 10), (200, 210), (400, 402)]);
+        let parts = Test {
+            between: i64::MAX,
+            ..test(210)
+        };
+        let found = [test(210), parts].map(|test| places(&[test], &(0..=402), &active).unwrap());
+        let place = |begin, end| vec![Place { begin, end }];
+        assert_eq!(found, [place(0..=1, 209..=210), place(0..=10, 209..=402)]);
     }
 
     #[test]
