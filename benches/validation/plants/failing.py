@@ -5,6 +5,7 @@ nothing that it ran. `also`: what may be named beside it, because it failed as w
 """
 
 from failing_eighth import EIGHTH
+from failing_eighteenth import EIGHTEENTH
 from failing_eleventh import ELEVENTH
 from failing_fifteenth import FIFTEENTH
 from failing_fifth import FIFTH
@@ -994,5 +995,6 @@ PARTS = [
     FIFTEENTH,
     SIXTEENTH,
     SEVENTEENTH,
+    EIGHTEENTH,
 ]
 ALL = {name: plant for part in PARTS for name, plant in part.items()}
