@@ -73,7 +73,7 @@ fn to_fail() -> Result<(), Failed> {
 
 /// Commands that fail, beside processes that fail without being the reason: the files, the command, and the name and the
 /// end of what comes first.
-const NOISE: [Noise; 31] = [
+const NOISE: [Noise; 36] = [
     // A make goes on with another job after a failure that it ignores, and then stops by itself.
     Noise {
         files: &[(
@@ -544,6 +544,87 @@ const NOISE: [Noise; 31] = [
         ],
         command: &["bash", "./all.sh"],
         first: ("make-a.sh", "exit 3"),
+        failures: 1,
+    },
+    // A log that tee wrote shows that a step inside of braces failed.
+    Noise {
+        files: &[
+            (
+                "run.sh",
+                "{ echo begin; python3 shrink.py; echo over; } 2>&1 | tee shrink.log\nsleep 0.1\n\
+                 tail -n 1 shrink.log | grep -qx good\n",
+            ),
+            (
+                "shrink.py",
+                "import time\nprint(1, flush=True)\ntime.sleep(0.3)\nexit(3)\n",
+            ),
+        ],
+        command: &["bash", "run.sh"],
+        first: ("shrink.py", "exit 3"),
+        failures: 1,
+    },
+    // A test kills a program that hangs, and its runner goes on with the next test.
+    Noise {
+        files: &[
+            (
+                "test_slow.py",
+                "import subprocess, sys, time, unittest\nclass T(unittest.TestCase):\n    def test_a(self):\n        \
+                 late = subprocess.Popen([sys.executable, 'late.py'])\n        end = time.monotonic() + 1\n        \
+                 while late.poll() is None and time.monotonic() < end:\n            time.sleep(0.05)\n        \
+                 late.kill()\n        self.assertEqual(late.wait(), 0)\n    def test_b(self):\n        \
+                 subprocess.check_call([sys.executable, 'quick.py'])\n",
+            ),
+            ("late.py", "import time\ntime.sleep(60)\n"),
+            ("quick.py", ""),
+        ],
+        command: &["python3", "-m", "unittest", "-q", "test_slow"],
+        first: ("late.py", "stopped by its parent (SIGKILL)"),
+        failures: 1,
+    },
+    // A script is stopped after a time-out. What hung is a program that it waits for.
+    Noise {
+        files: &[
+            (
+                "all.py",
+                "import subprocess\njob = subprocess.Popen(['sh', 'job.sh'])\ntry:\n    job.wait(timeout=1)\n\
+                 except subprocess.TimeoutExpired:\n    job.kill()\n    job.wait()\n    exit(1)\n",
+            ),
+            ("job.sh", "uname -r\nsleep 3\ntrue\n"),
+        ],
+        command: &["python3", "all.py"],
+        first: (
+            "job.sh",
+            "stopped by its parent (SIGKILL) while it waited for sleep 3",
+        ),
+        failures: 1,
+    },
+    // The first try of a script fails and leaves something behind, at which the other tries fail.
+    Noise {
+        files: &[
+            (
+                "run.sh",
+                "for try in 1 2 3; do\n    sh import.sh && exit 0\n    sleep 0.1\ndone\nexit 1\n",
+            ),
+            ("import.sh", "set -e\nln -s . busy\npython3 rows.py\nrm busy\n"),
+            ("rows.py", "exit(3)\n"),
+        ],
+        command: &["sh", "run.sh"],
+        first: ("rows.py", "exit 3"),
+        failures: 1,
+    },
+    // A step does not write a file, so that the next one does not write another.
+    Noise {
+        files: &[
+            (
+                "run.sh",
+                "python3 table.py -o table.txt\npython3 merge.py table.txt -o all.txt\npython3 show.py all.txt\n",
+            ),
+            ("table.py", "exit(5)\n"),
+            ("merge.py", "import sys\nopen(sys.argv[1])\n"),
+            ("show.py", "import sys\nopen(sys.argv[1])\n"),
+        ],
+        command: &["sh", "run.sh"],
+        first: ("table.py -o table.txt", "exit 5"),
         failures: 1,
     },
 ];

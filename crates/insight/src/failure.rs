@@ -13,6 +13,7 @@ mod failed_tests;
 mod files;
 mod finder;
 mod git;
+mod hangs;
 mod held;
 mod links;
 mod makes;
@@ -368,8 +369,7 @@ impl Finder<'_> {
         }));
         for processes in hidden.into_iter().chain(branches) {
             let rank = self.rank_of_chain(&processes);
-            let missed = None;
-            let cause = self.cause(&Chain { processes, missed });
+            let cause = self.cause(&Chain::new(processes));
             found.extend(cause.map(|cause| RankedFailure::new(rank, cause)));
         }
         let mut failed: Vec<&mut Failure> =
@@ -549,8 +549,7 @@ impl Finder<'_> {
                 .ancestors(test)
                 .take_while(|ix| self.leads(*ix)),
         );
-        let missed = None;
-        let cause = self.cause(&Chain { processes, missed });
+        let cause = self.cause(&Chain::new(processes));
         cause.map_or(Vec::new(), |cause| cause.above)
     }
 
@@ -618,7 +617,7 @@ impl Finder<'_> {
         let (first, above) = chain.processes.split_first()?;
         let pairs = (1..).zip(&chain.processes).zip(above);
         let above = pairs.map(|((at, below), ix)| Failure {
-            perhaps: self.is_maybe(*below) || chain.missed == Some(at),
+            perhaps: self.is_maybe(*below) || chain.missed.contains(&at),
             ..self.process(*ix)
         });
         let mut above: Vec<Failure> = above.collect();
@@ -704,6 +703,21 @@ impl Finder<'_> {
                 status,
                 program: self.unstarted_program(ix),
             },
+            FailureEnd::Stopped {
+                by,
+                is_proven,
+                status,
+                ..
+            } => FailureEnd::Stopped {
+                by,
+                is_proven,
+                status,
+                awaited: self.awaited(ix),
+            },
+            FailureEnd::TimedOut { status, .. } => FailureEnd::TimedOut {
+                status,
+                awaited: self.awaited(ix),
+            },
             end => end,
         }
     }
@@ -713,7 +727,7 @@ impl Finder<'_> {
         let killed = own.filter(|ix| {
             self.sure.out_of_memory.contains_key(ix) || self.sure.was_stopped_late(*ix)
         });
-        let killed = killed.map(|ix| self.sure.end(self.analysis, ix));
+        let killed = killed.map(|ix| self.end(ix));
         let status = step.status.filter(|status| *status != 0);
         let reported = step.result.clone().map(FailureEnd::Reported);
         Failure {

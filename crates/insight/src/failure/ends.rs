@@ -22,6 +22,9 @@ use tr_text::{escape, units};
 /// The word before the name of a failure that is one of several possible reasons.
 pub const PERHAPS: &str = "perhaps ";
 
+/// The largest width in columns of the name of the program that a stopped process was waiting for.
+const AWAITED: usize = 40;
+
 /// The divisor of the life of a worker process that was stopped after a time-out: if another worker of its pool ended
 /// well during the last tenth of that life, the pool was being closed. A guess: Jest gives a worker half a second to
 /// end by itself, some percent of a suite.
@@ -64,9 +67,15 @@ pub enum FailureEnd {
         by: &'static str,
         is_proven: bool,
         status: u32,
+        /// The label of the program that the process was waiting for, if its command line does not name it.
+        awaited: Option<String>,
     },
     /// The program itself exceeded its time limit, and reported that by this exit status.
-    TimedOut(u32),
+    TimedOut {
+        status: u32,
+        /// The label of the program that the process was waiting for, if its command line does not name it.
+        awaited: Option<String>,
+    },
     /// The kernel killed the failed process for lack of memory. The sizes are in bytes.
     OutOfMemory {
         container: Option<String>,
@@ -98,16 +107,15 @@ impl std::fmt::Display for FailureEnd {
                 by,
                 is_proven,
                 status,
+                awaited,
             } => {
                 let perhaps = if *is_proven { "" } else { PERHAPS };
-                write!(
-                    f,
-                    "{perhaps}stopped by {by} ({})",
-                    exit::signal_or_code(*status)
-                )
+                let status = exit::signal_or_code(*status);
+                write!(f, "{perhaps}stopped by {by} ({status}){}", waiting(awaited))
             }
-            FailureEnd::TimedOut(status) => {
-                write!(f, "timed out ({})", exit::signal_or_code(*status))
+            FailureEnd::TimedOut { status, awaited } => {
+                let status = exit::signal_or_code(*status);
+                write!(f, "timed out ({status}){}", waiting(awaited))
             }
             FailureEnd::OutOfMemory {
                 container,
@@ -128,6 +136,12 @@ impl std::fmt::Display for FailureEnd {
             FailureEnd::Reported(result) => f.write_str(result),
         }
     }
+}
+
+/// The words for the program that a stopped process was waiting for; empty if there is none.
+fn waiting(awaited: &Option<String>) -> String {
+    let name = awaited.as_deref().map(|name| units::shorten(name, AWAITED));
+    name.map_or(String::new(), |name| format!(" while it waited for {name}"))
 }
 
 impl<'a> ProcessEnds<'a> {
@@ -216,10 +230,14 @@ impl<'a> ProcessEnds<'a> {
                     by: stop.by,
                     is_proven: stop.is_proven,
                     status,
+                    awaited: None,
                 };
             }
             return if timed_out(process) {
-                FailureEnd::TimedOut(status)
+                FailureEnd::TimedOut {
+                    status,
+                    awaited: None,
+                }
             } else if !is_unstarted(process) {
                 FailureEnd::Status(status)
             } else if is_bare_fork(process) {

@@ -77,6 +77,6 @@ pub(super) struct Reactions {
     /// The children of the test runner after whose end the runner worked for an exceptionally long time.
     pub(super) long: Vec<ProcessIx>,
     /// The last child of the test runner, if there were several. After its end the runner prints a summary instead of
-    /// running another test.
+    /// running another test. If a test wants the status of this child, another run of the child's program stands for it.
     pub(super) last: Option<ProcessIx>,
 }

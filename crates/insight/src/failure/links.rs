@@ -8,7 +8,7 @@ use tr_programs::tools::Role;
 
 use super::files::{by_redirection, is_same, needs, outputs, Output};
 use super::finder::Finder;
-use super::passes::DEEP;
+use super::passes::{DEEP, NEAR};
 use super::passes::{builds, is_probe, is_unstarted, passes, program, role, Passes};
 use crate::label;
 
@@ -20,30 +20,60 @@ const WRITERS: usize = 1_000;
 #[derive(Clone, Debug, Default)]
 pub(super) struct Chain {
     pub(super) processes: Vec<ProcessIx>,
-    /// The index in the chain of a process whose failure has an uncertain reason: the process before it perhaps did not
-    /// write a file that this one needed, or did not serve it.
-    pub(super) missed: Option<usize>,
+    /// The indexes in the chain of the processes whose failures have an uncertain reason: the process before each of them
+    /// perhaps did not write a file that this one needed, or did not serve it.
+    pub(super) missed: BTreeSet<usize>,
 }
+
+impl Chain {
+    /// Makes a chain in which each failure is that of a child of the next process.
+    pub(super) fn new(processes: Vec<ProcessIx>) -> Chain {
+        Chain {
+            processes,
+            missed: BTreeSet::new(),
+        }
+    }
+
+    /// Replaces the processes before the one at the index `at` by the processes that perhaps made that one fail.
+    fn put_before(&mut self, at: usize, mut first: Vec<ProcessIx>) {
+        let count = first.len();
+        let kept = self.missed.iter().filter(|place| **place > at);
+        let mut missed: BTreeSet<usize> = kept.map(|place| place - at + count).collect();
+        missed.insert(count);
+        first.extend(self.processes.iter().skip(at));
+        *self = Chain {
+            processes: first,
+            missed,
+        };
+    }
+}
+
+/// The largest number of missing files that a chain of failures has one after the other. A guess: a compilation, a link and the
+/// program are two.
+const MISSING: usize = 4;
 
 impl Finder<'_> {
     /// Extends a chain of failures by a failed process (one of `failed`) that should have written a file which the
     /// chain's processes needed, or by a failed server that they needed.
     pub(super) fn linked(&self, chain: Vec<ProcessIx>, failed: &BTreeSet<ProcessIx>) -> Chain {
-        let first = self.writer(&chain, failed);
+        let first = self.first_try(&chain);
+        let first = first.or_else(|| self.writer(&chain, failed));
         let first = first.or_else(|| self.server(&chain, failed));
         let first = first.or_else(|| Some((0, self.failed_build(&chain, failed)?)));
         let first = first.or_else(|| Some((0, self.news(&chain, failed)?)));
-        let Some((at, first)) = first else {
-            return Chain {
-                processes: chain,
-                missed: None,
+        let mut linked = Chain::new(chain);
+        let mut next = first;
+        for _ in 0..MISSING {
+            let Some((at, first)) = next else {
+                break;
             };
-        };
-        let mut processes = self.chain(Some(first));
-        processes.reverse();
-        let missed = Some(processes.len());
-        processes.extend(chain.into_iter().skip(at));
-        Chain { processes, missed }
+            let mut processes = self.chain(Some(first));
+            processes.reverse();
+            // The process that did not write one file may have lacked another one.
+            next = self.writer(&processes, failed);
+            linked.put_before(at, processes);
+        }
+        linked
     }
 
     /// For a chain of failures, the uppermost process in it that needed a missing file, and the last process that
@@ -78,11 +108,38 @@ impl Finder<'_> {
             let missed = writers.iter().filter(|(writer, output)| {
                 let is_named = || needs(&reader.argv, output) || compiles && output.is_included();
                 let is_missed = || is_named() || before == Some(*writer);
-                self.is_before(*writer, *ix) && is_missed()
+                let is_try = self.analysis.process(*writer).argv == reader.argv;
+                self.is_before(*writer, *ix) && !is_try && is_missed()
             });
             let (writer, output) =
                 missed.max_by_key(|(writer, _)| self.analysis.process(*writer).end)?;
             (!self.was_written(*writer, output, *ix)).then_some((at, *writer))
+        });
+        found.next()
+    }
+
+    /// For a chain of failures, a process in it that failed in a repeated run of a script although it had succeeded in an
+    /// earlier run, and that earlier run. The earlier run failed for another reason and left something behind, such as a lock, that
+    /// the repeated runs do not expect.
+    fn first_try(&self, chain: &[ProcessIx]) -> Option<(usize, ProcessIx)> {
+        let pairs = chain.iter().zip(chain.iter().skip(1)).enumerate();
+        let mut found = pairs.take(DEEP).filter_map(|(at, (step, script))| {
+            let (step, again) = (self.analysis.process(*step), self.analysis.process(*script));
+            let above = again.parent.filter(|_| passes(again) == Passes::Status)?;
+            if step.parent != Some(*script) || step.execs.is_empty() || again.execs.is_empty() {
+                return None;
+            }
+            let children = self.analysis.process(above).children.iter().take(NEAR);
+            let mut tries = children.copied().filter(|ix| {
+                let other = self.analysis.process(*ix);
+                other.argv == again.argv && other.end <= again.start && self.fails(*ix)
+            });
+            let has_succeeded = |ix: &ProcessIx| {
+                let steps = self.analysis.process(*ix).children.iter().take(NEAR);
+                let mut steps = steps.map(|ix| self.analysis.process(*ix));
+                steps.any(|other| other.argv == step.argv && other.status == Some(0))
+            };
+            Some((at, tries.find(has_succeeded)?))
         });
         found.next()
     }

@@ -234,6 +234,8 @@ pub(super) fn goes_on(analysis: &Analysis, ix: ProcessIx) -> bool {
     let process = analysis.process(ix);
     match children(process) {
         Children::FailLate | Children::FailIfNamed => true,
+        // npm runs the script of each package.
+        Children::FailUnlessOptional => has_option(process, "", KEEPS_GOING),
         _ => analysis
             .lineage(ix)
             .take(DEEP)

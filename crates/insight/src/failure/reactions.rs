@@ -8,7 +8,7 @@ use tr_programs::words;
 
 use super::finder::{Finder, Reactions};
 use super::passes::is_step;
-use super::passes::{code, is_often_ignored, passes, program, Passes, NEAR};
+use super::passes::{code, fails, is_often_ignored, passes, program, Passes, NEAR};
 use crate::label;
 
 /// The least CPU time of a test runner after a child's end that counts as exceptional, in halves of the median of the
@@ -80,8 +80,24 @@ impl Finder<'_> {
         };
         Reactions {
             long: all.iter().filter(stands_out).map(|at| at.child).collect(),
-            last: runs.last().copied().filter(|_| !all.is_empty()),
+            last: runs
+                .last()
+                .map(|last| self.unexpected(&runs).unwrap_or(*last))
+                .filter(|_| !all.is_empty()),
         }
+    }
+
+    /// Of the children that a test runner started in this order, the last one that failed with a status of common errors, if
+    /// the very last one is a run of the same program that failed with another status: a test wants that one.
+    fn unexpected(&self, runs: &[ProcessIx]) -> Option<ProcessIx> {
+        let last = self.analysis.process(*runs.last()?);
+        let name = label::program(last);
+        let mut runs = runs.iter().rev().copied();
+        runs.find(|ix| {
+            let run = self.analysis.process(*ix);
+            let is_error = fails(run) && !is_expected(run);
+            fails(last) && is_expected(last) && is_error && label::program(run) == name
+        })
     }
 
     /// The sum of the CPU time in nanoseconds of all threads of a process between two times.

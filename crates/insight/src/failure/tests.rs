@@ -75,8 +75,7 @@ fn cause(text: &str, status: u32, rows: &[Row]) -> (String, bool, String) {
     let finder = Finder::new(&analysis, ProcessEnds::new(&analysis), tests, None);
     let mut processes = finder.chain(Some(ProcessIx(0)));
     processes.reverse();
-    let missed = None;
-    let cause = finder.cause(&Chain { processes, missed }).unwrap();
+    let cause = finder.cause(&Chain::new(processes)).unwrap();
     let (FailedTask::Process(name) | FailedTask::ProcessOfOthers(name)) = &cause.task else {
         panic!("{cause:?}");
     };
@@ -152,6 +151,48 @@ fn a_program_that_is_not_there_has_the_name_in_the_script() {
     let finder = Finder::new(&analysis, ProcessEnds::new(&analysis), tests, None);
     let end = finder.process(ProcessIx(1)).ended();
     assert_eq!(end, "exit 127 (no such program: nothing)");
+}
+
+/// npm runs a script of each package, and goes on with the next package after a failure.
+#[test]
+fn the_first_failed_package_of_a_workspace_counts() {
+    for (line, is_certain) in [
+        ("npm run check --workspaces", true),
+        ("npm run check", false),
+    ] {
+        let rows: &[Row] = &[
+            (0, line, 1),
+            (1, "sh -c lint", 1),
+            (1, "sh -c types", 0),
+            (1, "sh -c test", 1),
+        ];
+        let analysis = recording("other\n", 1, rows);
+        let steps = Steps::new(&analysis, &[]);
+        let tests = Tests::new(&analysis, &steps);
+        let finder = Finder::new(&analysis, ProcessEnds::new(&analysis), tests, None);
+        assert_eq!(!finder.is_maybe(ProcessIx(2)), is_certain, "{line}");
+    }
+}
+
+/// A test wants the status 2 of a program. Another run of the program failed with the status of an error.
+#[test]
+fn a_status_that_a_test_wants_is_no_reason() {
+    for (status, name) in [(1, "./cli b"), (3, "./cli x")] {
+        let rows: &[Row] = &[
+            (0, "python3 -m unittest -q test_cli", 1),
+            (1, "./cli a", 0),
+            (1, "./cli b", status),
+            (1, "./cli x", 2),
+        ];
+        let analysis = recording("other\n", 1, rows);
+        let steps = Steps::new(&analysis, &[]);
+        let tests = Tests::new(&analysis, &steps);
+        let finder = Finder::new(&analysis, ProcessEnds::new(&analysis), tests, None);
+        let all = analysis.process_ids();
+        let mut found = all.filter(|ix| finder.stands_out(*ix, ProcessIx(1)));
+        let found = found.next().map(|ix| label::label(analysis.process(ix)));
+        assert_eq!(found.as_deref(), name.strip_prefix("./"));
+    }
 }
 
 #[test]

@@ -192,6 +192,8 @@ impl ScriptPart {
             noted: HashSet::new(),
             budget: BACK,
             selects: false,
+            in_unknown_files: BTreeSet::new(),
+            is_written: false,
         };
         for end in &walk.ends {
             causes.of_end(*end);
@@ -199,7 +201,10 @@ impl ScriptPart {
         let is_known = causes.budget > 0;
         let selects = causes.selects;
         let missed = causes.missed;
-        let (found, feasible, mut deciding) = (causes.found, causes.feasible, causes.deciding);
+        let (mut found, feasible, mut deciding) = (causes.found, causes.feasible, causes.deciding);
+        if found.is_empty() || !causes.is_written {
+            found.extend(causes.in_unknown_files);
+        }
         if found.is_empty() && is_known {
             return None;
         }
@@ -236,32 +241,46 @@ impl ScriptPart {
 
 impl Course {
     /// Decides between several failed children that the same command of the script started. If they
-    /// had equal arguments, the last one was the decisive retry. Otherwise each failure counts,
-    /// unless the script tolerates some of them.
+    /// had equal arguments, the last one was the decisive retry, and none was if a later one
+    /// succeeded. Otherwise each failure counts, unless the script tolerates some of them.
     fn of_one_command(&self, children: &[Child<'_>], selects: bool) -> Ending {
         let Ending::OneOf(places) = &self.ending else {
             return self.ending.clone();
         };
         let command = |place: &usize| self.commands.get(*place).copied().flatten();
         let args = |place: &usize| children.get(*place).and_then(|child| child.args.as_ref());
+        let status = |place: &usize| children.get(*place).and_then(|child| child.status);
+        // A failure after which the same command succeeded was retried.
+        let is_retried = |place: &usize| {
+            let mut later = place + 1..children.len();
+            let is_known = command(place).is_some() && args(place).is_some();
+            is_known
+                && later.any(|other| {
+                    let is_same = command(&other) == command(place) && args(&other) == args(place);
+                    is_same && status(&other) == Some(0)
+                })
+        };
+        let mut places = places.clone();
+        if !places.iter().all(is_retried) {
+            places.retain(|place| !is_retried(place));
+        }
         match places.as_slice() {
             [first, rest @ .., last] if command(first).is_some() => {
                 let mut others = rest.iter().chain([last]);
                 if !others.clone().all(|place| command(place) == command(first)) {
-                    return self.ending.clone();
+                    return Ending::OneOf(places.clone());
                 }
                 if others.clone().all(|place| args(place) == args(first)) {
                     return Ending::Child(*last);
                 }
                 // The script may treat another status in another way.
-                let status = |place: &usize| children.get(*place).and_then(|child| child.status);
                 if !selects && others.all(|place| status(place) == status(first)) {
                     Ending::Each(places.clone())
                 } else {
-                    self.ending.clone()
+                    Ending::OneOf(places.clone())
                 }
             }
-            _ => self.ending.clone(),
+            _ => Ending::OneOf(places.clone()),
         }
     }
 }

@@ -14,6 +14,9 @@ use crate::table::utilities::{self, UtilityUse};
 /// The exit status that a shell has for a process which SIGPIPE killed (128 + 13).
 const PIPE: u32 = 128 + 13;
 
+/// The exit statuses that a shell also has after a builtin or an expansion that failed, or a program that could not be started.
+const OF_BUILTINS: [u32; 5] = [0, 1, 2, 126, 127];
+
 /// The name of the bash variable that holds the exit statuses of all commands of the last pipe.
 pub(super) const PIPE_STATUS: &[u8] = b"PIPESTATUS";
 
@@ -39,6 +42,10 @@ pub(super) struct Causes<'a> {
     pub(super) noted: HashSet<(Vec<u8>, Usage)>,
     /// Whether the script also asked something else about a failure before it counted it: the script may have tolerated some.
     pub(super) selects: bool,
+    /// The causes inside of sourced files whose text is not known. A statement that gives the shell's exit status counts more.
+    pub(super) in_unknown_files: BTreeSet<Cause>,
+    /// Whether the script has a statement such as `exit 64` that gives the shell's exit status, and no builtin fails with it.
+    pub(super) is_written: bool,
 }
 
 impl Causes<'_> {
@@ -48,9 +55,10 @@ impl Causes<'_> {
             Some(What::EndedByTrap) => Search::TrapStatus,
             _ => Search::BeforeTraps,
         };
-        let before = self.found.len();
+        let count = |causes: &Causes<'_>| causes.found.len() + causes.in_unknown_files.len();
+        let before = count(self);
         self.back(end, search);
-        if self.found.len() > before || self.budget == 0 {
+        if count(self) > before || self.budget == 0 {
             self.feasible.push(end);
         }
     }
@@ -355,6 +363,7 @@ impl Causes<'_> {
             }
             What::Status(status) => {
                 if *status == self.status {
+                    self.is_written |= command.is_some() && !OF_BUILTINS.contains(status);
                     return self.by_a_statement(command, guard, Otherwise::Unclear);
                 }
             }
@@ -390,6 +399,13 @@ impl Causes<'_> {
         self.walk.outline.commands.get(ix?)
     }
 
+    /// Whether a command of the script executes a file in the script's own shell.
+    pub(super) fn is_source(&self, command: Option<CommandIx>) -> bool {
+        let command = self.command(command);
+        let first = command.and_then(|command| command.words.first()?.literal());
+        matches!(first, Some(b"." | b"source"))
+    }
+
     /// Notes as the cause of the script's end a command whose effect is not known, such as `eval`.
     /// The command is named only if it started no process.
     fn by_the_unknown(&mut self, at: StateIx, command: Option<CommandIx>) {
@@ -400,7 +416,11 @@ impl Causes<'_> {
             Some(command) if !walk.steps_to(at).any(is_same) => EndingCause::Statement(command),
             _ => EndingCause::Unclear,
         };
-        self.found.insert(cause);
+        if self.is_source(command) {
+            self.in_unknown_files.insert(cause);
+        } else {
+            self.found.insert(cause);
+        }
     }
 
     /// Continues the backward search at the condition of a statement such as `exit 1`, after it was

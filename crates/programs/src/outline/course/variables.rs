@@ -92,6 +92,11 @@ impl Causes<'_> {
         let node = walk.graph.nodes.get(state.node)?;
         let command = node.command.and_then(|ix| walk.outline.commands.get(ix));
         let value = match (&node.what, command) {
+            // Whatever value the file gives to the variable, no child is the reason for it.
+            (What::Wild, _) if self.is_source(node.command) => {
+                self.otherwise(otherwise);
+                None
+            }
             (What::Wild, _) => {
                 self.found.insert(EndingCause::Unclear);
                 return None;
@@ -167,6 +172,15 @@ impl Causes<'_> {
                 self.then(from, before);
                 Some(Search::Guard { after, otherwise })
             }
+            None if !is_zero && self.follows_a_loop(from) => {
+                let before = Search::Variable {
+                    name,
+                    usage: Usage::Other,
+                    otherwise: Otherwise::Nothing,
+                };
+                self.then(from, before);
+                Some(Search::Before(otherwise))
+            }
             None => {
                 if literal.is_some() {
                     self.note_missed(&name, usage);
@@ -175,6 +189,25 @@ impl Causes<'_> {
                 None
             }
         }
+    }
+
+    /// Whether the script was at the end of a loop right before this state, as far as a few nodes show it.
+    fn follows_a_loop(&self, from: StateIx) -> bool {
+        let walk = self.walk;
+        let mut states = vec![from];
+        let mut at = 0;
+        while let Some(state) = states.get(at).copied().filter(|_| at < JOINED) {
+            for before in walk.steps_to(state).take(JOINED) {
+                let node = walk.states.get(before).map(|state| state.node);
+                match node.and_then(|node| walk.graph.nodes.get(node)) {
+                    Some(node) if matches!(node.what, What::Left(_)) => return true,
+                    Some(node) if matches!(node.what, What::Join(_)) => states.push(before),
+                    _ => {}
+                }
+            }
+            at += 1;
+        }
+        false
     }
 
     /// Notes the last failure of a command after whose success a variable would have got a value that does not fit its usage.

@@ -400,7 +400,8 @@ impl Walk<'_> {
         let commands = places
             .iter()
             .filter_map(|ix| self.outline.commands.get(*ix));
-        commands.flat_map(files_of).any(|file| files.contains(file))
+        let mut named = commands.flat_map(files_of);
+        named.any(|file| files.contains(file) || is_directory_of(file, files))
     }
 }
 
@@ -410,6 +411,15 @@ fn member_command(member: &Member) -> Option<CommandIx> {
         Member::Program(ix, _) => Some(*ix),
         Member::Forked(tree, _) => flow::command_of(tree),
     }
+}
+
+/// Whether a word names a directory by a slash at its end, and one of the files is directly in this directory.
+fn is_directory_of(word: &[u8], files: &HashSet<&[u8]>) -> bool {
+    let is_inside = |file: &&[u8]| {
+        let name = file.strip_prefix(word);
+        name.is_some_and(|name| !name.is_empty() && !name.contains(&b'/'))
+    };
+    word.ends_with(b"/") && files.iter().any(is_inside)
 }
 
 /// The words of a command in a script that may be names of files, including the file of its

@@ -155,6 +155,7 @@ impl<'a> Builder<'a> {
             };
             match first.literal() {
                 Some(b"break") => true,
+                Some(b"continue") => value.is_some_and(|rounds| rounds > 1),
                 Some(b"return" | b"exit") => value == Some(0),
                 _ => false,
             }

@@ -340,6 +340,10 @@ fn a_statement_is_linked_with_the_failures_that_it_may_depend_on() {
     assert_eq!(linked(script, &[("count x", 1)]), [0]);
     let script = "n=$(count x)\n[ \"$n\" = 2 ] || exit 1";
     assert_eq!(linked(script, &[("count x", 1)]), [0]);
+    let script = "copy -r site/. \"public/\" || true\n[ -e public/index.html ] || exit 1";
+    assert_eq!(linked(script, &[("copy -r site/. public/", 1)]), [0]);
+    let script = "copy -r site/. public/ || true\n[ -e publication/index.html ] || exit 1";
+    assert!(linked(script, &[("copy -r site/. public/", 1)]).is_empty());
     let script = "lint || true\n[ -s out.txt ]";
     assert!(linked(script, &[("lint", 1)]).is_empty());
 }
@@ -737,4 +741,27 @@ fn a_statement_is_linked_with_the_command_after_whose_success_a_variable_would_d
     let script = "ok=0\nif grep -q x f; then ok=1; fi\n[ $ok = 1 ] || exit 3\n";
     let course = course("bash x", script, &[("grep -q x f", 1)], 3).unwrap();
     assert!(course.linked.is_empty());
+}
+
+#[test]
+fn a_statement_with_the_status_counts_more_than_a_file_that_is_not_known() {
+    let script = "set -e\n. ./settings\nping h || echo down\nneed() {\n    [ -n \"$1\" ] || exit 71\n}\nneed \"$TOKEN\"\nrun\n";
+    let children = [("ping h", 2)];
+    let want = "5: [ -n \"$1\" ] || exit 71";
+    let got = ending("bash x", script, &children, 71);
+    assert_eq!(got, want.split(" ||").next().unwrap_or_default());
+    // A builtin of the file can fail with this status.
+    let script = script.replace("exit 71", "exit 1");
+    assert_eq!(ending("bash x", &script, &children, 1), "unknown");
+}
+
+#[test]
+fn a_loop_of_tries_that_was_left_without_success_sets_the_status() {
+    let script = "bad=()\nfor part in a b c; do\n    for try in 1 2; do\n        if make \"$part\"; then\n            continue 2\n        fi\n        \
+                  echo again\n    done\n    bad+=(\"$part\")\ndone\nif [ ${#bad[@]} -gt 0 ]; then\n    exit 1\nfi\n";
+    let children = [("make a", 2), ("make a", 0), ("make b", 2), ("make b", 2), ("make c", 0)];
+    assert_eq!(ending("bash x", script, &children, 1), "make b");
+    let script = "for part in a b; do\n    while :; do\n        make $part && break\n        n=$((n + 1))\n        [ $n -lt 2 ] || break\n    done\ndone\ncheck\n";
+    let children = [("make a", 2), ("make a", 2), ("make b", 0), ("check", 1)];
+    assert_eq!(ending("bash x", script, &children, 1), "check");
 }
