@@ -43,7 +43,7 @@ pub(super) struct Causes<'a> {
     /// Whether the script also asked something else about a failure before it counted it: the script may have tolerated some.
     pub(super) selects: bool,
     /// The causes inside of sourced files whose text is not known. A statement that gives the shell's exit status counts more.
-    pub(super) in_unknown_files: BTreeSet<Cause>,
+    pub(super) in_unknown_files: BTreeSet<EndingCause>,
     /// Whether the script has a statement such as `exit 64` that gives the shell's exit status, and no builtin fails with it.
     pub(super) is_written: bool,
 }
