@@ -202,8 +202,7 @@ pub struct Failures {
     pub beside: Vec<Failure>,
     /// The processes that failed without consequences. Processes outside of COMMAND are included.
     pub calm: BTreeSet<ProcessIx>,
-    /// The processes that failed for certain because of another failure in `told`. A picture marks the first failure, not
-    /// these.
+    /// The processes that failed for certain because of another failure. A picture marks the first failure, not these.
     pub led: BTreeSet<ProcessIx>,
     /// The processes that are steps which failed because a step inside of them failed, such as a test runner.
     outer: BTreeSet<ProcessIx>,
@@ -379,7 +378,11 @@ impl Finder<'_> {
         let found = self.with_runners_above(found);
         let above = found.iter().flat_map(|found| &found.failed.above);
         let led = above.filter(|above| !above.perhaps && !above.is_hidden);
-        let led = led.filter_map(|above| above.process).collect();
+        let led = led.filter_map(|above| above.process);
+        // Failures beyond the reported ones are led to in the same way.
+        let others = chosen.difference(&in_chain).copied();
+        let others = others.filter(|ix| self.is_explained(*ix));
+        let led = led.chain(others).collect();
         let failures = Failures {
             led,
             outer: BTreeSet::new(),

@@ -22,9 +22,9 @@ const DRAWN: usize = 120;
 /// The unit of the times of bars in the forecast's page, in ns. It is part of the layout of the
 /// page's data.
 const UNIT: u64 = 1000;
-/// The divisor of the run's CPU time: a process that starts other processes is drawn in the
-/// forecast's page if it has at least a tenth of that time. A guess: with less, the schedule has
-/// more bars than anybody reads.
+/// The divisor of a wall time and of the run's CPU time: a process that starts other processes is drawn in the
+/// forecast's page if it was on a CPU for at least a tenth of its wall time or has at least a tenth of the run's CPU
+/// time. A guess: with less, it mostly waits for the others.
 const WORKS: u64 = 10;
 
 /// The interactive page of a forecast as HTML. It draws the longest processes as bars.
@@ -132,14 +132,16 @@ impl Schedules {
 }
 
 /// The processes of the recorded run that the forecast's page draws, in order of their start: the
-/// longest ones among those that start no others or do a large part of the work.
+/// longest ones among those that start no others or work themselves.
 fn drawn(predictor: &Predictor, analysis: &Analysis, most: usize) -> Vec<ProcessIx> {
     let on_cpu = |ix: &ProcessIx| analysis.process(*ix).times.on_cpu;
     let work = predictor.own.iter().map(on_cpu);
     let work = work.fold(0, u64::saturating_add);
     let shown = |ix: &ProcessIx| {
-        let works = work > 0 && on_cpu(ix) >= work / WORKS;
-        works || analysis.process(*ix).children.is_empty()
+        let process = analysis.process(*ix);
+        let is_large = work > 0 && on_cpu(ix) >= work / WORKS;
+        let works = on_cpu(ix) > 0 && on_cpu(ix) >= process.wall() / WORKS;
+        is_large || works || process.children.is_empty()
     };
     let own = predictor.own.iter().copied();
     let mut all: Vec<ProcessIx> = own.filter(shown).collect();

@@ -74,21 +74,22 @@ fn page_head(diff: &Diff, out: &mut String) {
     } else {
         format!("<br>{}", html(&base))
     };
+    let middle = run::middle(&diff.base, &diff.new);
     let _ = writeln!(
         out,
         "<p class=\"dim runs\">base {}{}<br>new {}<br>{}<br>{}</p>",
-        runs(&diff.base),
+        runs(&diff.base, middle.map(|(base, _)| base)),
         base,
-        runs(&diff.new),
+        runs(&diff.new, middle.map(|(_, new)| new)),
         html(&new),
         html(&warnings::statistic(diff))
     );
 }
 
 /// HTML that lists the compared runs of one side (base or new) with their wall times. The run that
-/// represents its side in the pictures is bold.
-fn runs(runs: &[Run]) -> String {
-    let middle = run::middle(runs).filter(|_| runs.len() > 1);
+/// represents its side in the pictures, `middle`, is bold if there are several.
+fn runs(runs: &[Run], middle: Option<&Run>) -> String {
+    let middle = middle.filter(|_| runs.len() > 1);
     let shown = runs.iter().map(|run| {
         let wall = run.figures.get(Figure::Wall);
         let wall = wall.map_or(String::new(), |wall| format!(" {}", units::time(wall)));
@@ -114,7 +115,7 @@ fn linked(run: &Run) -> String {
 /// Adds the timelines of two compared runs to the page, over one time axis: of the base and of the new
 /// runs, the one whose wall time is nearest to the median.
 fn page_timelines(diff: &Diff, out: &mut String) {
-    let (Some(base), Some(new)) = (run::middle(&diff.base), run::middle(&diff.new)) else {
+    let Some((base, new)) = run::middle(&diff.base, &diff.new) else {
         return;
     };
     let axis = Axis::new([base, new]);
@@ -133,7 +134,7 @@ fn page_timelines(diff: &Diff, out: &mut String) {
     );
     out.push_str("<p class=\"legend programs\">");
     axis.legend(out);
-    out.push_str("</p>\n<p class=\"legend\">along the lower edge:");
+    out.push_str("</p>\n<p class=\"legend\">shares along the lower edge:");
     for (state, name) in STATES.iter().enumerate() {
         let _ = write!(
             out,

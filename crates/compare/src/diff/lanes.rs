@@ -122,7 +122,7 @@ impl<'a> Axis<'a> {
         let text = if length.saturating_mul(NAMED) < self.whole {
             String::new()
         } else {
-            pictures::name(&bar.name(), height)
+            name_beside_bar(&bar.name(), height)
         };
         let states = if self.is_short(length) {
             String::new()
@@ -242,6 +242,19 @@ fn one(bar: &Bar) -> Drawn<'_> {
         alike: true,
         states: bar.states,
     }
+}
+
+/// The markup of a process's name in its bar. A bar that is too narrow keeps the last word: `cc1 mod10.c` cut at its end
+/// would be `cc1 mod1…`.
+fn name_beside_bar(name: &str, height: usize) -> String {
+    let Some((head, last)) = name.rsplit_once(' ') else {
+        return pictures::name(name, height);
+    };
+    let (head, last) = (html(head), html(last));
+    format!(
+        "<foreignObject width=\"100%\" height=\"{height}\"><p class=\"cut-name\"><span>{head} </span>\
+         <span><span>{last}</span></span></p></foreignObject>"
+    )
 }
 
 #[cfg(test)]

@@ -279,14 +279,38 @@ impl Run {
     }
 }
 
-/// The run that represents its side of the comparison in pictures: the one whose wall time is nearest to the median
-/// over the side's runs.
-pub(super) fn middle(runs: &[Run]) -> Option<&Run> {
-    let wall = |run: &Run| run.figures.get(Figure::Wall);
-    let walls: Vec<u64> = runs.iter().filter_map(wall).collect();
-    let median = spread::median(&walls).unwrap_or(0);
-    runs.iter()
-        .min_by_key(|run| wall(run).map_or(u64::MAX, |wall| wall.abs_diff(median)))
+/// The two runs, of the base and of the new runs, that represent their sides of the comparison in pictures. On each side
+/// the wall time is nearest to the median. If several runs are equally near, such as two of two, the difference between
+/// the two runs has the sign of the difference between the medians and is nearest to it.
+pub(super) fn middle<'a>(base: &'a [Run], new: &'a [Run]) -> Option<(&'a Run, &'a Run)> {
+    let wall = |run: &Run| run.figures.get(Figure::Wall).unwrap_or(0);
+    let median = |runs: &[Run]| {
+        let walls: Vec<u64> = runs
+            .iter()
+            .filter_map(|run| run.figures.get(Figure::Wall))
+            .collect();
+        spread::median(&walls).unwrap_or(0)
+    };
+    let (base_median, new_median) = (median(base), median(new));
+    let nearest = |runs: &'a [Run], median: u64| -> Vec<&'a Run> {
+        let distance = |run: &Run| wall(run).abs_diff(median);
+        let least = runs.iter().map(distance).min();
+        // A median between two runs is rounded down, so that one of them is 1 ns nearer.
+        let is_near = |run: &&Run| least.is_some_and(|least| distance(run) <= least + 1);
+        runs.iter().filter(is_near).collect()
+    };
+    let between = |base: u64, new: u64| i128::from(new) - i128::from(base);
+    let wanted = between(base_median, new_median);
+    let news = nearest(new, new_median);
+    let bases = nearest(base, base_median);
+    let pairs = bases
+        .iter()
+        .flat_map(|base| news.iter().map(move |new| (*base, *new)));
+    pairs.min_by_key(|(base, new)| {
+        let difference = between(wall(base), wall(new));
+        let has_other_sign = difference.signum() != wanted.signum();
+        (has_other_sign, (difference - wanted).abs())
+    })
 }
 
 /// A run's processes as bars over time. Left out are processes that have children and were on a CPU for less than a

@@ -62,6 +62,14 @@ impl Finder<'_> {
         explains == Some(Explains::Maybe)
     }
 
+    /// Whether the failure of a process follows for certain from the failure of a process below it.
+    pub(super) fn is_explained(&self, ix: ProcessIx) -> bool {
+        self.below(ix).any(|child| {
+            let explains = self.explains(child, ix);
+            matches!(explains, Some(Explains::One | Explains::Last))
+        })
+    }
+
     /// How the failure of a process may explain the failure of the process `above`, such as its parent; `None` if it
     /// does not.
     pub(super) fn explains(&self, ix: ProcessIx, above: ProcessIx) -> Option<Explains> {

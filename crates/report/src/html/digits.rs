@@ -3,12 +3,15 @@
 use tr_analyze::model::Analysis;
 
 /// The largest number of processes for which the HTML report stores their times exactly. With more processes, a time is
-/// stored with the three digits that the page prints, which halves the page of 10^8 events. Sums over the whole
+/// stored with the digits that the page prints, which halves the page of 10^8 events. Sums over the whole
 /// recording are always exact.
 const EXACT: usize = 20_000;
 
-/// The number of digits with which the HTML report prints a time.
+/// The number of digits with which the HTML report prints a time below 10 s.
 const PRINTED: u32 = 3;
+
+/// The last printed digit of a time of at least 10 s in nanoseconds: 24.65 s has a fourth digit.
+const HUNDREDTH: u64 = 10_000_000;
 
 /// The least number of units into which the recording's time is divided when the HTML report rounds points in time:
 /// some fifty units for each pixel of the page's width.
@@ -58,9 +61,9 @@ impl Digits {
     }
 }
 
-/// The value of a number's last digit when it is printed with three digits: 1, 10, 100 and so on.
+/// The value of the last printed digit of a time in ns: 1, 10, 100 and so on, at most a hundredth of a second.
 fn last_digit(number: u64) -> u64 {
-    power_of_ten(number / 10_u64.pow(PRINTED - 1))
+    power_of_ten(number / 10_u64.pow(PRINTED - 1)).min(HUNDREDTH)
 }
 
 /// The largest power of ten (1, 10, 100, …) that is not above `most`; at least 1.
@@ -108,10 +111,11 @@ mod tests {
             (1_004, 1_000),
             (9_996, 10_000),
             (123_456_789, 123_000_000),
+            (24_654_321_000, 24_650_000_000),
         ] {
             assert_eq!(printed.amount(is), should);
         }
-        assert_eq!(printed.amount(u64::MAX), 18_400_000_000_000_000_000);
+        assert_eq!(printed.amount(u64::MAX), u64::MAX / HUNDREDTH * HUNDREDTH);
         // 100 µs of a minute.
         assert_eq!(printed.place(123_456_789), 123_500_000);
         assert_eq!(printed.length(123_456_789), 123_500_000);

@@ -108,9 +108,10 @@ columns!(Processes(analysis: &Analysis, process: &Process, around: Around<'_>, s
     max_off_cpu: Option<u64> = around.amount(process.resources.max_off_cpu),
     max_rss: Option<u64> = around.amount(process.resources.max_rss),
     tree_processes: u64 = process.tree.processes,
-    // The CPU time of the descendants, without the process itself: most processes have none.
-    below_on_cpu: Option<u64> = around.amount(process.tree.times.on_cpu_known()
-        .map(|all| all.saturating_sub(process.times.on_cpu_known().unwrap_or(0)))),
+    // The CPU time of the descendants, without the process itself: most processes have none. The sum of both is
+    // rounded, so that it is the printed sum.
+    below_on_cpu: Option<u64> = around.amount(process.tree.times.on_cpu_known())
+        .map(|all| all.saturating_sub(around.amount(process.times.on_cpu_known()).unwrap_or(0))),
     // Only numbers: threads and execs follow each other in the order of the processes.
     threads: usize = process.threads.len(),
     execs: usize = process.execs.len(),

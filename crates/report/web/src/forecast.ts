@@ -2,6 +2,7 @@
 // below the recorded one, on the same scale of time. The page of `tr predict`.
 
 import { h } from "./dom";
+import { cutWord } from "./names";
 import { count, time } from "./units";
 
 interface Run {
@@ -89,7 +90,7 @@ export class Forecast {
         h(
           "p",
           { class: "aside" },
-          `The bars are the ${data.names.length} longest of the run's ${count(data.processes)} processes that start no others or have a tenth of its CPU time; those on the simulated path are drawn full. Schedules between these numbers are not in the page.`,
+          `The bars are the ${data.names.length} longest of the run's ${count(data.processes)} processes that start no others or work themselves; those on the simulated path are drawn full. Schedules between these numbers are not in the page.`,
         ),
       ),
       h("ul", { class: "aside assumed" }, ...data.assumed.map((text) => h("li", {}, `assumed: ${text}`))),
@@ -185,7 +186,7 @@ export class Forecast {
       const bar = h(
         "i",
         { title: `${names[at]}: ${time(to - from)}, from ${time(from)}` },
-        to - from > most / 40 ? names[at] : null,
+        to - from > most / 40 ? cutWord(names[at]) : null,
       );
       const mixed = path && !path.has(at) ? "25%, var(--panel));color:var(--ink)" : "55%, white)";
       bar.style.cssText = `left:${share(from)};width:${share(to - from)};top:${lane * (LANE + GAP)}px;background:color-mix(in srgb, ${this.color(programs[at])} ${mixed}`;

@@ -186,8 +186,9 @@ async function main() {
       ),
     ),
     ...warned(data, () => store.set({ view: "overview" })),
-    strip.element,
+    // Above what changes its height from view to view: the tabs stay where they are.
     h("nav", { class: "bar-nav" }, tablist, scope, cgroups?.element ?? null),
+    strip.element,
     h("div", { class: "body" }, h("main", {}, ...Object.values(panels)), side),
     tip.element,
     goto.element,

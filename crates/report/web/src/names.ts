@@ -25,15 +25,29 @@ export function ends(text: string): string[] {
   return all.length > 0 ? all : [letters.slice(last).join("")];
 }
 
-/** The last word of a name, or the last part of a path; "": the name has only one. */
+/**
+ * The last word of a name, or the last part of a path, which tells `build/mod5.o` from `build/mod6.o`; "": the name has
+ * only one. Words in brackets at the end (`zstd-sys (run build script)`) say of what kind it is, and are no name; nor is
+ * the hash of a word whose middle is left out (`7c99…-zstd_lazy.o`).
+ */
 export function lastWord(text: string): string {
-  const [, last] = /[\s/]([^\s/]*[\p{L}\p{N}][^\s/]*)$/u.exec(text) ?? [];
-  return last ?? "";
+  const [, last] = /[\s/]([^\s/]*[\p{L}\p{N}][^\s/]*)$/u.exec(text.replace(/ \([^()]*\)$/, "")) ?? [];
+  return last?.replace(/^.*…[^\p{L}\p{N}]*/u, "") ?? "";
 }
 
 /** A name as a child of an element that may be too narrow for all of it. */
 export function cutName(text: string): HTMLElement | string {
-  const [end] = ends(text);
-  if (end === undefined) return text;
-  return h("span", { class: "cut-name" }, h("span", {}, text.slice(0, -end.length)), h("span", {}, h("span", {}, end)));
+  return cutAt(text, ends(text)[0]);
+}
+
+/** Like `cutName`, for a bar: a short name keeps its last word, too, which tells `cc1 mod10.c` from `cc1 mod11.c`. */
+export function cutWord(text: string): HTMLElement | string {
+  return cutAt(text, ends(text)[0] ?? (lastWord(text) || undefined));
+}
+
+function cutAt(text: string, end: string | undefined): HTMLElement | string {
+  if (end === undefined || !text.endsWith(end)) return text;
+  // A command line that was cut already is cut there: the sign of it stands once.
+  const [head] = /^.*?…/u.exec(text.slice(0, -end.length)) ?? [text.slice(0, -end.length)];
+  return h("span", { class: "cut-name" }, h("span", {}, head), h("span", {}, h("span", {}, end)));
 }

@@ -334,7 +334,7 @@ export class Overview {
     const card = this.card(
       "Slowest steps and tests",
       [
-        `by wall time · ${count(all.length)} in all`,
+        `by wall time outside inner steps · ${count(all.length)} in all`,
         bad.length > 0 ? `${count(bad.length)} failed` : "",
         unplaced > 0 ? `${count(unplaced)} failed without a place in time` : "",
       ]
@@ -849,7 +849,8 @@ export class Overview {
     made.id = "busy";
     if (whose) made.querySelector("h2")!.after(whose);
     const { work_for_all: work } = data.doc;
-    if (work && work[1] > 0 && !store.narrowed) {
+    // Of the whole machine's tasks it is not known.
+    if (work && work[1] > 0 && !store.narrowed && !trace.all) {
       const all = trace.cpus === 1 ? "the CPU" : trace.cpus === 2 ? "both CPUs" : `all ${count(trace.cpus)} CPUs`;
       const text = `enough tasks for ${all} ${share(...work)} of the time`;
       const jobs = trace.jobs ? `${trace.jobs}: ` : "";

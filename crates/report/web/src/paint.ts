@@ -251,6 +251,15 @@ function room(ctx: CanvasRenderingContext2D, text: string, tail: string, width: 
 /** A cut name that can be read has so many letters and digits in a row. A guess: fewer tell nothing (`….0.0.1`). */
 const READABLE = /[\p{L}\p{N}]{3}/u;
 const readable = (text: string) => READABLE.test(text);
+/** A whole word may be shorter: `cc`. */
+const isWord = (text: string) => /^\p{L}{2}$/u.test(text);
+
+/** The beginning of a text, with a sign that it was cut; "": nothing of it can be read. A part of a number is another one. */
+function head(ctx: CanvasRenderingContext2D, text: string, width: number): string {
+  const shown = text.slice(0, room(ctx, text, "", width)).trimEnd();
+  const whole = /^\d/.test(text.slice(shown.length)) ? shown.replace(/\d+$/, "") : shown;
+  return readable(whole) ? `${whole}…` : "";
+}
 
 /** What `fit` found, and the widths of whole names and of their ends: while a hand zooms, each name is asked for again. */
 const cuts = new Map<string, string>();
@@ -268,24 +277,25 @@ function wide(ctx: CanvasRenderingContext2D, text: string): number {
 
 /**
  * A text cut to a width, with a sign that it was; "": nothing of it can be read there. The middle of a long name is left
- * out. A short name of several words keeps its last one, which tells `cc1 date.c` from `cc1 heap.c`. Any other name, and
- * that of a function, which begins with what matters, loses its end.
+ * out. A short name of several words keeps its last one, without a sign where there is no room for it, and then the
+ * beginning of it: `cc1 date.c` is told from `cc1 heap.c` by `date.c`, not by `cc1…`. Any other name, and that of a
+ * function or a group, which begins with what matters, loses its end.
  */
-export function fit(ctx: CanvasRenderingContext2D, text: string, width: number, isFunction = false): string {
+export function fit(ctx: CanvasRenderingContext2D, text: string, width: number, keepsHead = false): string {
   if (width < 8) return "";
   const step = Math.floor(width / 4) * 4;
-  const key = `${ctx.font}|${step}|${isFunction}|${text}`;
+  const key = `${ctx.font}|${step}|${keepsHead}|${text}`;
   const known = cuts.get(key);
   if (known !== undefined) return known;
   let cut = text;
   if (wide(ctx, text) > step) {
     const middle = ends(text).find((end) => room(ctx, text, end, step) >= HEAD);
-    if (middle) cut = `${text.slice(0, room(ctx, text, middle, step))}…${middle}`;
+    if (middle) cut = `${text.slice(0, room(ctx, text, middle, step))}…${middle}`.replace(/…+/, "…");
     else {
-      const tails = isFunction ? [] : [lastWord(text), ...ends(text).slice(-1)].map((tail) => `…${tail}`);
-      const tail = tails.find((tail) => readable(tail) && wide(ctx, tail) <= step);
-      const head = tail === undefined ? `${text.slice(0, room(ctx, text, "", step)).trimEnd()}…` : "";
-      cut = tail ?? (readable(head) ? head : "");
+      const last = keepsHead ? "" : lastWord(text);
+      const tails = keepsHead ? [] : [`…${last}`, ...ends(text).slice(-1).map((tail) => `…${tail}`), last];
+      const tail = tails.find((tail) => (readable(tail) || isWord(last)) && wide(ctx, tail) <= step);
+      cut = tail ?? head(ctx, readable(last) ? last : text, step);
     }
   }
   if (cuts.size > 20000) cuts.clear();

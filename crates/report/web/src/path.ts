@@ -1,17 +1,18 @@
 // The critical path as a lane of steps, each with the step before and after it.
 
 import { scale } from "./axis";
-import { STATES, type Data } from "./data";
+import { first, STATES, type Data } from "./data";
 import { h } from "./dom";
 import { FONT } from "./heatmap";
-import { beside } from "./lane";
 import { fit, sized, type Theme } from "./paint";
 import { sampled } from "./stacks";
 import type { State } from "./state";
 import type { Context } from "./timeview";
 import { at, count, time } from "./units";
 
-const ROW = 20;
+const ROW = 24;
+/** The height of the states along the lower edge. */
+const FOOT = 6;
 /** A shorter step stands with its neighbours, as a part of the path. */
 const SHORT = 400;
 
@@ -135,6 +136,7 @@ export class PathLane {
   readonly element: HTMLElement;
   private canvas = h("canvas", { role: "img", "aria-label": "The path over time, step by step" });
   private scale = scale({ t0: 0, t1: 1 }, 1, 0);
+  private began: Float64Array | null = null;
 
   /** Null: the recording has no path. */
   static of(context: Context): PathLane | null {
@@ -146,7 +148,6 @@ export class PathLane {
       "div",
       { class: "lane path-lane", title: `${context.data.doc.path_title}: [ and ] go from step to step` },
       this.canvas,
-      h("span", { class: "lane-title" }, context.data.pathName),
     );
     this.canvas.addEventListener("pointermove", (event) => this.hover(event));
     this.canvas.addEventListener("pointerleave", () => context.tip.hide());
@@ -174,41 +175,71 @@ export class PathLane {
       if (step.to <= t0 || step.from >= t1) return;
       const [left, right] = [x(step.from), x(step.to)];
       const wide = Math.max(0.8, right - left);
-      // The share of each state along its lower edge.
-      const whole = step.times.reduce((a, b) => a + b, 0);
       ctx.fillStyle = theme.css.path;
       ctx.globalAlpha = n % 2 === 0 ? 0.24 : 0.14;
       ctx.fillRect(left, 0, wide, ROW - 2);
       ctx.globalAlpha = 1;
-      let from = left;
-      step.times.forEach((ns, s) => {
-        const part = whole > 0 ? (wide * ns) / whole : 0;
-        ctx.fillStyle = states[s];
-        ctx.fillRect(from, ROW - 5, part, 3);
-        from += part;
-      });
       if (step.inferred) {
         // No event shows it: a dashed edge.
         ctx.strokeStyle = theme.css.ink;
         ctx.globalAlpha = 0.45;
         ctx.setLineDash([3, 3]);
         ctx.lineWidth = 1;
-        ctx.strokeRect(left + 0.5, 0.5, Math.max(0.5, wide - 1), ROW - 6);
+        ctx.strokeRect(left + 0.5, 0.5, Math.max(0.5, wide - 1), ROW - FOOT - 3);
         ctx.setLineDash([]);
         ctx.globalAlpha = 1;
       }
-      const room = beside(ctx, data.pathName, width, left + wide) - left;
+      const room = Math.min(width, left + wide) - Math.max(0, left);
       if (room >= 24) {
         ctx.fillStyle = theme.css.ink;
-        ctx.fillText(fitName(ctx, data, step, room - 6), left + 3, ROW - 8);
+        ctx.fillText(fitName(ctx, data, step, room - 6), Math.max(0, left) + 3, ROW - FOOT - 6);
       }
     });
+    this.drawStates(ctx, width, states);
     const step = all[chosen];
     if (step && step.to > t0 && step.from < t1) {
       ctx.strokeStyle = theme.css.accent;
       ctx.lineWidth = 2;
       ctx.strokeRect(x(step.from) + 1, 1, Math.max(3, x(step.to) - x(step.from) - 2), ROW - 3);
     }
+  }
+
+  /** The states along the lower edge, at the times at which the path was in them: the shares of each column of pixels. */
+  private drawStates(ctx: CanvasRenderingContext2D, width: number, colors: string[]) {
+    const { data, store } = this.context;
+    const path = data.doc.path!;
+    const { t0, t1 } = store.state;
+    const { x } = this.scale;
+    const n = Math.ceil(width);
+    const columns = new Float64Array(n * colors.length);
+    const starts = this.starts;
+    for (let at = Math.max(0, first(0, starts.length, (at) => starts[at] > t0) - 1); at < starts.length; at++) {
+      if (starts[at] >= t1) break;
+      const state = path.shares[path.share[at]][3];
+      const [from, to] = [Math.max(0, x(starts[at])), Math.min(width, x(starts[at] + path.length[at]))];
+      for (let c = Math.floor(from); c < to && c < n; c++)
+        columns[state * n + c] += Math.min(to, c + 1) - Math.max(from, c);
+    }
+    const base = new Float64Array(n);
+    colors.forEach((color, state) => {
+      ctx.fillStyle = color;
+      ctx.beginPath();
+      for (let c = 0; c < n; c++) {
+        const high = columns[state * n + c] * FOOT;
+        if (high === 0) continue;
+        ctx.rect(c, ROW - 1 - base[c] - high, 1, high);
+        base[c] += high;
+      }
+      ctx.fill();
+    });
+  }
+
+  /** When each piece of the path begins. */
+  private get starts(): Float64Array {
+    if (this.began) return this.began;
+    const { from, length } = this.context.data.doc.path!;
+    let t = from;
+    return (this.began = Float64Array.from(length, (ns) => (t += ns) - ns));
   }
 
   private find(event: MouseEvent): number {

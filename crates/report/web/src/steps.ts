@@ -1,6 +1,6 @@
 // Steps, tests and marks as a table: what each took, what it waited for, how it ended.
 
-import type { Data } from "./data";
+import { knowsNoSleep, type Data } from "./data";
 import { choice, h } from "./dom";
 import { Grid, inline, type Column } from "./grid";
 import { cutName } from "./names";
@@ -14,6 +14,7 @@ import { UnitsChart } from "./units-chart";
 /** The column of `uses` (kinds.rs) that is time in run queues, and those that are waits for something else than a CPU. */
 const RUN_QUEUE = 1;
 const WAITS = [2, 3, 4, 5];
+const NOT_KNOWN = 6;
 
 /** The waits of a step by reason, the longest first. */
 function waited(data: Data, row: number): [ns: number, name: string][] {
@@ -30,11 +31,22 @@ export function bar(data: Data, row: number, most: number, length = data.stepWal
   const known = data.doc.steps.uses[row].map((ns, use): [number, string, string] => [
     (ns ?? 0) * part,
     `u${use}`,
-    data.doc.uses[use],
+    useName(data, use, data.doc.uses[use]),
   ]);
-  const out = inline(known.length > 0 ? known : [[whole * part, "u6", "unknown"]], most);
+  const out = inline(known.length > 0 ? known : [[whole * part, `u${NOT_KNOWN}`, "unknown"]], most);
   out.classList.toggle("cut", length > most);
   return out;
+}
+
+/** Whether a step's bar has a part for this use of wall time; a step without figures is of unknown time. */
+function isUsed(data: Data, row: number, use: number): boolean {
+  const uses = data.doc.steps.uses[row];
+  return uses.length > 0 ? (uses[use] ?? 0) > 0 : use === NOT_KNOWN;
+}
+
+/** The name of a use of wall time; without scheduling events, sleep is not told from time of which nothing is known. */
+function useName(data: Data, use: number, name: string): string {
+  return use === NOT_KNOWN && knowsNoSleep(data.doc) ? "sleep, blocked or unknown" : name;
 }
 
 /** The colours of what wall time goes to (report.css has them, too). */
@@ -292,7 +304,11 @@ export class Steps {
     const legend = h(
       "div",
       { class: "legend", "aria-label": "What wall time went to" },
-      ...data.doc.uses.map((name, use) => h("span", { class: "key" }, h("i", { class: `swatch u${use}` }), name)),
+      ...data.doc.uses.flatMap((name, use) =>
+        this.all.some((row) => isUsed(data, row, use))
+          ? [h("span", { class: "key" }, h("i", { class: `swatch u${use}` }), useName(data, use, name))]
+          : [],
+      ),
     );
     this.element = h(
       "div",

@@ -502,7 +502,7 @@ export class Timeline extends TimeView {
     const text = `${this.opened(g) ? "▾" : "▸"} ${this.name(g)}`;
     ctx.fillStyle = failed.length > 0 ? theme.css.bad : theme.css.ink;
     const wide = Math.min(width, x(until)) - left;
-    if (wide >= 24) this.write(frame, fit(ctx, text, wide - 6), left + 2, y + NAME - 4);
+    if (wide >= 24) this.write(frame, fit(ctx, text, wide - 6, true), left + 2, y + NAME - 4);
     for (const ix of failed) {
       const right = x(end[ix]);
       if (right >= 0 && right <= width) ctx.fillRect(right - 2, y + NAME - 2, 2, this.band + 4);

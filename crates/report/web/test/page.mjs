@@ -2488,7 +2488,23 @@ const tests = {
     assert.equal(shown(108, 15 * 8), "108 short steps");
     assert.equal(shown(108, 15 * 8 - 4), "");
     assert.equal(shown(1, 20 * 8), "tests.t…[dense-1000]");
-    assert.equal(shown(1, 6 * 8), "tests…");
+    assert.equal(shown(1, 6 * 8), "test_…");
+    // What tells a short name from its neighbours is its last word; words in brackets, hashes and parts of numbers are not.
+    const cut = (name, letters) => {
+      const data = { doc: { path: { owners: [{ name }] } } };
+      return fitName(ctx, data, { owner: 0, process: 0, several: 1 }, letters * 8);
+    };
+    for (const [name, letters, text] of [
+      ["build/mod5.o", 12, "build/mod5.o"],
+      ["build/mod5.o", 8, "…mod5.o"],
+      ["build/mod5.o", 6, "mod5.o"],
+      ["cc1 mod10.c", 5, "mod…"],
+      ["rustc cc", 4, "…cc"],
+      ["rustc serde_json", 7, "serde_…"],
+      ["zstd-sys (run build script)", 7, "zstd-s…"],
+      ["zstd-sys (run build script) › 7c99…-zstd_lazy.o", 8, "…_lazy.o"],
+    ])
+      assert.equal(cut(name, letters), text, name);
   },
 
   // What stands at a glance: tools where their paths tell the version.

@@ -62,6 +62,19 @@ fn pictures_are_of_the_run_nearest_to_the_median() {
 }
 
 #[test]
+fn pictures_of_two_runs_a_side_differ_as_the_medians_do() {
+    // The medians are 57 s and 49 s; the first runs of both sides alone would show a slower new side.
+    let base = vec![run("b-1", 48), run("b-2", 66)];
+    let new = vec![run("n-1", 50), run("n-2", 48)];
+    let page = page(base, new);
+    let pictures = page.split("<h2>Timelines").nth(1).unwrap();
+    for (file, is_shown) in [("b-1", false), ("b-2", true), ("n-1", true), ("n-2", false)] {
+        let bar = format!("cc1 of {file}");
+        assert_eq!(pictures.contains(&bar), is_shown, "{file}");
+    }
+}
+
+#[test]
 fn a_run_leads_to_its_page() {
     let with = |link: Option<&str>| {
         let mut base = run("b<1>.bin", 50);
