@@ -498,7 +498,8 @@ export class Overview {
     const whole = parts.reduce((sum, [, ns]) => sum + ns, 0);
     const colors = ["s0", "others", "u2", "s4"];
     const shown = parts.flatMap(([name, ns], at): [number, string, string][] =>
-      ns * 50 >= whole && ns > 0 ? [[ns, colors[at], name]] : [],
+      // Without the small ones, too, the sum is the wall time that stands above.
+      ns * 1000 >= whole && ns > 0 ? [[ns, colors[at], name]] : [],
     );
     return h(
       "section",

@@ -257,8 +257,9 @@ const isWord = (text: string) => /^\p{L}{2}$/u.test(text);
 /** The beginning of a text, with a sign that it was cut; "": nothing of it can be read. A part of a number is another one. */
 function head(ctx: CanvasRenderingContext2D, text: string, width: number): string {
   const shown = text.slice(0, room(ctx, text, "", width)).trimEnd();
-  const whole = /^\d/.test(text.slice(shown.length)) ? shown.replace(/\d+$/, "") : shown;
-  return readable(whole) ? `${whole}…` : "";
+  if (!/^\d/.test(text.slice(shown.length))) return readable(shown) ? `${shown}…` : "";
+  const before = shown.replace(/\d+$/, "");
+  return before.length >= HEAD && readable(before) ? `${before}…` : "";
 }
 
 /** What `fit` found, and the widths of whole names and of their ends: while a hand zooms, each name is asked for again. */
