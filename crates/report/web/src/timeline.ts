@@ -126,7 +126,7 @@ export class Timeline extends TimeView {
       h(
         "div",
         { class: "toolbar" },
-        h("span", { class: "dim" }, "Colour"),
+        h("span", { class: "dim screen" }, "Colour"),
         color.element,
         fold,
         cpus,
