@@ -206,8 +206,12 @@ fn sampled(recording: &mut Recording, names: &[Vec<u8>]) {
 /// Writes all pages and analyses for the tests.
 fn prepare(directory: &Path) -> Result<(), Failed> {
     let fixtures = Path::new(env!("CARGO_MANIFEST_DIR")).join("fixtures/traces");
-    for name in ["demo", "build"] {
-        page(&fixtures.join(format!("{name}.bin")), directory, name)?;
+    for (file, name) in [
+        ("demo", "demo"),
+        ("build", "build"),
+        ("linux-6.12-all", "machine"),
+    ] {
+        page(&fixtures.join(format!("{file}.bin")), directory, name)?;
     }
     let span = [3_000_000_000_u64, 7_000_000_000];
     let [from, to] = span.map(|ns| format!("{ns}ns"));

@@ -47,7 +47,14 @@ export function cutWord(text: string): HTMLElement | string {
 
 function cutAt(text: string, end: string | undefined): HTMLElement | string {
   if (end === undefined || !text.endsWith(end)) return text;
-  // A command line that was cut already is cut there: the sign of it stands once.
-  const [head] = /^.*?…/u.exec(text.slice(0, -end.length)) ?? [text.slice(0, -end.length)];
-  return h("span", { class: "cut-name" }, h("span", {}, head), h("span", {}, h("span", {}, end)));
+  const last = text.length - end.length;
+  // A command line that was cut already is cut there first: the sign of it stands once.
+  const sign = text.slice(0, last).indexOf("…") + 1;
+  const cuts = sign > 0 && sign < last ? [0, sign, last] : [0, last];
+  const parts = cuts.map((from, n) => text.slice(from, cuts[n + 1]));
+  return h(
+    "span",
+    { class: "cut-name" },
+    ...parts.map((part, n) => (n === 0 ? h("span", {}, part) : h("span", {}, h("span", {}, part)))),
+  );
 }

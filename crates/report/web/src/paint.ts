@@ -251,8 +251,8 @@ function room(ctx: CanvasRenderingContext2D, text: string, tail: string, width: 
 /** A cut name that can be read has so many letters and digits in a row. A guess: fewer tell nothing (`….0.0.1`). */
 const READABLE = /[\p{L}\p{N}]{3}/u;
 const readable = (text: string) => READABLE.test(text);
-/** A whole word may be shorter: `cc`. */
-const isWord = (text: string) => /^\p{L}{2}$/u.test(text);
+/** A whole word may have fewer: `cc`, `io.py`. */
+const isWord = (text: string) => /\p{L}{2}/u.test(text);
 
 /** The beginning of a text, with a sign that it was cut; "": nothing of it can be read. A part of a number is another one. */
 function head(ctx: CanvasRenderingContext2D, text: string, width: number): string {
