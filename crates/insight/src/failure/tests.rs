@@ -290,16 +290,16 @@ fn a_runner_fails_because_of_its_tests() {
 
 #[test]
 fn failures_beyond_the_reported_ones_are_led_to_alike() {
-    // `make -k` runs a shell for each of more targets than are reported, and each shell fails by its `false`.
+    // `make -k` runs a compiler's driver for each of more targets than are reported, and each fails by its `cc1`.
     let jobs = BRANCHES as u32 + 20;
     let rows: Vec<Row> = (0..jobs)
-        .flat_map(|job| [(0, "sh -c false;exit", 1), (1 + 2 * job, "false", 1)])
+        .flat_map(|job| [(0, "cc -c a.c", 1), (1 + 2 * job, "cc1 a.c", 1)])
         .collect();
     let mut analysis = recording("", 2, &rows);
     analysis.processes[0].argv = Argv::from_args("make -k".split(' '));
-    // Each shell ends after its `false`, which is the row after its own.
-    for shell in (1..rows.len()).step_by(2) {
-        analysis.processes[shell].end = Ktime(analysis.processes[shell + 1].end.0 + 1_000_000);
+    // Each driver ends after its `cc1`, which is the row after its own.
+    for driver in (1..rows.len()).step_by(2) {
+        analysis.processes[driver].end = Ktime(analysis.processes[driver + 1].end.0 + 1_000_000);
     }
     let recording = Recording {
         analysis,
@@ -307,9 +307,9 @@ fn failures_beyond_the_reported_ones_are_led_to_alike() {
     };
     let all: Vec<ProcessIx> = recording.analysis.process_ids().collect();
     let failures = Failures::new(&recording, &all, None);
-    let is_shell = |ix: &ProcessIx| ix.0 % 2 == 1;
+    let is_driver = |ix: &ProcessIx| ix.0 % 2 == 1;
     let is_led = |ix: &ProcessIx| failures.led.contains(ix);
-    let led = all.iter().filter(|ix| is_shell(ix) && is_led(ix)).count();
-    let first = all.iter().filter(|ix| !is_shell(ix) && ix.0 > 0 && is_led(ix)).count();
+    let led = all.iter().filter(|ix| is_driver(ix) && is_led(ix)).count();
+    let first = all.iter().filter(|ix| !is_driver(ix) && ix.0 > 0 && is_led(ix)).count();
     assert_eq!((led, first), (jobs as usize, 0));
 }
