@@ -310,6 +310,9 @@ fn failures_beyond_the_reported_ones_are_led_to_alike() {
     let is_driver = |ix: &ProcessIx| ix.0 % 2 == 1;
     let is_led = |ix: &ProcessIx| failures.led.contains(ix);
     let led = all.iter().filter(|ix| is_driver(ix) && is_led(ix)).count();
-    let first = all.iter().filter(|ix| !is_driver(ix) && ix.0 > 0 && is_led(ix)).count();
+    let first = all
+        .iter()
+        .filter(|ix| !is_driver(ix) && ix.0 > 0 && is_led(ix))
+        .count();
     assert_eq!((led, first), (jobs as usize, 0));
 }

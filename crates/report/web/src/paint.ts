@@ -294,7 +294,15 @@ export function fit(ctx: CanvasRenderingContext2D, text: string, width: number, 
     if (middle) cut = `${text.slice(0, room(ctx, text, middle, step))}…${middle}`.replace(/…+/, "…");
     else {
       const last = keepsHead ? "" : lastWord(text);
-      const tails = keepsHead ? [] : [`…${last}`, ...ends(text).slice(-1).map((tail) => `…${tail}`), last];
+      const tails = keepsHead
+        ? []
+        : [
+            `…${last}`,
+            ...ends(text)
+              .slice(-1)
+              .map((tail) => `…${tail}`),
+            last,
+          ];
       const tail = tails.find((tail) => (readable(tail) || isWord(last)) && wide(ctx, tail) <= step);
       cut = tail ?? head(ctx, readable(last) ? last : text, step);
     }
