@@ -303,7 +303,9 @@ export function fit(ctx: CanvasRenderingContext2D, text: string, width: number, 
               .map((tail) => `…${tail}`),
             last,
           ];
-      const tail = tails.find((tail) => (readable(tail) || isWord(last)) && wide(ctx, tail) <= step);
+      const tail = tails.find(
+        (tail) => (readable(tail) || (isWord(last) && tail.endsWith(last))) && wide(ctx, tail) <= step,
+      );
       cut = tail ?? head(ctx, readable(last) ? last : text, step);
     }
   }
