@@ -64,7 +64,7 @@ export interface Trace {
   date: string;
   host: string;
   kernel: string;
-  /** Those that the build could use, and all. */
+  /** The number of CPUs that the build could use, and of all CPUs. */
   cpus: number;
   online: number;
   machine: string;
@@ -119,14 +119,14 @@ export interface Shares {
 export interface FailureRows {
   told: FailureRow[];
   more: number;
-  /** What failed and led to what is not known: how many, and the first. */
+  /** The number of failures whose consequences are not recorded, and the first of them. */
   unclear: number;
   beside: string[];
   command: boolean;
   tolerated: number;
-  /** Those that do not count, others' too. */
+  /** The failed processes that do not matter, including those of others. */
   calm: number[];
-  /** Those that failed because of another failure. */
+  /** The processes that failed because of another failure. */
   led: number[];
 }
 
@@ -178,14 +178,14 @@ export interface Processes {
   max_off_cpu: (number | null)[];
   max_rss: (number | null)[];
   tree_processes: number[];
-  /** Of its descendants, without itself: most have none. */
+  /** The CPU time of the descendants, without the process itself: most processes have none. The sum of both is rounded, so that it is the printed sum. */
   below_on_cpu: (number | null)[];
-  /** Their numbers: they follow each other in the order of the processes. */
+  /** Only numbers: threads and execs follow each other in the order of the processes. */
   threads: number[];
   execs: number[];
   step: (number | null)[];
   container: (number | null)[];
-  /** Its one thread has the same figures, and no row of its own. */
+  /** The only thread of a process has the figures of the process, and no row of its own. */
   alone: number[];
 }
 
@@ -234,7 +234,7 @@ export interface Steps {
   to: number[];
   /** The most by which another tool's place is wrong; none: by hardly anything, or not known. */
   error: (number | null)[];
-  /** Its wall time is a lower bound. */
+  /** Whether the step's wall time is a lower bound. */
   open: number[];
   failed: number[];
   /** The result that was told, or the status that is none of success. */
@@ -242,14 +242,14 @@ export interface Steps {
   processes: number[];
   on_cpu: (number | null)[];
   on_path: number[];
-  /** Its wall time by the columns of `kinds`; none: not known. */
+  /** The step's wall time by the columns of `kinds`; none: not known. */
   uses: (number | null)[][];
   /** The wall time in the order in which it went by: a column of `kinds`, a thousandth share, and so on; empty: one part. */
   course: number[][];
   /** The wall time in which no step inside it was under way; none: it holds no other. */
   unexplained: (number | null)[];
   verdict: (number | null)[];
-  /** It failed or was slow while it was held back. */
+  /** The verdict on a step that failed or was slow while it was held back. */
   held: (number | null)[];
   spent: number[];
   after: number[][];
@@ -310,7 +310,7 @@ export interface FailureRow {
   above: FailureRow[];
   /** Among those above: for one of several possible reasons. */
   perhaps: boolean;
-  /** What held it back meanwhile. */
+  /** The circumstance that held the failed process back meanwhile. */
   held: string | null;
   /** The line of the script that ran it, or the statement by which it ended. */
   at: string | null;
