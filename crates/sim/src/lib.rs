@@ -39,6 +39,7 @@ mod task;
 
 pub mod blocks;
 pub mod config;
+pub mod cpu_time;
 pub mod examples;
 pub mod file;
 pub mod fleet;
