@@ -4,8 +4,8 @@
 nothing that it ran. `also`: what may be named beside it, because it failed as well, or led from the cause to COMMAND.
 """
 
-from failing_eighth import EIGHTH
 from failing_eighteenth import EIGHTEENTH
+from failing_eighth import EIGHTH
 from failing_eleventh import ELEVENTH
 from failing_fifteenth import FIFTEENTH
 from failing_fifth import FIFTH

@@ -694,7 +694,7 @@ sha256sum dist/tool.tar.gz > dist/SHA256SUMS
 echo "packaged"
 """,
             "src/tool.c": "int main(void) { return 0; }\n",
-            "src/tool-env": "#!/bin/sh\nexec env -i tool \"$@\"\n",
+            "src/tool-env": '#!/bin/sh\nexec env -i tool "$@"\n',
             "docs/README.md": "# tool\n",
             "docs/USER-MANUAL.md": "# How to use tool\n",
         },
@@ -1198,7 +1198,7 @@ if [ "$got" != 1970-01-02 ]; then
     exit 1
 fi
 """,
-            "tests/t_names": "test -n \"$(id -u)\"\n",
+            "tests/t_names": 'test -n "$(id -u)"\n',
         },
         r"t_clock",
         also=r"tests\.sh|itself",

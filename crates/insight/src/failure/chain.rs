@@ -6,11 +6,12 @@ use std::collections::BTreeMap;
 use tr_analyze::arena::Arena;
 use tr_analyze::model::{Analysis, Process, ProcessIx};
 use tr_format::event::Ktime;
+use tr_programs::tools::Family;
 
 use super::ends::ProcessEnds;
 use super::failed_tests::Tests;
 use super::finder::{Explains, Finder};
-use super::passes::{code, fails, is_killed_itself, is_question, passes, program, Passes};
+use super::passes::{code, fails, family, is_killed_itself, is_question, passes, program, Passes};
 use super::runners::SHORT;
 use super::texts::Texts;
 use crate::ancestors::down;
@@ -132,7 +133,10 @@ impl<'a> Finder<'a> {
                 let is_test = self.tests.is_failed.contains(&ix);
                 let rank = match explains {
                     Explains::Maybe => {
-                        let is_own = code(parent) != Some(1) && code(child) == code(parent);
+                        // A make has a status of its own.
+                        let is_passed_on = family(parent) != Some(Family::Make);
+                        let is_own =
+                            is_passed_on && code(parent) != Some(1) && code(child) == code(parent);
                         let is_end =
                             self.is_end_by_a_pipe(ix, at) || self.is_end_before_tidying(child, at);
                         let is_stop = self.sure.on_purpose(ix, child)

@@ -97,7 +97,8 @@ impl Finder<'_> {
         if self.is_worker(ix) {
             let signal = exit::killed_by(child.status).filter(|number| *number != KILL);
             let is_end = signal.is_some() && self.unstopped.contains(&above);
-            if is_end || child.children.iter().any(|ix| self.fails(*ix)) {
+            let is_closed = signal.is_some() && self.was_stopped_with_another(ix, above);
+            if is_end || is_closed || child.children.iter().any(|ix| self.fails(*ix)) {
                 return None;
             }
         }

@@ -52,7 +52,12 @@ pub(super) fn outputs(argv: &Argv, program: &str) -> Vec<Output> {
     let args: Vec<&[u8]> = argv.args().skip(1).collect();
     // Without its verb.
     let program = name_of(program);
-    let mut names = by_options(&args);
+    // `bash -o pipefail` names no file.
+    let mut names = if role_of(program) == Some(Role::Shell) {
+        Vec::new()
+    } else {
+        by_options(&args)
+    };
     let mut guesses = Vec::new();
     if program == "curl" && names.is_empty() {
         let by_address = has_letter(&args, b'O') || args.contains(&&b"--remote-name"[..]);
@@ -212,6 +217,18 @@ pub(super) fn reads_the_same(script: &Argv, other: &Argv) -> bool {
     inputs.iter().any(named)
 }
 
+/// Whether two commands name one file that is not their program's own script. Only a name with an extension or a directory
+/// is taken for a file.
+pub(super) fn share_a_file(one: &Argv, other: &Argv, program: &str) -> bool {
+    let is_file = |name: &&[u8]| {
+        let is_program = base(name) == program.as_bytes();
+        is_name(name) && !is_program && (has_extension(name) || name.contains(&b'/'))
+    };
+    let named: Vec<&[u8]> = one.args().skip(1).filter(is_file).map(plain).collect();
+    let mut names = other.args().skip(1).filter(is_file).map(plain);
+    names.any(|name| named.contains(&name))
+}
+
 /// Whether the outputs of two commands are one file: the names are equal, or one of them ends with the other as a
 /// relative path.
 pub(super) fn is_same(one: &Output, other: &Output) -> bool {
@@ -339,6 +356,18 @@ mod tests {
     }
 
     #[test]
+    fn two_runs_of_a_program_share_a_file() {
+        let share = |one: &str, other: &str| {
+            let argv = |line: &str| Argv::from_args(line.split(' '));
+            share_a_file(&argv(one), &argv(other), "tool.py")
+        };
+        assert!(share("tool.py a.db init", "tool.py --list a.db"));
+        assert!(share("python3 tool.py ./x/y init", "python3 tool.py x/y"));
+        assert!(!share("python3 tool.py init", "python3 tool.py list"));
+        assert!(!share("tool.py a.db init", "tool.py b.db init"));
+    }
+
+    #[test]
     fn a_name_with_an_extension_is_that_of_a_file() {
         for (name, want) in [
             ("out/data.csv", true),
@@ -373,6 +402,7 @@ mod tests {
             ("gcc -c -o a.o a.c", "gcc -c -o b.o b.c"),
             ("gcc -o a/x.o x.c", "gcc -c b/x.o"),
             ("grep -q x a.txt", "sort a.txt"),
+            ("bash -o pipefail -c a", "bash -o pipefail -c b"),
             ("sh -c exit~1", "sort a.txt"),
             ("cp a", "cat b"),
             ("awk script src/a.cpp src/a.hpp", "g++ -Isrc src/a.hpp"),

@@ -8,8 +8,8 @@ use tr_programs::tools::Role;
 
 use super::files::{by_redirection, is_same, needs, outputs, Output};
 use super::finder::Finder;
-use super::passes::{DEEP, NEAR};
 use super::passes::{builds, is_probe, is_unstarted, passes, program, role, Passes};
+use super::passes::{DEEP, NEAR};
 use crate::label;
 
 /// The largest number of failed processes whose output files are compared with the files that a chain of failures
@@ -88,7 +88,8 @@ impl Finder<'_> {
             let process = self.analysis.process(**ix);
             let parent = process.parent.map(|parent| self.analysis.process(parent));
             let is_probe = parent.is_some_and(|parent| is_probe(process, parent));
-            !within.contains(ix) && !is_probe && self.sure.own.has(**ix)
+            let is_counted = !within.contains(ix) && !is_probe && self.sure.own.has(**ix);
+            is_counted && !self.has_substitute(**ix)
         };
         let writers = failed.iter().rev().filter(counts).take(WRITERS);
         let writers = writers.flat_map(|ix| {
@@ -142,6 +143,16 @@ impl Finder<'_> {
             Some((at, tries.find(has_succeeded)?))
         });
         found.next()
+    }
+
+    /// Whether the script of a failed process itself wrote the file of the process after the failure.
+    fn has_substitute(&self, ix: ProcessIx) -> bool {
+        let above = self.analysis.process(ix).parent;
+        let course = above.and_then(|above| self.course(above));
+        course.is_some_and(|course| {
+            let command = course.command(ix);
+            command.is_some_and(|command| course.part.has_substitute(command))
+        })
     }
 
     /// The files that a process writes, as far as its command line names them.

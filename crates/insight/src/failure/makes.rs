@@ -56,10 +56,24 @@ impl Finder<'_> {
             return is_best.then_some(Explains::Maybe);
         }
         let is_alone = failed.builds == 0 && failed.others <= 1;
-        Some(if is_alone || !goes_on {
+        // Jobs that ran at once and after which make began nothing: it may have ignored the failure of one.
+        let has_rivals = || self.has_rivals(ix, make);
+        Some(if is_alone || !goes_on && !has_rivals() {
             certain
         } else {
             Explains::Maybe
+        })
+    }
+
+    /// Whether another job of a make failed as well, and the make began nothing after it.
+    fn has_rivals(&self, ix: ProcessIx, make: ProcessIx) -> bool {
+        let process = self.analysis.process(make);
+        let others = process.children.iter().rev().take(NEAR);
+        let mut others = others.filter(|other| **other != ix);
+        others.any(|other| {
+            let job = self.analysis.process(*other);
+            let counts = fails(job) && job.start >= program(process) && self.is_last(job, make);
+            counts && !self.sure.on_purpose(*other, job) && !self.reads(make, *other)
         })
     }
 

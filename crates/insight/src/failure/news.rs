@@ -1,6 +1,7 @@
 //! Finds failures that a process learned of by other means than the exit status of a child: the answer of a server, a
 //! status that was written to a file, polls of a service that had ended, or results that are text.
 
+use std::cell::OnceCell;
 use std::collections::{BTreeMap, BTreeSet};
 
 use tr_analyze::model::{Process, ProcessIx};
@@ -11,7 +12,7 @@ use tr_programs::tools::Role;
 use tr_programs::words;
 
 use super::explains::{is_nap, OF_SHELLS};
-use super::files::{has_name_of, last_file, needs, reads_the_same};
+use super::files::{has_name_of, last_file, needs, reads_the_same, share_a_file};
 use super::finder::Finder;
 use super::passes::{
     builds, code, fails, has_use, is_often_ignored, is_probe, is_question, is_report, passes,
@@ -459,7 +460,8 @@ impl Finder<'_> {
 
     /// The last failed step before a step of the same script that failed by itself, if the script hardly ignored the
     /// earlier failure on purpose. The earlier step wrote data into a pipe, or is a build right before the later step,
-    /// or its last argument is a file that the later step names.
+    /// or its last argument is a file that the later step names, or it ran the same program on the same file and the script
+    /// does not look at its status.
     fn by_ignored_step(&self, last: ProcessIx, others: &[ProcessIx]) -> Option<ProcessIx> {
         let process = self.analysis.process(last);
         let script = process.parent?;
@@ -477,6 +479,16 @@ impl Finder<'_> {
             .filter(|mate| self.is_beside(mate, process))
             .map(|mate| &mate.argv)
             .collect();
+        let course = self.course(script);
+        let ignored = OnceCell::new();
+        let is_ignored = |ix: ProcessIx| {
+            let Some(course) = &course else {
+                return false;
+            };
+            let ignored = ignored.get_or_init(|| course.part.ignored());
+            let command = course.command(ix);
+            command.is_some_and(|command| ignored.contains(&command))
+        };
         others.iter().copied().rev().find(|ix| {
             let step = self.analysis.process(*ix);
             let top = self.analysis.process(self.top_of_forks(*ix, script));
@@ -489,6 +501,15 @@ impl Finder<'_> {
                     && !reads_the_same(&step.argv, &process.argv)
             };
             if is_before && is_shown && names_last_file() {
+                return true;
+            }
+            let name = label::program(step);
+            let is_on_the_file = || {
+                step.argv != process.argv
+                    && name == label::program(process)
+                    && share_a_file(&step.argv, &process.argv, &name)
+            };
+            if is_before && is_shown && is_on_the_file() && is_ignored(*ix) {
                 return true;
             }
             let is_build = is_shown && build.is_some_and(|build| build.pid == top.pid);

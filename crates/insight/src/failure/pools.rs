@@ -29,6 +29,24 @@ impl Finder<'_> {
             })
     }
 
+    /// Whether the signal that killed a worker killed another worker of the same owner at the same time. Their owner then
+    /// closed the pool.
+    pub(super) fn was_stopped_with_another(&self, ix: ProcessIx, owner: ProcessIx) -> bool {
+        let worker = self.analysis.process(ix);
+        let children = self.analysis.process(owner).children.iter().rev();
+        let mut others = children.take(NEAR).filter(|other| **other != ix);
+        others.any(|other| {
+            let other_worker = self.analysis.process(*other);
+            let (first, last) = (
+                worker.end.min(other_worker.end),
+                worker.end.max(other_worker.end),
+            );
+            self.is_worker(*other)
+                && other_worker.status == worker.status
+                && last.since(first) <= AT_ONCE
+        })
+    }
+
     /// Whether a process is a forked worker that crashed, after which its parent stopped another worker at once. A pool
     /// of workers ends in this way; a test that expects a crash stops nothing.
     pub(super) fn broke_a_pool(&self, ix: ProcessIx, above: ProcessIx) -> bool {

@@ -87,8 +87,8 @@ impl Finder<'_> {
         }
     }
 
-    /// Of the children that a test runner started in this order, the last one that failed with a status of common errors, if
-    /// the very last one is a run of the same program that failed with another status: a test wants that one.
+    /// The last child of a test runner that failed with a status of common errors, if the very last child is a run of the same
+    /// program that failed with another status, which a test wants. `runs` has the children in the order of their starts.
     fn unexpected(&self, runs: &[ProcessIx]) -> Option<ProcessIx> {
         let last = self.analysis.process(*runs.last()?);
         let name = label::program(last);

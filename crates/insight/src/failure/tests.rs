@@ -174,6 +174,43 @@ fn the_first_failed_package_of_a_workspace_counts() {
     }
 }
 
+/// Two jobs of a make failed at once. Nothing shows whether make ignored the failure of one of them.
+#[test]
+fn of_two_jobs_that_ran_at_once_make_may_have_ignored_one() {
+    for (second, is_certain) in [(0, true), (3, false)] {
+        let rows: &[Row] = &[
+            (0, "make -j2", 2),
+            (1, "python3 a.py", 2),
+            (1, "python3 b.py", second),
+        ];
+        let mut analysis = recording("other\n", 2, rows);
+        analysis.processes[2].end = analysis.processes[3].end;
+        let steps = Steps::new(&analysis, &[]);
+        let tests = Tests::new(&analysis, &steps);
+        let finder = Finder::new(&analysis, ProcessEnds::new(&analysis), tests, None);
+        assert_eq!(!finder.is_maybe(ProcessIx(2)), is_certain, "{second}");
+    }
+}
+
+/// The owner of a pool stops all workers at its end. One worker that is killed alone may be the reason.
+#[test]
+fn a_pool_that_was_closed_is_no_reason() {
+    for (count, is_reason) in [(1, true), (2, false)] {
+        let rows: Vec<Row> = [(0, "python3 pool.py", 1), (1, "", 0), (1, "", 0)].to_vec();
+        let mut analysis = recording("other\n", 1, &rows);
+        for worker in analysis.processes.iter_mut().skip(2).take(count) {
+            worker.status = Some(15);
+        }
+        analysis.processes[1].end = analysis.processes[3].end;
+        let steps = Steps::new(&analysis, &[]);
+        let tests = Tests::new(&analysis, &steps);
+        let finder = Finder::new(&analysis, ProcessEnds::new(&analysis), tests, None);
+        let mut workers = [ProcessIx(2), ProcessIx(3)].into_iter();
+        let explains = workers.any(|ix| finder.explains(ix, ProcessIx(1)).is_some());
+        assert_eq!(explains, is_reason, "{count}");
+    }
+}
+
 /// A test wants the status 2 of a program. Another run of the program failed with the status of an error.
 #[test]
 fn a_status_that_a_test_wants_is_no_reason() {

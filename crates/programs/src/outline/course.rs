@@ -16,6 +16,7 @@ use self::walk::Walk;
 use super::flow::{self, Graph};
 use super::options::Options;
 use super::tree::{CommandIx, Outline, Tree};
+use super::words::Word;
 
 /// The largest number of child processes of a shell that are compared with its script. If there are
 /// more, only the last ones are compared.
@@ -24,6 +25,10 @@ const CHILDREN: usize = 2_048;
 /// The largest number of steps in the search back from the end of a script to the command that
 /// caused the end.
 const BACK: usize = 20_000;
+
+/// The largest number of commands in braces after `||` that are compared with the failed command before them. A guess: scripts
+/// print a message first.
+const SUBSTITUTES: usize = 8;
 
 /// A process that the shell of a script started.
 #[derive(Clone, Debug, Default)]
@@ -114,6 +119,58 @@ impl ScriptPart {
         functions
             .all(|function| function.name != name)
             .then_some(name)
+    }
+
+    /// Whether the script runs another command if a command fails (`get -o x || echo > x`), and redirects its output to a
+    /// file that the failed command names.
+    pub fn has_substitute(&self, command: CommandIx) -> bool {
+        let commands = &self.outline.commands;
+        let Some(failed) = commands.get(command) else {
+            return false;
+        };
+        let is_named = |word: &Word| {
+            let mut names = failed.words.iter().chain(&failed.output);
+            names.any(|name| name.text == word.text)
+        };
+        let file = self.outline.file_of(command);
+        let text = file.map_or(&self.outline.text, |file| &file.text);
+        let mut end = failed.span.1;
+        let mut is_in_braces = false;
+        // The commands are in the order of the text.
+        for other in commands.iter().skip(command + 1).take(SUBSTITUTES) {
+            let between = text.get(end..other.span.0).unwrap_or_default();
+            let between: Vec<u8> = between
+                .iter()
+                .copied()
+                .filter(|byte| !byte.is_ascii_whitespace())
+                .collect();
+            match between.as_slice() {
+                _ if is_in_braces && !between.contains(&b'}') => {}
+                b"||{" if !is_in_braces => is_in_braces = true,
+                b"||" if !is_in_braces => {}
+                _ => return false,
+            }
+            if other.output.as_ref().is_some_and(is_named) {
+                return true;
+            }
+            if !is_in_braces {
+                return false;
+            }
+            end = other.span.1;
+        }
+        false
+    }
+
+    /// The commands whose exit status nothing in the script looks at, unless `set -e` does.
+    pub fn ignored(&self) -> BTreeSet<CommandIx> {
+        let mut found = BTreeSet::new();
+        let outline = &self.outline;
+        outline.body.add_ignored(true, &mut found);
+        let functions = outline.functions.iter().map(|function| &function.body);
+        for body in functions.chain(outline.files.iter().map(|file| &file.body)) {
+            body.add_ignored(true, &mut found);
+        }
+        found
     }
 
     /// The text of a command of the script, with its file and its line.

@@ -1,7 +1,7 @@
 //! The data structures of a shell script's outline: commands, words, and how the commands are
 //! connected.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::rc::Rc;
 
 use super::words::Word;
@@ -156,6 +156,61 @@ pub enum Tree {
     },
     /// The definition of a shell function, as an index into [`Outline::functions`].
     Function(usize),
+}
+
+impl Tree {
+    /// Adds the simple commands of this part of a script whose exit status no operator, condition or pipe uses, and no list
+    /// passes on. `is_used` tells whether the status of the whole part is used.
+    pub(super) fn add_ignored(&self, is_used: bool, found: &mut BTreeSet<CommandIx>) {
+        match self {
+            Tree::Simple(ix) => {
+                if !is_used {
+                    found.insert(*ix);
+                }
+            }
+            Tree::List(all) => {
+                for (at, tree) in all.iter().enumerate() {
+                    let is_last = at + 1 == all.len();
+                    tree.add_ignored(is_last && is_used, found);
+                }
+            }
+            Tree::Chain(all) => {
+                let is_alone = all.len() == 1;
+                for (_, tree) in all {
+                    tree.add_ignored(!is_alone || is_used, found);
+                }
+            }
+            Tree::Pipe { members, negated } => {
+                let is_alone = members.len() == 1 && !negated;
+                for member in members {
+                    member.add_ignored(!is_alone || is_used, found);
+                }
+            }
+            Tree::If { arms, otherwise } => {
+                for arm in arms {
+                    arm.condition.add_ignored(true, found);
+                    arm.body.add_ignored(is_used, found);
+                }
+                if let Some(otherwise) = otherwise {
+                    otherwise.add_ignored(is_used, found);
+                }
+            }
+            // The next round of a loop replaces the status.
+            Tree::Loop { arm, .. } => {
+                arm.condition.add_ignored(true, found);
+                arm.body.add_ignored(false, found);
+            }
+            Tree::For { body, .. } => body.add_ignored(false, found),
+            Tree::Case { arms, .. } => {
+                for arm in arms {
+                    arm.body.add_ignored(is_used, found);
+                }
+            }
+            Tree::Background(tree) | Tree::Subshell(tree) => tree.add_ignored(true, found),
+            Tree::Redirected { body, .. } => body.add_ignored(is_used, found),
+            Tree::Function(_) => {}
+        }
+    }
 }
 
 impl Default for Tree {

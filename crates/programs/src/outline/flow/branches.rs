@@ -156,6 +156,8 @@ impl<'a> Builder<'a> {
             match first.literal() {
                 Some(b"break") => true,
                 Some(b"continue") => value.is_some_and(|rounds| rounds > 1),
+                // Without a number it ends the loop with the status of the command before.
+                Some(b"return") if words.is_some_and(|words| words.len() == 1) => true,
                 Some(b"return" | b"exit") => value == Some(0),
                 _ => false,
             }

@@ -761,9 +761,73 @@ fn a_statement_with_the_status_counts_more_than_a_file_that_is_not_known() {
 fn a_loop_of_tries_that_was_left_without_success_sets_the_status() {
     let script = "bad=()\nfor part in a b c; do\n    for try in 1 2; do\n        if make \"$part\"; then\n            continue 2\n        fi\n        \
                   echo again\n    done\n    bad+=(\"$part\")\ndone\nif [ ${#bad[@]} -gt 0 ]; then\n    exit 1\nfi\n";
-    let children = [("make a", 2), ("make a", 0), ("make b", 2), ("make b", 2), ("make c", 0)];
+    let children = [
+        ("make a", 2),
+        ("make a", 0),
+        ("make b", 2),
+        ("make b", 2),
+        ("make c", 0),
+    ];
     assert_eq!(ending("bash x", script, &children, 1), "make b");
     let script = "for part in a b; do\n    while :; do\n        make $part && break\n        n=$((n + 1))\n        [ $n -lt 2 ] || break\n    done\ndone\ncheck\n";
     let children = [("make a", 2), ("make a", 2), ("make b", 0), ("check", 1)];
     assert_eq!(ending("bash x", script, &children, 1), "check");
+}
+
+#[test]
+fn a_substitute_writes_the_file_of_a_failed_command() {
+    for (script, want) in [
+        (
+            "set -e\nget -o $t/x u || echo none > $t/x\nuse $t/x\n",
+            true,
+        ),
+        (
+            "f() { if true; then get -o x u || { echo no; echo > x; }; fi; }\nf\n",
+            true,
+        ),
+        ("get -o $t/x u || echo none > $t/y\n", false),
+        ("get -o $t/x u && echo none > $t/x\n", false),
+        ("get -o $t/x u\necho none > $t/x\n", false),
+    ] {
+        let outline = Outline::read(script.as_bytes());
+        let is_get = |command: &Command| {
+            let first = command.words.first();
+            first.is_some_and(|word| word.text == b"get")
+        };
+        let command = outline.commands.iter().position(is_get).unwrap();
+        let part = Part::new(outline.into(), Options::of(&[&b"sh"[..], b"x"]).unwrap());
+        assert_eq!(part.has_substitute(command), want, "{script}");
+    }
+}
+
+#[test]
+fn a_loop_that_a_return_without_a_number_leaves_fails_by_its_last_command() {
+    let script = "again() {\n    for n in 1 2; do\n        \"$@\" && return\n        sleep 1\n    done\n    return 1\n}\nset -e\nagain warm\nagain push x\n";
+    let children = [
+        ("warm", 7),
+        ("sleep 1", 0),
+        ("warm", 0),
+        ("push x", 9),
+        ("sleep 1", 0),
+        ("push x", 9),
+        ("sleep 1", 0),
+    ];
+    assert_eq!(ending("bash x", script, &children, 1), "push x");
+}
+
+#[test]
+fn a_command_alone_in_a_list_has_a_status_that_nothing_looks_at() {
+    let script = "set -e\nf() {\n    for x in 1 2; do\n        echo\n        load $x\n    done\n    check\n}\na || true\nif b; then c; d; fi\n\
+                  ! e\ng | h\n(i; j) &\nwhile k; do l; done\nm\nlast\n";
+    let outline = Outline::read(script.as_bytes());
+    let part = Part::new(
+        outline.clone().into(),
+        Options::of(&[&b"sh"[..], b"x"]).unwrap(),
+    );
+    let words = |ix: &CommandIx| {
+        let name = outline.commands[*ix].words.first()?.literal()?;
+        Some(String::from_utf8_lossy(name).into_owned())
+    };
+    let names: Vec<String> = part.ignored().iter().filter_map(words).collect();
+    assert_eq!(names.join(" "), "set echo load c d i l m");
 }
