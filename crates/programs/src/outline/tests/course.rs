@@ -795,7 +795,7 @@ fn a_substitute_writes_the_file_of_a_failed_command() {
             first.is_some_and(|word| word.text == b"get")
         };
         let command = outline.commands.iter().position(is_get).unwrap();
-        let part = Part::new(outline.into(), Options::of(&[&b"sh"[..], b"x"]).unwrap());
+        let part = ScriptPart::new(outline.into(), Options::of(&[&b"sh"[..], b"x"]).unwrap());
         assert_eq!(part.has_substitute(command), want, "{script}");
     }
 }
@@ -820,7 +820,7 @@ fn a_command_alone_in_a_list_has_a_status_that_nothing_looks_at() {
     let script = "set -e\nf() {\n    for x in 1 2; do\n        echo\n        load $x\n    done\n    check\n}\na || true\nif b; then c; d; fi\n\
                   ! e\ng | h\n(i; j) &\nwhile k; do l; done\nm\nlast\n";
     let outline = Outline::read(script.as_bytes());
-    let part = Part::new(
+    let part = ScriptPart::new(
         outline.clone().into(),
         Options::of(&[&b"sh"[..], b"x"]).unwrap(),
     );
