@@ -84,12 +84,18 @@ pub(crate) struct Candidate {
     pub(super) without: Without,
     /// The most time in nanoseconds that the proposed change can save, as the rule that proposes the change states it.
     pub(super) cap: u64,
+    /// The part in nanoseconds of the left-out time that the build does not have on CPUs of its own, because naps
+    /// lasted for work that waited for a CPU. The proposed change does not save it.
+    pub(super) superfluous: u64,
     /// The jobs that the proposed change runs at once. The time that these jobs take remains in the simulation.
     pub(super) jobs: Vec<Jobs>,
     /// Whether the proposed change is to run another number of jobs at once.
     pub(super) number: bool,
     /// Whether the affected work still has to be done after the proposed change, at other times or by several tasks.
     pub(super) stays: bool,
+    /// Whether the jobs that the proposed change runs at once wait for most of their time, so that they need little of
+    /// the CPUs that others have.
+    pub(super) mostly_wait: bool,
     /// Whether the proposed change may save nothing.
     pub(super) unsure: bool,
     /// Whether the proposed change also removes time that is not on the critical path, while another proposed change
@@ -108,9 +114,11 @@ impl Candidate {
             action: String::new(),
             without: Without::own(|_, _| false, None),
             cap: 0,
+            superfluous: 0,
             jobs: Vec::new(),
             number: false,
             stays: false,
+            mostly_wait: false,
             unsure: false,
             beside: false,
             evidence: Vec::new(),

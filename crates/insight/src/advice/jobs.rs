@@ -14,6 +14,7 @@ use tr_programs::tools::{Family, Role};
 use super::candidate::{Candidate, Kind};
 use super::facts::Facts;
 use super::job_limit::{limit, told_makes, waits_for_slots, Limit};
+use super::machine::starved_within;
 use super::work::names_directory;
 use tr_text::units;
 
@@ -56,7 +57,11 @@ fn children<'f>(facts: &'f Facts<'_>) -> BTreeMap<Group, Vec<NamedJob<'f>>> {
         .filter(configures)
         .collect();
     let configurations = facts.below(&configurations);
-    let tried_again = facts.tried_again();
+    // What failed until it was tried again later needed something that others had.
+    let tried_again = facts.tried_again().iter();
+    let tried_again: BTreeSet<ProcessIx> = tried_again
+        .flat_map(|ix| facts.analysis.lineage(*ix))
+        .collect();
     let mut by_owner: BTreeMap<Group, Vec<NamedJob<'f>>> = BTreeMap::new();
     for (group, execution) in facts.all() {
         let process = facts.analysis.process(execution.process);
@@ -257,6 +262,43 @@ fn independent(facts: &Facts<'_>, mut children: Vec<NamedJob<'_>>) -> Vec<Vec<Jo
     parts
 }
 
+/// The jobs of a tool that starts several at once unless an argument, a file or a variable tells it another number, and
+/// that never ran two at once.
+pub(super) struct OneByOne<'f> {
+    pub owner: Group,
+    pub program: &'f str,
+    pub count: usize,
+    /// The most time in nanoseconds that running them at once saves.
+    pub most: u64,
+}
+
+/// The jobs of cargo that ran one after the other. Its configuration may say so, or each crate needs the one before.
+pub(super) fn one_by_one<'f>(facts: &'f Facts<'_>) -> Option<OneByOne<'f>> {
+    let is_cargo = |owner: Group| {
+        let known = facts
+            .execution(owner)
+            .and_then(|execution| changes::known(&execution.program));
+        known.is_some_and(|known| {
+            known.family == Family::Cargo && known.jobs(&facts.args(owner)).is_none()
+        })
+    };
+    let all = children(facts).into_iter();
+    let all = all.filter(|(owner, children)| children.len() >= ROW.0 && is_cargo(*owner));
+    let all = all.filter_map(|(owner, children)| {
+        let (programs, mut jobs): (Vec<&str>, Vec<Job>) = children.into_iter().unzip();
+        jobs.sort_by_key(|job| (job.from, job.group));
+        let lengths = || jobs.iter().map(|job| job.to.since(job.from));
+        let (sum, longest) = (lengths().fold(0u64, u64::saturating_add), lengths().max()?);
+        (at_once(&jobs) == 1).then(|| OneByOne {
+            owner,
+            program: programs.first().copied().unwrap_or_default(),
+            count: jobs.len(),
+            most: sum.saturating_sub((sum / facts.cpus).max(longest)),
+        })
+    });
+    all.max_by_key(|row| row.most)
+}
+
 impl Order {
     /// Advice to run the commands of a sequence at once, if none of them changes a file that another one may read. An
     /// example is the linters of one script.
@@ -280,6 +322,7 @@ impl Order {
             action: "run them at once, as none writes what another one reads".into(),
             without: Without::own(|_, _| true, Some(facts.below(&row.others))),
             cap: row.cap,
+            superfluous: 0,
             jobs: vec![row.jobs],
             evidence: row.groups.clone(),
             stays: true,
@@ -310,11 +353,13 @@ impl Order {
             action: format!("{action}, if they are targets of their own"),
             without: Without::own(|_, _| true, Some(facts.below(&row.others))),
             cap: row.cap,
+            superfluous: 0,
             jobs: vec![row.jobs],
             number: !row.by_load,
             evidence: row.groups,
             stays: true,
             unsure: true,
+            mostly_wait: row.mostly_wait,
             beside: false,
         })
         .filter(|_| !action.is_empty() && facts.role(row.owner) == Some(Role::Jobs))
@@ -377,6 +422,8 @@ pub(super) struct Row {
     /// running more jobs at once may save.
     length: u64,
     pub cap: u64,
+    /// Whether the jobs had CPUs for less than half of their time without others' load.
+    mostly_wait: bool,
     groups: Vec<Group>,
     /// All jobs that ran one after the other, except the longest one.
     others: Vec<Group>,
@@ -432,6 +479,7 @@ fn row(
         .iter()
         .map(|job| job.on_cpu)
         .fold(0, u64::saturating_add);
+    let starved = starved_within(facts, from, until).min(length);
     let longest = slowest.to.since(slowest.from);
     let groups: Vec<Group> = jobs.iter().map(|job| job.group).collect();
     let others = groups
@@ -453,6 +501,7 @@ fn row(
         unsure: inherits || first_is_long(&jobs),
         length,
         cap: length.saturating_sub((work / facts.cpus).max(longest)),
+        mostly_wait: work.saturating_mul(2) < length.saturating_sub(starved),
         others: others.collect(),
         groups,
     })
@@ -509,6 +558,8 @@ fn of_rows(facts: &Facts<'_>, program: &str, rows: &[Row]) -> Option<Candidate> 
         evidence: all().collect(),
         stays: true,
         unsure: rows.iter().any(|row| row.unsure),
+        mostly_wait: rows.iter().all(|row| row.mostly_wait),
+        superfluous: 0,
         beside: false,
     })
 }

@@ -6,6 +6,7 @@ use tr_analyze::memory::waits;
 use tr_analyze::programs::Group;
 use tr_analyze::share;
 use tr_analyze::what_if::Without;
+use tr_format::event::Ktime;
 
 use super::candidate::{Advice, Candidate, Gain, Kind};
 use super::facts::Facts;
@@ -48,8 +49,14 @@ const FOREIGN: u64 = 10;
 pub(super) fn starved_meanwhile(facts: &Facts<'_>, naps: &[bool]) -> u64 {
     let segments = facts.path.segments.iter().zip(naps);
     let naps = segments.filter(|(segment, is_nap)| **is_nap && segment.kind == Time::Sleep);
-    let starved = naps.flat_map(|(segment, _)| facts.load(segment.from, segment.to));
-    let starved = starved.filter(|(_, running, demand)| *running == 0 && *demand > 0);
+    let starved = naps.map(|(segment, _)| starved_within(facts, segment.from, segment.to));
+    starved.fold(0, u64::saturating_add)
+}
+
+/// The time in nanoseconds between `from` and `to` in which tasks of the build wanted a CPU and none of them had one.
+pub(super) fn starved_within(facts: &Facts<'_>, from: Ktime, to: Ktime) -> u64 {
+    let load = facts.load(from, to);
+    let starved = load.filter(|(_, running, demand)| *running == 0 && *demand > 0);
     starved.map(|(ns, ..)| ns).fold(0, u64::saturating_add)
 }
 
@@ -89,9 +96,9 @@ impl WithheldTime {
 
     /// Adds the sleeps of loops that checked for work which itself waited for a CPU to the time that the machine
     /// withheld, because the build could not shorten such sleeps. `naps` marks each segment of the critical path that
-    /// is a sleep of such a loop.
-    pub fn add_polled(&mut self, facts: &Facts<'_>, naps: &[bool]) {
-        let starved = starved_meanwhile(facts, naps);
+    /// is a sleep of such a loop. `superfluous` is the time of other naps in nanoseconds that such work made longer.
+    pub fn add_polled(&mut self, facts: &Facts<'_>, naps: &[bool], superfluous: u64) {
+        let starved = starved_meanwhile(facts, naps).saturating_add(superfluous);
         let left = facts
             .wall
             .saturating_sub(self.others.saturating_add(self.throttled));
@@ -104,10 +111,11 @@ impl WithheldTime {
 
     /// Whether a proposed change is not shown because the machine withheld so much CPU time that another number of jobs
     /// would change little. Jobs that ran one after the other, without a limit on their number, are still shown beside
-    /// other tasks, which they compete with as one task; a quota hides them, because it covers all tasks together.
+    /// other tasks, which they compete with as one task; a quota hides them, because it covers all tasks together. Jobs that mostly wait are always shown.
     pub fn silences(&self, candidate: &Candidate) -> bool {
         let jobs = matches!(candidate.kind, Kind::FewJobs | Kind::Tests);
-        jobs && self.contended && (candidate.number || self.throttled > 0)
+        let needs_cpus = !candidate.mostly_wait;
+        jobs && needs_cpus && self.contended && (candidate.number || self.throttled > 0)
     }
 
     /// The line of advice about the time that other tasks or a CPU quota took from the build; `None` if it is little.

@@ -7,6 +7,7 @@
 //! changes that explain the same part of the critical path, the most specific one stays.
 
 mod affinity;
+mod awaited;
 mod candidate;
 mod combined;
 pub mod facts;
@@ -144,6 +145,11 @@ fn advised(facts: &Facts<'_>) -> Result<BuildAdvice, NoPath> {
     let mut candidates: Vec<Candidate> = rules.iter().flat_map(|rule| rule(facts)).collect();
     candidates.retain(|candidate| candidate.cap > 0);
     let polled = polled(facts, &candidates);
+    let known = known_naps(facts, &candidates, &polled);
+    // What two candidates leave out is one thing.
+    let superfluous = candidates.iter().filter(|candidate| !candidate.beside);
+    let superfluous = superfluous.map(|candidate| candidate.superfluous);
+    let superfluous = superfluous.fold(0, u64::saturating_add);
     candidates.sort_by_key(|candidate| (std::cmp::Reverse(candidate.cap), candidate.kind));
     // The last change is that of the orders which no candidate changes.
     candidates.truncate(schedule::MOST - 1);
@@ -160,16 +166,14 @@ fn advised(facts: &Facts<'_>) -> Result<BuildAdvice, NoPath> {
     let mut withheld = WithheldTime::new(facts, limited);
     let (rated, silenced) = rated(facts, candidates, &schedule, own, &withheld)?;
     let (mut kept, covered) = distinct(facts, rated);
-    withheld.add_polled(facts, &polled);
-    kept.sort_by_key(|(advice, _)| {
-        (
-            std::cmp::Reverse(Gain::of(advice).twice_the_middle()),
-            advice.kind,
-        )
-    });
+    withheld.add_polled(facts, &polled, superfluous);
+    kept.sort_by_key(|(advice, _)| rank(advice));
     kept.truncate(MOST);
-    let all = kept.iter().fold(0, |all, (_, bit)| all | bit);
-    let gains = kept.iter().map(|(advice, _)| advice.gain);
+    // That work runs alone does not prove that it can be divided or left out.
+    let alone_from = kept.partition_point(|(advice, _)| advice.kind != Kind::Alone);
+    let counted = kept.get(..alone_from).unwrap_or_default();
+    let all = counted.iter().fold(0, |all, (_, bit)| all | bit);
+    let gains = counted.iter().map(|(advice, _)| advice.gain);
     let sum = gains.fold(0, u64::saturating_add);
     // A rule may know a bound.
     let together = own
@@ -177,19 +181,18 @@ fn advised(facts: &Facts<'_>) -> Result<BuildAdvice, NoPath> {
         .min(sum);
     let alone = facts.wall.saturating_sub(withheld.others);
     let alone = alone.saturating_sub(withheld.throttled);
-    let combined = combined(&schedule, own, alone, &kept);
+    let combined = combined(&schedule, own, alone, counted);
     let mut changes: Vec<Advice> = kept.into_iter().map(|(advice, _)| advice).collect();
     let pin = affinity
         .as_ref()
         .and_then(|affinity| affinity.advice(facts));
     let more_cpus = pin.as_ref().map_or(0, |line| line.gain);
     changes.extend(pin);
-    changes.sort_by_key(|advice| {
-        let gain = Gain::of(advice).twice_the_middle();
-        (std::cmp::Reverse(gain), advice.kind)
-    });
+    changes.sort_by_key(rank);
     let together = together.saturating_add(more_cpus);
-    let has_own = changes.iter().any(|advice| !advice.kind.is_machine());
+    let has_own = changes
+        .iter()
+        .any(|advice| !advice.kind.is_machine() && advice.kind != Kind::Alone);
     let had = CpuOwners::of(facts.analysis, facts.path, withheld.others);
     changes.extend(withheld.advice(facts, &had.names));
     changes.truncate(MOST);
@@ -206,12 +209,18 @@ fn advised(facts: &Facts<'_>) -> Result<BuildAdvice, NoPath> {
     if !points.iter().any(|point| point.kind == OpenKind::Jobs) {
         points.extend(open::crowd(facts));
     }
-    // Advice about one task alone does not say how the others could run.
-    let is_about_all = |advice: &Advice| !advice.kind.is_machine() && !advice.kind.is_generic();
+    // Advice about one task alone or about waits does not say how the others could run.
+    let is_about_all = |advice: &Advice| {
+        let kind = advice.kind;
+        let is_wait = kind.of_waits().is_some() && kind != Kind::Lock;
+        !kind.is_machine() && !kind.is_generic() && !is_wait
+    };
     let all = changes.iter().any(is_about_all);
     if !all && !points.iter().any(|point| point.kind == OpenKind::Jobs) {
         let most = own.saturating_sub(schedule.wall(last, Effect::Best));
         points.extend(open::order(facts, &orders, most.min(own), own));
+        let jobs = jobs::one_by_one(facts);
+        points.extend(jobs.and_then(|jobs| open::one_by_one(facts, &jobs, own)));
     }
     let mut verdict = verdict(facts, &withheld, &changes, saved, bound, had);
     verdict.have_open(points);
@@ -226,8 +235,8 @@ fn advised(facts: &Facts<'_>) -> Result<BuildAdvice, NoPath> {
         verdict.alone_at_most = latest.min(facts.wall);
     }
     let sleeps = naps::in_loops(facts);
-    let sleeps = sleeps.iter().zip(&polled);
-    let sleeps: Vec<bool> = sleeps.map(|(sleep, polled)| *sleep && !polled).collect();
+    let sleeps = sleeps.iter().zip(&known);
+    let sleeps: Vec<bool> = sleeps.map(|(sleep, known)| *sleep && !known).collect();
     verdict.have_starved(machine::starved_meanwhile(facts, &sleeps));
     Ok(BuildAdvice {
         verdict: Some(verdict),
@@ -239,6 +248,29 @@ fn advised(facts: &Facts<'_>) -> Result<BuildAdvice, NoPath> {
         in_use: facts.in_use(),
         cpus: CpuNeed::of(facts.cpus, &run, &schedule),
     })
+}
+
+/// For each segment of the critical path, whether it is a nap of which it is known for which work it lasted.
+fn known_naps(facts: &Facts<'_>, candidates: &[Candidate], polled: &[bool]) -> Vec<bool> {
+    let mut known = polled.to_vec();
+    let lasted = candidates.iter().filter(|it| it.superfluous > 0);
+    for candidate in lasted.take(MOST) {
+        let covers = facts.covers(&candidate.without);
+        for (is_known, own) in known.iter_mut().zip(covers) {
+            *is_known |= own;
+        }
+    }
+    known
+}
+
+/// The key by which lines of advice are sorted: the largest middle of the gain comes first, and last what runs alone.
+fn rank(advice: &Advice) -> (bool, std::cmp::Reverse<u64>, Kind) {
+    let gain = Gain::of(advice).twice_the_middle();
+    (
+        advice.kind == Kind::Alone,
+        std::cmp::Reverse(gain),
+        advice.kind,
+    )
 }
 
 /// The cause of most of a build's waiting. It is returned only if the work of the build needs less than half of the

@@ -8,11 +8,13 @@ use tr_analyze::model::{Process, ProcessIx, ThreadIx};
 use tr_analyze::programs::{sleeper, Group};
 use tr_analyze::schedule::MOST;
 use tr_analyze::share;
+use tr_analyze::stopped;
 use tr_analyze::timeline::{Actor, Bucket, Stretch, Wait};
 use tr_analyze::what_if::Without;
 use tr_format::event::{Ktime, Reason};
 use tr_programs::tools::Role;
 
+use super::awaited::{asked_work, starting, superfluous};
 use super::candidate::{Candidate, Kind};
 use super::facts::Facts;
 use super::polls;
@@ -97,11 +99,13 @@ pub(super) fn sleeps(facts: &Facts<'_>) -> Vec<Candidate> {
         )
     };
     let mut by_sleeper: BTreeMap<(Sleeper<'_>, bool), Vec<Naps>> = BTreeMap::new();
-    let mut gives_up = false;
+    let graces = killed_after_grace(facts);
+    let (mut gives_up, mut keeps_rate) = (false, false);
     let mut abandoned = Vec::new();
     let mut stopping = Vec::new();
     for (process, slept) in by_process {
-        if timed_out(facts.analysis.process(process)) {
+        let waits_for_end = graces.iter().any(|(by, _)| *by == process);
+        if timed_out(facts.analysis.process(process)) || waits_for_end {
             continue;
         }
         if let Some(candidate) = stops(facts, process, &slept) {
@@ -117,6 +121,11 @@ pub(super) fn sleeps(facts: &Facts<'_>) -> Vec<Candidate> {
             continue;
         }
         let mut own: BTreeMap<Sleeper<'_>, Vec<Nap>> = BTreeMap::new();
+        // A rhythm is what the program is for, as far as is known.
+        if is_paced(&slept) {
+            keeps_rate = true;
+            continue;
+        }
         for nap in slept {
             if let Some(sleeper) = of(nap.by) {
                 own.entry(sleeper).or_default().push(nap);
@@ -156,12 +165,71 @@ pub(super) fn sleeps(facts: &Facts<'_>) -> Vec<Candidate> {
         candidates.extend(beside);
     }
     candidates.extend(stopping);
-    if candidates.is_empty() && !gives_up {
+    if candidates.is_empty() && !gives_up && !keeps_rate {
         candidates.extend(off_path(facts));
     }
     candidates.extend(abandoned);
     candidates.extend(given_up_at_once(facts));
+    candidates.extend(graces.into_iter().map(|(_, candidate)| candidate));
     candidates
+}
+
+/// The least number of naps whose ends are compared with a rhythm. A guess: a few may be regular by chance.
+const BEATS: usize = 10;
+/// How many times more regular the ends of naps in a rhythm are than their lengths. A guess: a program that naps for one
+/// length again and again has the opposite.
+const REGULAR: u64 = 4;
+
+/// Whether the naps of a thread end in a rhythm: the times between their ends are more alike than their lengths, because
+/// the program subtracts its work from each nap. So it does to keep a rate, and a loop that looks for something does not.
+fn is_paced(slept: &[Nap]) -> bool {
+    let same = |pair: &&[Nap]| matches!(pair, [one, next] if one.thread == next.thread);
+    if slept.len() < BEATS || !slept.windows(2).all(|pair| same(&pair)) {
+        return false;
+    }
+    let between = slept.windows(2).filter_map(|pair| match pair {
+        [one, next] => Some(next.to.since(one.to)),
+        _ => None,
+    });
+    let between: Vec<u64> = between.collect();
+    let lengths: Vec<u64> = slept.iter().skip(1).map(Nap::length).collect();
+    spread(between).saturating_mul(REGULAR) < spread(lengths)
+}
+
+/// The median distance in nanoseconds of some times from their median.
+fn spread(mut times: Vec<u64>) -> u64 {
+    let median = |times: &mut Vec<u64>| {
+        times.sort_unstable();
+        times.get(times.len() / 2).copied().unwrap_or(0)
+    };
+    let middle = median(&mut times);
+    let mut distances: Vec<u64> = times.iter().map(|time| time.abs_diff(middle)).collect();
+    median(&mut distances)
+}
+
+/// For each segment of the critical path, whether it is a sleep of a build tool itself, which looks for the ends of its
+/// jobs.
+pub(super) fn of_tools(facts: &Facts<'_>) -> Vec<bool> {
+    let is_of_tool = |(segment, group, _): (&Segment, Option<Group>, Reason)| {
+        let process = facts.analysis.thread(segment.thread).process;
+        let (process, at) = sleeper(facts.analysis, process, segment.from);
+        let by = facts.groups.at(process, at).or(group);
+        segment.kind == Time::Sleep
+            && by.zip(group).is_some_and(|(by, group)| {
+                is_tools(
+                    facts,
+                    &Nap {
+                        thread: segment.thread,
+                        group,
+                        by,
+                        from: segment.from,
+                        to: segment.to,
+                        ran: segment.to,
+                    },
+                )
+            })
+    };
+    facts.segments().map(is_of_tool).collect()
 }
 
 /// For each segment of the critical path, whether it is one of several sleeps of a process. These may be a loop that
@@ -177,7 +245,7 @@ pub(super) fn in_loops(facts: &Facts<'_>) -> Vec<bool> {
     for process in sleepers.iter().flatten() {
         *counts.entry(*process).or_default() += 1;
     }
-    let is_loop = |process| counts.get(&process).is_some_and(|count| *count >= LOOP);
+    let is_loop = |process| counts.get(&process).is_some_and(|count| *count > 1);
     sleepers
         .into_iter()
         .map(|process| process.is_some_and(is_loop))
@@ -258,9 +326,85 @@ fn until_kill(facts: &Facts<'_>, slept: &[Nap], child: &Process) -> Option<Candi
     })
 }
 
+/// The number of the signal that no process can handle.
+const SIGKILL: u32 = 9;
+
 /// The longest time in nanoseconds between the end of a parent's time-out and the end of the child that the parent
 /// kills because of it. A guess: the parent runs, and the child dies.
 const KILLED: u64 = 100_000_000;
+
+/// Advice on the waits of processes for the ends of others that they signal first and kill later. Each line has the
+/// process that waits. A first signal is proven: the waiting process woke the other one, and slept from then on until it
+/// killed it.
+fn killed_after_grace(facts: &Facts<'_>) -> Vec<(ProcessIx, Candidate)> {
+    let analysis = facts.analysis;
+    let all = facts.all().map(|(_, execution)| execution.process);
+    let all: BTreeSet<ProcessIx> = all.collect();
+    let killed = all.into_iter().filter(|ix| {
+        let status = analysis.process(*ix).status;
+        exit::killed_by(status) == Some(SIGKILL)
+    });
+    let candidate = |ix: ProcessIx| {
+        let timeline = analysis.timeline.as_ref()?;
+        let killed = analysis.process(ix);
+        let sender = stopped::sender(analysis, ix).filter(|sender| sender.is_proven)?;
+        let by = analysis.process(sender.process);
+        if timed_out(by) {
+            return None;
+        }
+        let sleeps = by.children.iter().copied();
+        let sleeps = sleeps.filter(|child| label::program(analysis.process(*child)) == "sleep");
+        let sleeps: BTreeSet<ProcessIx> = sleeps.collect();
+        let first = sleeps.iter().map(|child| analysis.process(*child).start);
+        let first = first.min()?;
+        let is_signal = |part: &Stretch| {
+            let Actor::Thread(waker) = part.waker() else {
+                return false;
+            };
+            analysis.thread(waker).process == sender.process
+        };
+        let parts = killed.threads.iter().take(BESIDE.0).flat_map(|thread| {
+            let parts = timeline.since(*thread, by.start).take(BESIDE.1);
+            parts.take_while(|part| part.from < first)
+        });
+        let signals = parts.filter(is_signal).map(|part| part.to);
+        let from = signals.filter(|at| *at >= by.start && *at <= first).min()?;
+        if sleeps.len() < LOOP {
+            return None;
+        }
+        let own = [ix, sender.process].into_iter().chain(sleeps);
+        let own: BTreeSet<ProcessIx> = own.collect();
+        let segments = facts.path.segments.iter().filter(|segment| {
+            let is_work = matches!(segment.kind, Time::OnCpu | Time::RunQueue);
+            let is_own = own.contains(&analysis.thread(segment.thread).process);
+            !is_work && is_own && segment.to > from && segment.from < killed.end
+        });
+        let lengths =
+            segments.map(|segment| segment.to.min(killed.end).since(segment.from.max(from)));
+        let cap = lengths.fold(0, u64::saturating_add);
+        let owner = facts.groups.at(sender.process, killed.end)?;
+        let groups = facts.groups_of(&own);
+        let candidate = Candidate {
+            finding: format!(
+                "{} waits {} for the end of {}, and kills it",
+                facts.name(owner),
+                units::time(killed.end.since(from)),
+                label::label(killed)
+            ),
+            action: "find out why the first signal does not end it".into(),
+            without: Without::own(
+                |kind, _| !matches!(kind, Time::OnCpu | Time::RunQueue),
+                Some(facts.set(groups.iter().copied())),
+            ),
+            cap,
+            unsure: true,
+            evidence: groups,
+            ..Candidate::of(Kind::Sleep)
+        };
+        Some((sender.process, candidate))
+    };
+    killed.filter_map(candidate).collect()
+}
 
 /// Advice on the wait of a process for a child with a time-out, after which the process kills the child. The critical
 /// path goes through the child, whose own waits nothing ended.
@@ -424,6 +568,7 @@ fn with_sleeps_beside(facts: &Facts<'_>, naps: &[Naps], alone: &Candidate) -> Op
         action: "wait for the events, not for a time".into(),
         without: Without::own(|kind, _| kind == Time::Sleep, Some(of)),
         cap: alone.cap,
+        superfluous: alone.superfluous,
         evidence: alone
             .evidence
             .iter()
@@ -531,7 +676,8 @@ fn of_naps(
             let awaited = tries.then(|| polls::awaited_work(facts, &slept, longest));
             let awaited = awaited.flatten().map(|ix| facts.analysis.process(ix));
             let time = format!("{}{}", units::time(sum), times(slept.len()));
-            let cap = sum.saturating_sub(asked_work(facts, &slept));
+            let needed = asked_work(facts, &slept).saturating_add(starting(facts, &slept));
+            let cap = sum.saturating_sub(needed);
             match awaited.filter(|process| process.status == Some(0)) {
                 Some(process) => (
                     Kind::Sleep,
@@ -540,6 +686,12 @@ fn of_naps(
                         label::label(process)
                     ),
                     "let it end earlier, or hold its lock or file for less time",
+                    cap,
+                ),
+                None if has_time_outs(facts, &slept) => (
+                    Kind::Sleep,
+                    format!("{name} wait{s} {time}, until time-outs of its own"),
+                    "wait for the event alone, or find out why it does not come",
                     cap,
                 ),
                 None => (
@@ -557,53 +709,26 @@ fn of_naps(
         action: action.into(),
         without: Without::own(|kind, _| kind == Time::Sleep, Some(of)),
         cap,
+        superfluous: naps
+            .iter()
+            .map(|naps| naps.superfluous)
+            .fold(0, u64::saturating_add),
         evidence: slept.iter().map(|nap| nap.group).collect(),
         ..Candidate::of(kind)
     })
 }
 
-/// The longest time in nanoseconds between the moment in which a thread wakes another one and its own sleep for that
-/// one's work. A guess: it only takes a lock and reads a clock.
-const ASKED: u64 = 1_000_000;
-/// The largest number of a process's threads that are searched for work that a waiting thread asked for, and the
-/// largest number of waits, and of stretches of a thread during one wait. Bounds of the work.
-const THREADS: usize = 50;
-const ASKED_PARTS: usize = 1000;
-
-/// The CPU time in nanoseconds that other threads of the sleeping processes needed during the given waits with a
-/// time-out for work that the waiting thread asked for: it woke such a thread just before it waited for a condition.
-/// Without the time-out it still waits for that work.
-fn asked_work(facts: &Facts<'_>, slept: &[Nap]) -> u64 {
+/// Whether most of the time of the given naps are waits for a descriptor or a lock that a time-out of the call ended, as
+/// the timers of event loops do. A call that only sleeps waits for nothing.
+fn has_time_outs(facts: &Facts<'_>, slept: &[Nap]) -> bool {
     let Some(timeline) = &facts.analysis.timeline else {
-        return 0;
+        return false;
     };
-    let work = |nap: &Nap| {
-        let wait = timeline.around(nap.thread, nap.from)?;
-        if wait.reason != Reason::Lock {
-            return None;
-        }
-        let asked = Ktime(nap.from.0.saturating_sub(ASKED));
-        let process = facts.analysis.thread(nap.thread).process;
-        let threads = &facts.analysis.process(process).threads;
-        let others = threads.iter().filter(|other| **other != nap.thread);
-        let works = others.take(THREADS).filter_map(|other| {
-            let is_asked = |part: &Stretch| {
-                matches!(part.doing, Bucket::Wait(_))
-                    && part.waker() == Actor::Thread(nap.thread)
-                    && (asked..=nap.from).contains(&part.to)
-            };
-            let parts = timeline.since(*other, asked).take(ASKED_PARTS);
-            let mut parts = parts.take_while(|part| part.from < nap.to);
-            parts.find(is_asked)?;
-            let works = parts.take_while(|part| !matches!(part.doing, Bucket::Wait(_)));
-            let works = works.filter(|part| matches!(part.doing, Bucket::OnCpu(_)));
-            let works = works.map(|part| part.to.min(nap.to).since(part.from));
-            Some(works.fold(0, u64::saturating_add))
-        });
-        works.max()
-    };
-    let slept = slept.iter().take(ASKED_PARTS);
-    slept.filter_map(work).fold(0, u64::saturating_add)
+    let waits = slept.iter().filter(|nap| {
+        let wait = timeline.around(nap.thread, nap.from);
+        wait.is_some_and(|wait| !matches!(wait.reason, Reason::Timer | Reason::Unknown))
+    });
+    sum(waits).saturating_mul(2) > sum(slept)
 }
 
 /// The divisor of the sum of the sleeps of the process that slept longest. Another process's sleeps are reported in the
@@ -625,6 +750,8 @@ struct Naps {
     /// For loops that sleep and check for something: the length of one sleep in nanoseconds, and the number of loops.
     /// `None` for other sleeps.
     checks: Option<(u64, u64)>,
+    /// The time in nanoseconds by which the naps are longer than on CPUs of their own.
+    superfluous: u64,
 }
 
 impl Naps {
@@ -633,9 +760,16 @@ impl Naps {
         // A sleep of a tenth of the longest one is none of the loop's.
         let long = |nap: &&Nap| nap.length().saturating_mul(10) >= longest;
         let long: Vec<Nap> = slept.iter().filter(long).copied().collect();
+        let checks = interval(facts, &long);
         Naps {
             count: long.len(),
-            checks: interval(facts, &long),
+            // What a loop looks for is judged apart.
+            superfluous: if checks.is_some() {
+                0
+            } else {
+                superfluous(facts, &long)
+            },
+            checks,
             slept,
         }
     }
@@ -750,6 +884,33 @@ fn interval(facts: &Facts<'_>, slept: &[Nap]) -> Option<(u64, u64)> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn naps_that_keep_a_rate_end_in_a_rhythm() {
+        let naps = |of: fn(u64) -> (u64, u64)| -> Vec<Nap> {
+            let nap = |n| {
+                let (from, to) = of(n);
+                Nap {
+                    thread: ThreadIx(0),
+                    group: 0,
+                    by: 0,
+                    from: Ktime(from),
+                    to: Ktime(to),
+                    ran: Ktime(to),
+                }
+            };
+            (0..20).map(nap).collect()
+        };
+        // The work before each nap takes 10 to 16.
+        let rate = naps(|n| (n * 100 + 10 + n * 5 % 7, (n + 1) * 100));
+        let pause = naps(|n| {
+            let from = n * 113 + n * 5 % 7;
+            (from, from + 100)
+        });
+        assert!(is_paced(&rate));
+        assert!(!is_paced(&pause));
+        assert!(!is_paced(&rate[..5]));
+    }
 
     #[test]
     fn a_life_has_most_of_the_sleeps() {

@@ -8,7 +8,7 @@ use tr_analyze::programs::sleeper;
 use tr_analyze::Analysis;
 
 use super::facts::Facts;
-use super::jobs::Order;
+use super::jobs::{OneByOne, Order};
 use super::machine::WithheldTime;
 use super::quartiles::Quartiles;
 use super::rating::Silenced;
@@ -174,6 +174,23 @@ pub(super) fn jobs(silenced: &Silenced, withheld: &WithheldTime) -> OpenPoint {
             "number of jobs: not judged {place} (up to {most} less on free CPUs: {action})"
         ),
     }
+}
+
+/// The open point of the verdict (a part of the build that no rule has judged) for jobs that a tool ran one after the
+/// other, although it runs several unless it is told otherwise.
+pub(super) fn one_by_one(facts: &Facts<'_>, jobs: &OneByOne<'_>, own: u64) -> Option<OpenPoint> {
+    if jobs.most.saturating_mul(MUCH) < own {
+        return None;
+    }
+    let (name, program, count) = (facts.name(jobs.owner), jobs.program, jobs.count);
+    let most = units::time(jobs.most);
+    Some(OpenPoint {
+        kind: OpenKind::Jobs,
+        ns: jobs.most,
+        text: format!(
+            "number of jobs: not judged ({name} runs {count} × {program} one after the other, at once up to {most} less)"
+        ),
+    })
 }
 
 /// The factor by which the jobs that want a CPU must exceed the number of CPUs to be called a crowd. A guess: jobs that

@@ -12,6 +12,7 @@ use tr_programs::tools::Role;
 use super::candidate::{Advice, Candidate, Gain, Kind, MOST};
 use super::facts::Facts;
 use super::machine::WithheldTime;
+use super::naps;
 
 /// The least gain in ns for which a change is worth a line of advice. One of 52 recorded builds had a useless line for
 /// a gain of 0.8 ms.
@@ -54,7 +55,8 @@ pub(super) fn rated(
             continue;
         }
         let saved = |effect| own.saturating_sub(schedule.wall(1 << bit, effect));
-        let gain = saved(Effect::Best).min(candidate.cap);
+        let gain = saved(Effect::Best).saturating_sub(candidate.superfluous);
+        let gain = gain.min(candidate.cap);
         let gain = if candidate.stays {
             gain.min(spare)
         } else {
@@ -112,9 +114,10 @@ pub(super) struct RatedCandidate {
     pub candidate: Candidate,
 }
 
-/// For each segment of the critical path, whether it is a sleep of a loop that sleeps and checks for other work.
+/// For each segment of the critical path, whether it is a sleep of a loop that sleeps and checks for other work, or of a
+/// build tool that does so.
 pub(super) fn polled(facts: &Facts<'_>, candidates: &[Candidate]) -> Vec<bool> {
-    let mut polled = vec![false; facts.path.segments.len()];
+    let mut polled = naps::of_tools(facts);
     let polls = candidates
         .iter()
         .filter(|candidate| candidate.kind == Kind::Poll);

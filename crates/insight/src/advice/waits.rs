@@ -139,7 +139,7 @@ fn locks(facts: &Facts<'_>) -> Option<Candidate> {
         });
     Some(Candidate {
         finding: format!("{waiter} wait{s} {} for a lock{held}", units::time(sum)),
-        action: "give each its own file or directory".into(),
+        action: "hold it for less time, or give each its own file or directory".into(),
         without: Without {
             own: |kind, reason| kind != Time::OnCpu && reason == Reason::FileLock,
             waits: is_file_lock,

@@ -13,7 +13,7 @@ use tr_analyze::schedule::MOST;
 use tr_analyze::timeline::Actor;
 use tr_analyze::what_if::Without;
 use tr_format::event::{Ktime, Reason};
-use tr_programs::tools::Role;
+use tr_programs::tools::{Family, Role};
 use tr_programs::words;
 
 use super::candidate::{Candidate, Kind};
@@ -178,8 +178,8 @@ fn alone(facts: &Facts<'_>) -> Vec<Candidate> {
                 match role {
                     Some(Role::Compiler) => "split it, or start it earlier",
                     Some(Role::Shell) => "do less in the shell",
-                    _ if whole => "divide its work among the CPUs",
-                    _ => "split it, or keep its result",
+                    _ if whole => "divide its work among the CPUs, if its parts are independent",
+                    _ => "split it, if its parts are independent, or keep its result",
                 },
                 cap,
             ),
@@ -275,7 +275,18 @@ fn starts_last_of_pool(
     own: &super::facts::Execution,
 ) -> Option<(u64, u64)> {
     let owner = own.owner?;
-    if facts.is_shell(owner) || !matches!(facts.role(owner), None | Some(Role::Tests)) {
+    // Xargs and its kind decide nothing about the order.
+    let takes_any = || {
+        let known = changes::known(&facts.execution(owner)?.program)?;
+        Some(known.takes_jobs() && known.family == Family::Other)
+    };
+    let role = facts.role(owner);
+    let is_pool = match role {
+        None | Some(Role::Tests) => !facts.is_shell(owner),
+        Some(Role::Jobs) => takes_any() == Some(true),
+        _ => false,
+    };
+    if !is_pool {
         return None;
     }
     let file = facts.file(group);
@@ -306,6 +317,7 @@ fn repeated(facts: &Facts<'_>) -> Vec<Candidate> {
     let tried_again = facts.groups_of(facts.tried_again());
     let tried_again = facts.below(&tried_again);
     let edits = edits(facts);
+    let compares = compares(facts);
     type Key = (String, Vec<String>, Directory);
     let mut equal: BTreeMap<Key, Vec<(Group, u64)>> = BTreeMap::new();
     for (group, execution) in facts.all() {
@@ -348,7 +360,7 @@ fn repeated(facts: &Facts<'_>) -> Vec<Candidate> {
             .or_default()
             .push((group, exec.times.on_cpu));
     }
-    let mut by_program: BTreeMap<String, (Vec<Group>, u64)> = BTreeMap::new();
+    let mut by_program: BTreeMap<String, Again> = BTreeMap::new();
     for ((program, ..), all) in equal {
         let Some(((first_group, first), again)) = all.split_first() else {
             continue;
@@ -361,25 +373,47 @@ fn repeated(facts: &Facts<'_>) -> Vec<Candidate> {
                 && first.saturating_mul(2) <= cpu.saturating_mul(3)
                 && facts.execution(*group).map(|execution| execution.start) >= end
                 && !is_edited(facts, &edits, *first_group, *group)
+                && !is_compared(facts, &compares, *first_group, *group)
         });
-        let (groups, sum) = by_program.entry(program).or_default();
+        let again = by_program.entry(program).or_default();
         for (group, cpu) in alike {
-            groups.push(*group);
-            *sum = sum.saturating_add(*cpu);
+            again.groups.push(*group);
+            again.sum = again.sum.saturating_add(*cpu);
+            let tools = builds_of(facts, *first_group).zip(builds_of(facts, *group));
+            again
+                .builds
+                .insert(tools.filter(|(first, second)| first != second));
         }
     }
     // Each has a set of all groups: a forged file has thousands of programs.
-    let mut by_program: Vec<(String, (Vec<Group>, u64))> = by_program.into_iter().collect();
-    by_program.sort_by_key(|(_, (_, sum))| std::cmp::Reverse(*sum));
+    let mut by_program: Vec<(String, Again)> = by_program.into_iter().collect();
+    by_program.sort_by_key(|(_, again)| std::cmp::Reverse(again.sum));
     by_program.truncate(MOST);
-    let candidate = |(program, (groups, sum)): (String, (Vec<Group>, u64))| {
+    let candidate = |(program, again): (String, Again)| {
+        let Again {
+            groups,
+            sum,
+            builds,
+        } = again;
         let first = groups.first()?;
         let compiler = command_line::role_of(&program) == Some(Role::Compiler);
         let (name, s) = facts.names(*first, groups.iter().copied());
+        let work = units::time(sum);
+        let builds: Vec<_> = builds.into_iter().collect();
+        let (finding, again) = match builds.as_slice() {
+            [Some((earlier, later))] if compiler => {
+                let (earlier, later) = (facts.label(*earlier), facts.label(*later));
+                (
+                    format!("{later} compiles again what {earlier} compiled: {name}, {work}"),
+                    "find out why it is out of date, or ",
+                )
+            }
+            _ => (format!("{name} repeat{s} {work} of work"), ""),
+        };
         Some(Candidate {
-            finding: format!("{name} repeat{s} {} of work", units::time(sum)),
+            finding,
             action: if compiler {
-                "use a compiler cache (ccache, sccache)".into()
+                format!("{again}use a compiler cache (ccache, sccache)")
             } else {
                 "do it once and keep the result, if its inputs are the same".into()
             },
@@ -392,6 +426,58 @@ fn repeated(facts: &Facts<'_>) -> Vec<Candidate> {
         })
     };
     by_program.into_iter().filter_map(candidate).collect()
+}
+
+/// The programs that compare two files, by whose statuses scripts decide whether a result is stable.
+const COMPARES: [&str; 3] = ["cmp", "diff", "git diff"];
+
+/// The ends of programs that compare two files, with the executions that started them.
+fn compares(facts: &Facts<'_>) -> Vec<(Option<Group>, Ktime)> {
+    let all = facts
+        .all()
+        .filter(|(_, execution)| COMPARES.contains(&execution.program.as_str()));
+    all.map(|(_, execution)| (execution.owner, execution.end))
+        .collect()
+}
+
+/// Whether the program that started two equal executions compared files between them. Their results then decide how
+/// often it repeats them.
+fn is_compared(
+    facts: &Facts<'_>,
+    compares: &[(Option<Group>, Ktime)],
+    first: Group,
+    again: Group,
+) -> bool {
+    let (Some(first), Some(again)) = (facts.execution(first), facts.execution(again)) else {
+        return false;
+    };
+    let is_between = |end: Ktime| end >= first.end && end <= again.start;
+    let mut compares = compares.iter();
+    compares.any(|(owner, end)| *owner == again.owner && is_between(*end))
+}
+
+/// The executions of one program that repeat the work of earlier ones.
+#[derive(Default)]
+struct Again {
+    groups: Vec<Group>,
+    /// The CPU time in ns of the executions that repeat work.
+    sum: u64,
+    /// The build tools that started the first execution and a later one, where these are two; `None` for all others.
+    builds: BTreeSet<Option<(Group, Group)>>,
+}
+
+/// The build tool that started an execution, directly or through others.
+fn builds_of(facts: &Facts<'_>, group: Group) -> Option<Group> {
+    let mut above = facts.owner(group);
+    // As deep as a compiler below its build tool is.
+    for _ in 0..8 {
+        let owner = above?;
+        if facts.role(owner) == Some(Role::Jobs) {
+            return Some(owner);
+        }
+        above = facts.owner(owner);
+    }
+    None
 }
 
 /// The least number of requests for which a server computes about equally long, if it gets advice. A guess: two equal

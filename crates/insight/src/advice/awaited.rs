@@ -1,0 +1,327 @@
+//! Finds the work of the build that a series of naps lasted for. On a busy machine such work takes longer, so that the
+//! program naps more often than on CPUs of its own.
+//!
+//! Naps that merely lie beside other work are no evidence. The process must go on because of that work: it starts its
+//! next child after the nap in which a child ended, it had woken a thread of its own that then worked, or the first
+//! thing that another process waits for after its start-up is the napping process.
+
+use std::collections::BTreeSet;
+
+use tr_analyze::model::{Process, ProcessIx};
+use tr_analyze::timeline::{Actor, Bucket, Stretch};
+use tr_format::event::{Ktime, Reason, Timeout};
+
+use super::facts::Facts;
+use super::machine::starved_within;
+use super::naps::{Nap, LOOP};
+use super::polls::awaited_work;
+
+/// The longest time in nanoseconds between the moment in which a thread wakes another one and its own sleep for that
+/// one's work. A guess: it only takes a lock and reads a clock.
+const ASKED: u64 = 1_000_000;
+/// The longest time in nanoseconds between the start of a server and the first nap of the program that waits for it. A
+/// guess: the program first asks it once.
+const SPAWNED: u64 = 1_000_000_000;
+/// How many times longer than a nap the time-out of a server's wait is at least if the wait began because the server was
+/// ready, and not at a tick of its own. A guess: one of ten such naps has a tick in it.
+const MUCH_LONGER: u64 = 10;
+/// The largest number of a process's threads or of processes that are searched for awaited work, and the largest number
+/// of naps, and of stretches of a thread during one wait. Bounds of the work.
+const TASKS: usize = 200;
+const THREADS: usize = 50;
+const PARTS: usize = 1000;
+/// The divisor of the time of a series of naps: the first wait of another process that is longer than this part ends
+/// that process's start-up. It is the one of `polls.rs`.
+const LONG: u64 = 100;
+
+/// Work for whose end a series of naps lasted.
+struct Awaited {
+    /// The indexes of the first and of the last of these naps.
+    naps: (usize, usize),
+    /// The beginning and the end of the work.
+    from: Ktime,
+    to: Ktime,
+}
+
+/// The time in nanoseconds by which the naps of a process are longer than on CPUs of its own, because the work that they
+/// waited for had no CPU for a part of its time. The naps are in the order of time.
+pub(super) fn superfluous(facts: &Facts<'_>, slept: &[Nap]) -> u64 {
+    let all = of_children(facts, slept);
+    let all = if all.is_empty() {
+        of_threads(facts, slept)
+    } else {
+        all
+    };
+    let all = if all.is_empty() {
+        let one = of_starting(facts, slept).or_else(|| of_others(facts, slept));
+        one.into_iter().collect()
+    } else {
+        all
+    };
+    let all = all.iter().map(|awaited| too_long(facts, slept, awaited));
+    all.fold(0, u64::saturating_add)
+}
+
+/// The sum in nanoseconds of those naps of a series that would not have begun if the awaited work had had its CPUs all
+/// the time.
+fn too_long(facts: &Facts<'_>, slept: &[Nap], awaited: &Awaited) -> u64 {
+    let starved = starved_within(facts, awaited.from, awaited.to);
+    let soonest = Ktime(awaited.to.0.saturating_sub(starved));
+    let (first, last) = awaited.naps;
+    let Some((begin, naps)) = slept.get(first..=last).and_then(<[Nap]>::split_first) else {
+        return 0;
+    };
+    // Between the naps it runs, or waits for a CPU.
+    let mut now = begin.to;
+    let mut sum = 0u64;
+    for nap in naps {
+        let length = nap.to.since(nap.from);
+        if now >= soonest {
+            sum = sum.saturating_add(length);
+        }
+        now = Ktime(now.0.saturating_add(length));
+    }
+    sum
+}
+
+fn process_of(facts: &Facts<'_>, nap: &Nap) -> Option<ProcessIx> {
+    facts.execution(nap.by).map(|execution| execution.process)
+}
+
+/// The children for whose ends the process napped: it started no other child before the nap in which a child ended, and
+/// its next child after that nap, or that nap was its last one.
+fn of_children(facts: &Facts<'_>, slept: &[Nap]) -> Vec<Awaited> {
+    let analysis = facts.analysis;
+    let Some(sleeper) = slept.first().and_then(|nap| process_of(facts, nap)) else {
+        return Vec::new();
+    };
+    let sleeps: Vec<Option<ProcessIx>> = slept
+        .iter()
+        .map(|nap| facts.execution(nap.group).map(|it| it.process))
+        .collect();
+    let children = analysis.process(sleeper).children.iter().copied();
+    let children = children.filter(|child| !sleeps.contains(&Some(*child)));
+    let mut children: Vec<&Process> = children.map(|ix| analysis.process(ix)).collect();
+    children.sort_by_key(|child| child.start);
+    let mut found = Vec::new();
+    for (at, child) in children.iter().enumerate().take(TASKS) {
+        let first = slept.partition_point(|nap| nap.to <= child.start);
+        let last = slept.partition_point(|nap| nap.ran < child.end);
+        if last >= slept.len() || first > last {
+            continue;
+        }
+        let next = children.get(at + 1).map(|next| next.start);
+        let since = slept.get(last).map_or(Ktime(0), |nap| nap.to);
+        let goes_on = match next {
+            Some(next) => next >= since && slept.get(last + 1).is_none_or(|nap| next <= nap.from),
+            None => last + 1 == slept.len(),
+        };
+        if goes_on && !child.alive {
+            found.push(Awaited {
+                naps: (first, last),
+                from: child.start,
+                to: child.end,
+            });
+        }
+    }
+    found
+}
+
+/// The works of other threads that the napping thread asked for: it woke such a thread just before it waited for a
+/// condition with a time-out.
+fn of_threads(facts: &Facts<'_>, slept: &[Nap]) -> Vec<Awaited> {
+    let mut found: Vec<Awaited> = Vec::new();
+    for (at, nap) in slept.iter().enumerate().take(PARTS) {
+        let is_known = found.last().is_some_and(|last| last.naps.1 >= at);
+        let Some(work) = asked(facts, nap).filter(|_| !is_known) else {
+            continue;
+        };
+        let later = slept.iter().skip(at + 1);
+        let later = later.take_while(|nap| nap.from < work.1);
+        found.push(Awaited {
+            naps: (at, at + later.count()),
+            from: work.0,
+            to: work.1,
+        });
+    }
+    found
+}
+
+/// The beginning and the end of the longest work of another thread that the napping thread woke just before its nap.
+fn asked(facts: &Facts<'_>, nap: &Nap) -> Option<(Ktime, Ktime)> {
+    let works = asked_parts(facts, nap);
+    let ends = works
+        .into_iter()
+        .filter_map(|parts| Some((parts.first()?.from, parts.last()?.to)));
+    ends.max_by_key(|(_, to)| *to)
+}
+
+/// The CPU time in nanoseconds that other threads of the sleeping processes needed during the given waits with a
+/// time-out for work that the waiting thread asked for: it woke such a thread just before it waited for a condition.
+/// Without the time-out it still waits for that work.
+pub(super) fn asked_work(facts: &Facts<'_>, slept: &[Nap]) -> u64 {
+    let work = |nap: &Nap| {
+        let works = asked_parts(facts, nap).into_iter().map(|parts| {
+            let parts = parts.iter().take_while(|part| part.from < nap.to);
+            let works = parts.filter(|part| matches!(part.doing, Bucket::OnCpu(_)));
+            let works = works.map(|part| part.to.min(nap.to).since(part.from));
+            works.fold(0, u64::saturating_add)
+        });
+        works.max().unwrap_or(0)
+    };
+    let slept = slept.iter().take(PARTS);
+    slept.map(work).fold(0, u64::saturating_add)
+}
+
+/// For each thread that the napping thread woke just before it waited for a condition, the parts of its time until it
+/// waits again.
+fn asked_parts(facts: &Facts<'_>, nap: &Nap) -> Vec<Vec<Stretch>> {
+    let Some(timeline) = &facts.analysis.timeline else {
+        return Vec::new();
+    };
+    let wait = timeline.around(nap.thread, nap.from);
+    if wait.is_none_or(|wait| wait.reason != Reason::Lock) {
+        return Vec::new();
+    }
+    let asked = Ktime(nap.from.0.saturating_sub(ASKED));
+    let process = facts.analysis.thread(nap.thread).process;
+    let threads = &facts.analysis.process(process).threads;
+    let others = threads.iter().filter(|other| **other != nap.thread);
+    let works = others.take(THREADS).filter_map(|other| {
+        let is_asked = |part: &Stretch| {
+            matches!(part.doing, Bucket::Wait(_))
+                && part.waker() == Actor::Thread(nap.thread)
+                && (asked..=nap.from).contains(&part.to)
+        };
+        let mut parts = timeline.since(*other, asked).take(PARTS);
+        parts
+            .find(|part| part.from >= nap.to || is_asked(part))
+            .filter(is_asked)?;
+        let works = parts.take_while(|part| !matches!(part.doing, Bucket::Wait(_)));
+        Some(works.collect())
+    });
+    works.collect()
+}
+
+/// Another process of the build that starts up during the naps, and whose first long wait begins during the last nap and
+/// is ended by the napping process or by one that it started: a server for which a client tried again and again.
+fn of_starting(facts: &Facts<'_>, slept: &[Nap]) -> Option<Awaited> {
+    let analysis = facts.analysis;
+    let ([first, ..], [.., before, last], timeline) = (slept, slept, analysis.timeline.as_ref()?)
+    else {
+        return None;
+    };
+    let own: BTreeSet<ProcessIx> = slept
+        .iter()
+        .flat_map(|nap| {
+            [
+                process_of(facts, nap),
+                facts.execution(nap.group).map(|it| it.process),
+            ]
+        })
+        .flatten()
+        .collect();
+    let long = last.ran.since(first.from) / LONG;
+    let is_own = |ix: ProcessIx| analysis.lineage(ix).any(|other| own.contains(&other));
+    let all = analysis.process_ids().filter(|ix| {
+        let process = analysis.process(*ix);
+        let starts = process.start <= first.to && process.end >= last.from;
+        starts && facts.own.has(*ix) && !own.contains(ix)
+    });
+    let mut ends = all.take(TASKS).filter_map(|ix| {
+        let process = analysis.process(ix);
+        let thread = *process.threads.first()?;
+        let parts = timeline.since(thread, process.start).take(PARTS);
+        let mut waits =
+            parts.filter(|part| matches!(part.doing, Bucket::Wait(_)) && part.length() > long);
+        let wait = waits.next()?;
+        let Actor::Thread(by) = wait.waker() else {
+            return None;
+        };
+        let is_client = is_own(analysis.thread(by).process);
+        let in_last = wait.from > before.ran && wait.from <= last.ran && wait.to >= last.to;
+        (is_client && in_last).then_some((process.start, wait.from))
+    });
+    let (from, to) = ends.next()?;
+    Some(Awaited {
+        naps: (0, slept.len() - 1),
+        from: from.max(first.from),
+        to,
+    })
+}
+
+/// The time in nanoseconds of the given naps in which a server that the program asked after the nap was not ready. The
+/// server's first wait that the program ended has no time-out, or a far longer one, and began during the nap.
+pub(super) fn starting(facts: &Facts<'_>, slept: &[Nap]) -> u64 {
+    let analysis = facts.analysis;
+    let Some(timeline) = &analysis.timeline else {
+        return 0;
+    };
+    let (Some(first), Some(last)) = (slept.first(), slept.last()) else {
+        return 0;
+    };
+    let own: BTreeSet<ProcessIx> = slept
+        .iter()
+        .filter_map(|nap| process_of(facts, nap))
+        .collect();
+    let is_own = |ix: ProcessIx| own.contains(&ix);
+    let longest = slept.iter().map(|nap| nap.to.since(nap.from)).max();
+    let longest = longest.unwrap_or(0);
+    let begin = Ktime(first.from.0.saturating_sub(SPAWNED));
+    let all = analysis.process_ids().filter(|ix| {
+        let process = analysis.process(*ix);
+        let starts = process.start >= begin && process.start < last.to;
+        starts && facts.own.has(*ix) && !own.contains(ix)
+    });
+    let ready = all.take(TASKS).filter_map(|ix| {
+        let process = analysis.process(ix);
+        let thread = *process.threads.first()?;
+        let mut parts = timeline.since(thread, process.start).take(PARTS);
+        let wait = parts.find(|part| {
+            let Actor::Thread(by) = part.waker() else {
+                return false;
+            };
+            matches!(part.doing, Bucket::Wait(_)) && is_own(analysis.thread(by).process)
+        })?;
+        // A shorter time-out may be a tick.
+        let is_long = |least: u64| least >= longest.saturating_mul(MUCH_LONGER);
+        let lasts =
+            wait.timeout.limit() == Timeout::NONE || wait.timeout.least().is_some_and(is_long);
+        lasts.then_some((process.start, wait.from, wait.to))
+    });
+    let ready: Vec<(Ktime, Ktime, Ktime)> = ready.collect();
+    let needed = slept.iter().map(|nap| {
+        let during = ready.iter().filter(|(start, from, to)| {
+            *start < nap.to && *from > nap.from && *from < nap.to && *to >= nap.to
+        });
+        let needed = during.map(|(start, from, _)| from.since(nap.from.max(*start)));
+        needed.max().unwrap_or(0)
+    });
+    needed.fold(0, u64::saturating_add)
+}
+
+/// Another process that works during most of the naps and ends when they end, and that holds a lock or a file.
+fn of_others(facts: &Facts<'_>, slept: &[Nap]) -> Option<Awaited> {
+    let (first, last) = (slept.first()?, slept.last()?);
+    if slept.len() < LOOP && (slept.len() < 2 || !is_retry(facts, slept)) {
+        return None;
+    }
+    let longest = slept.iter().map(|nap| nap.to.since(nap.from)).max()?;
+    let process = facts.analysis.process(awaited_work(facts, slept, longest)?);
+    Some(Awaited {
+        naps: (0, slept.len() - 1),
+        from: process.start.max(first.from),
+        to: process.end.min(last.ran),
+    })
+}
+
+/// Whether a command of the napping process failed before each nap and was started again, as a loop does that tries until
+/// it gets a lock.
+fn is_retry(facts: &Facts<'_>, slept: &[Nap]) -> bool {
+    let Some(sleeper) = slept.first().and_then(|nap| process_of(facts, nap)) else {
+        return false;
+    };
+    let children = facts.analysis.process(sleeper).children.iter();
+    let failed = children.filter(|child| facts.tried_again().contains(child));
+    failed.count() >= slept.len()
+}
