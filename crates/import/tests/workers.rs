@@ -147,6 +147,19 @@ fn tests_are_in_the_worker_that_can_have_run_them() {
     assert_eq!(proven(&case.place(&failed)), Vec::<String>::new());
 }
 
+/// pytest does not count the time between the parts of a test, so that a test can be in a worker which slept for too long
+/// or began it too late.
+#[test]
+fn the_lengths_of_pytest_tell_less_of_its_workers() {
+    let case = case!("workers");
+    let before = proven(&case.place(case.report));
+    let report = case
+        .report
+        .replacen("name=\"workers\"", "name=\"pytest\"", 1);
+    let found = proven(&case.place(&report));
+    assert!(found.len() < before.len(), "{found:?} of {before:?}");
+}
+
 /// Two tests that are a suite of their own can have been in both workers. In one of them another suite was then.
 #[test]
 fn a_process_runs_one_suite_at_a_time() {
