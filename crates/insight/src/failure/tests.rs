@@ -198,7 +198,7 @@ fn a_pool_that_was_closed_is_no_reason() {
     for (count, is_reason) in [(1, true), (2, false)] {
         let rows: Vec<Row> = [(0, "python3 pool.py", 1), (1, "", 0), (1, "", 0)].to_vec();
         let mut analysis = recording("other\n", 1, &rows);
-        for worker in analysis.processes.iter_mut().skip(2).take(count) {
+        for worker in analysis.processes.iter_mut().rev().take(count) {
             worker.status = Some(15);
         }
         analysis.processes[1].end = analysis.processes[3].end;
