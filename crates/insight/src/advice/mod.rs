@@ -328,6 +328,8 @@ fn verdict(
     Verdict {
         blame: match (machine, saved) {
             (true, Some(_)) => Blame::Both,
+            // That work runs alone is no proof that it can be divided.
+            (true, None) if changes.iter().any(|line| line.kind == Kind::Alone) => Blame::Perhaps,
             (true, None) => Blame::Machine,
             (false, _) => Blame::Code,
         },
