@@ -26,7 +26,8 @@ const ROUNDS: usize = 8;
 const PROGRAM: usize = 2;
 
 /// The name that pytest gives to its suite. It counts the set-up, the call and the tear-down of a test, and not the time
-/// between them, in which workers of pytest-xdist send reports: up to 26 ms on a busy machine.
+/// between them, in which workers of pytest-xdist send reports: up to 26 ms on a busy machine. The lengths then do not
+/// tell which worker ran a test.
 const PYTEST: &str = "pytest";
 
 /// The number of schedules of one suite at which the search for further ones ends. A bound of the work: a suite with so
@@ -385,14 +386,11 @@ impl Placer<'_> {
         processes: &[ProcessIx],
     ) -> Option<Schedule> {
         let group = groups.get(&None).filter(|_| groups.len() == 1)?;
-        if !suite.has_order || suite.is_by_result() {
+        if !suite.has_order || suite.is_by_result() || suite.attributes.name == PYTEST {
             return None;
         }
         let cases: Vec<&Case> = group.iter().filter_map(|at| suite.cases.get(*at)).collect();
-        let mut tests: Vec<Test> = cases.iter().map(|case| self.test(case)).collect();
-        if suite.attributes.name == PYTEST {
-            tests.iter_mut().for_each(|test| test.between = i64::MAX);
-        }
+        let tests: Vec<Test> = cases.iter().map(|case| self.test(case)).collect();
         let shortest = tests
             .iter()
             .map(|test| test.length.saturating_sub(test.error))
