@@ -547,7 +547,7 @@ fn a_process_of_bats_is_its_test_however_late_the_test_begins() {
     let imports = Imports::place(&[tool_file(b"out.xml", file)], &analysis);
     let found = imports.spans.iter().filter(|span| span.process.0 > 0);
     let found: Vec<_> = found.map(|span| (span.process.0, span.doubt)).collect();
-    // It is anywhere in the process.
+    // The test can be anywhere in its process.
     assert_eq!(found, [(1, Some(Doubt::Off(900 * MS)))]);
 }
 
