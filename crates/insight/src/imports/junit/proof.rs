@@ -156,7 +156,7 @@ impl Lives {
 struct Unseen {
     /// The beginnings of the stretches in order, each with the sum of all beginnings before it. In nanoseconds.
     begins: Vec<(i64, i128)>,
-    /// The same for the ends of the stretches.
+    /// The ends of the stretches in order, each with the sum of all ends before it.
     ends: Vec<(i64, i128)>,
 }
 
