@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Records builds and test runs that fail for a known reason, and compares what `tr summary` names with it.
 
-usage: benches/validation/failures.py [--tr TR] [--part 1..18] [--path DIR]... [--keep DIR] [--csv FILE] [PLANT...]
+usage: benches/validation/failures.py [--tr TR] [--part 1..20] [--path DIR]... [--keep DIR] [--csv FILE] [PLANT...]
 
 plants/failing.py has the plants. A plant is *right* if its cause is the first failure that is named (for a command that fails for a
 reason of its own: if nothing that it ran is named), *perhaps* if the report says "perhaps" beside it, *silent* if only what

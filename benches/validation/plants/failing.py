@@ -10,6 +10,7 @@ from failing_eleventh import ELEVENTH
 from failing_fifteenth import FIFTEENTH
 from failing_fifth import FIFTH
 from failing_fourteenth import FOURTEENTH
+from failing_nineteenth import NINETEENTH
 from failing_ninth import NINTH
 from failing_seventeenth import SEVENTEENTH
 from failing_seventh import SEVENTH
@@ -18,6 +19,7 @@ from failing_sixth import SIXTH
 from failing_tenth import TENTH
 from failing_thirteenth import THIRTEENTH
 from failing_twelfth import TWELFTH
+from failing_twentieth import TWENTIETH
 from plant import Plant
 
 BAD_C = "int main(void) { return undeclared; }\n"
@@ -996,5 +998,7 @@ PARTS = [
     SIXTEENTH,
     SEVENTEENTH,
     EIGHTEENTH,
+    NINETEENTH,
+    TWENTIETH,
 ]
 ALL = {name: plant for part in PARTS for name, plant in part.items()}

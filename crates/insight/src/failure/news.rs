@@ -480,14 +480,23 @@ impl Finder<'_> {
             .map(|mate| &mate.argv)
             .collect();
         let course = self.course(script);
-        let ignored = OnceCell::new();
+        let (ignored, asked) = (OnceCell::new(), OnceCell::new());
         let is_ignored = |ix: ProcessIx| {
-            let Some(course) = &course else {
-                return false;
-            };
-            let ignored = ignored.get_or_init(|| course.part.ignored());
-            let command = course.command(ix);
-            command.is_some_and(|command| ignored.contains(&command))
+            course.as_ref().is_some_and(|course| {
+                let ignored = ignored.get_or_init(|| course.part.ignored());
+                course
+                    .command(ix)
+                    .is_some_and(|command| ignored.contains(&command))
+            })
+        };
+        // `if jq -e .draft file`: its failure is an answer.
+        let is_asked = |ix: ProcessIx| {
+            course.as_ref().is_some_and(|course| {
+                let asked = asked.get_or_init(|| course.part.asked());
+                course
+                    .command(ix)
+                    .is_some_and(|command| asked.contains(&command))
+            })
         };
         others.iter().copied().rev().find(|ix| {
             let step = self.analysis.process(*ix);
@@ -500,7 +509,7 @@ impl Finder<'_> {
                 file.is_some_and(|file| has_name_of(&process.argv, &file))
                     && !reads_the_same(&step.argv, &process.argv)
             };
-            if is_before && is_shown && names_last_file() {
+            if is_before && is_shown && names_last_file() && !is_asked(*ix) {
                 return true;
             }
             let name = label::program(step);

@@ -232,6 +232,30 @@ fn a_status_that_a_test_wants_is_no_reason() {
     }
 }
 
+/// A question about the file that the failed step reads is no earlier step that could have written the file.
+#[test]
+fn a_question_about_a_file_is_no_reason() {
+    let rows = [
+        (0, "schema -q waivers api.json", 1),
+        (0, "schema -s all api.json", 3),
+    ];
+    let first = |text: &str| {
+        let analysis = recording(text, 3, &rows);
+        let steps = Steps::new(&analysis, &[]);
+        let tests = Tests::new(&analysis, &steps);
+        let finder = Finder::new(&analysis, ProcessEnds::new(&analysis), tests, None);
+        let failed = [ProcessIx(0), ProcessIx(1), ProcessIx(2)];
+        let chain = vec![ProcessIx(2), ProcessIx(0)];
+        finder
+            .linked(chain, &failed.into_iter().collect())
+            .processes[0]
+    };
+    let asked = "set -e\nif schema -q waivers api.json; then exit 0; fi\nschema -s all api.json\n";
+    assert_eq!(first(asked), ProcessIx(2));
+    let ignored = "schema -q waivers api.json\nschema -s all api.json\n";
+    assert_eq!(first(ignored), ProcessIx(1));
+}
+
 #[test]
 fn many_scripts_take_little_time() {
     let text = format!(

@@ -164,13 +164,29 @@ impl ScriptPart {
     /// The commands whose exit status nothing in the script looks at, unless `set -e` does.
     pub fn ignored(&self) -> BTreeSet<CommandIx> {
         let mut found = BTreeSet::new();
-        let outline = &self.outline;
-        outline.body.add_ignored(true, &mut found);
-        let functions = outline.functions.iter().map(|function| &function.body);
-        for body in functions.chain(outline.files.iter().map(|file| &file.body)) {
-            body.add_ignored(true, &mut found);
+        for tree in self.trees() {
+            tree.add_ignored(true, &mut found);
         }
         found
+    }
+
+    /// The commands in the conditions of the script, whose failure is an answer.
+    pub fn asked(&self) -> BTreeSet<CommandIx> {
+        let mut found = BTreeSet::new();
+        for tree in self.trees() {
+            tree.add_asked(false, &mut found);
+        }
+        found
+    }
+
+    /// The script itself, its functions, and the files that it sources.
+    fn trees(&self) -> impl Iterator<Item = &Tree> {
+        let outline = &self.outline;
+        let functions = outline.functions.iter().map(|function| &*function.body);
+        let files = outline.files.iter().map(|file| &*file.body);
+        std::iter::once(&*outline.body)
+            .chain(functions)
+            .chain(files)
     }
 
     /// The text of a command of the script, with its file and its line.
@@ -205,7 +221,15 @@ impl ScriptPart {
         let graph = graph?;
         // The simplest explanation counts: a file that could not be opened leaves no trace.
         let simple = self.explained(&graph, children, status, false, budget);
-        simple.or_else(|| self.explained(&graph, children, status, true, budget))
+        let is_known = |course: &Course| !matches!(course.ending, Ending::Unknown);
+        if simple.as_ref().is_some_and(is_known) {
+            return simple;
+        }
+        let silent = self.explained(&graph, children, status, true, budget);
+        if silent.as_ref().is_some_and(is_known) {
+            return silent;
+        }
+        simple.or(silent)
     }
 
     fn explained(
@@ -250,6 +274,7 @@ impl ScriptPart {
             budget: BACK,
             selects: false,
             in_unknown_files: BTreeSet::new(),
+            known_ends: Vec::new(),
             is_written: false,
         };
         for end in &walk.ends {
@@ -259,7 +284,9 @@ impl ScriptPart {
         let selects = causes.selects;
         let missed = causes.missed;
         let (mut found, feasible, mut deciding) = (causes.found, causes.feasible, causes.deciding);
-        if found.is_empty() || !causes.is_written {
+        // A sourced file would have had to start the very command that the script itself starts after it.
+        let is_shown = causes.is_written || walk.starts_the_last(&causes.known_ends);
+        if found.is_empty() || !is_shown {
             found.extend(causes.in_unknown_files);
         }
         if found.is_empty() && is_known {

@@ -95,8 +95,8 @@ pub struct Substitution {
     pub body: Rc<Tree>,
     /// Whether the shell does not wait for the commands of the substitution: `<(…)`, `>(…)`.
     pub is_beside: bool,
-    /// Whether the shell may expand the word without running the commands of the substitution:
-    /// `${x:-$(…)}`.
+    /// Whether the shell may expand the word without starting the commands of the substitution:
+    /// `${x:-$(…)}`, and the file of a redirection, which bash expands in the command's process.
     pub may_be_left_out: bool,
 }
 
@@ -159,6 +159,54 @@ pub enum Tree {
 }
 
 impl Tree {
+    /// Adds the simple commands in the conditions of this part of a script: those after `if`, `elif`, `while` and `until`.
+    /// `is_condition` tells whether the whole part is in a condition.
+    pub(super) fn add_asked(&self, is_condition: bool, found: &mut BTreeSet<CommandIx>) {
+        match self {
+            Tree::Simple(ix) => {
+                if is_condition {
+                    found.insert(*ix);
+                }
+            }
+            Tree::List(all) => all
+                .iter()
+                .for_each(|tree| tree.add_asked(is_condition, found)),
+            Tree::Chain(all) => {
+                for (_, tree) in all {
+                    tree.add_asked(is_condition, found);
+                }
+            }
+            Tree::Pipe { members, .. } => {
+                for member in members {
+                    member.add_asked(is_condition, found);
+                }
+            }
+            Tree::If { arms, otherwise } => {
+                for arm in arms {
+                    arm.condition.add_asked(true, found);
+                    arm.body.add_asked(is_condition, found);
+                }
+                if let Some(otherwise) = otherwise {
+                    otherwise.add_asked(is_condition, found);
+                }
+            }
+            Tree::Loop { arm, .. } => {
+                arm.condition.add_asked(true, found);
+                arm.body.add_asked(is_condition, found);
+            }
+            Tree::Case { arms, .. } => {
+                for arm in arms {
+                    arm.body.add_asked(is_condition, found);
+                }
+            }
+            Tree::For { body, .. } | Tree::Redirected { body, .. } => {
+                body.add_asked(is_condition, found);
+            }
+            Tree::Background(tree) | Tree::Subshell(tree) => tree.add_asked(is_condition, found),
+            Tree::Function(_) => {}
+        }
+    }
+
     /// Adds the simple commands of this part of a script whose exit status no operator, condition or pipe uses, and no list
     /// passes on. `is_used` tells whether the status of the whole part is used.
     pub(super) fn add_ignored(&self, is_used: bool, found: &mut BTreeSet<CommandIx>) {

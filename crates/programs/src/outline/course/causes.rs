@@ -44,6 +44,8 @@ pub(super) struct Causes<'a> {
     pub(super) selects: bool,
     /// The causes inside of sourced files whose text is not known. A statement that gives the shell's exit status counts more.
     pub(super) in_unknown_files: BTreeSet<EndingCause>,
+    /// The possible ends of the script for which a cause outside of sourced files of unknown text was found.
+    pub(super) known_ends: Vec<StateIx>,
     /// Whether the script has a statement such as `exit 64` that gives the shell's exit status, and no builtin fails with it.
     pub(super) is_written: bool,
 }
@@ -55,10 +57,13 @@ impl Causes<'_> {
             Some(What::EndedByTrap) => Search::TrapStatus,
             _ => Search::BeforeTraps,
         };
-        let count = |causes: &Causes<'_>| causes.found.len() + causes.in_unknown_files.len();
-        let before = count(self);
+        let (found, in_files) = (self.found.len(), self.in_unknown_files.len());
         self.back(end, search);
-        if count(self) > before || self.budget == 0 {
+        let is_known = self.found.len() > found;
+        if is_known {
+            self.known_ends.push(end);
+        }
+        if is_known || self.in_unknown_files.len() > in_files || self.budget == 0 {
             self.feasible.push(end);
         }
     }

@@ -286,6 +286,43 @@ impl Walk<'_> {
         live
     }
 
+    /// Whether a command of the script that names its program started the last child process, on a path to one of these ends
+    /// on which no command of unknown effect follows.
+    pub(super) fn starts_the_last(&self, ends: &[StateIx]) -> bool {
+        let is_named = |member: &Member| match member {
+            Member::Program(ix, _) => {
+                let command = self.outline.commands.get(*ix);
+                let first = command.and_then(|command| command.words.first());
+                first.is_some_and(|word| word.literal().is_some())
+            }
+            Member::Forked(..) => false,
+        };
+        let all = self.children.len();
+        let mut seen = vec![false; self.states.len()];
+        let mut queue = ends.to_vec();
+        while let Some(at) = queue.pop() {
+            match seen.get_mut(at) {
+                Some(is_seen) if !*is_seen => *is_seen = true,
+                _ => continue,
+            }
+            for from in self.steps_to(at) {
+                let state = self.states.get(from);
+                let what = state.and_then(|state| Some(&self.graph.nodes.get(state.node)?.what));
+                let is_last = state.is_some_and(|state| state.child < all);
+                match what {
+                    Some(What::Start(member)) if is_last && is_named(member) => return true,
+                    Some(What::Pipe { members, .. }) if is_last && members.iter().all(is_named) => {
+                        return true;
+                    }
+                    None | Some(What::Wild) => {}
+                    Some(_) if is_last => {}
+                    Some(_) => queue.push(from),
+                }
+            }
+        }
+        false
+    }
+
     /// For each child process, finds the command that started it, if that command is the same on
     /// all remaining paths through the script.
     pub(super) fn places(

@@ -1,6 +1,7 @@
 //! Reads the redirections of commands in a shell script, and the texts of its here-documents.
 
 use super::super::tree::{CommandIx, Tree};
+use super::super::words::Word;
 use super::expansions::Draft;
 use super::{Here, Reader, DELIMITERS};
 
@@ -23,7 +24,7 @@ impl Reader<'_> {
         }
         if self.eat(b"<<<") {
             self.blanks();
-            self.word();
+            self.target();
             self.give(ix, |_| {});
             return true;
         }
@@ -52,7 +53,7 @@ impl Reader<'_> {
             self.is_whole = false;
             return true;
         }
-        let file = self.word();
+        let file = self.target();
         let is_number = file
             .text
             .iter()
@@ -66,6 +67,17 @@ impl Reader<'_> {
             }
         });
         true
+    }
+
+    /// Reads the word after a redirection operator in the script. bash expands it in the process of the command, if that is
+    /// a program, so that the shell itself does not start the commands of a substitution.
+    fn target(&mut self) -> Word {
+        let before = self.found.len();
+        let word = self.word();
+        for substitution in self.found.iter_mut().skip(before) {
+            substitution.may_be_left_out = true;
+        }
+        word
     }
 
     /// The number of digits before a redirection operator at the reader's position, as in `2>`;

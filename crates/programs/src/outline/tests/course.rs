@@ -400,6 +400,41 @@ fn only_variables_that_the_script_does_not_set_can_be_unset() {
     assert_eq!(ending("bash x", script, &[("", 128)], 1), want);
 }
 
+/// The statement that uses a variable which is not set ends the script, not the question before it, although a sourced file
+/// of unknown text could have set the variable.
+#[test]
+fn a_variable_that_is_not_set_ends_a_script_after_a_question() {
+    let script = "set -euo pipefail\nregion=$1\n. \"env/$region.sh\"\nmkdir -p www\nif test-lock www; then\n  exit 0\nfi\n\
+                  bucket=$BUCKET\nsync www \"$bucket\"\n";
+    let children = [("mkdir -p www", 0), ("test-lock www", 1)];
+    let want = "8: bucket=$BUCKET";
+    assert_eq!(ending("bash x", script, &children, 1), want);
+}
+
+/// bash expands the file of a redirection in the process of the program, dash in the shell.
+#[test]
+fn the_file_of_a_redirection_may_be_expanded_by_the_program() {
+    let script = "set -e\nif known x; then exit 0; fi\nfetch x > \"out/$(stem x).txt\"\n";
+    for children in [
+        &[("known x", 1), ("fetch x", 4)][..],
+        &[("known x", 1), ("stem x", 0), ("fetch x", 4)],
+    ] {
+        assert_eq!(ending("bash x", script, children, 4), "fetch x");
+    }
+}
+
+#[test]
+fn the_commands_of_conditions_are_asked() {
+    let script = "a && b\nif c | d; then e; elif f; then g || h; fi\nuntil (i); do j; done\nk() { while l; do m; done; }\n";
+    let outline = Outline::read(script.as_bytes());
+    let part = ScriptPart::new(outline.clone().into(), Options::default());
+    let asked = part.asked().into_iter();
+    let asked: Vec<&[u8]> = asked
+        .filter_map(|ix| outline.commands[ix].words[0].literal())
+        .collect();
+    assert_eq!(asked, [b"c", b"d", b"f", b"i", b"l"]);
+}
+
 /// A command of a CI job's script failed, and the test after it in the script only decides whether
 /// that counts.
 #[test]
@@ -752,9 +787,14 @@ fn a_statement_with_the_status_counts_more_than_a_file_that_is_not_known() {
     let want = "5: [ -n \"$1\" ] || exit 71";
     let got = ending("bash x", script, &children, 71);
     assert_eq!(got, want.split(" ||").next().unwrap_or_default());
-    // A builtin of the file can fail with this status.
+    // A builtin of the file can fail with this status, but hardly after the script's own command.
     let script = script.replace("exit 71", "exit 1");
-    assert_eq!(ending("bash x", &script, &children, 1), "unknown");
+    let named = ending("bash x", &script, &children, 1);
+    assert_eq!(named, "5: [ -n \"$1\" ]");
+    let script = script
+        .replace(". ./settings\n", "")
+        .replace("down\n", "down\n. ./settings\n");
+    assert_eq!(ending("bash x", &script, &children, 1), "lines 3, 5");
 }
 
 #[test]
