@@ -6,7 +6,7 @@ use tr_analyze::model::Process;
 use crate::cpu_time::{on_cpu, on_cpu_in_intervals};
 use crate::view::View;
 
-/// The length in nanoseconds of a series' intervals, unless `--interval` is given: 1 s.
+/// The length in nanoseconds of a series' intervals, unless `--interval` is given: a value is printed for each second.
 const INTERVAL: u64 = 1_000_000_000;
 /// The largest number of values in a series: they take some 200 MB of JSON. A recording has at most the first number of
 /// `FEW`, plus the second for each of its events, so that a small forged file has few values. The interval is doubled

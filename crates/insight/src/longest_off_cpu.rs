@@ -12,7 +12,7 @@ use tr_analyze::waits::{self, Piece};
 
 use crate::view::View;
 
-/// The length in nanoseconds of an interval, unless `--interval` is given.
+/// The length in nanoseconds of an interval, unless `--interval` is given: a value is printed for each second.
 const SECOND: u64 = 1_000_000_000;
 
 /// The longest time off CPU of each chosen process in each interval.

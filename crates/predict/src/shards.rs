@@ -372,8 +372,7 @@ impl PlacedSuite<'_> {
 }
 
 impl Plan {
-    /// Divides tests among machines so that all have nearly the same cost, and an equal part of tests that are alike
-    /// ([`spread`]).
+    /// Divides tests among machines so that all have nearly the same cost, and an equal part of tests that are alike.
     ///
     /// # Errors
     /// There are fewer than two tests, or the format lists files and tests name none.

@@ -14,7 +14,7 @@ use tr_format::event::{Ktime, Reason, Timeout};
 use super::facts::Facts;
 use super::machine::starved_within;
 use super::naps::{Nap, LOOP};
-use super::polls::awaited_work;
+use super::polls::{awaited_work, LONG_WAIT};
 
 /// The longest time in nanoseconds between the moment in which a thread wakes another one and its own sleep for that
 /// one's work. A guess: it only takes a lock and reads a clock.
@@ -30,9 +30,6 @@ const MUCH_LONGER: u64 = 10;
 const TASKS: usize = 200;
 const THREADS: usize = 50;
 const PARTS: usize = 1000;
-/// The divisor of the time of a series of naps: the first wait of another process that is longer than this part ends
-/// that process's start-up. It is the one of `polls.rs`.
-const LONG: u64 = 100;
 
 /// Work for whose end a series of naps lasted.
 struct Awaited {
@@ -97,7 +94,11 @@ fn of_children(facts: &Facts<'_>, slept: &[Nap]) -> Vec<Awaited> {
     };
     let sleeps: Vec<Option<ProcessIx>> = slept
         .iter()
-        .map(|nap| facts.execution(nap.group).map(|it| it.process))
+        .map(|nap| {
+            facts
+                .execution(nap.group)
+                .map(|execution| execution.process)
+        })
         .collect();
     let children = analysis.process(sleeper).children.iter().copied();
     let children = children.filter(|child| !sleeps.contains(&Some(*child)));
@@ -216,12 +217,14 @@ fn of_starting(facts: &Facts<'_>, slept: &[Nap]) -> Option<Awaited> {
         .flat_map(|nap| {
             [
                 process_of(facts, nap),
-                facts.execution(nap.group).map(|it| it.process),
+                facts
+                    .execution(nap.group)
+                    .map(|execution| execution.process),
             ]
         })
         .flatten()
         .collect();
-    let long = last.ran.since(first.from) / LONG;
+    let long = last.ran.since(first.from) / LONG_WAIT;
     let is_own = |ix: ProcessIx| analysis.lineage(ix).any(|other| own.contains(&other));
     let all = analysis.process_ids().filter(|ix| {
         let process = analysis.process(*ix);

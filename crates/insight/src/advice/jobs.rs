@@ -57,7 +57,7 @@ fn children<'f>(facts: &'f Facts<'_>) -> BTreeMap<Group, Vec<NamedJob<'f>>> {
         .filter(configures)
         .collect();
     let configurations = facts.below(&configurations);
-    // What failed until it was tried again later needed something that others had.
+    // A job that failed until it was tried again later needed something that others had.
     let tried_again = facts.tried_again().iter();
     let tried_again: BTreeSet<ProcessIx> = tried_again
         .flat_map(|ix| facts.analysis.lineage(*ix))

@@ -146,7 +146,7 @@ fn advised(facts: &Facts<'_>) -> Result<BuildAdvice, NoPath> {
     candidates.retain(|candidate| candidate.cap > 0);
     let polled = polled(facts, &candidates);
     let known = known_naps(facts, &candidates, &polled);
-    // What two candidates leave out is one thing.
+    // Two candidates can leave out the same time, which counts once.
     let superfluous = candidates.iter().filter(|candidate| !candidate.beside);
     let superfluous = superfluous.map(|candidate| candidate.superfluous);
     let superfluous = superfluous.fold(0, u64::saturating_add);
@@ -169,7 +169,7 @@ fn advised(facts: &Facts<'_>) -> Result<BuildAdvice, NoPath> {
     withheld.add_polled(facts, &polled, superfluous);
     kept.sort_by_key(|(advice, _)| rank(advice));
     kept.truncate(MOST);
-    // That work runs alone does not prove that it can be divided or left out.
+    // Work that runs alone can perhaps not be divided or left out.
     let alone_from = kept.partition_point(|(advice, _)| advice.kind != Kind::Alone);
     let counted = kept.get(..alone_from).unwrap_or_default();
     let all = counted.iter().fold(0, |all, (_, bit)| all | bit);
@@ -253,7 +253,9 @@ fn advised(facts: &Facts<'_>) -> Result<BuildAdvice, NoPath> {
 /// For each segment of the critical path, whether it is a nap of which it is known for which work it lasted.
 fn known_naps(facts: &Facts<'_>, candidates: &[Candidate], polled: &[bool]) -> Vec<bool> {
     let mut known = polled.to_vec();
-    let lasted = candidates.iter().filter(|it| it.superfluous > 0);
+    let lasted = candidates
+        .iter()
+        .filter(|candidate| candidate.superfluous > 0);
     for candidate in lasted.take(MOST) {
         let covers = facts.covers(&candidate.without);
         for (is_known, own) in known.iter_mut().zip(covers) {
@@ -328,7 +330,7 @@ fn verdict(
     Verdict {
         blame: match (machine, saved) {
             (true, Some(_)) => Blame::Both,
-            // That work runs alone is no proof that it can be divided.
+            // Work that runs alone can perhaps not be divided.
             (true, None) if changes.iter().any(|line| line.kind == Kind::Alone) => Blame::Perhaps,
             (true, None) => Blame::Machine,
             (false, _) => Blame::Code,

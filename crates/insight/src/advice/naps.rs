@@ -326,7 +326,7 @@ fn until_kill(facts: &Facts<'_>, slept: &[Nap], child: &Process) -> Option<Candi
     })
 }
 
-/// The number of the signal that no process can handle.
+/// The number of SIGKILL by signal(7), which no process can handle.
 const SIGKILL: u32 = 9;
 
 /// The longest time in nanoseconds between the end of a parent's time-out and the end of the child that the parent
@@ -763,7 +763,7 @@ impl Naps {
         let checks = interval(facts, &long);
         Naps {
             count: long.len(),
-            // What a loop looks for is judged apart.
+            // The work that a loop looks for is judged apart.
             superfluous: if checks.is_some() {
                 0
             } else {

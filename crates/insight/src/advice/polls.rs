@@ -22,10 +22,10 @@ const PARTS: usize = 10_000;
 /// are cold. A guess; the script `waits.py` tests the rule that uses it, also beside two busy loops. With less, a loop
 /// on a busy machine falls apart into single sleeps.
 const WORK: u64 = 10_000_000;
-/// The divisor of the time of a loop that sleeps and checks for a child: the first wait of the child that is longer
-/// than this part ends the child's start-up. A guess; the script `waits.py` tests the rule that uses it. A server waits
+/// The divisor of the time of a loop that sleeps and checks for another process: the first wait of that process that is
+/// longer than this part ends the process's start-up. A guess; the script `waits.py` tests the rule that uses it. A server waits
 /// for a shorter time when it reads its own files.
-const LONG: u64 = 100;
+pub(super) const LONG_WAIT: u64 = 100;
 
 /// The number of loops among a process's sleeps in which it sleeps and checks for the work of a child. `None` if most
 /// of the sleeps in `slept` are in no such loop. `longest` is the longest of the sleeps in ns.
@@ -236,7 +236,7 @@ impl<'f> Evidence<'f> {
         }
         let parts = |thread, since| timeline.since(thread, since).take(PARTS);
         // A server that starts works, or waits for a CPU, until it waits for something else. Reads of its files are shorter.
-        let long = last.ran.since(first.from) / LONG;
+        let long = last.ran.since(first.from) / LONG_WAIT;
         let is_idle = |thread: &ThreadIx| {
             let mut waits = parts(*thread, child.start)
                 .filter(|part| matches!(part.doing, Bucket::Wait(_)) && part.length() > long);
