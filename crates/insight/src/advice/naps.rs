@@ -690,8 +690,8 @@ fn of_naps(
                 ),
                 None if has_time_outs(facts, &slept) => (
                     Kind::Sleep,
-                    format!("{name} wait{s} {time}, until time-outs of its own"),
-                    "wait for the event alone, or find out why it does not come",
+                    format!("{name} sleep{s} {time}, or wait{s} that long in vain"),
+                    "wait for the event, not for a time, or find out why it does not come",
                     cap,
                 ),
                 None => (
@@ -718,8 +718,9 @@ fn of_naps(
     })
 }
 
-/// Whether most of the time of the given naps are waits for a descriptor or a lock that a time-out of the call ended, as
-/// the timers of event loops do. A call that only sleeps waits for nothing.
+/// Whether most of the time of the given naps are waits for a descriptor or a lock that a time-out of the call ended. The
+/// timers of event loops do that as well as answers that do not come, so the recording does not tell which it was. A call
+/// that only sleeps waits for nothing.
 fn has_time_outs(facts: &Facts<'_>, slept: &[Nap]) -> bool {
     let Some(timeline) = &facts.analysis.timeline else {
         return false;
