@@ -28,11 +28,7 @@ MOST = 120
 
 
 def record(args, name, plant, place):
-    for file, text in plant.files.items():
-        path = os.path.join(place, file)
-        os.makedirs(os.path.dirname(path), exist_ok=True)
-        with open(path, "w") as out:
-            out.write(text)
+    results.lay_out(plant.files, place)
     trace = os.path.join(args.keep or place, f"{name}.bin")
     if not os.path.exists(trace):
         # `make -O` locks its output, and others may hold a lock on /dev/null.

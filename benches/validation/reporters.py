@@ -16,7 +16,6 @@ is *none*, and the reason is printed. --load runs so many busy loops beside them
 """
 
 import argparse
-import csv
 import glob
 import json
 import os
@@ -26,6 +25,8 @@ import subprocess
 import sys
 import tempfile
 from dataclasses import dataclass, field
+
+import results
 
 LIMIT = 300
 
@@ -547,43 +548,53 @@ REPORTERS = {
 }
 
 
-def run(args, name, reporter, place):
-    """The steps of a recorded run with its report, what was said, and the number of tests in the report."""
-    for file, text in reporter.files.items():
-        path = os.path.join(place, file)
-        os.makedirs(os.path.dirname(path), exist_ok=True)
-        with open(path, "w") as out:
-            out.write(text)
-    modules = [path for path in args.path if os.path.basename(os.path.dirname(path)) == "node_modules"]
-    for path in modules:
-        os.symlink(os.path.dirname(path), os.path.join(place, "node_modules"))
+def record(args, reporter, place, more=None):
+    """Records a runner with the environment `more`: its reports, and what it said if there is none."""
+    results.lay_out(reporter.files, place)
+    for path in args.path:
+        modules = os.path.join(place, "node_modules")
+        if os.path.basename(os.path.dirname(path)) == "node_modules" and not os.path.exists(modules):
+            os.symlink(os.path.dirname(path), modules)
     # Go ignores a go.mod that lies in TMPDIR itself.
     temporary = os.path.join(place, "tmp")
     os.makedirs(temporary)
-    environment = {**os.environ, **reporter.environment, "TMPDIR": temporary}
     quiet = {
         "cwd": place,
-        "env": environment,
+        "env": {**os.environ, **reporter.environment, "TMPDIR": temporary, **(more or {})},
         "stdin": subprocess.DEVNULL,
         "timeout": LIMIT,
         "text": True,
         "capture_output": True,
     }
     if reporter.before:
-        subprocess.run(["sh", "-c", reporter.before], **quiet)
+        done = subprocess.run(["sh", "-c", reporter.before], **quiet)
+        if done.returncode:
+            return [], f"not built: {done.stderr[-500:]}"
     trace = os.path.join(place, "trace.bin")
     done = subprocess.run([args.tr, "record", "-q", "-o", trace, "--", "sh", "-c", f"exec {reporter.command}"], **quiet)
     reports = glob.glob(os.path.join(place, reporter.report))
-    if not reports:
-        return None, f"no report: {(done.stderr or done.stdout).strip()[-300:]}", 0
-    if args.keep:
-        shutil.copy2(trace, os.path.join(args.keep, f"{name}.bin"))
-        shutil.copy2(reports[0], os.path.join(args.keep, f"{name}.xml"))
+    return reports, "" if reports else f"no report: {(done.stderr + done.stdout).strip()[-800:]}"
+
+
+def analyze(args, place, reports):
+    """The report on the steps of the recording in `place` with these reports, None if it fails; and what was said."""
     withs = [word for report in reports for word in ("--with", report)]
-    out = subprocess.run([args.tr, "analyze", trace, *withs, "--report", "steps", "--format", "json"], **quiet)
-    if out.returncode:
-        return None, out.stderr.strip(), 0
-    return json.loads(out.stdout)["steps"]["steps"], out.stderr.strip().replace(place + "/", ""), count(reports)
+    command = [args.tr, "analyze", os.path.join(place, "trace.bin"), *withs, "--report", "steps", "--format", "json"]
+    out = subprocess.run(command, cwd=place, capture_output=True, text=True, timeout=LIMIT)
+    said = out.stderr.strip().replace(place + "/", "")
+    return None if out.returncode else json.loads(out.stdout), said
+
+
+def run(args, name, reporter, place):
+    """The steps of a recorded run with its report, what was said, and the number of tests in the report."""
+    reports, said = record(args, reporter, place)
+    if not reports:
+        return None, said, 0
+    if args.keep:
+        shutil.copy2(os.path.join(place, "trace.bin"), os.path.join(args.keep, f"{name}.bin"))
+        shutil.copy2(reports[0], os.path.join(args.keep, f"{name}.xml"))
+    found, said = analyze(args, place, reports)
+    return (None, said, 0) if found is None else (found["steps"]["steps"], said, count(reports))
 
 
 def count(reports):
@@ -657,10 +668,7 @@ def main():
             loop.kill()
     print(f"all: {sums['right']} right, {sums['wrong']} wrong, {sums['none']} none")
     if args.csv and rows:
-        with open(args.csv, "w", newline="") as out:
-            writer = csv.DictWriter(out, rows[0].keys())
-            writer.writeheader()
-            writer.writerows(rows)
+        results.write(args.csv, list(rows[0]), rows)
     sys.exit(sums["wrong"] > 0)
 
 

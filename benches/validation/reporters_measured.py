@@ -15,19 +15,17 @@ name with a comma is a variant. Needs root and, beside those of `reporters.py`:
 """
 
 import argparse
-import csv
 import glob
-import json
 import os
 import re
 import shutil
-import subprocess
 import sys
 import tempfile
 import xml.etree.ElementTree as xml
 from collections import Counter
 
-from reporters import LIMIT, Reporter
+import results
+from reporters import SUREFIRE_GOAL, Reporter, analyze, record
 
 IDENTITY = re.compile(r"[tT](\d\d[a-z]?)(?![a-z0-9])")
 
@@ -828,7 +826,6 @@ public class OtherTest {
 </project>
 """,
 }
-SUREFIRE_GOAL = "org.apache.maven.plugins:maven-surefire-plugin:2.22.3:test"
 
 # The CPU time of a shell and its children when it ends, which is that of its test.
 BASH = """#!/bin/bash
@@ -1220,57 +1217,21 @@ CLOCKS = 5
 PROCESSES = {"bats", "ctest", "ctest, gtest", "meson", "avocado", "nextest", "criterion", "prove"}
 
 
-def run(args, name, reporter, place):
-    """The steps of a recorded run, what was said, and the paths of its report and of what the tests measured."""
-    for file, text in reporter.files.items():
-        path = os.path.join(place, file)
-        os.makedirs(os.path.dirname(path), exist_ok=True)
-        with open(path, "w") as out:
-            out.write(text)
-    for path in args.path:
-        if os.path.basename(os.path.dirname(path)) == "node_modules" and not os.path.exists(
-            os.path.join(place, "node_modules")
-        ):
-            os.symlink(os.path.dirname(path), os.path.join(place, "node_modules"))
-    temporary, truth = os.path.join(place, "tmp"), os.path.join(place, "truth.txt")
-    os.makedirs(temporary)
-    environment = {**os.environ, **reporter.environment, "TMPDIR": temporary, "TRUTH": truth}
-    quiet = {
-        "cwd": place,
-        "env": environment,
-        "stdin": subprocess.DEVNULL,
-        "timeout": LIMIT,
-        "text": True,
-        "capture_output": True,
-    }
-    if reporter.before:
-        done = subprocess.run(["sh", "-c", reporter.before], **quiet)
-        if done.returncode:
-            return None, f"not built: {done.stderr[-500:]}", [], truth
-    trace = os.path.join(place, "trace.bin")
-    done = subprocess.run([args.tr, "record", "-q", "-o", trace, "--", "sh", "-c", f"exec {reporter.command}"], **quiet)
-    reports = glob.glob(os.path.join(place, reporter.report))
-    if not reports:
-        return None, f"no report: {(done.stderr + done.stdout).strip()[-800:]}", [], truth
-    return analyze(args, place, trace, reports, truth)
+def run(args, reporter, place):
+    """The steps of a recorded run, what was said, and the paths of its reports and of what the tests measured."""
+    truth = os.path.join(place, "truth.txt")
+    reports, said = record(args, reporter, place, {"TRUTH": truth})
+    return steps_of(args, place, reports) if reports else (None, said, [], truth)
 
 
-def analyze(args, place, trace, reports, truth):
-    """The steps of a recording with its reports."""
-    withs = [word for report in reports for word in ("--with", report)]
-    out = subprocess.run(
-        [args.tr, "analyze", trace, *withs, "--report", "steps", "--format", "json"],
-        capture_output=True,
-        text=True,
-        timeout=LIMIT,
-    )
-    if out.returncode:
-        return None, out.stderr.strip(), reports, truth
-    found = json.loads(out.stdout)
-    steps = found["steps"]["steps"]
-    for step in steps:
+def steps_of(args, place, reports):
+    """The steps of the recording in `place` with its reports, what was said, and the paths of the reports and of what the tests
+    measured."""
+    found, said = analyze(args, place, reports)
+    steps = found and found["steps"]["steps"]
+    for step in steps or []:
         step["began_ms"] = found["trace"]["start_unix_ns"] / 1e6
-    return steps, out.stderr.strip().replace(place + "/", ""), reports, truth
+    return steps, said, reports, os.path.join(place, "truth.txt")
 
 
 def identity(*names):
@@ -1391,7 +1352,7 @@ def main():
             reports = sorted(glob.glob(os.path.join(kept, "report*")))
             if not reports:
                 continue
-            found = analyze(args, kept, os.path.join(kept, "trace.bin"), reports, os.path.join(kept, "truth.txt"))
+            found = steps_of(args, kept, reports)
             line = account(name, *found)
         else:
             absent = [program for program in reporter.needs if not shutil.which(program)]
@@ -1399,7 +1360,7 @@ def main():
                 print(f"{name}: skipped, {', '.join(absent)} is not on PATH")
                 continue
             with tempfile.TemporaryDirectory() as place:
-                found = run(args, name, reporter, place)
+                found = run(args, reporter, place)
                 if kept and found[2]:
                     keep(kept, place, found)
                 line = account(name, *found)
@@ -1408,10 +1369,7 @@ def main():
             sums.update({key: value for key, value in line.items() if key != "reporter"})
     print("all:", ", ".join(f"{value} {key}" for key, value in sums.items()))
     if args.csv and rows:
-        with open(args.csv, "w", newline="") as out:
-            writer = csv.DictWriter(out, rows[0].keys())
-            writer.writeheader()
-            writer.writerows(rows)
+        results.write(args.csv, list(rows[0]), rows)
     sys.exit(sums["wrong"] > 0)
 
 

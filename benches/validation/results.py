@@ -1,4 +1,5 @@
-"""The rows that a program of this folder measured, as a file of CSV in `results/`. docs/validation.md has their sums."""
+"""What the programs of this folder share: the files of what they run, and the rows that they measured, as a file of CSV in `results/`.
+docs/validation.md has the sums of the rows."""
 
 import csv
 import os
@@ -23,3 +24,12 @@ def write(file, header, rows):
         writer = csv.writer(out, lineterminator="\n")
         writer.writerow(header)
         writer.writerows([row.get(key, "") for key in header] for row in rows)
+
+
+def lay_out(files, place):
+    """Writes the texts of these files below the directory `place`."""
+    for name, text in files.items():
+        file = os.path.join(place, name)
+        os.makedirs(os.path.dirname(file), exist_ok=True)
+        with open(file, "w") as out:
+            out.write(text)

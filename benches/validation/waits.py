@@ -72,11 +72,7 @@ HEADER = [
 
 def build(plant, place):
     """Writes the files of a plant and prepares them."""
-    for name, text in plant.files.items():
-        path = os.path.join(place, name)
-        os.makedirs(os.path.dirname(path), exist_ok=True)
-        with open(path, "w") as file:
-            file.write(text)
+    results.lay_out(plant.files, place)
     prepare = "sh setup.sh" if "setup.sh" in plant.files else plant.prepare
     subprocess.run(["sh", "-c", prepare], cwd=place, check=True, **validate.QUIET)
 
