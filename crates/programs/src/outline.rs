@@ -27,7 +27,7 @@ pub use options::{Options, Setting};
 pub use sources::{sourced_files, KnownFile};
 pub use tree::{
     Arm, Assignment, CaseArm, Command, CommandIx, ForLoop, Function, Link, Outline, SourcedFile,
-    Substitution, Trap, Tree, LONGEST,
+    StatusUsage, Substitution, Trap, Tree, LONGEST,
 };
 pub use values::without_values;
 pub use words::{Expansion, Word};

@@ -8,6 +8,7 @@
 use std::collections::BTreeSet;
 
 use tr_analyze::model::{Process, ProcessIx};
+use tr_analyze::programs::Group;
 use tr_analyze::timeline::{Actor, Bucket, Stretch};
 use tr_format::event::{Ktime, Reason, Timeout};
 
@@ -72,7 +73,7 @@ fn too_long(facts: &Facts<'_>, slept: &[Nap], awaited: &Awaited) -> u64 {
     let mut now = begin.to;
     let mut sum = 0u64;
     for nap in naps {
-        let length = nap.to.since(nap.from);
+        let length = nap.length();
         if now >= soonest {
             sum = sum.saturating_add(length);
         }
@@ -81,24 +82,21 @@ fn too_long(facts: &Facts<'_>, slept: &[Nap], awaited: &Awaited) -> u64 {
     sum
 }
 
-fn process_of(facts: &Facts<'_>, nap: &Nap) -> Option<ProcessIx> {
-    facts.execution(nap.by).map(|execution| execution.process)
+/// The process of an execution.
+fn process_of(facts: &Facts<'_>, group: Group) -> Option<ProcessIx> {
+    facts.execution(group).map(|execution| execution.process)
 }
 
 /// The children for whose ends the process napped: it started no other child before the nap in which a child ended, and
 /// its next child after that nap, or that nap was its last one.
 fn of_children(facts: &Facts<'_>, slept: &[Nap]) -> Vec<Awaited> {
     let analysis = facts.analysis;
-    let Some(sleeper) = slept.first().and_then(|nap| process_of(facts, nap)) else {
+    let Some(sleeper) = slept.first().and_then(|nap| process_of(facts, nap.by)) else {
         return Vec::new();
     };
     let sleeps: Vec<Option<ProcessIx>> = slept
         .iter()
-        .map(|nap| {
-            facts
-                .execution(nap.group)
-                .map(|execution| execution.process)
-        })
+        .map(|nap| process_of(facts, nap.group))
         .collect();
     let children = analysis.process(sleeper).children.iter().copied();
     let children = children.filter(|child| !sleeps.contains(&Some(*child)));
@@ -214,14 +212,7 @@ fn of_starting(facts: &Facts<'_>, slept: &[Nap]) -> Option<Awaited> {
     };
     let own: BTreeSet<ProcessIx> = slept
         .iter()
-        .flat_map(|nap| {
-            [
-                process_of(facts, nap),
-                facts
-                    .execution(nap.group)
-                    .map(|execution| execution.process),
-            ]
-        })
+        .flat_map(|nap| [process_of(facts, nap.by), process_of(facts, nap.group)])
         .flatten()
         .collect();
     let long = last.ran.since(first.from) / LONG_WAIT;
@@ -265,10 +256,10 @@ pub(super) fn starting(facts: &Facts<'_>, slept: &[Nap]) -> u64 {
     };
     let own: BTreeSet<ProcessIx> = slept
         .iter()
-        .filter_map(|nap| process_of(facts, nap))
+        .filter_map(|nap| process_of(facts, nap.by))
         .collect();
     let is_own = |ix: ProcessIx| own.contains(&ix);
-    let longest = slept.iter().map(|nap| nap.to.since(nap.from)).max();
+    let longest = slept.iter().map(Nap::length).max();
     let longest = longest.unwrap_or(0);
     let begin = Ktime(first.from.0.saturating_sub(SPAWNED));
     let all = analysis.process_ids().filter(|ix| {
@@ -309,7 +300,7 @@ fn of_others(facts: &Facts<'_>, slept: &[Nap]) -> Option<Awaited> {
     if slept.len() < LOOP && (slept.len() < 2 || !is_retry(facts, slept)) {
         return None;
     }
-    let longest = slept.iter().map(|nap| nap.to.since(nap.from)).max()?;
+    let longest = slept.iter().map(Nap::length).max()?;
     let process = facts.analysis.process(awaited_work(facts, slept, longest)?);
     Some(Awaited {
         naps: (0, slept.len() - 1),
@@ -321,7 +312,7 @@ fn of_others(facts: &Facts<'_>, slept: &[Nap]) -> Option<Awaited> {
 /// Whether a command of the napping process failed before each nap and was started again, as a loop does that tries until
 /// it gets a lock.
 fn is_retry(facts: &Facts<'_>, slept: &[Nap]) -> bool {
-    let Some(sleeper) = slept.first().and_then(|nap| process_of(facts, nap)) else {
+    let Some(sleeper) = slept.first().and_then(|nap| process_of(facts, nap.by)) else {
         return false;
     };
     let children = facts.analysis.process(sleeper).children.iter();

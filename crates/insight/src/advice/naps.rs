@@ -47,7 +47,7 @@ pub(super) struct Nap {
 }
 
 impl Nap {
-    fn length(&self) -> u64 {
+    pub(super) fn length(&self) -> u64 {
         self.to.since(self.from)
     }
 }

@@ -480,23 +480,11 @@ impl Finder<'_> {
             .map(|mate| &mate.argv)
             .collect();
         let course = self.course(script);
-        let (ignored, asked) = (OnceCell::new(), OnceCell::new());
-        let is_ignored = |ix: ProcessIx| {
-            course.as_ref().is_some_and(|course| {
-                let ignored = ignored.get_or_init(|| course.part.ignored());
-                course
-                    .command(ix)
-                    .is_some_and(|command| ignored.contains(&command))
-            })
-        };
-        // `if jq -e .draft file`: its failure is an answer.
-        let is_asked = |ix: ProcessIx| {
-            course.as_ref().is_some_and(|course| {
-                let asked = asked.get_or_init(|| course.part.asked());
-                course
-                    .command(ix)
-                    .is_some_and(|command| asked.contains(&command))
-            })
+        let usage = OnceCell::new();
+        let usage_of = |ix: ProcessIx| {
+            let course = course.as_ref()?;
+            let usage = usage.get_or_init(|| course.part.status_usage());
+            usage.get(&course.command(ix)?)
         };
         others.iter().copied().rev().find(|ix| {
             let step = self.analysis.process(*ix);
@@ -509,7 +497,9 @@ impl Finder<'_> {
                 file.is_some_and(|file| has_name_of(&process.argv, &file))
                     && !reads_the_same(&step.argv, &process.argv)
             };
-            if is_before && is_shown && names_last_file() && !is_asked(*ix) {
+            // `if jq -e .draft file`: its failure is an answer.
+            let is_asked = || usage_of(*ix).is_some_and(|usage| usage.is_condition);
+            if is_before && is_shown && names_last_file() && !is_asked() {
                 return true;
             }
             let name = label::program(step);
@@ -518,7 +508,8 @@ impl Finder<'_> {
                     && name == label::program(process)
                     && share_a_file(&step.argv, &process.argv, &name)
             };
-            if is_before && is_shown && is_on_the_file() && is_ignored(*ix) {
+            let is_ignored = || usage_of(*ix).is_some_and(|usage| !usage.is_used);
+            if is_before && is_shown && is_on_the_file() && is_ignored() {
                 return true;
             }
             let is_build = is_shown && build.is_some_and(|build| build.pid == top.pid);

@@ -49,6 +49,11 @@ const READ: &str = "getopts mapfile read readarray";
 /// The shell builtins that test a condition, separated by spaces.
 const TESTS: &str = "(( [ [[ let test";
 
+/// Whether a command with this name executes a file in the shell's own process.
+pub(super) fn is_source(name: &[u8]) -> bool {
+    matches!(name, b"." | b"source")
+}
+
 pub(super) fn is_builtin(name: &[u8]) -> bool {
     has(SUCCEED, name) || has(FAIL, name) || has(OTHERS, name)
 }

@@ -1,5 +1,6 @@
 //! Walks through the commands of a shell script in the order of its text.
 
+use super::builtins::is_source;
 use super::tree::{Command, CommandIx, Link, Outline, Tree};
 use super::words::Word;
 use crate::words;
@@ -42,7 +43,7 @@ impl Outline {
         let mut names: Vec<&[u8]> = vec![name];
         let mut next = 0;
         while let Some(name) = names.get(next).copied() {
-            if matches!(name, b"eval" | b"." | b"source") || next > 0 && name == b"exec" {
+            if name == b"eval" || is_source(name) || next > 0 && name == b"exec" {
                 return true;
             }
             let mut places = Vec::new();

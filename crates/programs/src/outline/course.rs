@@ -15,7 +15,7 @@ use self::walk::Walk;
 
 use super::flow::{self, Graph};
 use super::options::Options;
-use super::tree::{CommandIx, Outline, Tree};
+use super::tree::{CommandIx, Outline, StatusUsage, Tree};
 use super::words::Word;
 
 /// The largest number of child processes of a shell that are compared with its script. If there are
@@ -161,32 +161,22 @@ impl ScriptPart {
         false
     }
 
-    /// The commands whose exit status nothing in the script looks at, unless `set -e` does.
-    pub fn ignored(&self) -> BTreeSet<CommandIx> {
-        let mut found = BTreeSet::new();
-        for tree in self.trees() {
-            tree.add_ignored(true, &mut found);
-        }
-        found
-    }
-
-    /// The commands in the conditions of the script, whose failure is an answer.
-    pub fn asked(&self) -> BTreeSet<CommandIx> {
-        let mut found = BTreeSet::new();
-        for tree in self.trees() {
-            tree.add_asked(false, &mut found);
-        }
-        found
-    }
-
-    /// The script itself, its functions, and the files that it sources.
-    fn trees(&self) -> impl Iterator<Item = &Tree> {
+    /// What the script does with the exit status of each of its commands, apart from `set -e`.
+    pub fn status_usage(&self) -> BTreeMap<CommandIx, StatusUsage> {
+        let mut found = BTreeMap::new();
         let outline = &self.outline;
-        let functions = outline.functions.iter().map(|function| &*function.body);
-        let files = outline.files.iter().map(|file| &*file.body);
-        std::iter::once(&*outline.body)
-            .chain(functions)
-            .chain(files)
+        let functions = outline.functions.iter().map(|function| &function.body);
+        let files = outline.files.iter().map(|file| &file.body);
+        let whole = StatusUsage {
+            is_used: true,
+            is_condition: false,
+        };
+        for tree in std::iter::once(&outline.body).chain(functions).chain(files) {
+            tree.with_usage(whole, &mut |ix, usage| {
+                found.insert(ix, usage);
+            });
+        }
+        found
     }
 
     /// The text of a command of the script, with its file and its line.

@@ -5,6 +5,7 @@ use std::rc::Rc;
 
 use tr_format::scripts::{path_of, NamesInDirectory};
 
+use super::builtins::is_source;
 use super::patterns;
 use super::reader;
 use super::tree::{Command, CommandIx, ForLoop, Outline, SourcedFile, Tree, LONGEST};
@@ -125,7 +126,7 @@ fn parent(path: &[u8]) -> Option<&[u8]> {
 /// the file gets arguments of its own.
 fn file_word(command: &Command) -> Option<&Word> {
     match command.words.as_slice() {
-        [first, file] if matches!(first.literal(), Some(b"." | b"source")) => Some(file),
+        [first, file] if first.literal().is_some_and(is_source) => Some(file),
         _ => None,
     }
 }

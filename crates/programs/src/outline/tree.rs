@@ -1,7 +1,7 @@
 //! The data structures of a shell script's outline: commands, words, and how the commands are
 //! connected.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::rc::Rc;
 
 use super::words::Word;
@@ -159,106 +159,76 @@ pub enum Tree {
 }
 
 impl Tree {
-    /// Adds the simple commands in the conditions of this part of a script: those after `if`, `elif`, `while` and `until`.
-    /// `is_condition` tells whether the whole part is in a condition.
-    pub(super) fn add_asked(&self, is_condition: bool, found: &mut BTreeSet<CommandIx>) {
+    /// Calls `each` for every simple command of this part of a script, with what the script does with its exit status.
+    /// `usage` tells what the script does with the status of the whole part.
+    pub(super) fn with_usage(
+        &self,
+        usage: StatusUsage,
+        each: &mut impl FnMut(CommandIx, StatusUsage),
+    ) {
+        let used = |is_used: bool| StatusUsage { is_used, ..usage };
         match self {
-            Tree::Simple(ix) => {
-                if is_condition {
-                    found.insert(*ix);
-                }
-            }
-            Tree::List(all) => all
-                .iter()
-                .for_each(|tree| tree.add_asked(is_condition, found)),
-            Tree::Chain(all) => {
-                for (_, tree) in all {
-                    tree.add_asked(is_condition, found);
-                }
-            }
-            Tree::Pipe { members, .. } => {
-                for member in members {
-                    member.add_asked(is_condition, found);
-                }
-            }
-            Tree::If { arms, otherwise } => {
-                for arm in arms {
-                    arm.condition.add_asked(true, found);
-                    arm.body.add_asked(is_condition, found);
-                }
-                if let Some(otherwise) = otherwise {
-                    otherwise.add_asked(is_condition, found);
-                }
-            }
-            Tree::Loop { arm, .. } => {
-                arm.condition.add_asked(true, found);
-                arm.body.add_asked(is_condition, found);
-            }
-            Tree::Case { arms, .. } => {
-                for arm in arms {
-                    arm.body.add_asked(is_condition, found);
-                }
-            }
-            Tree::For { body, .. } | Tree::Redirected { body, .. } => {
-                body.add_asked(is_condition, found);
-            }
-            Tree::Background(tree) | Tree::Subshell(tree) => tree.add_asked(is_condition, found),
-            Tree::Function(_) => {}
-        }
-    }
-
-    /// Adds the simple commands of this part of a script whose exit status no operator, condition or pipe uses, and no list
-    /// passes on. `is_used` tells whether the status of the whole part is used.
-    pub(super) fn add_ignored(&self, is_used: bool, found: &mut BTreeSet<CommandIx>) {
-        match self {
-            Tree::Simple(ix) => {
-                if !is_used {
-                    found.insert(*ix);
-                }
-            }
+            Tree::Simple(ix) => each(*ix, usage),
             Tree::List(all) => {
                 for (at, tree) in all.iter().enumerate() {
                     let is_last = at + 1 == all.len();
-                    tree.add_ignored(is_last && is_used, found);
+                    tree.with_usage(used(is_last && usage.is_used), each);
                 }
             }
             Tree::Chain(all) => {
                 let is_alone = all.len() == 1;
                 for (_, tree) in all {
-                    tree.add_ignored(!is_alone || is_used, found);
+                    tree.with_usage(used(!is_alone || usage.is_used), each);
                 }
             }
             Tree::Pipe { members, negated } => {
                 let is_alone = members.len() == 1 && !negated;
                 for member in members {
-                    member.add_ignored(!is_alone || is_used, found);
+                    member.with_usage(used(!is_alone || usage.is_used), each);
                 }
             }
             Tree::If { arms, otherwise } => {
                 for arm in arms {
-                    arm.condition.add_ignored(true, found);
-                    arm.body.add_ignored(is_used, found);
+                    arm.condition.with_usage(StatusUsage::CONDITION, each);
+                    arm.body.with_usage(usage, each);
                 }
                 if let Some(otherwise) = otherwise {
-                    otherwise.add_ignored(is_used, found);
+                    otherwise.with_usage(usage, each);
                 }
             }
             // The next round of a loop replaces the status.
             Tree::Loop { arm, .. } => {
-                arm.condition.add_ignored(true, found);
-                arm.body.add_ignored(false, found);
+                arm.condition.with_usage(StatusUsage::CONDITION, each);
+                arm.body.with_usage(used(false), each);
             }
-            Tree::For { body, .. } => body.add_ignored(false, found),
+            Tree::For { body, .. } => body.with_usage(used(false), each),
             Tree::Case { arms, .. } => {
                 for arm in arms {
-                    arm.body.add_ignored(is_used, found);
+                    arm.body.with_usage(usage, each);
                 }
             }
-            Tree::Background(tree) | Tree::Subshell(tree) => tree.add_ignored(true, found),
-            Tree::Redirected { body, .. } => body.add_ignored(is_used, found),
+            Tree::Background(tree) | Tree::Subshell(tree) => tree.with_usage(used(true), each),
+            Tree::Redirected { body, .. } => body.with_usage(usage, each),
             Tree::Function(_) => {}
         }
     }
+}
+
+/// What a script does with the exit status of a command.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct StatusUsage {
+    /// Whether an operator, a condition or a pipe uses the status, or a list passes it on.
+    pub is_used: bool,
+    /// Whether the command is in a condition, after `if`, `elif`, `while` or `until`: its failure is an answer.
+    pub is_condition: bool,
+}
+
+impl StatusUsage {
+    /// The usage of the status of a condition.
+    const CONDITION: StatusUsage = StatusUsage {
+        is_used: true,
+        is_condition: true,
+    };
 }
 
 impl Default for Tree {

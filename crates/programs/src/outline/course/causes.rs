@@ -408,7 +408,7 @@ impl Causes<'_> {
     pub(super) fn is_source(&self, command: Option<CommandIx>) -> bool {
         let command = self.command(command);
         let first = command.and_then(|command| command.words.first()?.literal());
-        matches!(first, Some(b"." | b"source"))
+        first.is_some_and(builtins::is_source)
     }
 
     /// Notes as the cause of the script's end a command whose effect is not known, such as `eval`.

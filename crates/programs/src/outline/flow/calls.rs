@@ -410,7 +410,7 @@ impl<'a> Builder<'a> {
                 let set = self.action(at, What::Assign, Some(ix));
                 self.status(set.ok, 0)
             }
-            b"eval" | b"." | b"source" => {
+            _ if name == b"eval" || builtins::is_source(name) => {
                 if let Some(ends) = self.sourced(ix, at) {
                     return ends;
                 }

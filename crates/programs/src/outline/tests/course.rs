@@ -428,9 +428,10 @@ fn the_commands_of_conditions_are_asked() {
     let script = "a && b\nif c | d; then e; elif f; then g || h; fi\nuntil (i); do j; done\nk() { while l; do m; done; }\n";
     let outline = Outline::read(script.as_bytes());
     let part = ScriptPart::new(outline.clone().into(), Options::default());
-    let asked = part.asked().into_iter();
-    let asked: Vec<&[u8]> = asked
-        .filter_map(|ix| outline.commands[ix].words[0].literal())
+    let usage = part.status_usage().into_iter();
+    let asked: Vec<&[u8]> = usage
+        .filter(|(_, usage)| usage.is_condition)
+        .filter_map(|(ix, _)| outline.commands[ix].words[0].literal())
         .collect();
     assert_eq!(asked, [b"c", b"d", b"f", b"i", b"l"]);
 }
@@ -868,6 +869,12 @@ fn a_command_alone_in_a_list_has_a_status_that_nothing_looks_at() {
         let name = outline.commands[*ix].words.first()?.literal()?;
         Some(String::from_utf8_lossy(name).into_owned())
     };
-    let names: Vec<String> = part.ignored().iter().filter_map(words).collect();
+    let names: Vec<String> = part
+        .status_usage()
+        .iter()
+        .filter(|(_, usage)| !usage.is_used)
+        .map(|(ix, _)| ix)
+        .filter_map(words)
+        .collect();
     assert_eq!(names.join(" "), "set echo load c d i l m");
 }
