@@ -161,7 +161,7 @@ impl ScriptPart {
         false
     }
 
-    /// What the script does with the exit status of each of its commands, apart from `set -e`.
+    /// The use that the script makes of the exit status of each of its commands, apart from `set -e`.
     pub fn status_usage(&self) -> BTreeMap<CommandIx, StatusUsage> {
         let mut found = BTreeMap::new();
         let outline = &self.outline;

@@ -214,7 +214,7 @@ impl Tree {
     }
 }
 
-/// What a script does with the exit status of a command.
+/// The use that a script makes of the exit status of a command.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct StatusUsage {
     /// Whether an operator, a condition or a pipe uses the status, or a list passes it on.
