@@ -211,23 +211,15 @@ pub struct Call<'a> {
 fn run<A: Subcommand>(call: &Call<'_>) -> Result<ExitCode, clap::Error> {
     let mut args = A::from_arg_matches(call.matches)?;
     args.set_undecided(call.undecided.clone());
-    if !A::KEEPS_SIGPIPE {
-        inherited::restore_sigpipe();
-    }
-    // The pager waits for its user after everything else.
-    let _pager = if call.pages && args.is_paged() {
-        pager::start()
-    } else {
-        None
+    let preparation = Preparation {
+        keeps_sigpipe: A::KEEPS_SIGPIPE,
+        is_paged: call.pages && args.is_paged(),
+        is_stream: A::IS_STREAM,
+        budget: args.budget(),
+        only_reads: args.only_reads(),
     };
-    if let Some(budget) = args.budget() {
-        budget.hold(A::IS_STREAM);
-    }
-    if let Some(files) = args.only_reads() {
-        #[cfg(feature = "report")]
-        scratch::open_for(&files);
-        confine::to_reading(&files);
-    }
+    // The pager waits for its user after everything else.
+    let _pager = preparation.prepare();
     let status = args.run(call.program).unwrap_or_else(|status| status);
     #[cfg(feature = "report")]
     if scratch::has_failed() {
@@ -235,6 +227,35 @@ fn run<A: Subcommand>(call: &Call<'_>) -> Result<ExitCode, clap::Error> {
         return Ok(UNREADABLE.into());
     }
     Ok(status)
+}
+
+/// The facts about a subcommand with its arguments that decide what happens to the process before the subcommand runs.
+struct Preparation<'a> {
+    keeps_sigpipe: bool,
+    is_paged: bool,
+    is_stream: bool,
+    budget: Option<Budget>,
+    only_reads: Option<Vec<&'a Path>>,
+}
+
+impl Preparation<'_> {
+    /// Prepares the process for the subcommand: its signals, its limits, its access to files. Returns the pager, if
+    /// there is one.
+    fn prepare(self) -> Option<pager::Pager> {
+        if !self.keeps_sigpipe {
+            inherited::restore_sigpipe();
+        }
+        let pager = if self.is_paged { pager::start() } else { None };
+        if let Some(budget) = self.budget {
+            budget.hold(self.is_stream);
+        }
+        if let Some(files) = self.only_reads {
+            #[cfg(feature = "report")]
+            scratch::open_for(&files);
+            confine::to_reading(&files);
+        }
+        pager
+    }
 }
 
 /// A hint for a user who types an option of another tool, or a value that `tr` no longer has.

@@ -103,7 +103,7 @@ pub fn find(path: &Path) -> Result<Files, Error> {
         }
         level = below;
     }
-    files.found.sort_by(|a, b| a.path.cmp(&b.path));
+    files.found.sort_unstable_by(|a, b| a.path.cmp(&b.path));
     Ok(files)
 }
 

@@ -201,6 +201,6 @@ fn by_program(analysis: &Analysis, times: HashMap<ProcessIx, u64>) -> Vec<(Strin
         *sum = sum.saturating_add(ns);
     }
     let mut programs: Vec<(String, u64)> = programs.into_iter().collect();
-    programs.sort_by(|a, b| b.1.cmp(&a.1).then_with(|| a.0.cmp(&b.0)));
+    programs.sort_unstable_by(|a, b| b.1.cmp(&a.1).then_with(|| a.0.cmp(&b.0)));
     programs
 }

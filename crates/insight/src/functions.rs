@@ -158,7 +158,7 @@ impl Functions {
     pub fn by_reason(&self) -> Vec<(WaitReason, SampleSum)> {
         let mut sums: Vec<(WaitReason, SampleSum)> =
             self.reasons.iter().map(|(a, b)| (*a, *b)).collect();
-        sums.sort_by_key(|(reason, sum)| (Reverse(sum.ns), *reason));
+        sums.sort_unstable_by_key(|(reason, sum)| (Reverse(sum.ns), *reason));
         sums
     }
 }

@@ -123,7 +123,7 @@ pub fn sentence(times: &ByKind) -> String {
     let all = of_steps().map(|kind| (times.of(kind), kind));
     let large = |(ns, _): &(u64, Kind)| *ns > whole / 100;
     let mut kinds: Vec<_> = all.filter(large).collect();
-    kinds.sort_by_key(|(ns, kind)| (Reverse(*ns), *kind));
+    kinds.sort_unstable_by_key(|(ns, kind)| (Reverse(*ns), *kind));
     let kinds = kinds.iter().take(3);
     let kinds = kinds.map(|(ns, kind)| format!("{} {}", title(*kind), units::time(*ns)));
     kinds.collect::<Vec<_>>().join(", ")

@@ -129,7 +129,7 @@ impl PathBySteps {
             sum.stays += u64::from(last.replace(key) != Some(key));
         }
         let mut order: Vec<_> = sums.into_iter().collect();
-        order.sort_by_key(|(key, sum)| (Reverse(sum.spent.sum()), *key));
+        order.sort_unstable_by_key(|(key, sum)| (Reverse(sum.spent.sum()), *key));
         let places: BTreeMap<_, _> = order.iter().map(|(key, _)| *key).zip(0..).collect();
         let place = |(name, step): &(&str, Option<StepIx>)| {
             let key = (*name, step.is_some());

@@ -398,7 +398,7 @@ fn named(mut names: Vec<(String, u64)>) -> Vec<(String, u64)> {
     let sum = names
         .iter()
         .fold(0, |sum: u64, (_, ns)| sum.saturating_add(*ns));
-    names.sort_by(|a, b| (b.1, &a.0).cmp(&(a.1, &b.0)));
+    names.sort_unstable_by(|a, b| (b.1, &a.0).cmp(&(a.1, &b.0)));
     names.retain(|(_, ns)| *ns > 0 && ns.saturating_mul(COUNTS) >= sum);
     names.truncate(NAMES);
     names

@@ -146,9 +146,9 @@ fn drawn(predictor: &Predictor, analysis: &Analysis, most: usize) -> Vec<Process
     let own = predictor.own.iter().copied();
     let mut all: Vec<ProcessIx> = own.filter(shown).collect();
     let length = |ix: &ProcessIx| analysis.process(*ix).wall();
-    all.sort_by_key(|ix| (std::cmp::Reverse(length(ix)), *ix));
+    all.sort_unstable_by_key(|ix| (std::cmp::Reverse(length(ix)), *ix));
     all.truncate(most);
-    all.sort_by_key(|ix| (analysis.process(*ix).start, *ix));
+    all.sort_unstable_by_key(|ix| (analysis.process(*ix).start, *ix));
     all
 }
 

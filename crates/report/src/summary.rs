@@ -416,7 +416,7 @@ fn slow(judged: &StepVerdicts<'_>) -> Vec<(String, String)> {
     let mut slow: Vec<_> = passed
         .filter_map(|(at, step)| Some((Reverse(step.wall()), at, verdicts.told(at)?)))
         .collect();
-    slow.sort_by_key(|(wall, at, _)| (*wall, *at));
+    slow.sort_unstable_by_key(|(wall, at, _)| (*wall, *at));
     let named = slow
         .into_iter()
         .filter_map(|(_, at, verdict)| Some((steps.list().get(at)?.name.clone(), verdict.text())));
@@ -436,7 +436,7 @@ fn longest(wall: u64, list: &[Step], fails: impl Fn(&Step) -> bool) -> Vec<Timed
         inside.entry(step.parent).or_default().push((at, step));
     }
     let by_length = |found: &mut Vec<(usize, &Step)>| {
-        found.sort_by_key(|(at, step)| (Reverse(step.wall()), *at));
+        found.sort_unstable_by_key(|(at, step)| (Reverse(step.wall()), *at));
     };
     let mut found = inside.remove(&None).unwrap_or_default();
     let mut failed = Vec::new();

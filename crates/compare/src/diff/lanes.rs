@@ -76,7 +76,7 @@ impl<'a> Axis<'a> {
             *sum = sum.saturating_add(bar.to.saturating_sub(bar.from));
         }
         let mut ranked: Vec<(&str, u64)> = sums.into_iter().collect();
-        ranked.sort_by_key(|(name, ns)| (std::cmp::Reverse(*ns), *name));
+        ranked.sort_unstable_by_key(|(name, ns)| (std::cmp::Reverse(*ns), *name));
         let others = ranked.len() > COLORS;
         let ranked = ranked.into_iter().take(COLORS).enumerate();
         Axis {

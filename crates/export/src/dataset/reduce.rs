@@ -276,7 +276,7 @@ fn processes(
 ) -> (Vec<Process>, u64) {
     let on_path = path.map(|path| path.by_process(analysis));
     let mut all = chosen.to_vec();
-    all.sort_by_key(|ix| (Reverse(analysis.process(*ix).wall()), *ix));
+    all.sort_unstable_by_key(|ix| (Reverse(analysis.process(*ix).wall()), *ix));
     let left_out = all.len().saturating_sub(PROCESSES);
     all.truncate(PROCESSES);
     all.sort_unstable();

@@ -39,7 +39,7 @@ impl Steps {
             .map(|known| (similarity(&wanted, known), known))
             .filter(|(similarity, _)| *similarity >= SIMILAR)
             .collect();
-        similar.sort_by(|(a, name), (b, other)| b.cmp(a).then_with(|| name.cmp(other)));
+        similar.sort_unstable_by(|(a, name), (b, other)| b.cmp(a).then_with(|| name.cmp(other)));
         similar.truncate(most);
         similar.into_iter().map(|(_, name)| name).collect()
     }

@@ -73,7 +73,7 @@ fn most(costs: &[u64], parts: &[u64], shards: u64) -> u64 {
 /// The numbers of units in the order of their costs, highest first.
 fn costliest_first(costs: &[u64]) -> Vec<usize> {
     let mut order: Vec<usize> = (0..costs.len()).collect();
-    order.sort_by_key(|at| (Reverse(costs.get(*at).copied()), *at));
+    order.sort_unstable_by_key(|at| (Reverse(costs.get(*at).copied()), *at));
     order
 }
 

@@ -145,7 +145,7 @@ pub fn works(places: &[Option<Place>], until: impl Fn(u64) -> u64) -> Works {
         .zip(places)
         .filter_map(|(at, place)| Some(((*place)?, at)))
         .collect();
-    known.sort_by_key(|(place, at)| (place.from, *at));
+    known.sort_unstable_by_key(|(place, at)| (place.from, *at));
     let sorted: Vec<Place> = known.iter().map(|(place, _)| *place).collect();
     let mut list = vec![None; places.len()];
     let Some(windows) = windows(&sorted) else {

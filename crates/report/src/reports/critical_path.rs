@@ -265,7 +265,7 @@ impl<'a> PathReport<'a> {
     fn rows(&self, legs: &[NamedLeg], room: usize) -> Vec<LegRow> {
         let mut order: Vec<usize> = (0..legs.len()).collect();
         let length = |at: &usize| legs.get(*at).map(|row| row.leg.length());
-        order.sort_by_key(|at| (Reverse(length(at)), *at));
+        order.sort_unstable_by_key(|at| (Reverse(length(at)), *at));
         let order = order.into_iter().take(self.view.ask.top.max(1));
         let shown: BTreeSet<usize> = order.collect();
         let mut rows = Vec::new();
@@ -321,7 +321,7 @@ impl<'a> PathReport<'a> {
         if style.width < 80 {
             columns.truncate((style.width.saturating_sub(32) / 10).max(2));
         }
-        columns.sort_by_key(|(at, _)| *at);
+        columns.sort_unstable_by_key(|(at, _)| *at);
         for (_, column) in columns {
             let time = |row: &LegRow| Cell::Time(column.of(&row.spent));
             table = table.column(column.title, time).few();
@@ -361,7 +361,7 @@ impl<'a> PathReport<'a> {
             *sum = sum.saturating_add(row.leg.length());
         }
         let mut programs: Vec<(&str, u64)> = programs.into_iter().collect();
-        programs.sort_by_key(|(name, time)| (Reverse(*time), *name));
+        programs.sort_unstable_by_key(|(name, time)| (Reverse(*time), *name));
         let names = programs.iter().map(|(name, _)| *name);
         let names: Vec<&str> = names.take(4).collect();
         let text = |some: &[&str]| {

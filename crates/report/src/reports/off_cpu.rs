@@ -195,7 +195,7 @@ impl<'a> OffCpu<'a> {
                 _ => rest.push(reason),
             }
         }
-        columns.sort_by_key(|reason| *reason as usize);
+        columns.sort_unstable_by_key(|reason| *reason as usize);
         (columns, rest)
     }
 

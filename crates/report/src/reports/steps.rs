@@ -200,7 +200,7 @@ impl<'a> StepsReport<'a> {
         let mut order: Vec<StepIx> = (0..self.kept.len())
             .filter(|at| self.is_kept(*at))
             .collect();
-        order.sort_by_key(|at| (Reverse(self.key(*at)), *at));
+        order.sort_unstable_by_key(|at| (Reverse(self.key(*at)), *at));
         let mut shown = vec![false; self.kept.len()];
         let mut count = 0;
         for at in order {
@@ -295,7 +295,7 @@ impl<'a> StepsReport<'a> {
             (self.is_kept(at) && is_known).then_some((at, step, times))
         });
         let mut tests: Vec<_> = tests.collect();
-        tests.sort_by_key(|(at, step, _)| (Reverse(step.wall()), *at));
+        tests.sort_unstable_by_key(|(at, step, _)| (Reverse(step.wall()), *at));
         if tests.is_empty() {
             return;
         }
@@ -324,7 +324,9 @@ impl<'a> StepsReport<'a> {
         let told =
             told.filter_map(|(at, step, _)| Some((at, step, self.judged.verdicts().told(at)?)));
         let mut told: Vec<_> = told.collect();
-        told.sort_by_key(|(at, step, _)| (Reverse(self.failed(step)), Reverse(step.wall()), *at));
+        told.sort_unstable_by_key(|(at, step, _)| {
+            (Reverse(self.failed(step)), Reverse(step.wall()), *at)
+        });
         if told.is_empty() {
             return;
         }

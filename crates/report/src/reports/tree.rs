@@ -80,7 +80,7 @@ impl Tree<'_> {
         let one = |ix: ProcessIx| (weight(&ix), ix, TreeItem::One { ix, open: false });
         for mut kind in kinds.into_values() {
             // The heaviest first; equal ones by start.
-            kind.sort_by_key(|ix| (Reverse(weight(ix)), *ix));
+            kind.sort_unstable_by_key(|ix| (Reverse(weight(ix)), *ix));
             let small = kind.partition_point(|ix| weight(ix) >= least.max(1));
             // The slowest of a kind stands for the others.
             let alone = match kind.len() - small {
@@ -99,7 +99,7 @@ impl Tree<'_> {
                 items.push((sum.weight, *first, TreeItem::Folded { sum, name }));
             }
         }
-        items.sort_by_key(|(weight, at, _)| (Reverse(*weight), *at));
+        items.sort_unstable_by_key(|(weight, at, _)| (Reverse(*weight), *at));
         let rest = if items.len() > room {
             items.split_off(room.saturating_sub(1))
         } else {

@@ -156,9 +156,11 @@ fn bars(
     let mut drawn: Vec<_> = drawn
         .map(|(at, ((step, own), _))| (at, step, own))
         .collect();
-    drawn.sort_by_key(|(at, step, own)| (!fails(step), Reverse(*own), Reverse(step.wall()), *at));
+    drawn.sort_unstable_by_key(|(at, step, own)| {
+        (!fails(step), Reverse(*own), Reverse(step.wall()), *at)
+    });
     drawn.truncate(STEPS);
-    drawn.sort_by_key(|(at, step, _)| (step.from, *at));
+    drawn.sort_unstable_by_key(|(at, step, _)| (step.from, *at));
     let since = |time: Ktime| time.since(analysis.start) / 1_000_000;
     let bars = drawn.into_iter().map(|(_, step, own)| Bar {
         name: units::shorten(&step.name, NAME),
