@@ -14,6 +14,7 @@ mod accounts;
 mod cpu_table;
 mod cpus;
 mod fast_path;
+mod finish;
 mod fit;
 mod lifecycle;
 mod narrow;
@@ -432,24 +433,5 @@ impl Tracker {
         let tasks = &self.tasks;
         self.by_tid.retain(|ix| !tasks[ix].is_dead());
         self.cpus.retain(|ix| !tasks[ix].is_dead());
-    }
-
-    /// Ends the last state of every task at the end of the analyzed span.
-    pub fn finish(&mut self) {
-        self.pass_gaps(self.end);
-        self.finish_cpus();
-        for ix in self.tasks.ids() {
-            let state = self.tasks[ix].state;
-            if state != State::Dead {
-                self.tasks[ix].close_off_cpu(self.start, self.end);
-                self.enter(ix, self.end, state, Ended::Otherwise);
-            }
-        }
-        for process in self.processes.ids() {
-            self.flush(process);
-        }
-        for ix in self.tasks.ids() {
-            self.narrow(ix);
-        }
     }
 }

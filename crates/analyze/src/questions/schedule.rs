@@ -17,6 +17,7 @@
 
 mod background;
 mod build;
+mod builder;
 mod change;
 mod cpus;
 mod gates;
@@ -28,44 +29,14 @@ mod path;
 mod run;
 mod ticks;
 
-use tr_format::event::Ktime;
-
 use super::critical_path::{CriticalPath, NoPath};
 use super::graph::Graph;
 use super::programs::Groups;
-use super::what_if::Without;
-use crate::model::{Analysis, ProcessIx};
-pub use change::{Changes, Effect};
+use crate::model::Analysis;
+pub use change::{Change, Changes, Effect, Jobs, MOST};
 pub use cpus::{Machine, PERIOD};
 pub use gates::{Plan, Planned};
 pub use path::{Done, Leg, Life};
-
-/// An assumed change of a simulated run: a part of the recorded time becomes shorter, or jobs run at the same time.
-#[derive(Clone, Debug)]
-pub struct Change {
-    pub time: Without,
-    /// The part of the chosen time that remains after the assumed change, in thousandths: in the best case, and in the
-    /// worst case. Nothing remains of waits that another thread ended.
-    pub remains: (u64, u64),
-    /// The jobs that run at the same time after the assumed change.
-    pub jobs: Vec<Jobs>,
-}
-
-/// Children of one process that an assumed change lets run at the same time, because they do not wait for each other.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Jobs {
-    /// The process that starts these jobs, which an assumed change lets run at the same time.
-    pub owner: ProcessIx,
-    /// The time in the recording at which the first of the jobs started.
-    pub from: Ktime,
-    /// The time in the recording at which the last of the jobs started.
-    pub to: Ktime,
-    /// The largest number of these jobs that run at the same time.
-    pub at_once: u64,
-}
-
-/// The largest number of assumed changes that a [`Schedule`] can have.
-pub const MOST: usize = 31;
 
 /// A recorded run that can be simulated with any subset of the assumed changes.
 #[derive(Debug)]

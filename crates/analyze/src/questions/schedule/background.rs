@@ -5,7 +5,7 @@ use std::collections::HashMap;
 
 use tr_format::event::Ktime;
 
-use super::build::Builder;
+use super::builder::Builder;
 use crate::critical_path::CriticalPath;
 use crate::model::{Analysis, ProcessIx, ThreadIx};
 use crate::status::{is_crash, killed_by};

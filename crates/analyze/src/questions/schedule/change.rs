@@ -1,4 +1,36 @@
-//! The set of changes of a simulation, and the assumptions about their effects.
+//! The assumed changes of a simulation, sets of them, and the assumptions about their effects.
+
+use tr_format::event::Ktime;
+
+use crate::model::ProcessIx;
+use crate::questions::what_if::Without;
+
+/// An assumed change of a simulated run: a part of the recorded time becomes shorter, or jobs run at the same time.
+#[derive(Clone, Debug)]
+pub struct Change {
+    pub time: Without,
+    /// The part of the chosen time that remains after the assumed change, in thousandths: in the best case, and in the
+    /// worst case. Nothing remains of waits that another thread ended.
+    pub remains: (u64, u64),
+    /// The jobs that run at the same time after the assumed change.
+    pub jobs: Vec<Jobs>,
+}
+
+/// Children of one process that an assumed change lets run at the same time, because they do not wait for each other.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Jobs {
+    /// The process that starts these jobs, which an assumed change lets run at the same time.
+    pub owner: ProcessIx,
+    /// The time in the recording at which the first of the jobs started.
+    pub from: Ktime,
+    /// The time in the recording at which the last of the jobs started.
+    pub to: Ktime,
+    /// The largest number of these jobs that run at the same time.
+    pub at_once: u64,
+}
+
+/// The largest number of assumed changes that a [`Schedule`](super::Schedule) can have.
+pub const MOST: usize = 31;
 
 /// A set of the assumed changes of a simulation: bit n stands for the change with the number n.
 pub type Changes = u32;
@@ -7,13 +39,13 @@ pub type Changes = u32;
 /// needs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Effect {
-    /// Assumed changes have their best effect ([`Change::remains`](super::Change::remains)), and a job needs
+    /// Assumed changes have their best effect ([`Change::remains`]), and a job needs
     /// only the jobs that it certainly needs.
     Best,
-    /// Assumed changes have their best effect ([`Change::remains`](super::Change::remains)), and a job needs
+    /// Assumed changes have their best effect ([`Change::remains`]), and a job needs
     /// the jobs that it probably needs.
     Likely,
-    /// Assumed changes have their worst effect ([`Change::remains`](super::Change::remains)), and a job needs
+    /// Assumed changes have their worst effect ([`Change::remains`]), and a job needs
     /// all jobs that it may need.
     Worst,
 }

@@ -3,10 +3,10 @@
 
 use tr_format::event::Ktime;
 
-use super::build::Builder;
+use super::builder::Builder;
+use super::change::Jobs;
 use super::gates::PLANNED;
 use super::ops::{List, Mark, What};
-use super::Jobs;
 use crate::arena::{Arena, Ix};
 use crate::model::{ProcessIx, ThreadIx};
 

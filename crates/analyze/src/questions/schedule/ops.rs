@@ -2,7 +2,7 @@
 
 use tr_format::event::Ktime;
 
-use super::Changes;
+use super::change::Changes;
 use crate::model::{ProcessIx, ThreadIx};
 
 /// The kind of an operation of a thread in a simulated run.

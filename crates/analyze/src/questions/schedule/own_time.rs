@@ -2,9 +2,9 @@
 
 use tr_format::event::Ktime;
 
-use super::build::{Builder, WAKE_UP};
+use super::builder::{Builder, WAKE_UP};
+use super::change::Change;
 use super::ops::{List, What};
-use super::Change;
 use crate::kinds::Kind;
 use crate::model::ThreadIx;
 use crate::questions::graph::StretchCause;

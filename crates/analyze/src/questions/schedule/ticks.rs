@@ -9,7 +9,7 @@ use std::collections::HashSet;
 
 use tr_format::event::{Ktime, Reason, Timeout};
 
-use super::build::Builder;
+use super::builder::Builder;
 use crate::model::ThreadIx;
 use crate::timeline::{Bucket, Stretch, Wait};
 

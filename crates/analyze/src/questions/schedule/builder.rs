@@ -1,0 +1,143 @@
+//! The state of the search for the operations of a simulated run's threads, and the questions about the recording that
+//! all parts of the search have.
+
+use std::collections::HashMap;
+
+use tr_format::event::Ktime;
+
+use super::change::{Change, Changes};
+use super::gates::Plan;
+use super::ops::Mark;
+use crate::arena::Arena;
+use crate::awaited::WaitReason;
+use crate::containers::WaitedFor;
+use crate::model::{ProcessIx, ThreadIx};
+use crate::own::Own;
+use crate::programs::Groups;
+use crate::questions::graph::{Graph, StretchCause};
+use crate::timeline::{Bucket, Stretch, Wait};
+
+/// The longest time in ns that a woken or forked task waits for an idle CPU. In a longer wait the CPU has other work.
+/// The number is a guess about idle CPUs: with a longer time, waits behind another task would be taken for the time
+/// that the machine itself needs.
+pub(super) const WAKE_UP: u64 = 50_000;
+
+/// Collects the operations of all threads of a simulated run. `marks` and `background` first look through the whole
+/// run; then `ops` goes through one thread after the other.
+pub(super) struct Builder<'a> {
+    pub(super) graph: Graph<'a>,
+    pub(super) groups: &'a Groups,
+    pub(super) changes: &'a [Change],
+    pub(super) plan: &'a Plan,
+    pub(super) from: Ktime,
+    pub(super) to: Ktime,
+    /// The containers that processes of the simulated run wait for.
+    pub(super) containers: WaitedFor,
+    pub(super) own: Own,
+    /// For each process, the times at which its children ended, in order.
+    pub(super) ends: Arena<ProcessIx, Vec<Ktime>>,
+    /// For each process, the times at which its children started, in order.
+    pub(super) starts: Arena<ProcessIx, Vec<Ktime>>,
+    /// For each process, the largest number of children that it had at the same time.
+    pub(super) at_once: Arena<ProcessIx, u64>,
+    pub(super) marks: Arena<ThreadIx, Vec<(Ktime, Mark)>>,
+    /// For each thread, the times at which it ended a wait of another process or started one, in order.
+    pub(super) answers: Arena<ThreadIx, Vec<Ktime>>,
+    /// The numbers of wakings in the simulated run. Wakings with the same number are interchangeable: a thread that
+    /// waits for one of them goes on at the first one. For example, a job slot may go to any other process.
+    pub(super) wakings: HashMap<(Option<ThreadIx>, Option<WaitReason>), u64>,
+    /// For each process, whether it is in the background, such as a heartbeat. A process is in the background if a
+    /// signal or the recording's end ends it, the critical path contains nothing of it but this end, and no process
+    /// that ends by itself waited for anything else of it.
+    pub(super) background: Arena<ProcessIx, bool>,
+    /// For each process that has been asked about, whether it is a server of a process that is not in the background.
+    pub(super) serves: HashMap<ProcessIx, bool>,
+}
+
+impl Builder<'_> {
+    pub(super) fn is_own(&self, thread: ThreadIx) -> bool {
+        self.own.has_thread(self.graph.analysis, thread)
+    }
+
+    /// Whether a wait was for a page, a disk or a lock of the kernel that another thread had by chance. With another
+    /// order of events, no thread or a different thread would have had it. A wait that a child ends never counts as
+    /// chance.
+    pub(super) fn is_chance(&self, thread: ThreadIx, by: ThreadIx, stretch: &Stretch) -> bool {
+        let analysis = self.graph.analysis;
+        let parent = analysis.process(analysis.thread(by).process).parent;
+        let child = parent == Some(analysis.thread(thread).process);
+        !child && matches!(stretch.doing, Bucket::Wait(Wait::Io | Wait::Blocked))
+    }
+
+    /// The thread of the simulated run that ended a wait of a thread, if the wait ended during the run.
+    pub(super) fn waker(&self, thread: ThreadIx, stretch: &Stretch) -> Option<ThreadIx> {
+        if stretch.to <= self.from || stretch.to > self.to {
+            return None;
+        }
+        self.waker_of(thread, stretch, self.graph.cause(thread, stretch))
+    }
+
+    /// Like [`Builder::waker`], for a stretch of the simulated run whose cause is already known.
+    pub(super) fn waker_of(
+        &self,
+        thread: ThreadIx,
+        stretch: &Stretch,
+        cause: StretchCause,
+    ) -> Option<ThreadIx> {
+        match cause {
+            _ if stretch.to <= self.from || stretch.to > self.to => None,
+            StretchCause::Thread(by) if self.is_chance(thread, by, stretch) => None,
+            StretchCause::Thread(by) => Some(by).filter(|by| self.is_own(*by) && *by != thread),
+            StretchCause::Own(_) => None,
+        }
+    }
+
+    /// The number of the waking by which a thread ended the wait of another thread. Returned job slots have a number of
+    /// their own for each process, because they are meant for any other process.
+    pub(super) fn waking(
+        &mut self,
+        thread: ThreadIx,
+        by: ThreadIx,
+        awaited: Option<WaitReason>,
+    ) -> u64 {
+        let process = |thread| self.graph.analysis.thread(thread).process;
+        let slot = awaited == Some(WaitReason::Slot) && process(thread) != process(by);
+        let of = Some(thread).filter(|_| !slot);
+        let next = self.wakings.len() as u64;
+        *self.wakings.entry((of, awaited)).or_insert(next)
+    }
+
+    /// Whether a thread waits for the end of a child of its process.
+    pub(super) fn awaits_child(
+        &self,
+        thread: ThreadIx,
+        (by, at): (ThreadIx, Ktime),
+        awaited: Option<WaitReason>,
+    ) -> bool {
+        let analysis = self.graph.analysis;
+        let parent = analysis.process(analysis.thread(by).process).parent;
+        analysis.has_exited(by, at)
+            && parent == Some(analysis.thread(thread).process)
+            && awaited != Some(WaitReason::Vfork)
+    }
+
+    /// Whether the process of a thread is a descendant of the process `process`.
+    pub(super) fn own_child(&self, process: ProcessIx, thread: ThreadIx) -> bool {
+        let analysis = self.graph.analysis;
+        let mut above = analysis.ancestors(analysis.thread(thread).process);
+        above.any(|ix| ix == process)
+    }
+
+    pub(super) fn numbered(&self) -> impl Iterator<Item = (Changes, &Change)> {
+        self.changes
+            .iter()
+            .zip(0..)
+            .map(|(change, at)| (1 << at, change))
+    }
+
+    /// The set of those assumed changes for which `concerns` is true.
+    pub(super) fn mask(&self, concerns: impl Fn(&Change) -> bool) -> Changes {
+        let all = self.numbered().filter(|(_, change)| concerns(change));
+        all.fold(0, |mask, (bit, _)| mask | bit)
+    }
+}
