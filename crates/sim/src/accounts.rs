@@ -49,6 +49,18 @@ impl Accounts {
 }
 
 impl Machine {
+    /// The sums of the times of all threads that the simulated process has had, up to `stamp`.
+    pub(crate) fn process_times(&mut self, process: u32, stamp: u64) -> Times {
+        let at = &self.processes[process];
+        let mut times = Times::from_array(at.sums.times);
+        for thread in &at.threads {
+            let task = &mut self.tasks[*thread];
+            task.settle(stamp, self.start, self.end);
+            times.add(&Times::from_array(task.sums.times));
+        }
+        times
+    }
+
     /// Adds to the accounts the time for which the simulated CPU `c` has run the task `prev`, until
     /// `stamp`.
     #[inline]

@@ -2,15 +2,12 @@
 
 use tr_format::event::{Argv, Comm, Exec, LifeKind, Tgid, Tid};
 
+use crate::burial::PID_REST;
 use crate::machine::{Machine, Turn};
+use crate::progress::sleep_state;
 use crate::sched::Out;
-use crate::steps::sleep_state;
 use crate::task::{raw, Place, Ref, Step, Wait};
-use crate::truth::{ExecTruth, Times};
-
-/// The time in ns for which the simulated kernel does not reuse a freed tid. It is longer than the
-/// delay of the events of the tid's last holder.
-pub(crate) const PID_REST: u64 = 20_000;
+use crate::truth::ExecTruth;
 
 impl Machine {
     /// Begins an `execve` of the current simulated task: first the other threads of its process are
@@ -210,17 +207,5 @@ impl Machine {
             self.emit_life(turn, LifeKind::Exec(exec));
         }
         self.proceed(turn);
-    }
-
-    /// The sums of the times of all threads that the simulated process has had, up to `stamp`.
-    pub(crate) fn process_times(&mut self, process: u32, stamp: u64) -> Times {
-        let at = &self.processes[process];
-        let mut times = Times::from_array(at.sums.times);
-        for thread in &at.threads {
-            let task = &mut self.tasks[*thread];
-            task.settle(stamp, self.start, self.end);
-            times.add(&Times::from_array(task.sums.times));
-        }
-        times
     }
 }

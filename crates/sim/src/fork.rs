@@ -136,7 +136,7 @@ impl Machine {
         });
         if waits {
             self.tasks[turn.cur].wait = Wait::Vfork(child);
-            self.fall_asleep(turn, crate::steps::sleep_state(Wait::Vfork(child)));
+            self.fall_asleep(turn, crate::progress::sleep_state(Wait::Vfork(child)));
         } else {
             // Longer than from the completion to its event: no later wait can be taken
             // for this one.

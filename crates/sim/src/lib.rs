@@ -23,6 +23,7 @@
 
 mod accounts;
 mod agenda;
+mod burial;
 mod cpu;
 mod draw;
 mod exec;
@@ -31,6 +32,8 @@ mod fork;
 mod observer;
 mod pids;
 mod process;
+mod progress;
+mod run;
 mod sched;
 mod steps;
 mod sums;

@@ -8,20 +8,17 @@ use tr_format::event::{
 use tr_format::meta::{Cost, EndReason, Metadata, Options, Scope, StateName, Summary};
 
 use crate::accounts::Accounts;
-use crate::agenda::{Agenda, NEVER};
+use crate::agenda::Agenda;
 use crate::config::{Config, Follow};
 use crate::cpu::Cpu;
 use crate::draw::Draw;
 use crate::observer::Observer;
 use crate::pids::Pids;
 use crate::process::Process;
-use crate::program::Mix;
-use crate::sink::{Event, Sink};
+use crate::sink::Event;
 use crate::table::Table;
-use crate::task::{Place, Ref, StateCause, Task, IDLE, OPEN};
+use crate::task::{Place, Ref, StateCause, Task, IDLE};
 
-/// The value of `CLOCK_MONOTONIC` in ns when the simulated run begins.
-const BOOTED: u64 = 1_000_000_000_000;
 /// The difference between `CLOCK_BOOTTIME` and `CLOCK_MONOTONIC` of the simulated machine in ns.
 const SUSPENDED: u64 = 7_000_000_000;
 /// The value of `CLOCK_REALTIME` in ns at which `CLOCK_MONOTONIC` of the simulated machine is 0.
@@ -56,7 +53,7 @@ pub struct Machine {
     pub(crate) agenda: Agenda,
     pub(crate) cpus: Vec<Cpu>,
     /// The number of the simulated CPU that does the present action.
-    acting: usize,
+    pub(crate) acting: usize,
     /// For each simulated CPU, a bit that says whether the CPU is idle and its run queue is empty.
     pub(crate) idle_cpus: [u64; 4],
     pub(crate) tasks: Table<Task>,
@@ -76,126 +73,19 @@ pub struct Machine {
     pub(crate) start: u64,
     pub(crate) end: u64,
     /// The true time at which the simulated run ends, in ns.
-    stop: u64,
+    pub(crate) stop: u64,
     pub(crate) root_serial: u64,
     pub(crate) root_tgid: Tgid,
     pub(crate) root_status: Option<u32>,
     /// The events of the present action of the simulation.
-    events: Vec<Event>,
-    emitted: u64,
+    pub(crate) events: Vec<Event>,
+    pub(crate) emitted: u64,
     pub(crate) exec_count: u64,
     pub(crate) rename_count: u64,
     pub(crate) accounts: Accounts,
 }
 
 impl Machine {
-    /// A simulated machine with these settings at the beginning of its run.
-    pub fn new(config: &Config) -> Machine {
-        let mut cfg = config.clone();
-        cfg.cpus = cfg.cpus.clamp(1, 256);
-        cfg.grain = cfg.grain.clamp(1, 1000);
-        let grain = cfg.grain;
-        let round = |time: u64| time - time % grain;
-        let attach = round(BOOTED + cfg.warm_up.max(grain));
-        let start = round(attach + cfg.attach.max(50_000));
-        let end = round(start.saturating_add(cfg.duration).min(OPEN / 2));
-        let cpus = usize::from(cfg.cpus);
-        let mut idle_cpus = [0; 4];
-        for cpu in 0..cpus {
-            idle_cpus[cpu / 64] |= 1 << (cpu % 64);
-        }
-        let channel = |&count: &u32| Channel {
-            count,
-            waiters: VecDeque::new(),
-        };
-        let mut machine = Machine {
-            draw: Draw::new(cfg.seed),
-            agenda: Agenda::new(cpus + 1),
-            cpus: (0..cpus).map(|_| Cpu::new(BOOTED)).collect(),
-            acting: usize::MAX,
-            idle_cpus,
-            tasks: Table::default(),
-            alive: 0,
-            alive_followed: 0,
-            processes: Table::default(),
-            serials: 0,
-            pids: Pids::new((cfg.kernel.pid_max / 4).clamp(2, 4_000), cfg.kernel.pid_max),
-            channels: cfg.world.channels.iter().map(channel).collect(),
-            mixes: cfg.world.mixes.iter().map(Mix::running_sums).collect(),
-            observer: Observer::new(attach, start),
-            attached: false,
-            follow_all: cfg.follow == Follow::All,
-            start,
-            end,
-            stop: end.saturating_add(cfg.tail),
-            root_serial: u64::MAX,
-            root_tgid: Tgid(0),
-            root_status: None,
-            events: Vec::new(),
-            emitted: 0,
-            exec_count: 0,
-            rename_count: 0,
-            accounts: Accounts::new(BOOTED),
-            cfg,
-        };
-        machine.populate(BOOTED);
-        machine.agenda.set(0, attach);
-        machine
-    }
-
-    /// Does the next action of the simulated machine and passes its events, mostly one, to `sink`.
-    /// Returns false at the end of the run.
-    pub fn step<S: Sink>(&mut self, sink: &mut S) -> bool {
-        let (now, actor) = self.agenda.first();
-        if now >= self.stop {
-            return false;
-        }
-        match actor.checked_sub(1) {
-            None => self.observe(now),
-            Some(cpu) => self.act_on(cpu, now),
-        }
-        for event in self.events.drain(..) {
-            self.emitted += 1;
-            match event {
-                Event::Sched(cpu, event) => sink.sched(cpu, event),
-                Event::Life(stream, event) => sink.life(stream, event),
-            }
-        }
-        if actor > 0 && self.emitted >= self.cfg.max_events && self.attached && now >= self.start {
-            self.end_at(self.stamp(now) + self.cfg.grain);
-            self.stop = self.end;
-        }
-        true
-    }
-
-    /// Does the next action of the simulated CPU `c`.
-    fn act_on(&mut self, c: usize, now: u64) {
-        self.acting = c;
-        let cpu = &mut self.cpus[c];
-        cpu.last = now;
-        let (timer, op_at) = (cpu.timer(), cpu.op_at);
-        let resched = if cpu.hold { NEVER } else { cpu.resched_at };
-        let turn = Turn {
-            cpu: c,
-            now,
-            cur: cpu.cur,
-            stamp: self.stamp(now),
-        };
-        if timer <= op_at.min(resched) {
-            self.interrupt(turn);
-        } else if resched <= op_at {
-            self.reschedule(turn);
-        } else {
-            self.act(turn);
-        }
-        self.plan(c);
-    }
-
-    /// Runs the simulation to its end and passes all events to `sink`.
-    pub fn run<S: Sink>(&mut self, sink: &mut S) {
-        while self.step(sink) {}
-    }
-
     /// Ends the simulated recording's span at the time `end`, if that is earlier than planned.
     pub(crate) fn end_at(&mut self, end: u64) {
         if end < self.end {
