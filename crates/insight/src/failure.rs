@@ -23,6 +23,7 @@ mod pipes;
 mod pools;
 mod reactions;
 mod runners;
+mod runs;
 mod scripts;
 mod servers;
 mod texts;

@@ -9,8 +9,7 @@ use tr_format::event::Ktime;
 
 use super::ends::ProcessEnds;
 use super::failed_tests::Tests;
-use super::makes::FailedJobs;
-use super::runners::Scripts;
+use super::runs::Scripts;
 use super::texts::Texts;
 
 /// The state of the search for the failures that explain how a recording's command ended.
@@ -79,4 +78,13 @@ pub(super) struct Reactions {
     /// The last child of the test runner, if there were several. After its end the runner prints a summary instead of
     /// running another test. If a test wants the status of this child, another run of the child's program stands for it.
     pub(super) last: Option<ProcessIx>,
+}
+
+/// The numbers of failed jobs of a make by kind. Jobs whose failure the make probably ignored do not count.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct FailedJobs {
+    /// The number of the make's failed jobs that are compilers, linkers, other builds or test runs.
+    pub(super) builds: usize,
+    /// The number of the make's failed jobs that run programs of unknown kind.
+    pub(super) others: usize,
 }

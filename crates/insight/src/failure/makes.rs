@@ -4,7 +4,7 @@ use tr_analyze::model::{Process, ProcessIx};
 use tr_programs::tools::Family;
 
 use super::files::{needs, outputs, Output};
-use super::finder::{Explains, Finder};
+use super::finder::{Explains, FailedJobs, Finder};
 use super::passes::{
     builds, fails, family, goes_on, is_often_ignored, is_question, passes, program, Passes,
 };
@@ -15,15 +15,6 @@ use crate::label;
 /// should have made. A bound of the work.
 const NEAR: usize = 256;
 const PROGRAMS: usize = 4;
-
-/// The numbers of failed jobs of a make by kind. Jobs whose failure the make probably ignored do not count.
-#[derive(Clone, Copy, Debug, Default)]
-pub(super) struct FailedJobs {
-    /// The number of the make's failed jobs that are compilers, linkers, other builds or test runs.
-    builds: usize,
-    /// The number of the make's failed jobs that run programs of unknown kind.
-    others: usize,
-}
 
 impl Finder<'_> {
     /// How the failure of a job explains the failure of the make that ran it. A recording does not show whether the

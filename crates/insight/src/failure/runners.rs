@@ -1,8 +1,6 @@
 //! Judges the failures of programs that are run by a program of unknown kind: the failures that it tolerates, and those
 //! that count.
 
-use std::collections::HashMap;
-
 use tr_analyze::model::{Process, ProcessIx};
 use tr_analyze::status::KILL;
 use tr_programs::tools::Role;
@@ -13,43 +11,12 @@ use super::passes::{
     builds, code, fails, is_often_ignored, is_question, passes, program, role, Passes, LONG, NEAR,
 };
 use super::passes::{is_optional, is_step};
+use super::runs::{Runs, Scripts};
 use crate::{exit, label};
-
-/// The least number of runs of a program among which a single failed run is an exception. A guess: it is the least
-/// number of runs among which one can stand out.
-const MANY: usize = 3;
 
 /// The longest time in nanoseconds that a program usually needs to check something for a script. A guess: `grep -q` and
 /// `test` take some milliseconds.
 pub(super) const SHORT: u64 = 50_000_000;
-
-/// How often a process ran one script, or scripts of one interpreter, and how many of these runs failed.
-#[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Runs {
-    all: usize,
-    failed: usize,
-}
-
-impl Runs {
-    fn count(&mut self, run: &Process) {
-        self.all += 1;
-        self.failed += usize::from(fails(run));
-    }
-
-    /// Whether a process ran a script many times, and exactly one of these runs failed.
-    fn has_one_failed(&self) -> bool {
-        self.all >= MANY && self.failed == 1
-    }
-}
-
-/// How often a process ran scripts and how many runs failed, by program and by interpreter.
-#[derive(Clone, Debug, Default)]
-pub(super) struct Scripts {
-    by_program: HashMap<String, Runs>,
-    by_interpreter: HashMap<Vec<u8>, Runs>,
-    /// The number of scripts that the process ran with the interpreter that runs the process itself.
-    of_own_kind: usize,
-}
 
 impl Finder<'_> {
     /// Whether a program of unknown kind had gone on after an equal failure of another child before. It is then a test

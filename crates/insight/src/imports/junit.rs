@@ -4,6 +4,7 @@ mod active;
 mod assign;
 mod blocks;
 pub mod cases;
+mod choice;
 mod even;
 mod listeners;
 mod neighbours;
@@ -15,6 +16,7 @@ mod report;
 mod runner;
 mod schedule;
 mod serial;
+mod stamps;
 
 use std::cell::Cell;
 use std::collections::{HashMap, HashSet};

@@ -6,8 +6,8 @@ use std::collections::HashSet;
 use tr_analyze::model::ProcessIx;
 use tr_analyze::timeline::{Actor, Bucket};
 
+use super::choice::Schedule;
 use super::placer::Placer;
-use super::schedule::Schedule;
 use crate::imports::lookup::{ktime, signed};
 
 /// The number of stretches of a timeline that take as long to read as the computation of one test place takes. A guess:

@@ -4,11 +4,11 @@ use std::collections::{BTreeMap, HashMap, HashSet};
 use std::ops::RangeInclusive;
 use std::rc::Rc;
 
-use tr_analyze::model::{Doubt, ProcessIx};
+use tr_analyze::model::ProcessIx;
 
 use super::active::Active;
-use super::assign::{self, Claim};
 use super::blocks::{joined, Block};
+use super::choice::{choose, Choice, Schedule, Scheduled, LEAST_ERROR};
 use super::even::Bounds;
 use super::placer::{Placer, Times, TRIED};
 use super::pool::{self, Share, Worker};
@@ -38,103 +38,9 @@ const POSSIBLE: usize = 16;
 /// distribution of the tests would be the only possible one.
 const WORKERS: usize = 16;
 
-/// The smallest error in nanoseconds that is assumed for the length of a test, however many digits the report has. A
-/// runner reads two clocks, and a tracepoint is a little before or after what it traces.
-pub const LEAST_ERROR: i64 = 100_000;
-
 /// The tests of a suite, as indexes into the suite's list of tests, by the index of the test that contains them (`None`
 /// for tests that are not inside another one).
 type Groups = BTreeMap<Option<usize>, Vec<usize>>;
-
-/// The places in time of a suite's tests in the only processes that can have run them.
-#[derive(Clone, Debug)]
-pub struct Schedule {
-    pub runner: Scheduled,
-    /// The place in time of each test of the suite; `None` for a test without a length, or without a time although the
-    /// other tests have one.
-    pub times: Vec<Option<Times>>,
-    /// For each test of the suite, the process that ran it.
-    pub of_tests: Vec<Option<ProcessIx>>,
-    /// The child processes that began and ended within one test of the suite each.
-    pub decided: Vec<ProcessIx>,
-}
-
-/// The processes that ran the tests of a suite. It is one process, or several processes of one program that lived one
-/// after the other (some runners start a new worker after a failed test, or for each test), or several workers of one
-/// program at the same time ([`pool`]).
-#[derive(Clone, Debug)]
-pub struct Scheduled {
-    pub processes: Vec<ProcessIx>,
-    /// Whether in each of these processes a single thread ran the tests, and no other thread can have run them.
-    pub is_one_thread: bool,
-}
-
-/// The schedules of a suite: which processes can have run its tests, and when. If several are possible, the others are
-/// kept beside the first one.
-pub struct Choice {
-    pub schedule: Schedule,
-    /// The schedules of the suite that are possible as well, besides the first one.
-    pub others: Vec<Schedule>,
-}
-
-/// Chooses a schedule for each suite of a report, so that no process runs two suites at the same time, and returns the
-/// other possible schedules with it. `None` for a suite that has no schedule, or if there are too many assignments to
-/// try.
-fn choose(mut possible: Vec<Vec<Schedule>>) -> Vec<Option<Choice>> {
-    let claims: Vec<Vec<Vec<Claim>>> = possible
-        .iter()
-        .map(|schedules| schedules.iter().map(Schedule::claims).collect())
-        .collect();
-    let found = assign::search(&claims);
-    let all = possible.iter_mut().enumerate().map(|(suite, schedules)| {
-        if schedules.len() <= 1 {
-            let others = Vec::new();
-            return schedules.pop().map(|schedule| Choice { schedule, others });
-        }
-        let found = found.as_ref()?;
-        let first = found.first.get(suite).copied().flatten()?;
-        let numbers = found.of_suites.get(suite)?;
-        let mut numbered: Vec<(usize, Schedule)> = schedules.drain(..).enumerate().collect();
-        numbered.retain(|(number, _)| numbers.contains(number));
-        let at = numbered.iter().position(|(number, _)| *number == first)?;
-        let (_, schedule) = numbered.swap_remove(at);
-        let others = numbered.into_iter().map(|(_, schedule)| schedule).collect();
-        Some(Choice { schedule, others })
-    });
-    all.collect()
-}
-
-impl Schedule {
-    /// The stretches of time in which the processes of the schedule certainly ran tests of the suite, sorted by process
-    /// and time.
-    fn claims(&self) -> Vec<Claim> {
-        let tests = self.times.iter().zip(&self.of_tests);
-        let claims = tests.filter_map(|(times, process)| {
-            let (from, to) = times.as_ref()?.bounds?.certain()?;
-            Some(((*process)?, from, to))
-        });
-        let mut claims: Vec<Claim> = claims.collect();
-        claims.sort_unstable();
-        claims
-    }
-
-    /// Adds the places of the tests that one worker of a pool ran to the schedule of the suite. If `is_sure` is not
-    /// set, other workers can have run these tests, so that their places are in doubt.
-    fn add(&mut self, of_worker: Schedule, is_sure: bool) {
-        if is_sure {
-            self.decided.extend(of_worker.decided);
-        }
-        let found = of_worker.times.into_iter().zip(of_worker.of_tests);
-        let slots = self.times.iter_mut().zip(&mut self.of_tests);
-        for ((times, of_test), (found, process)) in slots.zip(found) {
-            if let Some(found) = found {
-                let doubt = found.doubt.or((!is_sure).then_some(Doubt::Runner));
-                *times = Some(Times { doubt, ..found });
-                *of_test = process;
-            }
-        }
-    }
-}
 
 impl Placer<'_> {
     /// Finds for each suite of a report the processes that ran it and the places of its tests; `None` for a suite
