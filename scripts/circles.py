@@ -9,8 +9,13 @@ A file uses another one by a path, in a `use` or in the midst of code: one that 
 with the name of a submodule. Comments and tests do not count. A path through a re-export leads to the file that declares the
 name, so that a re-export hides no arrow; neither `mod child;` nor the re-export of a child's name is a use by itself, unless
 the file's own code takes that name.
+
+A call of a method is a use of the file with its `impl`, if that file is not the one that declares the type: the type does not
+lead there. The types of values are not known here, so only methods count whose name no other function of the crate has, and
+which are not named like a common method of the standard library.
 """
 
+import collections
 import pathlib
 import re
 import sys
@@ -27,6 +32,17 @@ USE = re.compile(r"^[ \t]*(pub(?:\([^)]*\))? )?use\s+([^;]*);", re.M)
 PATH = re.compile(r"(?<![\w:.])(?:[A-Za-z_]\w*\s*::\s*)+[A-Za-z_]\w*")
 DECLARED = re.compile(
     r"\b(?:fn|struct|enum|union|trait|type|const|static|mod)\s+(?:mut\s+)?([A-Za-z_]\w*)|\bmacro_rules!\s*(\w+)"
+)
+# The head of an `impl` of a type's own methods, and its type without its path.
+IMPL = re.compile(r"^[ \t]*impl\b(?:<[^{};]*?>)?\s*(?:[A-Za-z_]\w*\s*::\s*)*([A-Za-z_]\w*)\s*(?:<[^{};]*)?\{", re.M)
+FUNCTION = re.compile(r"\bfn\s+([a-z_]\w*)")
+METHOD = re.compile(r"\bfn\s+([a-z_]\w*)\s*(?:<[^(]*>)?\(\s*(?:&\s*(?:'\w+\s+)?)?(?:mut\s+)?self\b")
+CALL = re.compile(r"\.\s*([a-z_]\w*)\s*(?:::\s*<[^(]*>\s*)?\(")
+# Methods of collections, iterators and options that files call on other types than the crate's.
+COMMON = set(
+    """all any append as_ref bytes chain clear clone cmp collect contains count drain end entry eq extend filter finish find first
+    flush fold get hash insert into is_empty iter join keys last len lines map max min next path peek pop push read remove
+    replace reserve resize retain send sort split start sum swap take truncate values wait write zip""".split()
 )
 TOKEN = re.compile(r"\s*(::|[A-Za-z_]\w*|[{},*])")
 
@@ -70,6 +86,16 @@ def leaves(tree):
     return found
 
 
+def inside(text, start):
+    """The text from a position to the brace that closes the one before it."""
+    depth = 1
+    for at in range(start, len(text)):
+        depth += (text[at] == "{") - (text[at] == "}")
+        if depth == 0:
+            return text[start:at]
+    return text[start:]
+
+
 def modules(source):
     """The files of modules, by module path."""
     files = {}
@@ -103,6 +129,19 @@ class Crate:
             self.imports[module], self.globs[module], self.private[module] = names, globs, private
             self.body[module] = USE.sub(" ", text)
             self.declared[module] = {a or b for a, b in DECLARED.findall(self.body[module])}
+        self.methods = self.methods_of_other_files()
+
+    def methods_of_other_files(self):
+        """The module of each method whose `impl` stands in another file than its type."""
+        functions = collections.Counter(name for body in self.body.values() for name in FUNCTION.findall(body))
+        return {
+            name: module
+            for module, body in self.body.items()
+            for head in IMPL.finditer(body)
+            if " for " not in head[0] and head[1] not in self.declared[module]
+            for name in METHOD.findall(inside(body, head.end()))
+            if functions[name] == 1 and name not in COMMON
+        }
 
     def start(self, module, path):
         """The module that a path begins in, and the rest of the path; None for another crate's path."""
@@ -146,7 +185,8 @@ class Crate:
         paths = list(self.private[module]) + [[*path, "*"] for path, public in self.globs[module] if not public]
         paths += [path for name, path in self.imports[module].items() if re.search(rf"(?<!::)\b{name}\b", body)]
         paths += [re.split(r"\s*::\s*", match[0]) for match in PATH.finditer(body)]
-        return {self.target(module, path) for path in paths} - {None, module}
+        called = {self.methods.get(name) for name in CALL.findall(body)}
+        return (called | {self.target(module, path) for path in paths}) - {None, module}
 
 
 def circles(graph):

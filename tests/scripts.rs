@@ -725,3 +725,40 @@ fn a_circle_by_paths_in_the_midst_of_code_is_found() {
     ];
     assert_eq!(circles(&tested), (true, String::new()));
 }
+
+#[test]
+fn a_circle_by_methods_of_other_files_is_found() {
+    let four = "layers: town: 4 files use each other: lib bakery mill shop\n";
+    let lib = "mod bakery;\nmod mill;\nmod shop;\npub struct Town;\nimpl Town { pub fn open(&mut self) { self.bake(); } }\n";
+    let method = |name: &str, calls: &str| {
+        format!("use crate::Town;\nimpl Town {{ pub(crate) fn {name}(&mut self) {{ self.{calls}(); }} }}\n")
+    };
+    let (bakery, mill) = (method("bake", "grind"), method("grind", "sell"));
+    let circle = |shop: &str| {
+        let files = [
+            ("lib.rs", lib),
+            ("bakery.rs", &bakery),
+            ("mill.rs", &mill),
+            ("shop.rs", shop),
+        ];
+        circles(&files)
+    };
+    assert_eq!(circle(&method("sell", "count")), (false, four.to_owned()));
+    // The method of that name in another file may belong to another type.
+    let other = format!(
+        "{}pub struct Till;\nimpl Till {{ fn grind(&self) {{}} }}\n",
+        method("sell", "count")
+    );
+    assert_eq!(circle(&other), (true, String::new()));
+    // Methods of the standard library's types have the name, too.
+    let common = method("push", "count");
+    assert_eq!(
+        circles(&[
+            ("lib.rs", lib),
+            ("bakery.rs", &bakery),
+            ("mill.rs", &method("grind", "push")),
+            ("shop.rs", &common),
+        ]),
+        (true, String::new())
+    );
+}
