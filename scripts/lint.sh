@@ -23,9 +23,9 @@ failed() {
 	status=1
 }
 skipped() { echo "lint: skipped: no $1 (scripts/setup.sh installs it)" >&2; }
-# The files of the repository whose path matches $1. Those below `dist` are generated, the demo project is recorded as it is,
-# and the BPF programs are laid out once their present changes are in.
-files() { git ls-files | grep -E "$1" | grep -Ev '/dist/|^fixtures/demo/|^crates/bpf/src/bpf/' || true; }
+# The files of the repository whose path matches $1. Those below `dist` are generated, and the demo project is recorded as it
+# is.
+files() { git ls-files | grep -E "$1" | grep -Ev '/dist/|^fixtures/demo/' || true; }
 
 if [ -x "$tools/ruff" ]; then
 	"$tools/ruff" check --quiet "${ruff_check[@]}" . || failed "ruff found mistakes"

@@ -55,8 +55,8 @@ static __always_inline bool in_v2(struct cgroup *cgroup)
 	return !BPF_CORE_READ(cgroup, root, hierarchy_id);
 }
 
-static __always_inline int on_cgroup(__u32 kind, struct cgroup *cgroup, const char *path,
-				     __u32 tid, __u32 tgid)
+static __always_inline int on_cgroup(__u32 kind, struct cgroup *cgroup, const char *path, __u32 tid,
+				     __u32 tgid)
 {
 	struct wire_cgroup *record;
 	long len;

@@ -165,7 +165,10 @@ static __always_inline long client_once(__u32 number, void *context)
 __noinline __u64 clients_some(__u64 place, __u32 count, __u64 known, __u64 ports)
 {
 	struct descriptors all = {
-		.place = place, .count = count, .ports = ports, .known = known,
+		.place = place,
+		.count = count,
+		.ports = ports,
+		.known = known,
 	};
 
 	REPEAT(DESCRIPTORS_ONCE, client_once, &all);

@@ -129,7 +129,7 @@ struct search {
 	__u64 address;
 	__u64 length;
 	__u64 words; /* a bit for each word of 8 bytes that consists of digits */
-	__u64 rest; /* those of `words` that are still to be examined */
+	__u64 rest;  /* those of `words` that are still to be examined */
 	__u32 receiver;
 	__u32 found;
 };
@@ -158,8 +158,8 @@ static __always_inline long take_id_once(__u32 number, void *context)
 
 	if (!search->rest)
 		return 1;
-	client = take_id(search->address + 8 * bit_number(first), search->address,
-			 search->receiver);
+	client =
+		take_id(search->address + 8 * bit_number(first), search->address, search->receiver);
 	search->found = client + search->found * is_zero(client);
 	search->rest &= search->rest + first;
 	return 0;
@@ -173,7 +173,9 @@ static __always_inline long take_id_once(__u32 number, void *context)
 __noinline __u32 search_ids(__u64 address, __u64 length, __u32 receiver)
 {
 	struct search search = {
-		.address = address, .length = length, .receiver = receiver,
+		.address = address,
+		.length = length,
+		.receiver = receiver,
 	};
 	__u64 words;
 

@@ -72,25 +72,24 @@ enum kernel_type_id {
  * (6.2). For a pointer to a struct, also where the verifier knows the type of what it is read from:
  * there it would search through all of the kernel's types by name, at each way to the load, whether
  * that pointer can be trusted. */
-#define PEEK(type, address, field)                                                              \
-	({                                                                                      \
-		typeof(((struct type *)0)->field) value = 0;                                    \
-		if (has_rdonly_cast) {                                                          \
-			struct type *at =                                                       \
-				rdonly_cast((void *)(address),                                  \
-					    bpf_core_enum_value(enum kernel_type_id, ID_##type)); \
-			value = at->field;                                                      \
-		} else {                                                                        \
-			bpf_probe_read_kernel(&value, sizeof(value),                            \
-					      (void *)(address) +                               \
-						      bpf_core_field_offset(struct type, field)); \
-		}                                                                               \
-		value;                                                                          \
+#define PEEK(type, address, field)                                                                 \
+	({                                                                                         \
+		typeof(((struct type *)0)->field) value = 0;                                       \
+		if (has_rdonly_cast) {                                                             \
+			struct type *at =                                                          \
+				rdonly_cast((void *)(address),                                     \
+					    bpf_core_enum_value(enum kernel_type_id, ID_##type));  \
+			value = at->field;                                                         \
+		} else {                                                                           \
+			bpf_probe_read_kernel(&value, sizeof(value),                               \
+					      (void *)(address) +                                  \
+						      bpf_core_field_offset(struct type, field));  \
+		}                                                                                  \
+		value;                                                                             \
 	})
 
 /* A field of a task. `btf`: the verifier knows the type of `task`. */
-#define TASK(btf, task, field)                                                                  \
-	((btf) ? (task)->field : PEEK(task_struct, task, field))
+#define TASK(btf, task, field) ((btf) ? (task)->field : PEEK(task_struct, task, field))
 
 /* ---- The running task of this CPU ---- */
 
@@ -165,45 +164,45 @@ static __always_inline void end_run(void)
 }
 
 /* Calls a function that returns an int, and measures its time in some of the runs. */
-#define MEASURED(call)                                                                          \
-	({                                                                                      \
-		int result;                                                                     \
-		begin_run();                                                                    \
-		result = call;                                                                  \
-		end_run();                                                                      \
-		result;                                                                         \
+#define MEASURED(call)                                                                             \
+	({                                                                                         \
+		int result;                                                                        \
+		begin_run();                                                                       \
+		result = call;                                                                     \
+		end_run();                                                                         \
+		result;                                                                            \
 	})
 
 /*
  * Defines a program. `call` uses `ctx`. It is no tp_btf: since 6.12 the verifier searches for the
  * names of such a program's arguments among all of the kernel's types, by name.
  */
-#define PROGRAM(name, tracepoint, call)                                                         \
-	SEC("raw_tp/" #tracepoint) int name##_raw(__u64 *ctx)                                   \
-	{                                                                                       \
-		return MEASURED(call);                                                                    \
+#define PROGRAM(name, tracepoint, call)                                                            \
+	SEC("raw_tp/" #tracepoint) int name##_raw(__u64 *ctx)                                      \
+	{                                                                                          \
+		return MEASURED(call);                                                             \
 	}
 
 /* Defines a program for both kinds of attachment. `call` uses `ctx` and the constant `btf`. */
-#define TYPED_PROGRAM(name, tracepoint, call)                                                   \
-	SEC("tp_btf/" #tracepoint) int name##_btf(__u64 *ctx)                                   \
-	{                                                                                       \
-		const bool btf = true;                                                          \
-		return MEASURED(call);                                                                    \
-	}                                                                                       \
-	SEC("raw_tp/" #tracepoint) int name##_raw(__u64 *ctx)                                   \
-	{                                                                                       \
-		const bool btf = false;                                                         \
-		return MEASURED(call);                                                                    \
+#define TYPED_PROGRAM(name, tracepoint, call)                                                      \
+	SEC("tp_btf/" #tracepoint) int name##_btf(__u64 *ctx)                                      \
+	{                                                                                          \
+		const bool btf = true;                                                             \
+		return MEASURED(call);                                                             \
+	}                                                                                          \
+	SEC("raw_tp/" #tracepoint) int name##_raw(__u64 *ctx)                                      \
+	{                                                                                          \
+		const bool btf = false;                                                            \
+		return MEASURED(call);                                                             \
 	}
 
 /* Argument n of the tracepoint. In assembly, because the verifier wants constant offsets
  * into ctx and clang would otherwise merge branches into a variable one. */
-#define ARG(ctx, n)                                                                             \
-	({                                                                                      \
-		__u64 value;                                                                    \
-		asm volatile("%0 = *(u64 *)(%1 + %2)" : "=r"(value) : "r"(ctx), "i"((n) * 8));  \
-		value;                                                                          \
+#define ARG(ctx, n)                                                                                \
+	({                                                                                         \
+		__u64 value;                                                                       \
+		asm volatile("%0 = *(u64 *)(%1 + %2)" : "=r"(value) : "r"(ctx), "i"((n) * 8));     \
+		value;                                                                             \
 	})
 
 /* The tasks among the arguments of sched_switch. */
@@ -227,10 +226,10 @@ static __always_inline void switched(__u64 *ctx, struct task_struct **prev,
 #ifdef USUAL
 #define REPEAT(most, step, context) bpf_loop(most, step, context, 0)
 #else
-#define REPEAT(most, step, context)                                                             \
-	for (__u32 number = 0; number < (most); number++) {                                     \
-		if (step(number, context))                                                      \
-			break;                                                                  \
+#define REPEAT(most, step, context)                                                                \
+	for (__u32 number = 0; number < (most); number++) {                                        \
+		if (step(number, context))                                                         \
+			break;                                                                     \
 	}
 #endif
 
@@ -256,7 +255,7 @@ const volatile __u32 followed_count = 4096;
 enum standing {
 	FOLLOWED = 1,
 	ENDED = 2, /* it has exited; its last switch-out is to come */
-	LEFT = 3,  /* a leader after its last switch-out, whose tid an exec by another thread takes */
+	LEFT = 3, /* a leader after its last switch-out, whose tid an exec by another thread takes */
 };
 
 #define STANDING 0x03

@@ -45,7 +45,7 @@ struct {
 /* The headers of a packet, as far as the programs read them. */
 struct packet {
 	struct ip_address source, target;
-	__u64 udp; /* address of the UDP header */
+	__u64 udp;			/* address of the UDP header */
 	__u16 source_port, target_port; /* 0: not readable */
 	__u16 family;
 	__u32 payload; /* readable bytes after the UDP header */

@@ -182,7 +182,7 @@ struct wire_exec {
 	__u32 old_tid;
 	__u32 filename_len;  /* bytes at tail, with the NUL */
 	__u32 filename_area; /* argv starts at tail + filename_area */
-	__u32 argv_len;      /* bytes recorded */
+	__u32 argv_len;	     /* bytes recorded */
 	__u64 argv_full_len; /* true length */
 	__u64 cgroup;
 	__u32 argv_unknown; /* the memory could not be read */
@@ -206,8 +206,8 @@ struct wire_exec {
 /* The working directory of a task that executes a program, before the record of that exec. */
 struct wire_directory {
 	struct wire_head head;
-	__u32 tid;    /* after the exec */
-	__s32 length; /* bytes of names; negative: unknown */
+	__u32 tid;		       /* after the exec */
+	__s32 length;		       /* bytes of names; negative: unknown */
 	char names[DIRECTORY_LONGEST]; /* from the directory up, each with a NUL */
 };
 
@@ -426,7 +426,7 @@ struct wire_outsider {
 
 /* The tasks of one thread group and name on a CPU. */
 struct wire_share {
-	__u64 ns; /* 0: there are no more shares */
+	__u64 ns;   /* 0: there are no more shares */
 	__u32 tgid; /* 0: several thread groups */
 	__u32 pad;
 	char comm[16];
@@ -440,7 +440,7 @@ struct wire_share {
 struct wire_others {
 	struct wire_head head;
 	__u64 since;
-	__u64 rest; /* the time of further tasks, in ns */
+	__u64 rest;	/* the time of further tasks, in ns */
 	__u64 switches; /* the switches among them all */
 	struct wire_share shares[OTHERS_SHARES];
 };
@@ -471,7 +471,7 @@ struct wire_container {
 	struct wire_head head;
 	__u32 tid;
 	__u32 tgid;
-	__u32 client; /* the client's process; 0: unknown */
+	__u32 client;	/* the client's process; 0: unknown */
 	__u32 evidence; /* enum evidence */
 };
 
@@ -482,7 +482,7 @@ struct wire_server {
 	__u32 tid;
 	__u32 tgid;
 	__u32 client; /* the followed process that was answered; 0: `other` was */
-	__u32 other; /* the process that is not followed and was answered; 0: none */
+	__u32 other;  /* the process that is not followed and was answered; 0: none */
 };
 
 /* A followed process is in another time namespace than the recorder. */
@@ -504,8 +504,8 @@ struct wire_dns {
 	__u32 tgid;
 	__u8 server[16];
 	__u16 family;
-	__u16 port; /* the port on the recorded machine; 0: unknown */
-	__u32 length; /* bytes of message; 0: it is not readable */
+	__u16 port;		   /* the port on the recorded machine; 0: unknown */
+	__u32 length;		   /* bytes of message; 0: it is not readable */
 	__u8 message[DNS_MESSAGE]; /* the first bytes of the message */
 };
 
@@ -525,9 +525,9 @@ struct wire_sample {
 	struct wire_head head;
 	__u32 tid;
 	__u32 tgid;
-	__u32 seen_tgid; /* as the recorder's own pid namespace names it */
-	__u32 off_cpu;	 /* 1: the stack of a wait that ended at the time in `head` */
-	__u64 ns;	 /* the sampling period, or the length of the wait */
+	__u32 seen_tgid;  /* as the recorder's own pid namespace names it */
+	__u32 off_cpu;	  /* 1: the stack of a wait that ended at the time in `head` */
+	__u64 ns;	  /* the sampling period, or the length of the wait */
 	__s32 kernel_len; /* bytes; negative: there is none */
 	__s32 user_len;
 	__u64 arguments; /* their address, which differs between a process's programs */
@@ -545,7 +545,7 @@ struct wire_sample {
 
 /* The account of a CPU's events in its slots or in the ring. */
 struct account {
-	__u64 head; /* slots written since the start */
+	__u64 head;    /* slots written since the start */
 	__u64 emitted; /* attempts, when count_emitted is set */
 	/* Scheduling events: those lost and not yet reported. Lifecycle events: those reported as
 	 * lost so far. */
@@ -558,14 +558,14 @@ struct account {
 
 /* A CPU's slots and the read position in them; written by user space. */
 struct progress {
-	__u64 tail; /* slots read since the start */
-	__u64 first; /* its first slot, plus 1; 0: none; the reader gives some to a new CPU */
+	__u64 tail;   /* slots read since the start */
+	__u64 first;  /* its first slot, plus 1; 0: none; the reader gives some to a new CPU */
 	__u64 pad[6]; /* a cache line for each CPU */
 };
 
 /* The last signal of a number to a process. */
 struct sent {
-	__u64 time; /* 0: none yet */
+	__u64 time;   /* 0: none yet */
 	__u32 sender; /* tid */
 	__u32 pad;
 };
@@ -591,8 +591,8 @@ enum block_group {
 struct block_sums {
 	__u64 count;
 	__u64 bytes;
-	__u64 latency; /* from issue to completion, in ns */
-	__u64 longest; /* the longest latency in `interval`, in ns */
+	__u64 latency;	/* from issue to completion, in ns */
+	__u64 longest;	/* the longest latency in `interval`, in ns */
 	__u64 interval; /* the value of `block_interval` at the last request */
 	__u32 buckets[BLOCK_BUCKETS];
 };

@@ -152,8 +152,7 @@ __noinline int join_threads(__u64 address, __u32 counted)
 			return 0;
 	}
 	if (counted)
-		__sync_fetch_and_add(&follow_overflow,
-				     BPF_CORE_READ(signal, nr_threads) - JOINING);
+		__sync_fetch_and_add(&follow_overflow, BPF_CORE_READ(signal, nr_threads) - JOINING);
 	return 0;
 }
 

@@ -118,14 +118,14 @@ static __always_inline __u64 resident_pages(struct mm_struct *mm)
 	struct mm_struct___v6_1 *old = (struct mm_struct___v6_1 *)mm;
 	__s64 pages = 0;
 
-#define ADD(which)                                                                              \
-	{                                                                                       \
-		__s64 count;                                                                    \
-		if (bpf_core_field_exists(mm->rss_stat[which].count))                         \
-			count = BPF_CORE_READ(mm, rss_stat[which].count);                     \
-		else                                                                            \
-			count = BPF_CORE_READ(old, rss_stat.count[which].counter);            \
-		pages += count > 0 ? count : 0;                                                 \
+#define ADD(which)                                                                                 \
+	{                                                                                          \
+		__s64 count;                                                                       \
+		if (bpf_core_field_exists(mm->rss_stat[which].count))                              \
+			count = BPF_CORE_READ(mm, rss_stat[which].count);                          \
+		else                                                                               \
+			count = BPF_CORE_READ(old, rss_stat.count[which].counter);                 \
+		pages += count > 0 ? count : 0;                                                    \
 	}
 	ADD(MM_FILEPAGES);
 	ADD(MM_ANONPAGES);

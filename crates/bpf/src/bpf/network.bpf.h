@@ -126,8 +126,7 @@ __noinline __u32 is_asking(void)
 		if (!socket)
 			continue;
 		known = bpf_map_lookup_elem(&connections, &socket);
-		if (known && known->number == asker->last[at].number &&
-		    is_unanswered(socket))
+		if (known && known->number == asker->last[at].number && is_unanswered(socket))
 			return true;
 	}
 	return false;
@@ -138,14 +137,14 @@ static __always_inline __u64 listener_key(struct sock *sk)
 	__u64 namespace = 0;
 
 	if (bpf_core_field_exists(sk->__sk_common.skc_net.net))
-		namespace = BPF_CORE_READ(sk, __sk_common.skc_net.net, ns.inum);
+	namespace = BPF_CORE_READ(sk, __sk_common.skc_net.net, ns.inum);
 	return namespace << 16 | local_port(sk);
 }
 
 /* Reserves a record of a connection and fills it, except for the task and the fields of
  * LIFE_CLOSED. */
 static __always_inline struct wire_connection *reserve_connection(struct sock *sk, __u64 number,
-								   __u32 kind)
+								  __u32 kind)
 {
 	struct wire_connection *record;
 
@@ -353,7 +352,6 @@ static __always_inline int on_socket_state(struct sock *sk, int old, int state)
 	return 0;
 }
 
-PROGRAM(socket_state, inet_sock_set_state,
-	on_socket_state((struct sock *)ctx[0], ctx[1], ctx[2]))
+PROGRAM(socket_state, inet_sock_set_state, on_socket_state((struct sock *)ctx[0], ctx[1], ctx[2]))
 
 #endif

@@ -24,8 +24,8 @@
 struct {
 	__s32 tasks; /* the followed tasks in the run queue; after a missed event it can be wrong until the CPU is idle */
 	__u32 summing; /* `others` of this CPU has begun; only this CPU writes it */
-	__u64 begun; /* the time at which the last wait began */
-	__u64 pad[6]; /* a cache line for each CPU */
+	__u64 begun;   /* the time at which the last wait began */
+	__u64 pad[6];  /* a cache line for each CPU */
 } awaited[MAX_CPUS] __attribute__((aligned(64)));
 
 /* The sums of each CPU since `since`. Only the CPU itself uses them, in programs on sched_switch. */
@@ -69,8 +69,8 @@ static __always_inline void peek_name(__u64 task, __u64 *name)
 	const __u64 offset = bpf_core_field_offset(struct task_struct, comm);
 
 	if (has_rdonly_cast) {
-		void *at = rdonly_cast((void *)task, bpf_core_enum_value(enum kernel_type_id,
-									 ID_task_struct));
+		void *at = rdonly_cast((void *)task,
+				       bpf_core_enum_value(enum kernel_type_id, ID_task_struct));
 
 		name[0] = *(__u64 *)(at + offset);
 		name[1] = *(__u64 *)(at + offset + sizeof(__u64));

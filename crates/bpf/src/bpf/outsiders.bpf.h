@@ -66,7 +66,8 @@ static __always_inline __u32 meet(struct task_struct *task, __u32 tid)
 	slot = follow_slot(tid);
 	if (!slot || *slot & STANDING)
 		return 0;
-	return *slot & NAMED ? *slot & (DAEMON | SERVES) : name_outsider(address_of(this_cpu(), task));
+	return *slot & NAMED ? *slot & (DAEMON | SERVES)
+			     : name_outsider(address_of(this_cpu(), task));
 }
 
 /* A task that is not followed has got another name. */

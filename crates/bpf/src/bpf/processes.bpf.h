@@ -175,7 +175,8 @@ static __always_inline bool put_exec(const struct program *program, const __u32 
 		len = argv_area;
 	exec->argv_len = len;
 	exec->argv_unknown = 0;
-	if (len && bpf_probe_read_user(exec->tail + filename_area, len, (void *)program->arg_start)) {
+	if (len &&
+	    bpf_probe_read_user(exec->tail + filename_area, len, (void *)program->arg_start)) {
 		exec->argv_len = 0;
 		exec->argv_unknown = 1;
 	}
@@ -229,9 +230,10 @@ __noinline int record_exec(__u64 name_address, __u32 old_tid)
 	{
 		char name[FILENAME_SHORT];
 
-		if (bpf_probe_read_kernel_str(name, sizeof(name), program.filename) == sizeof(name)) {
-			put = want <= 16384 ? put_exec(&program, FILENAME_LONG, 16384, false) :
-					      put_exec(&program, FILENAME_LONG, 2097152, false);
+		if (bpf_probe_read_kernel_str(name, sizeof(name), program.filename) ==
+		    sizeof(name)) {
+			put = want <= 16384 ? put_exec(&program, FILENAME_LONG, 16384, false)
+					    : put_exec(&program, FILENAME_LONG, 2097152, false);
 			if (put)
 				return 0;
 		}

@@ -20,7 +20,7 @@
 #define MAX_SERVERS 64
 
 struct server {
-	__u32 port; /* on which it has answered; 0: a Unix socket */
+	__u32 port;   /* on which it has answered; 0: a Unix socket */
 	__u32 shared; /* a process that is not followed has been answered, too */
 };
 
@@ -191,8 +191,8 @@ __noinline int share(__u64 wakee, __u64 context)
 	sk = (struct sock *)sent_to();
 	if (!sk || !receives(wakee))
 		return false;
-	if (server->port ? tcp_port(sk) != server->port :
-			   context != CONTEXT_TASK || !is_accepted(sk))
+	if (server->port ? tcp_port(sk) != server->port
+			 : context != CONTEXT_TASK || !is_accepted(sk))
 		return false;
 	server->shared = 1;
 	put_server(waker, 0, BPF_CORE_READ(other, tgid));

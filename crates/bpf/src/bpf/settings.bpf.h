@@ -97,11 +97,11 @@ OPTION bool has_rdonly_cast = OPTION_IS(true, false);
 /* ---- Variables of the programs alone ---- */
 
 struct {
-	__u64 rq; /* address of the run queue; 0: not looked up yet */
-	__u32 busy; /* a slot is being written */
-	__u32 runs; /* since the last run that was measured */
+	__u64 rq;      /* address of the run queue; 0: not looked up yet */
+	__u32 busy;    /* a slot is being written */
+	__u32 runs;    /* since the last run that was measured */
 	__u64 address; /* scratch memory of `address_of` */
-	__u64 begun; /* the begin of a run that is measured, or 0 */
+	__u64 begun;   /* the begin of a run that is measured, or 0 */
 	__u64 pads[4]; /* a cache line for each CPU */
 } cpus[MAX_CPUS] __attribute__((aligned(64)));
 /* From a task's stack to the user's registers on it, in bytes; 0: unknown. */

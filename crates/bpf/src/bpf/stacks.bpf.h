@@ -44,8 +44,7 @@ static __always_inline void put_stack(void *ctx, struct wire_sample *record)
 	/* An error is negative: a kernel thread has no user stack. The ring's memory can be read
 	 * before the record is submitted, so no hidden address comes there. */
 	if (show_kernel)
-		record->kernel_len =
-			bpf_get_stack(ctx, record->kernel, sizeof(record->kernel), 0);
+		record->kernel_len = bpf_get_stack(ctx, record->kernel, sizeof(record->kernel), 0);
 	else
 		record->kernel_len =
 			hide(record->kernel, bpf_get_stack(ctx, &first, sizeof(first), 0));
@@ -61,8 +60,8 @@ static __always_inline int on_sample(void *ctx)
 
 	if (!(__u32)id || !is_followed(id))
 		return 0;
-	record = bpf_ringbuf_reserve(
-		&sample_ring, sizeof(*record) + SAMPLE_DEPTH * sizeof(record->user[0]), 0);
+	record = bpf_ringbuf_reserve(&sample_ring,
+				     sizeof(*record) + SAMPLE_DEPTH * sizeof(record->user[0]), 0);
 	if (!record) {
 		__sync_fetch_and_add(&sample_overflow, 1);
 		return 0;
@@ -139,8 +138,7 @@ static __always_inline void begin_wait(__u64 *ctx, struct task_struct *task)
 		return;
 	}
 	waiter->since = bpf_ktime_get_ns();
-	waiter->kernel_len =
-		bpf_get_stack(ctx, waiter->kernel, sizeof(waiter->kernel), OWN_FRAMES);
+	waiter->kernel_len = bpf_get_stack(ctx, waiter->kernel, sizeof(waiter->kernel), OWN_FRAMES);
 	waiter->user_len = bpf_get_stack(ctx, waiter->user, sizeof(waiter->user),
 					 BPF_F_USER_STACK | BPF_F_USER_BUILD_ID);
 }
@@ -158,8 +156,8 @@ static __always_inline void end_wait(struct task_struct *task)
 	waiter->since = 0;
 	if (now - since < wait_least)
 		return;
-	record = bpf_ringbuf_reserve(
-		&sample_ring, sizeof(*record) + SAMPLE_DEPTH * sizeof(record->user[0]), 0);
+	record = bpf_ringbuf_reserve(&sample_ring,
+				     sizeof(*record) + SAMPLE_DEPTH * sizeof(record->user[0]), 0);
 	if (!record) {
 		__sync_fetch_and_add(&sample_overflow, 1);
 		return;

@@ -27,7 +27,7 @@ struct {
 
 /* The system call that a task is in. */
 struct entered {
-	__u64 time; /* 0: none */
+	__u64 time;   /* 0: none */
 	__u32 number; /* CALL_COMPAT included */
 };
 

@@ -232,8 +232,8 @@ __noinline __u32 timed_sleep(__u64 regs, __u32 form, __u32 reason)
 }
 
 /* The reasons of system calls that can have a time-out. */
-#define TIMED_REASONS                                                                           \
-	(1U << REASON_LOCK | 1U << REASON_TIMER | 1U << REASON_SIGNAL | 1U << REASON_POLL |     \
+#define TIMED_REASONS                                                                              \
+	(1U << REASON_LOCK | 1U << REASON_TIMER | 1U << REASON_SIGNAL | 1U << REASON_POLL |        \
 	 1U << REASON_SOCKET_READ | 1U << REASON_IPC)
 
 /* The reason and the time-out of a task that goes to sleep, in their places in a slot's first

@@ -196,7 +196,8 @@ static __always_inline int on_switch(bool btf, bool preempt, struct task_struct 
 		return 0;
 	if (!mine && !is_followed(to)) {
 		if (awaited[cpu].tasks > 0 || awaited[cpu].summing)
-			others_switch(cpu, address_of(cpu, prev), keep_others ? address_of(cpu, next) : 0,
+			others_switch(cpu, address_of(cpu, prev),
+				      keep_others ? address_of(cpu, next) : 0,
 				      pack(from, to, state, preempt ? SCHED_PREEMPT : 0));
 		return 0;
 	}
@@ -209,8 +210,8 @@ static __always_inline int on_switch(bool btf, bool preempt, struct task_struct 
 	}
 	what = pack(from, to, state, preempt ? SCHED_PREEMPT : 0);
 	if (state & TASK_UNINTERRUPTIBLE) {
-		if (btf ? BPF_CORE_READ_BITFIELD(prev, in_iowait) :
-			  BPF_CORE_READ_BITFIELD_PROBED(prev, in_iowait)) {
+		if (btf ? BPF_CORE_READ_BITFIELD(prev, in_iowait)
+			: BPF_CORE_READ_BITFIELD_PROBED(prev, in_iowait)) {
 			what |= SCHED_IOWAIT;
 			if (mine && any_submitted)
 				io_wait(address_of(cpu, prev));
@@ -235,7 +236,8 @@ static __always_inline int on_switch(bool btf, bool preempt, struct task_struct 
 		sync_wait(address_of(cpu, prev));
 	time = emit_sched(cpu, SCHED_SWITCH | cause, what);
 	if (!follow_all)
-		note_queue(cpu, address_of(cpu, prev), time, change | (is_followed(to) ? NEXT_FOLLOWED : 0));
+		note_queue(cpu, address_of(cpu, prev), time,
+			   change | (is_followed(to) ? NEXT_FOLLOWED : 0));
 	return 0;
 }
 
@@ -347,7 +349,8 @@ static __always_inline int on_wakeup_new(struct task_struct *wakee)
 		flags = SCHED_VFORK;
 	time = emit_waking(this_cpu(), SCHED_WAKEUP_NEW, pack(from, to, 0, flags));
 	if (!follow_all && is_followed(to))
-		begin_queueing(PEEK(task_struct, wakee, wake_cpu), time ? time : bpf_ktime_get_ns());
+		begin_queueing(PEEK(task_struct, wakee, wake_cpu),
+			       time ? time : bpf_ktime_get_ns());
 	return 0;
 }
 

@@ -18,10 +18,10 @@
 #define MAX_SUBMITTERS 8192
 
 struct submitter {
-	__u32 device; /* of the last request: major << MINORBITS | minor */
-	__u32 recorded;  /* the device in the task's last record; 0: unknown */
-	__s32 call;   /* the number of the system call of the last request */
-	__u32 fresh;  /* the request came after the last wait */
+	__u32 device;	/* of the last request: major << MINORBITS | minor */
+	__u32 recorded; /* the device in the task's last record; 0: unknown */
+	__s32 call;	/* the number of the system call of the last request */
+	__u32 fresh;	/* the request came after the last wait */
 };
 
 struct {
