@@ -2,16 +2,17 @@
 //! recursion is bounded.
 
 mod calculations;
+mod cursor;
 mod expansions;
 mod redirections;
 
 use std::collections::BTreeMap;
 use std::rc::Rc;
 
+use self::cursor::{Reader, DELIMITERS};
 use super::builtins;
 use super::tree::{
-    Arm, Assignment, CaseArm, Command, CommandIx, ForLoop, Function, Link, Outline, Substitution,
-    Trap, Tree, LONGEST,
+    Arm, Assignment, CaseArm, Command, CommandIx, ForLoop, Function, Link, Outline, Trap, Tree,
 };
 use super::words::{Expansion, Word};
 use crate::words::split_name;
@@ -26,9 +27,6 @@ const TRAPS: usize = 16;
 const CLOSERS: [&[u8]; 8] = [
     b"then", b"elif", b"else", b"fi", b"do", b"done", b"esac", b"}",
 ];
-
-/// The bytes that end a word in a shell script.
-const DELIMITERS: &[u8] = b" \t\r\n;&|()<>";
 
 pub(super) fn read(text: &[u8]) -> Outline {
     let mut reader = Reader::of(text);
@@ -81,118 +79,13 @@ pub(super) fn append(outline: &mut Outline, text: &[u8]) -> Option<Rc<Tree>> {
     Some(body)
 }
 
-/// A here-document (`<<END`) of a shell script whose operator was read, but whose text begins only
-/// on the next line.
-struct Here {
-    command: CommandIx,
-    end: Vec<u8>,
-    /// Whether tabs at the beginnings of the here-document's lines are removed (`<<-`).
-    strips: bool,
-    /// Whether the here-document's end word is quoted, so that the shell expands nothing in the
-    /// text.
-    is_quoted: bool,
-}
-
-/// A shell script while it is being read, with the position of the reader and the commands found so
-/// far.
-#[derive(Default)]
-struct Reader<'a> {
-    text: &'a [u8],
-    at: usize,
-    line: u32,
-    depth: usize,
-    is_whole: bool,
-    commands: Vec<Command>,
-    functions: Vec<Function>,
-    heres: Vec<Here>,
-    /// The command substitutions, such as `$(…)`, in the words read so far of the present command.
-    found: Vec<Substitution>,
-    insists: bool,
-    loops: Vec<ForLoop>,
-    /// The places of the values that variables are set to: the first byte and the first byte after it.
-    values: Vec<(usize, usize)>,
-}
-
-impl<'a> Reader<'a> {
-    /// A reader at the beginning of a script. It sees only the first [`LONGEST`] bytes.
-    fn of(text: &'a [u8]) -> Reader<'a> {
-        Reader {
-            text: text.get(..LONGEST).unwrap_or(text),
-            is_whole: text.len() <= LONGEST && !text.contains(&0),
-            line: 1,
-            ..Reader::default()
-        }
-    }
-}
-
 impl Reader<'_> {
-    fn peek(&self) -> Option<u8> {
-        self.text.get(self.at).copied()
-    }
-
-    fn starts_with(&self, part: &[u8]) -> bool {
-        self.text
-            .get(self.at..)
-            .is_some_and(|rest| rest.starts_with(part))
-    }
-
-    fn next(&mut self) -> Option<u8> {
-        let byte = self.peek()?;
-        self.at += 1;
-        self.line += u32::from(byte == b'\n');
-        Some(byte)
-    }
-
-    fn eat(&mut self, part: &[u8]) -> bool {
-        let is_next = self.starts_with(part);
-        if is_next {
-            for _ in part {
-                self.next();
-            }
-        }
-        is_next
-    }
-
-    /// Stops reading the script and marks its outline as incomplete.
-    fn give_up(&mut self) {
-        self.is_whole = false;
-        self.at = self.text.len();
-    }
-
-    /// Whether this keyword of the shell's language stands at the reader's position.
-    fn is_at(&self, keyword: &[u8]) -> bool {
-        let after = self.text.get(self.at + keyword.len());
-        self.starts_with(keyword) && after.is_none_or(|byte| DELIMITERS.contains(byte))
-    }
-
-    fn keyword(&mut self, keyword: &[u8]) -> bool {
-        self.is_at(keyword) && self.eat(keyword)
-    }
-
     /// Reads a keyword that must come next in the script, such as `done`. If another word comes,
     /// the outline is marked as incomplete.
     fn expect(&mut self, keyword: &[u8]) {
         self.separators();
         if !self.keyword(keyword) {
             self.is_whole = false;
-        }
-    }
-
-    /// Skips blanks, continued lines and a comment in the script.
-    fn blanks(&mut self) {
-        while let Some(byte) = self.peek() {
-            match byte {
-                b' ' | b'\t' | b'\r' => self.at += 1,
-                b'\\' if self.starts_with(b"\\\n") => {
-                    self.eat(b"\\\n");
-                }
-                b'#' => {
-                    while self.peek().is_some_and(|byte| byte != b'\n') {
-                        self.at += 1;
-                    }
-                }
-                _ => break,
-            }
         }
     }
 

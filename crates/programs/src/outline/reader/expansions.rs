@@ -4,7 +4,8 @@ use std::rc::Rc;
 
 use super::super::tree::Substitution;
 use super::super::words::{Expansion, Word};
-use super::{Reader, DEEP, DELIMITERS};
+use super::cursor::{Reader, DELIMITERS};
+use super::DEEP;
 use crate::words::is_name_byte;
 
 /// A word of a shell script while it is being read.

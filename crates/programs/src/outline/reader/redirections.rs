@@ -2,8 +2,8 @@
 
 use super::super::tree::{CommandIx, Tree};
 use super::super::words::Word;
+use super::cursor::{Here, Reader, DELIMITERS};
 use super::expansions::Draft;
-use super::{Here, Reader, DELIMITERS};
 
 impl Reader<'_> {
     /// Reads a redirection of a command in the script, such as `2>FILE`. Returns whether there was
