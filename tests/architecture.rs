@@ -1,6 +1,7 @@
 //! ARCHITECTURE.md names places that exist.
 #![allow(clippy::unwrap_used)] // in a test
 
+use std::collections::BTreeSet;
 use std::path::Path;
 
 use tr_report::reports::ReportKind;
@@ -210,6 +211,79 @@ fn a_build_tool_is_in_one_file() {
             found.len() == 1 && found[0].starts_with(table),
             "{tool}: {found:?}"
         );
+    }
+}
+
+/// The names of all programs in the table of known programs.
+fn names_of_programs() -> BTreeSet<String> {
+    let mut topics = Vec::new();
+    files(&root().join("crates/programs/src/table"), &mut topics);
+    let mut names = BTreeSet::new();
+    for topic in topics {
+        let text = std::fs::read_to_string(topic).unwrap();
+        for row in ["names: \"", "utilities(", "writers("] {
+            let rows = text.split(row).skip(1);
+            let lists = rows.filter_map(|row| {
+                let list = row.trim_start().trim_start_matches('"');
+                list.split('"').next()
+            });
+            let all = lists.flat_map(str::split_whitespace);
+            names.extend(all.filter(|name| *name != "\\").map(str::to_owned));
+        }
+    }
+    names
+}
+
+/// The crates that judge what programs do ask the table of known programs: no text in them is the name of a program, but a
+/// name that is an ordinary word, and what a file of another tool or a rule of advice is about.
+#[test]
+fn names_of_programs_stand_in_the_table() {
+    const ORDINARY: &str = "as command comm configure cut diff free id join link make mix node paste script sleep snap \
+                            sort stack stat task test time timeout tr tr-trace type which";
+    const ABOUT: [(&str, &str); 8] = [
+        ("crates/insight/src/advice/work.rs", "cmp git"),
+        ("crates/insight/src/advice/wrappers.rs", "ccache sccache"),
+        // The end of the names of archivers.
+        ("crates/insight/src/depends.rs", "tar"),
+        // The sources of traces and the names of suites.
+        ("crates/insight/src/imports/junit/schedule.rs", "pytest"),
+        ("crates/insight/src/imports/spans.rs", "clang"),
+        ("crates/predict/src/shards/lists.rs", "pytest"),
+        ("crates/report/src/reports/steps.rs", "pytest"),
+        // The rights of a recorder.
+        ("crates/compare/src/diff/methods.rs", "sudo"),
+    ];
+    let names = names_of_programs();
+    assert!(names.len() > 300, "{}", names.len());
+    assert!(names.contains("curl") && names.contains("gradlew") && names.contains("env"));
+    let mut all = Vec::new();
+    for krate in [
+        "analyze", "insight", "report", "compare", "predict", "export",
+    ] {
+        files(&root().join("crates").join(krate).join("src"), &mut all);
+    }
+    all.retain(|path| {
+        !path
+            .iter()
+            .any(|part| part == "tests" || part == "tests.rs")
+    });
+    for path in all {
+        let file = path.strip_prefix(root()).unwrap().display().to_string();
+        let known = ABOUT.iter().find(|(about, _)| *about == file);
+        let known = known.map_or("", |(_, names)| names);
+        let text = std::fs::read_to_string(&path).unwrap_or_default();
+        let code = text.split("\n#[cfg(test)]\nmod tests {").next().unwrap();
+        let lines = code.lines().filter_map(|line| line.split("//").next());
+        for text in lines.flat_map(|line| line.split('"').skip(1).step_by(2)) {
+            let words = || text.split_whitespace();
+            let is_list = words().next().is_some() && words().all(|word| names.contains(word));
+            let is_known = |word: &str| {
+                [ORDINARY, known]
+                    .iter()
+                    .any(|list| list.split_whitespace().any(|known| known == word))
+            };
+            assert!(!is_list || words().all(is_known), "{text:?} in {file}");
+        }
     }
 }
 

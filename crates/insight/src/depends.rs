@@ -10,14 +10,11 @@ use tr_analyze::model::{Analysis, ProcessIx};
 use tr_analyze::schedule::{Plan, Planned};
 use tr_programs::job_tools::Starts;
 use tr_programs::table;
+use tr_programs::table::utilities::{self, UtilityUse};
 use tr_programs::tools::{Family, Role};
 
 use crate::advice::facts::{Execution, Facts};
 
-/// The names of programs that make or change the files that their arguments name. They show which jobs make a file.
-const MAKERS: &[&str] = &[
-    "touch", "mkdir", "rm", "mv", "cp", "ln", "ranlib", "install", "strip", "objcopy", "chmod",
-];
 /// The options and redirections after which a command line names a file that the command makes.
 const OUTPUT: &[&str] = &["-o", "-MF", "--output", ">", ">>", "--out-dir"];
 /// The largest number of jobs that may name a file which no job makes, if the file still connects these jobs. A guess:
@@ -131,7 +128,7 @@ enum Needs {
     Files,
     /// The jobs need only what a test's properties or a rule declare. The files show what else is possible.
     Declared,
-    /// The jobs need nothing, because the tool has no way to declare a need.
+    /// No job needs another job, because the build tool has no way to declare that one job needs another.
     None,
 }
 
@@ -279,7 +276,7 @@ impl Files {
         }
         // go gives these the files of a package by names relative to its directory.
         let relative = !matches!(program, "compile" | "asm" | "link" | "cgo" | "pack");
-        let makes_all = MAKERS.contains(&program);
+        let makes_all = utilities::uses(program).contains(&UtilityUse::Maker);
         let archiver = family == Some(Family::Archiver) || program.ends_with("tar");
         let archives = archiver && words.len() > 2;
         let mut made = false;

@@ -3,6 +3,12 @@
 
 use crate::words::has;
 
+/// The long options of build tools that go on after a failure, separated by spaces.
+pub const KEEPS_GOING: &str = "--keep-going --no-fail-fast --continue --workspaces -ws";
+
+/// The long options by which make only prints what it would do, separated by spaces.
+pub const ASKS: &str = "--dry-run --just-print --print-data-base --question --recon --touch";
+
 /// How a build tool such as make or ninja runs several jobs at once: its options for the number of
 /// jobs, and the order in which it starts them.
 #[derive(Clone, Copy, Debug)]

@@ -192,6 +192,12 @@ pub struct Tool {
     /// Whether the program prints facts about the machine, so that scripts run it to read its
     /// output.
     pub answers: bool,
+    /// The verbs with which the program prints facts, separated by spaces. Scripts run it with them
+    /// to check something, or to read its output.
+    pub answer_verbs: &'static str,
+    /// Whether the test runner has a way to declare that a test is expected to fail, so that a
+    /// failed process may be a success.
+    pub wants_failures: bool,
     /// Whether the build tool takes job slots from the pipe of a job server (GNU make's protocol,
     /// "POSIX Jobserver Interaction" in its manual).
     pub client: bool,
@@ -253,6 +259,8 @@ pub(crate) const TOOL: Tool = Tool {
     children: Children::Unknown,
     probes: false,
     answers: false,
+    answer_verbs: "",
+    wants_failures: false,
     client: false,
     asks_daemon: false,
     tells_tests: false,

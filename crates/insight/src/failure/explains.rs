@@ -5,6 +5,7 @@ use tr_analyze::status::{INTERRUPT, KILL};
 use tr_analyze::stopped::{may_have_sent, TimeOut};
 use tr_analyze::timeline::Stretch;
 use tr_format::event::{Ktime, Reason};
+use tr_programs::outline::Options;
 use tr_programs::tools::{Children, Family, Role};
 use tr_programs::words;
 
@@ -14,13 +15,13 @@ use super::finder::{Explains, Finder};
 use super::passes::{
     asks_for_packages, children, code, fails, family, goes_on, ignores_failures, is_killed_itself,
     is_named_job, is_probe, is_question, is_unstarted, passes, passes_status, program, role,
-    runs_jobs, Passes, AT_ONCE, LONG, NEAR,
+    runs_jobs, tool, Passes, AT_ONCE, LONG, NEAR,
 };
 use super::reactions::runs_tests;
 use super::scripts;
 use super::texts::Decided;
+use crate::exit;
 use crate::timeout::timed_out;
-use crate::{exit, label};
 
 /// The exit statuses that a shell can have by itself: after a builtin or an expansion that failed (dash has 2), and
 /// after a program that could not be started.
@@ -392,9 +393,8 @@ impl Finder<'_> {
             return Some(Explains::Last);
         }
         // A shell without that option.
-        let name = shell.argv.args().next().unwrap_or_default();
-        let name = name.rsplit(|byte| *byte == b'/').next();
-        let is_plain = matches!(name, Some(b"sh" | b"dash" | b"-sh"));
+        let args: Vec<&[u8]> = shell.argv.args().collect();
+        let is_plain = Options::of(&args).is_some_and(|options| !options.is_bash);
         let hides = is_plain && self.reads(reader, ix);
         (!hides).then_some(Explains::Maybe)
     }
@@ -416,14 +416,7 @@ fn has_panicked_in_go(process: &Process) -> bool {
 /// Whether a test runner has a way to declare that a test is expected to fail, so that a failed process may be a
 /// success.
 fn may_want_failures(runner: &Process) -> bool {
-    words::has(
-        "ctest meson",
-        label::program(runner)
-            .split(' ')
-            .next()
-            .unwrap_or_default()
-            .as_bytes(),
-    )
+    tool(runner).is_some_and(|tool| tool.wants_failures)
 }
 
 impl Finder<'_> {

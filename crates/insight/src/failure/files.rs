@@ -5,7 +5,7 @@
 
 use tr_format::event::Argv;
 use tr_programs::command_line::{name_of, role_of};
-use tr_programs::table::utilities::uses;
+use tr_programs::table::utilities::{uses, written, UtilityUse, Written};
 use tr_programs::tools::Role;
 use tr_programs::words;
 
@@ -59,7 +59,7 @@ pub(super) fn outputs(argv: &Argv, program: &str) -> Vec<Output> {
         by_options(&args)
     };
     let mut guesses = Vec::new();
-    if program == "curl" && names.is_empty() {
+    if written(program) == Some(Written::FetchedByOption) && names.is_empty() {
         let by_address = has_letter(&args, b'O') || args.contains(&&b"--remote-name"[..]);
         let found = if by_address { &mut names } else { &mut guesses };
         found.extend(operands(&args).filter_map(of_address));
@@ -126,17 +126,17 @@ fn by_program<'a>(args: &[&'a [u8]], program: &str) -> Vec<&'a [u8]> {
             _ => None,
         })
     };
-    match program {
-        "wget" => {
+    match written(program) {
+        Some(Written::Fetched) => {
             let name = after(|option| option.starts_with(b"-") && option.ends_with(b"O"));
             let by_address = operands(args).filter_map(of_address);
             name.map_or_else(|| by_address.collect(), |name| vec![name])
         }
-        "tar" => {
+        Some(Written::Packed) => {
             let packed = after(|letters| letters.contains(&b'c') && letters.ends_with(b"f"));
             packed.into_iter().collect()
         }
-        "git" if args.contains(&&b"clone"[..]) => {
+        Some(Written::Cloned) if args.contains(&&b"clone"[..]) => {
             // The values of options come before the address.
             let mut operands = operands(args).skip_while(|arg| of_address(arg).is_none());
             let (address, directory) = (operands.next(), operands.next());
@@ -144,18 +144,19 @@ fn by_program<'a>(args: &[&'a [u8]], program: &str) -> Vec<&'a [u8]> {
             let by_address = by_address.map(|name| name.strip_suffix(b".git").unwrap_or(name));
             directory.or(by_address).into_iter().collect()
         }
-        "cp" | "mv" | "ln" | "install" | "rsync" => {
-            operands(args).skip(1).last().into_iter().collect()
-        }
-        "tee" | "touch" | "mkdir" => operands(args).collect(),
-        "ar" => operands(args).nth(1).into_iter().collect(),
-        "zip" => operands(args).next().into_iter().collect(),
+        Some(Written::LastOperand) => operands(args).skip(1).last().into_iter().collect(),
+        Some(Written::EachOperand) => operands(args).collect(),
+        Some(Written::SecondOperand) => operands(args).nth(1).into_iter().collect(),
+        Some(Written::FirstOperand) => operands(args).next().into_iter().collect(),
         _ => {
             let script = after(is_script).filter(|script| script.len() <= SCRIPT);
             let redirected = script.into_iter().flat_map(redirected);
             // A program that is no compiler and names a header as its last file makes it, if it names no other sources:
             // checks of style do.
-            let writes = role_of(program) != Some(Role::Compiler) && uses(program).is_empty();
+            let mut uses = uses(program).iter();
+            let is_known =
+                uses.any(|known| !matches!(known, UtilityUse::Optional | UtilityUse::Maker));
+            let writes = role_of(program) != Some(Role::Compiler) && !is_known;
             let last = operands(args).last();
             let last = last.filter(|name| writes && is_header(name));
             let mut others =

@@ -2,13 +2,11 @@
 //! successfully, and the client fails.
 
 use tr_analyze::model::{Process, ProcessIx};
+use tr_programs::table;
 
 use super::finder::Finder;
 use super::passes::fails;
 use crate::label;
-
-/// The name of git's server for pushes. It is a program of its own or a verb of git.
-const SERVER: &[u8] = b"receive-pack";
 
 /// The largest number of processes between git's client and its server that are searched, and of children of the
 /// client.
@@ -42,11 +40,9 @@ impl Finder<'_> {
 }
 
 fn is_client(process: &Process) -> bool {
-    fails(process) && label::program(process) == "git push"
+    fails(process) && table::is_push(&label::program(process))
 }
 
 fn is_server(process: &Process) -> bool {
-    let mut args = process.argv.args().take(2);
-    let program = label::program(process);
-    process.status == Some(0) && program.starts_with("git") && args.any(|arg| arg.ends_with(SERVER))
+    process.status == Some(0) && table::takes_pushes(&label::program(process), &process.argv)
 }

@@ -1,12 +1,13 @@
 //! Judges the failed jobs of make: make ignores the failures of some, and goes on after others with `-k`.
 
 use tr_analyze::model::{Process, ProcessIx};
+use tr_programs::table::utilities::UtilityUse;
 use tr_programs::tools::Family;
 
 use super::files::{needs, outputs, Output};
 use super::finder::{Explains, FailedJobs, Finder};
 use super::passes::{
-    builds, fails, family, goes_on, is_often_ignored, is_question, passes, program, Passes,
+    builds, fails, family, goes_on, has_use, is_often_ignored, is_question, passes, program, Passes,
 };
 use crate::label;
 
@@ -140,7 +141,7 @@ impl Finder<'_> {
         }
         let uses = |process: &Process| {
             let needs = |output: &Output| needs(&process.argv, output);
-            label::program(process) != "rm" && outputs.iter().any(needs)
+            !has_use(process, UtilityUse::Removal) && outputs.iter().any(needs)
         };
         self.after(job, make).take(NEAR).any(|next| {
             let inside = next.children.iter().take(PROGRAMS);

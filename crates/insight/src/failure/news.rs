@@ -9,7 +9,6 @@ use tr_analyze::timeline::{Actor, Bucket, Wait};
 use tr_format::event::{Argv, Ktime, Reason};
 use tr_programs::table::utilities::UtilityUse;
 use tr_programs::tools::Role;
-use tr_programs::words;
 
 use super::explains::{is_nap, OF_SHELLS};
 use super::files::{has_name_of, last_file, needs, reads_the_same, share_a_file};
@@ -191,7 +190,7 @@ impl Finder<'_> {
         let children = &self.analysis.process(shell).children;
         let next = children.partition_point(|ix| self.analysis.process(*ix).start <= started);
         let next = children.get(next).map(|ix| self.analysis.process(*ix));
-        let is_given_time = || next.is_some_and(|next| label::program(next) == "sleep");
+        let is_given_time = || next.is_some_and(|next| has_use(next, UtilityUse::Nap));
         let has_waited = || timed_out(process) || self.polls_after(ended.end, client);
         is_beside && !builds(process) && (has_waited() || is_given_time())
     }
@@ -565,12 +564,7 @@ impl Finder<'_> {
     }
 }
 
-/// The programs that only read files written by others, separated by spaces. The programs that scripts use for checks
-/// and reports are not in this list.
-const READERS: &str = "awk gawk mawk jq cut paste join comm tar unzip";
-
 /// Whether a process runs a small program that only reads what other programs wrote, such as `grep` or `awk`.
 fn is_reader(process: &Process) -> bool {
-    let program = label::program(process);
-    is_question(process) || is_report(process) || words::has(READERS, program.as_bytes())
+    is_question(process) || is_report(process) || has_use(process, UtilityUse::Reader)
 }

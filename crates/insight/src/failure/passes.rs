@@ -4,7 +4,7 @@ use tr_analyze::model::{Analysis, Process, ProcessIx};
 use tr_analyze::status::{self, INTERRUPT};
 use tr_format::event::Ktime;
 use tr_programs::command_line;
-use tr_programs::job_tools::Starts;
+use tr_programs::job_tools::{Starts, ASKS, KEEPS_GOING};
 use tr_programs::table;
 use tr_programs::table::utilities::{self, UtilityUse};
 use tr_programs::tools::{Children, Family, Role, Tool};
@@ -105,9 +105,6 @@ pub(super) fn builds(process: &Process) -> bool {
         )
 }
 
-/// The long options by which make only prints what it would do, separated by spaces.
-pub(super) const ASKS: &str = "--dry-run --just-print --print-data-base --question --recon --touch";
-
 /// The role of the program that a process runs, such as a compiler or a test runner. A worker of a test runner has no
 /// role, because its exit status does not show the results of its tests.
 pub(super) fn role(process: &Process) -> Option<Role> {
@@ -116,7 +113,8 @@ pub(super) fn role(process: &Process) -> Option<Role> {
     role.filter(|_| !command_line::is_worker(&program))
 }
 
-fn tool(process: &Process) -> Option<&'static Tool> {
+/// The row for the program of a process in the table of known programs.
+pub(super) fn tool(process: &Process) -> Option<&'static Tool> {
     let program = label::program(process);
     let (tool, _) = command_line::tool_of(&program)?;
     Some(tool)
@@ -140,10 +138,6 @@ pub(super) fn has_use(process: &Process, which: UtilityUse) -> bool {
     utilities::uses(&label::program(process)).contains(&which)
 }
 
-/// The verbs with which git prints facts about a repository, separated by spaces.
-const GIT_ANSWERS: &str =
-    "config describe merge-base name-rev remote rev-parse show-ref symbolic-ref";
-
 /// Whether a process asks whether a package is there (`pkg-config --exists`).
 pub(super) fn asks_for_packages(process: &Process) -> bool {
     tool(process).is_some_and(|tool| tool.answers)
@@ -152,12 +146,13 @@ pub(super) fn asks_for_packages(process: &Process) -> bool {
 /// Whether a process runs a program that scripts use to check something (`test`, `grep -q`). The failure of such a
 /// program is a reason for the script's failure only if the script ends right after it with its status.
 pub(super) fn is_question(process: &Process) -> bool {
-    let asks_git = || {
+    let asks_by_verb = || {
         let program = label::program(process);
-        let verb = command_line::verb_of(&program, "git");
-        verb.is_some_and(|verb| words::has(GIT_ANSWERS, verb.as_bytes()))
+        command_line::tool_of(&program).is_some_and(|(tool, verb)| {
+            verb.is_some_and(|verb| words::has(tool.answer_verbs, verb.as_bytes()))
+        })
     };
-    asks_for_packages(process) || has_use(process, UtilityUse::Question) || asks_git()
+    asks_for_packages(process) || has_use(process, UtilityUse::Question) || asks_by_verb()
 }
 
 /// Whether a child is a probe of its parent, which means a check of a configuration. A probe mostly fails because
@@ -243,19 +238,20 @@ pub(super) fn goes_on(analysis: &Analysis, ix: ProcessIx) -> bool {
     }
 }
 
-/// The long options of build tools that go on after a failure, separated by spaces.
-const KEEPS_GOING: &str = "--keep-going --no-fail-fast --continue --workspaces -ws";
-
 /// Whether a process is one of the jobs that the command line of a GNU parallel names. parallel also runs programs for
 /// its own use, some of which fail.
 pub(super) fn is_named_job(child: &Process, parallel: &Process) -> bool {
+    let Some(tool) = tool(parallel) else {
+        return false;
+    };
+    let name = tool.name();
     let mut words = parallel
         .argv
         .args()
-        .skip_while(|arg| !arg.ends_with(b"parallel"))
+        .skip_while(|arg| table::by_path(arg).is_none_or(|tool| tool.name() != name))
         .skip(1)
         .peekable();
-    let jobs = tool(parallel).and_then(|tool| tool.jobs);
+    let jobs = tool.jobs;
     while let Some(option) = words.next_if(|word| word.starts_with(b"-")) {
         words.next_if(|value| jobs.is_some_and(|jobs| jobs.takes(option, value)));
     }
@@ -331,16 +327,12 @@ pub(super) fn fails(process: &Process) -> bool {
     exit::failed(process.status)
 }
 
-/// The programs that fetch something which a script does not need, or ask for it, separated by spaces: `curl … ||
-/// true`.
-const OPTIONAL: &str = "curl docker git podman rsync scp service ssh systemctl wget";
-
 /// Whether a process fetches something that its script does not need, or asks for it, so that its failure is often
 /// ignored.
 pub(super) fn is_optional(process: &Process) -> bool {
     let program = label::program(process);
     let name = command_line::name_of(&program);
-    words::has(OPTIONAL, name.as_bytes())
+    utilities::uses(name).contains(&UtilityUse::Optional)
 }
 
 /// Whether a process is a step of a script: a program that is run for its work.

@@ -5,10 +5,10 @@ use std::collections::BTreeMap;
 use tr_analyze::model::{Process, ProcessIx};
 use tr_analyze::timeline::Actor;
 use tr_format::event::{Ktime, Reason};
+use tr_programs::table::utilities::UtilityUse;
 
 use super::finder::{Finder, PipeReads};
-use super::passes::{decides, fails, passes, program, Passes, AT_ONCE};
-use crate::label;
+use super::passes::{decides, fails, has_use, passes, program, Passes, AT_ONCE};
 
 /// The largest number of failures hidden by pipelines that a report shows.
 const HIDDEN: usize = 4;
@@ -69,7 +69,7 @@ impl Finder<'_> {
         };
         let is_read = match passes(parent) {
             Passes::Status => self.reader(top, parent).is_some(),
-            _ => label::program(parent) == "script",
+            _ => has_use(parent, UtilityUse::Terminal),
         };
         parent.status == Some(0) && is_read
     }

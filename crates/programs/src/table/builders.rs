@@ -228,6 +228,7 @@ pub(super) const ROWS: &[Tool] = &[
     },
     Tool {
         names: "meson",
+        wants_failures: true,
         verbs: &[(Role::Tests, "test"), (Role::Configure, "setup")],
         probes: true,
         jobs: Some(JobTool {

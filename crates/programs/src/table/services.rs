@@ -4,6 +4,7 @@
 use crate::steps::{found, in_directory, Found, Line, Mark, StepKind};
 use crate::tools::{Children, ContainerVerb, Family, Label, Tool, TOOL};
 use crate::words::has;
+use tr_format::event::Argv;
 use tr_text::escape;
 
 /// The common part of the table rows for tools that run containers, such as docker and podman.
@@ -24,6 +25,7 @@ pub(super) const ROWS: &[Tool] = &[
     Tool {
         names: "git",
         label: Label::Verbs("-C -c --git-dir --work-tree --namespace"),
+        answer_verbs: "config describe merge-base name-rev remote rev-parse show-ref symbolic-ref",
         step: Some(git),
         labels: "git -C /src clone https://x.org/y => git clone | https://x.org/y
                   git --version => git | --version
@@ -88,6 +90,18 @@ pub(super) const ROWS: &[Tool] = &[
         ..TOOL
     },
 ];
+
+/// Whether the program, named with its verb, is git's client that sends commits to a server.
+pub fn is_push(program: &str) -> bool {
+    program == "git push"
+}
+
+/// Whether a program with these arguments is git's server for pushes, which is a program of its own
+/// or a verb of git.
+pub fn takes_pushes(program: &str, argv: &Argv) -> bool {
+    let mut args = argv.args().take(2);
+    program.starts_with("git") && args.any(|arg| arg.ends_with(b"receive-pack"))
+}
 
 fn git(line: &Line) -> Option<Found> {
     let mut words = line.words("");

@@ -16,6 +16,7 @@ pub(super) const ROWS: &[Tool] = &[
     Tool {
         names: "ctest",
         role: Some(Role::Tests),
+        wants_failures: true,
         jobs: Some(JobTool {
             options: "-j --parallel",
             starts: Some(Starts::Listed),

@@ -24,22 +24,78 @@ pub enum UtilityUse {
     Undoing,
     /// The program compares files.
     Compare,
+    /// The program only reads files that other programs wrote, and writes to its standard output.
+    Reader,
+    /// The program fetches something that a script does not need, or asks for it: `curl … || true`.
+    Optional,
+    /// The program makes or changes each file that its arguments name, so that a job that runs it makes
+    /// these files.
+    Maker,
+    /// The program waits for the time that is its argument.
+    Nap,
+    /// The program removes the files that it names.
+    Removal,
+    /// The program runs another program on a terminal of its own, and reads its output to the end.
+    Terminal,
 }
 
-use UtilityUse::{Compare, Ignored, Kill, Question, Report, Tidying, Undoing, Wrapper};
+use UtilityUse::{
+    Compare, Ignored, Kill, Maker, Nap, Optional, Question, Reader, Removal, Report, Terminal,
+    Tidying, Undoing, Wrapper,
+};
 
-/// A row of the table of utility programs: the names of programs, separated by spaces, and their
-/// uses in scripts.
+/// The place of the files that a utility program writes among its arguments.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Written {
+    /// The file that the program writes is the last of several arguments that are no options.
+    LastOperand,
+    /// The program writes each file among the arguments that are no options.
+    EachOperand,
+    /// The file that the program writes is the first argument that is no option.
+    FirstOperand,
+    /// The file that the program writes is the second argument that is no option. The first one is
+    /// a group of letters.
+    SecondOperand,
+    /// The file that the program writes follows a group of letters with `c` and with `f` at its end
+    /// (tar).
+    Packed,
+    /// The file that the program writes has the name at the end of an address, or the name after an
+    /// option that ends with `O` (wget).
+    Fetched,
+    /// The file has the name at the end of an address if the option `-O` is given. Otherwise the
+    /// program writes to its standard output, which is mostly a file of that name (curl).
+    FetchedByOption,
+    /// With the verb `clone`, the program writes the directory after an address, or the one that is
+    /// named like the address without its last extension (git).
+    Cloned,
+}
+
+/// A row of the table of utility programs: the names of programs, separated by spaces, their uses in
+/// scripts, and the place of the files that they write among their arguments.
 struct Utilities {
     names: &'static str,
     uses: &'static [UtilityUse],
+    written: Option<Written>,
 }
 
 const fn utilities(names: &'static str, uses: &'static [UtilityUse]) -> Utilities {
-    Utilities { names, uses }
+    Utilities {
+        names,
+        uses,
+        written: None,
+    }
 }
 
-const ROWS: [Utilities; 16] = [
+/// A row for programs that write the files at this place among their arguments.
+const fn writers(names: &'static str, uses: &'static [UtilityUse], written: Written) -> Utilities {
+    Utilities {
+        names,
+        uses,
+        written: Some(written),
+    }
+}
+
+const ROWS: [Utilities; 35] = [
     utilities(
         "[ command egrep fgrep getent grep id pgrep pidof ping rg test type",
         &[Question],
@@ -51,31 +107,59 @@ const ROWS: [Utilities; 16] = [
     utilities("killall", &[Report, Kill, Ignored]),
     utilities("skill", &[Kill]),
     utilities("ls", &[Question, Report]),
-    utilities(
-        "cp date echo hostname mv sed sort tr uname uniq",
-        &[Tidying],
-    ),
+    utilities("date echo hostname sed sort tr uname uniq", &[Tidying]),
+    writers("cp mv", &[Tidying, Maker], Written::LastOperand),
     utilities("cat", &[Tidying, Ignored]),
-    utilities("rm", &[Tidying, Ignored, Undoing]),
+    utilities("rm", &[Tidying, Ignored, Undoing, Removal, Maker]),
     utilities(
-        "basename dmesg free head less netstat printenv printf ps pwd seq sleep ss stat sync tail tee tput true wc",
+        "basename dmesg free head less netstat printenv printf ps pwd seq ss stat sync tail tput true wc",
         &[Report],
     ),
-    utilities("df du touch", &[Report, Ignored]),
+    utilities("sleep", &[Report, Nap]),
+    writers("tee", &[Report], Written::EachOperand),
+    utilities("df du", &[Report, Ignored]),
+    writers("touch", &[Report, Ignored, Maker], Written::EachOperand),
     utilities("rmdir umount", &[Report, Ignored, Undoing]),
-    utilities("chmod ln mkdir unlink which", &[Ignored]),
+    utilities("chmod", &[Ignored, Maker]),
+    utilities("unlink which", &[Ignored]),
+    writers("ln", &[Ignored, Maker], Written::LastOperand),
+    writers("mkdir", &[Ignored, Maker], Written::EachOperand),
     utilities(
-        "chroot dbus-run-session doas env faketime flock ionice nice nohup script setpriv setsid stdbuf strace sudo \
+        "chroot dbus-run-session doas env faketime flock ionice nice nohup setpriv setsid stdbuf strace sudo \
          taskset time timeout unshare valgrind xvfb-run",
         &[Wrapper],
     ),
+    utilities("script", &[Wrapper, Terminal]),
+    utilities(
+        "awk comm cut gawk join jq mawk paste unzip",
+        &[Reader],
+    ),
+    writers("tar", &[Reader], Written::Packed),
+    utilities("docker podman scp service ssh systemctl", &[Optional]),
+    writers("rsync", &[Optional], Written::LastOperand),
+    writers("curl", &[Optional], Written::FetchedByOption),
+    writers("wget", &[Optional], Written::Fetched),
+    writers("git", &[Optional], Written::Cloned),
+    writers("install", &[Maker], Written::LastOperand),
+    utilities("objcopy ranlib strip", &[Maker]),
+    writers("zip", &[], Written::FirstOperand),
+    writers("ar", &[], Written::SecondOperand),
 ];
 
 /// The uses in scripts of the utility program with exactly this name; empty for any other program.
 pub fn uses(program: &str) -> &'static [UtilityUse] {
+    row(program).map_or(&[], |row| row.uses)
+}
+
+/// The place of the files that the utility program with exactly this name writes among its
+/// arguments; `None` if it writes none, or if the place is not known.
+pub fn written(program: &str) -> Option<Written> {
+    row(program)?.written
+}
+
+fn row(program: &str) -> Option<&'static Utilities> {
     let mut rows = ROWS.iter();
-    let row = rows.find(|row| has(row.names, program.as_bytes()));
-    row.map_or(&[], |row| row.uses)
+    rows.find(|row| has(row.names, program.as_bytes()))
 }
 
 #[cfg(test)]
