@@ -9,6 +9,7 @@ mod chain;
 mod courses;
 mod ends;
 mod explains;
+mod facts;
 mod failed_tests;
 mod files;
 mod finder;
@@ -17,6 +18,7 @@ mod hangs;
 mod held;
 mod links;
 mod makes;
+mod named;
 mod news;
 mod passes;
 mod pipes;
@@ -35,11 +37,11 @@ use std::iter;
 use tr_analyze::arena::Arena;
 use tr_analyze::critical_path;
 use tr_analyze::model::ProcessIx;
-use tr_format::event::Ktime;
 use tr_programs::tools::{Family, Role};
 
 use self::ends::ProcessEnds;
 pub use self::ends::{FailureEnd, PERHAPS};
+pub use self::facts::{FailedTask, Failure, Failures, Held};
 use self::failed_tests::Tests;
 use self::finder::Finder;
 use self::links::Chain;
@@ -47,167 +49,11 @@ pub(crate) use self::passes::is_probe;
 use self::passes::{code, fails, family, program, role, DEEP};
 use self::texts::Decided;
 pub use self::texts::{ScriptLine, Statement};
-use super::timeout::{ran, timed_out};
-use super::verdicts::{StepVerdicts, Verdict};
+use super::timeout::timed_out;
+use super::verdicts::StepVerdicts;
 use crate::ancestors::down;
-use crate::steps::{Step, StepIx, Steps};
+use crate::exit;
 use crate::Recording;
-use crate::{exit, label, who};
-use tr_text::units;
-
-/// The process or the step that failed. A process has its label, and a step its name.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum FailedTask {
-    /// The recorded COMMAND itself, which failed because of another failure.
-    Command(String),
-    Process(String),
-    /// A failed process that is not a descendant of COMMAND.
-    ProcessOfOthers(String),
-    Step(String),
-}
-
-impl Default for FailedTask {
-    fn default() -> FailedTask {
-        FailedTask::Step(String::new())
-    }
-}
-
-/// The reason that delayed a failed process or step while it ran, such as other tasks on the CPUs.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Held {
-    /// The name of the step that was held back, if it is another step than the failed one.
-    pub step: Option<String>,
-    pub verdict: Verdict,
-}
-
-impl std::fmt::Display for Held {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        if let Some(step) = &self.step {
-            write!(f, "{step}: ")?;
-        }
-        f.write_str(&self.verdict.text())
-    }
-}
-
-/// A process or a step that failed.
-#[derive(Clone, Debug, Default)]
-pub struct Failure {
-    pub task: FailedTask,
-    pub end: FailureEnd,
-    /// The time in nanoseconds that the failed process or step ran before it failed. For a process, only its last
-    /// program counts.
-    pub after: u64,
-    pub pid: Option<u32>,
-    pub process: Option<ProcessIx>,
-    /// The ancestors that failed because of this failure, from the nearest one up to COMMAND.
-    pub above: Vec<Failure>,
-    /// Whether the failure that led to this one is only a possible reason for it. The list of the ancestors that failed
-    /// has the failures in this order.
-    pub perhaps: bool,
-    /// Whether this is COMMAND's entry at the end of a list of the failures that another failure led to, although
-    /// COMMAND's exit status shows no failure.
-    pub is_hidden: bool,
-    /// Whether the kernel killed descendants of the failed process together with it, for lack of memory.
-    pub with_descendants: bool,
-    /// The time in the recording at which the process or step failed.
-    at: Ktime,
-    /// The step of the recording that failed; `None` if the failure is that of a process and not of a step.
-    step: Option<StepIx>,
-    /// The reason that delayed the process or step while it ran, with the evidence.
-    pub held: Option<Held>,
-    /// Whether a time limit ended the failed process or step, so that a delay can be the reason for the failure.
-    pub was_late: bool,
-    /// The place in a shell script of the command for which the shell started the failed process.
-    pub place: Option<ScriptLine>,
-    /// The statement at which the failed script ended, if no program that the script ran made it fail.
-    pub statement: Option<Statement>,
-}
-
-impl Failure {
-    /// The word that stands before this failure's name in the list of failures that another failure led to: "perhaps"
-    /// if the connection is not certain, otherwise nothing.
-    pub fn lead(&self) -> &'static str {
-        if self.perhaps {
-            PERHAPS
-        } else {
-            ""
-        }
-    }
-
-    /// The name of the process or step that failed, for people.
-    pub fn name(&self) -> String {
-        match &self.task {
-            FailedTask::Command(name) | FailedTask::Process(name) | FailedTask::Step(name) => {
-                name.clone()
-            }
-            FailedTask::ProcessOfOthers(name) => format!("{name} (not COMMAND's)"),
-        }
-    }
-
-    /// How the process or step ended, in words such as `exit 1` or `killed: out of memory`.
-    pub fn ended(&self) -> String {
-        let descendants = if self.with_descendants {
-            " with those below it"
-        } else {
-            ""
-        };
-        let hidden = if self.is_hidden { " all the same" } else { "" };
-        format!("{}{descendants}{hidden}", self.end)
-    }
-
-    /// The reason that delayed the failed process or step, if it can be the reason for the failure as well.
-    pub fn held_by(&self) -> Option<String> {
-        let held = self.held.as_ref().filter(|_| self.was_late);
-        held.map(Held::to_string)
-    }
-
-    /// The place of the failure in a shell script: `build.sh:42`, or with the statement by which the script itself
-    /// failed, `build.sh:12: [ -s out ]`. For a script of a single line, there is none.
-    pub fn at(&self) -> Option<String> {
-        if let Some(Statement { place, text }) = &self.statement {
-            let text = units::shorten(text, STATEMENT);
-            return Some(format!("{place}: {text}"));
-        }
-        let place = self.place.as_ref();
-        let place = place.filter(|place| place.script.is_some() || place.line > 1);
-        place.map(ScriptLine::to_string)
-    }
-
-    /// The sentence that says how the failed process or step ended, and when. A failed test whose place in time is not
-    /// known is described without a time.
-    pub fn fact(&self) -> String {
-        if self.after == 0 {
-            return self.ended();
-        }
-        format!("{} after {}", self.ended(), units::time(self.after))
-    }
-}
-
-#[derive(Clone, Debug, Default)]
-pub struct Failures {
-    /// The failures that matter, in the order of the report: first the processes that a signal killed, then those that
-    /// were stopped after a time-out, then all others in the order of time.
-    pub told: Vec<Failure>,
-    /// The index in the list `told` of the failure that explains COMMAND's failure; `None` if COMMAND did not fail or
-    /// nothing explains it.
-    pub command: Option<usize>,
-    /// The number of COMMAND's processes that failed without consequences: probes of a process that succeeded, or
-    /// failures of a program after which the process executed another one.
-    pub tolerated: usize,
-    /// The number of COMMAND's processes that failed and for which the recording does not show whether the failure had
-    /// consequences.
-    pub unclear: usize,
-    /// The longest-running of the failed processes without known consequences, in the order of time. They are children
-    /// of the last process whose failure is explained for certain. The children of a configure script are left out,
-    /// because they are probes.
-    pub beside: Vec<Failure>,
-    /// The processes that failed without consequences. Processes outside of COMMAND are included.
-    pub calm: BTreeSet<ProcessIx>,
-    /// The processes that failed for certain because of another failure. A picture marks the first failure, not these.
-    pub led: BTreeSet<ProcessIx>,
-    /// The processes that are steps which failed because a step inside of them failed, such as a test runner.
-    outer: BTreeSet<ProcessIx>,
-}
 
 /// The largest number of failures that are reported beside the best explanation of COMMAND's failure. Each also led to
 /// COMMAND's failure and is reported with its consequences.
@@ -216,11 +62,6 @@ const BRANCHES: usize = 100;
 /// The largest number of failures without known consequences that are named. A guess: as many as a reader takes in at
 /// once.
 const BESIDE: usize = 3;
-/// The largest width in columns of COMMAND's name at the end of a chain of failures.
-const COMMAND: usize = 30;
-
-/// The largest width in columns of a script's statement that a report of a failure shows.
-const STATEMENT: usize = 60;
 
 /// The rank by which reported failures are sorted. Failures of one rank are reported in the order of time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -256,28 +97,6 @@ impl RankedFailure {
 }
 
 impl Failures {
-    /// Whether a step failed in a way that matters. A failed process without consequences, such as a probe of a build
-    /// script, does not matter, nor does a step inside of which another one failed; a test whose runner reports a failure
-    /// does, however the process that ran it ended.
-    pub fn counts(&self, step: &Step) -> bool {
-        let is_aside = |ix| self.calm.contains(&ix) || self.outer.contains(&ix);
-        step.failed() && (step.result.is_some() || !step.process.is_some_and(is_aside))
-    }
-
-    /// The processes that are steps which failed because a step inside of them failed.
-    fn outer(&self, steps: &Steps) -> BTreeSet<ProcessIx> {
-        let has_inner = steps.with_any_inside(|_, step| self.counts(step));
-        let failed = || {
-            let steps = steps.list().iter().zip(&has_inner);
-            steps.filter(|(step, _)| self.counts(step) && step.result.is_none())
-        };
-        let of = |(step, _): (&Step, &bool)| step.process;
-        let outer: BTreeSet<ProcessIx> = failed().filter(|(_, has)| **has).filter_map(of).collect();
-        let inner: BTreeSet<ProcessIx> =
-            failed().filter(|(_, has)| !**has).filter_map(of).collect();
-        outer.difference(&inner).copied().collect()
-    }
-
     /// Finds the failures of the chosen processes; in a recording of the whole machine, the failures of COMMAND's
     /// processes. `judged` has the verdicts on the recording's steps.
     pub fn new(
@@ -394,7 +213,7 @@ impl Finder<'_> {
             unclear: unclear.len(),
             calm,
         };
-        let outer = failures.outer(&judged.steps);
+        let outer = failures.outer_steps(&judged.steps);
         Failures { outer, ..failures }
     }
 
@@ -634,15 +453,6 @@ impl Finder<'_> {
         })
     }
 
-    /// Gives a failure in the list above another one the name of COMMAND if it is COMMAND's.
-    fn name_command(&self, failure: &mut Failure) {
-        if self.root.is_some() && failure.process == self.root {
-            let headline = who::headline(&self.analysis.meta);
-            failure.task = FailedTask::Command(units::shorten(&headline, COMMAND));
-            failure.is_hidden = failure.process.is_some_and(|ix| !self.fails(ix));
-        }
-    }
-
     /// The rank in the report of the failure of a process; `None` if the failure does not matter or belongs to a failed
     /// test.
     fn rank(&self, ix: ProcessIx) -> Option<Rank> {
@@ -665,88 +475,6 @@ impl Finder<'_> {
         }
         let leads = self.leads[ix] && !self.tests.is_failed.contains(&ix);
         leads.then_some(Rank::Failed)
-    }
-
-    /// The failure of a process whose descendants may have been killed with it for lack of memory. The result says
-    /// whether they were.
-    fn uppermost(&self, ix: ProcessIx) -> Failure {
-        let children = &self.analysis.process(ix).children;
-        Failure {
-            with_descendants: children.iter().any(|ix| self.is_with(*ix)),
-            ..self.process(ix)
-        }
-    }
-
-    fn process(&self, ix: ProcessIx) -> Failure {
-        let process = self.analysis.process(ix);
-        let name = label::label(process);
-        Failure {
-            task: if self.sure.own.has(ix) {
-                FailedTask::Process(name)
-            } else {
-                FailedTask::ProcessOfOthers(name)
-            },
-            end: self.end(ix),
-            after: ran(process),
-            at: process.end,
-            pid: Some(process.pid.0),
-            process: Some(ix),
-            place: self.script_line(ix),
-            statement: self.statement(ix),
-            ..Failure::default()
-        }
-    }
-
-    /// How a process that failed ended.
-    fn end(&self, ix: ProcessIx) -> FailureEnd {
-        match self.sure.end(self.analysis, ix) {
-            FailureEnd::Unstarted {
-                status,
-                program: None,
-            } => FailureEnd::Unstarted {
-                status,
-                program: self.unstarted_program(ix),
-            },
-            FailureEnd::Stopped {
-                by,
-                is_proven,
-                status,
-                ..
-            } => FailureEnd::Stopped {
-                by,
-                is_proven,
-                status,
-                awaited: self.awaited(ix),
-            },
-            FailureEnd::TimedOut { status, .. } => FailureEnd::TimedOut {
-                status,
-                awaited: self.awaited(ix),
-            },
-            end => end,
-        }
-    }
-
-    fn step(&self, at: StepIx, step: &Step) -> Failure {
-        let own = step.process.filter(|_| step.result.is_none());
-        let killed = own.filter(|ix| {
-            self.sure.out_of_memory.contains_key(ix) || self.sure.was_stopped_late(*ix)
-        });
-        let killed = killed.map(|ix| self.end(ix));
-        let status = step.status.filter(|status| *status != 0);
-        let reported = step.result.clone().map(FailureEnd::Reported);
-        Failure {
-            task: FailedTask::Step(step.name.clone()),
-            end: killed
-                .or(reported)
-                .or(status.map(FailureEnd::Status))
-                .unwrap_or_default(),
-            after: step.wall(),
-            at: step.to,
-            pid: own.map(|ix| self.analysis.process(ix).pid.0),
-            process: step.process,
-            step: Some(at),
-            ..Failure::default()
-        }
     }
 }
 

@@ -1,11 +1,13 @@
 //! Unit tests of the rules that find the causes of failures, on recordings that are made by hand.
 
 use tr_analyze::model::{Analysis, ExecSpan, Process, ProcessIx};
-use tr_format::event::{Argv, Tgid};
+use tr_format::event::{Argv, Ktime, Tgid};
 use tr_format::meta::Summary;
 use tr_format::scripts::RecordedScript;
 
 use super::*;
+use crate::label;
+use crate::steps::{Step, Steps};
 use tr_programs::steps::StepKind;
 
 /// A process in a recording that a test makes by hand: the index of its parent, its command line, and its raw exit
