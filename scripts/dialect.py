@@ -18,6 +18,9 @@ import sys
 # A comment that begins with one of these words needs another text to be understood.
 DANGLING = re.compile(r"(That|Those|The same|Its|Whose|Their|Of|What|Who|It|They|These|Such)\b")
 PATTERNS = {
+    "doc comment that explains the next item": re.compile(
+        r"^[ \t]*///.*\b(next|following) (constant|field|item|variant)s?\b", re.M
+    ),
     "match on a bool": re.compile(r"^[ \t]*(true|false) => [^\n]*\n\s*(?!\1)(?:true|false) => ", re.M),
     "closure argument `it`": re.compile(r"\|(?:&|mut |\()*it(?:: [^|]+)?\|"),
     "tuple taken apart in arguments": re.compile(r"fn \w+[^{;]*?[(,]\s*\([a-z_, ]+\): \("),
@@ -39,6 +42,7 @@ LIMITS = {
     "match on a bool": 0,
     "closure argument `it`": 0,
     "tuple taken apart in arguments": 44,
+    "doc comment that explains the next item": 0,
     "doc comment that begins with a word that points elsewhere": 0,
     "comment in code that begins with a word that points elsewhere": 0,
 }
@@ -47,6 +51,7 @@ TEST_LIMITS = {
     "match on a bool": 0,
     "closure argument `it`": 0,
     "tuple taken apart in arguments": 5,
+    "doc comment that explains the next item": 0,
     "doc comment that begins with a word that points elsewhere": 0,
     "comment in code that begins with a word that points elsewhere": 0,
 }

@@ -150,10 +150,11 @@ impl Bar {
     }
 }
 
-/// The length of the progress bar's part for each of several recordings, in steps of the bar. The next constant is
-/// the number of these steps for reading; the remaining ones are for the analysis after it.
+/// The length of the progress bar's part for each of several recordings, in steps of the bar.
 #[cfg(feature = "compare")]
 const PARTS: u64 = 1000;
+/// The number of steps of the progress bar for reading one of several recordings. The remaining ones of its part are for
+/// the analysis after it.
 #[cfg(feature = "compare")]
 const READING: u64 = 400;
 

@@ -9,9 +9,9 @@ use nix::sys::resource::{getrlimit, Resource, RLIM_INFINITY};
 use nix::sys::statfs::{fstatfs, FsType, TMPFS_MAGIC};
 use tr_analyze::scratch::Scratch;
 
-/// The smallest recording that gets a temporary file for its timeline, by its size in bytes. The next constant is the
-/// smallest number of its events.
+/// The smallest recording that gets a temporary file for its timeline, by its size in bytes.
 const BYTES: u64 = 1 << 20;
+/// The smallest number of events of a recording that gets a temporary file for its timeline.
 const EVENTS: u64 = 2_000_000;
 
 static SCRATCH: OnceLock<Option<Scratch>> = OnceLock::new();

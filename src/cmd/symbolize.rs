@@ -24,13 +24,14 @@ use crate::subcommand::{Program, Subcommand};
 use crate::{args, open, output};
 use tr_text::called::TR;
 
-/// The largest number of unnamed frames that `tr symbolize` searches names for. The next constant is the
-/// largest number of paths in which it searches.
+/// The largest number of unnamed frames that `tr symbolize` searches names for.
 const FRAMES: usize = 1 << 22;
+/// The largest number of paths in which `tr symbolize` searches names of frames.
 const PATHS: usize = 1 << 16;
-/// The limits of the search for programs in a directory that the user names: how many levels of directories
-/// below it are entered. The next constant limits the number of directory entries that are examined.
+/// The largest number of levels of directories that are entered in the search for programs below a directory that the
+/// user names.
 const DEPTH: usize = 16;
+/// The largest number of directory entries that are examined in the search for programs.
 const ENTRIES: usize = 1_000_000;
 /// The largest number of missing programs and libraries whose names `tr symbolize` prints.
 const NAMED: usize = 5;

@@ -267,7 +267,7 @@ impl Sources {
     }
 }
 
-/// The next item's line at this indentation, joined with those that follow until `{` or `;`. Moves `at` after it. `None`
+/// The line of the item that begins at this indentation, joined with those that follow until `{` or `;`. Moves `at` after it. `None`
 /// for a line that begins no item.
 fn take_header(lines: &[&str], at: &mut usize, indent: usize) -> Option<String> {
     let line = lines[*at];

@@ -203,26 +203,28 @@ pub struct FrameState {
     pub accounts: HashMap<u32, [u64; 3]>,
     /// The number of the TCP connection that was numbered last.
     pub connection: u64,
-    /// The internet addresses that have occurred in the frame so far. The next field has, when writing, the position
-    /// of each in this list.
+    /// The internet addresses that have occurred in the frame so far.
     pub addresses: Vec<Address>,
+    /// The position of each internet address in `addresses`. Only a writer needs it.
     pub address_at: HashMap<Address, usize>,
     /// The values of the machine's counters at the last sample, by the number of the counter.
     pub counters: Vec<Option<u64>>,
     /// The disks that events of the frame have named so far as disks that a task waits for.
     pub disks: Vec<Disk>,
-    /// The number that the next new frame of a sampled stack gets. The next fields are about samples too: the number
-    /// of the next new stack; the last offset or address in each file, in each process or in the kernel; the lengths
-    /// of the last samples on a CPU and off CPU.
+    /// The number that the next new frame of a sampled stack gets.
     pub frame: u32,
+    /// The number that the next new sampled stack gets.
     pub stack: u32,
+    /// The offset or address in the last sampled stack's frame of each file, of each process and of the kernel.
     pub offsets: HashMap<u64, u64>,
+    /// The lengths of the last samples on a CPU and off CPU.
     pub ns: [u64; 2],
     /// The number of bytes of strings that were read from the frame so far, which has a limit because short references
-    /// can repeat a long string. The next fields count other amounts with a limit: sums of system calls, new stacks
-    /// and functions.
+    /// can repeat a long string.
     pub strings: u64,
+    /// The number of sums of system calls that were read from the frame so far, which has a limit.
     pub calls: u64,
+    /// The number of new stacks and functions that were read from the frame so far, which has a limit.
     pub stacks: u64,
 }
 

@@ -40,8 +40,10 @@ const SUITE: usize = 3;
 /// The largest number of steps whose verdicts name the tasks that they waited for. A bound of the work.
 const NAMED: usize = 50;
 /// The largest number of tasks that a verdict names as the ones that had the CPUs or were waited for. Each of them has
-/// at least a twentieth of the time (the divisor is the next constant).
+/// at least a twentieth of the time.
 pub(crate) const NAMES: usize = 3;
+/// The divisor of the time of all tasks in a verdict: a task with a twentieth of it is named. A decision: less would
+/// not change what a reader does.
 pub(crate) const COUNTS: u64 = 20;
 
 /// The conclusion on what most of a step's wall time went to.

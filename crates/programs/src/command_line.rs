@@ -13,9 +13,9 @@ use tr_format::event::{Argv, Comm};
 
 use tr_text::{escape, units};
 
-/// The call in a Perl program's text by which it runs the tests of a module (`test_harness(`). The
-/// following constant lists the Perl modules that have this function.
+/// The call in a Perl program's text by which it runs the tests of a module (`test_harness(`).
 const HARNESS: &str = "test_harness(";
+/// The Perl modules with a function that runs the tests of a module.
 const HARNESSES: [&str; 2] = ["Test::Harness", "ExtUtils::Command::MM"];
 
 /// The largest depth to which interpreters inside a command line are followed, as in

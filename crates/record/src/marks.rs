@@ -343,9 +343,9 @@ impl Count {
     }
 }
 
-/// The largest number of living processes in other time namespaces whose clocks are remembered. The next constant
-/// limits the number of different offsets of those clocks.
+/// The largest number of living processes in other time namespaces whose clocks are remembered.
 const CLOCKS: usize = 1 << 16;
+/// The largest number of different offsets of the clocks of other time namespaces.
 const OFFSETS: usize = 64;
 
 /// The nanoseconds that the time namespaces of recorded programs add to the kernel's `CLOCK_MONOTONIC`.

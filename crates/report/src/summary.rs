@@ -70,8 +70,9 @@ pub struct Summary {
     /// The numbers of the job's tests and of the failed ones, including tests in runners' files that have no place in
     /// the recording.
     tests: TestCount,
-    /// The size of runner (CPUs, memory, disk) that the job needs, if it is known. The next field has it in words.
+    /// The size of runner (CPUs, memory, disk) that the job needs, if it is known.
     size: Option<RunnerSize>,
+    /// The size of runner that the job needs, in words.
     size_words: Vec<String>,
     chart: Option<Chart>,
     /// The time limit of the CI job in nanoseconds, with which the summary compares the recorded time; `None` if none

@@ -71,8 +71,9 @@ pub struct Batches<B: Blocks> {
     /// later blocks of its stream, the number of the stream, and the block.
     queue: Vec<(Ktime, usize, Block<B::Key>)>,
     next: usize,
-    /// The number of events that have been read. The next field is the number of all events in the source.
+    /// The number of events that have been read.
     read: u64,
+    /// The number of all events in the source.
     all: u64,
     batch: u64,
     /// The largest step back in time inside one ring buffer so far, in ns. The recorder's own events are not

@@ -33,9 +33,9 @@ pub(crate) struct Loads {
     from: Ktime,
     /// The number of CPUs of the build, which is the largest demand that counts.
     cpus: usize,
-    /// The length at which the list of loads becomes coarser. The next field is the time in ns within which
-    /// the list does not keep the order of the loads.
+    /// The length at which the list of loads becomes coarser.
     most: usize,
+    /// The time in ns within which the list does not keep the order of the loads.
     length: u64,
 }
 

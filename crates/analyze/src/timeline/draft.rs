@@ -17,9 +17,9 @@ pub(crate) struct Draft {
     pub(super) tasks: Vec<Packed>,
     /// The scratch file to which packed bytes of timelines are moved when more than [`KEPT`] are in memory.
     pub(super) scratch: Option<&'static Scratch>,
-    /// The number of packed bytes of timelines in memory. The next field is the number from which on some of them
-    /// are moved to the scratch file.
+    /// The number of packed bytes of timelines in memory.
     pub(super) held: usize,
+    /// The number of packed bytes of timelines in memory from which on some of them are moved to the scratch file.
     pub(super) moves_at: usize,
     /// The number of packed bytes of timelines that stay in memory between two moves to the scratch file.
     pub(super) kept: usize,

@@ -30,9 +30,9 @@ pub struct Exited {
     pub io: Option<(u64, u64)>,
 }
 
-/// The divisor of a wait's length for the longest time between the beginning of a system call and the switch-out of
-/// the wait in it. The number is a guess: a call that begins earlier has done other work, and its time-out does not
-/// explain the wait.
+/// The divisor that decides whether the time-out of a system call explains a wait in it: the call may begin before the
+/// wait by at most this part of the wait's length. The number is a guess: a call that begins earlier has done other
+/// work.
 const LATE: u64 = 16;
 
 /// A task that events have shown. The fields that most events change come first, so that they are in few cache lines.

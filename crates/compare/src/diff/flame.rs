@@ -18,9 +18,9 @@ const LEVELS: usize = 60;
 const SHORT: u64 = 1000;
 /// The divisor of the flame graph's width that gives the least width of a frame with a name: one fortieth.
 const NAMED: u64 = 40;
-/// The height of a level of the flame graph in CSS pixels. The next constant is the height of a frame, with
-/// a gap to the next level.
+/// The height of a level of the flame graph in CSS pixels.
 const LEVEL: usize = 17;
+/// The height of a frame of the flame graph in CSS pixels. It leaves a gap to the next level.
 const FRAME: usize = 16;
 
 /// The data from which each frame of the differential flame graph is drawn.

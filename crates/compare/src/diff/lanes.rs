@@ -20,8 +20,9 @@ const SHORT: u64 = 500;
 const NAMED: u64 = 40;
 /// The largest number of lanes, which are rows of bars, in the timeline of one run.
 const LANES: usize = 40;
-/// The height in CSS pixels of a lane in a timeline. The next constant is the height of the bars in it.
+/// The height in CSS pixels of a lane in a timeline.
 const LANE: usize = 18;
+/// The height in CSS pixels of a bar in a lane of a timeline.
 const BAR: usize = 16;
 /// The height, in CSS pixels, of the strip at the bottom of a timeline's bar that shows the states of its
 /// process.

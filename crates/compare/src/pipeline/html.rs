@@ -10,9 +10,9 @@ use tr_text::pictures::{card, ticks};
 use tr_text::table::{Cell, Table};
 use tr_text::units;
 
-/// The height of a job's row on the page of a pipeline, in CSS pixels. The next constant is the height of
-/// the job's bar.
+/// The height of a job's row on the page of a pipeline, in CSS pixels.
 const ROW: usize = 26;
+/// The height of a job's bar on the page of a pipeline, in CSS pixels.
 const BAR: usize = 18;
 /// The number of different colours for the jobs on the chain that sets the pipeline's time.
 const COLORS: usize = 8;

@@ -3,8 +3,8 @@
 //! A dataset is a directory: `TABLE/repo=PROJECT/date=DAY/RUN.parquet`. The file of the table [`MARKER`] is
 //! written last, so that a run is in the dataset once that file exists.
 //!
-//! Every text of a recording is escaped as for a terminal. Text that redaction removed is not in the
-//! recording any more.
+//! Texts of a recording are written as they were recorded, but bytes that are not UTF-8 become `\xNN`. Text that
+//! redaction removed is not in the recording any more.
 
 mod parquet;
 mod reduce;

@@ -32,9 +32,10 @@ use tr_insight::Recording;
 use tr_insight::{exit, label};
 use tr_text::{escape, units};
 
-/// The largest number of rows of steps that a run has in a dataset. The next constant is that for processes. With
-/// both limits, a run of 10,000 processes takes less than 100 KiB.
+/// The largest number of rows of steps that a run has in a dataset. With the limits for steps and processes, a run of
+/// 10,000 processes takes less than 100 KiB.
 const STEPS: usize = 1_000;
+/// The largest number of rows of processes that a run has in a dataset.
 const PROCESSES: usize = 400;
 
 /// The greatest length in characters of a command line in a dataset.

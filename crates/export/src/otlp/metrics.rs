@@ -74,8 +74,9 @@ fn metrics(view: &View<'_>) -> Vec<Metric> {
 /// The facts that all exported metrics of a CI job have in common.
 struct Job {
     attributes: Vec<KeyValue>,
-    /// The start of the recorded job in ns since 1970. The next field is its end.
+    /// The start of the recorded job in ns since 1970.
     start: u64,
+    /// The end of the recorded job in ns since 1970.
     end: u64,
 }
 

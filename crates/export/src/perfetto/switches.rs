@@ -276,13 +276,13 @@ impl<'a> Cpus<'a> {
 struct Switches {
     number: CpuId,
     cpu: Cpu,
-    /// The task that is shown on the CPU between the stays of recorded tasks: the idle task or a made-up one. The
-    /// next field is the state in which it leaves the CPU.
+    /// The task that is shown on the CPU between the stays of recorded tasks: the idle task or a made-up one.
     between: Tid,
+    /// The state in which the task that is shown between the stays of recorded tasks leaves the CPU.
     between_left: i64,
-    /// The end of the last stay of a recorded task on this CPU. The next field is the state in which that task left
-    /// the CPU.
+    /// The end of the last stay of a recorded task on this CPU.
     since: Ktime,
+    /// The state in which the last recorded task left the CPU.
     left: i64,
 }
 

@@ -33,9 +33,9 @@ pub struct Encoder {
     tasks: Tasks,
     /// The index of each task that the block has named so far, by the id of the task.
     indices: FxHashMap<u32, u16>,
-    /// The block's column of numbers of event classes. The next field has the classes that are stored in
-    /// full.
+    /// The block's column of numbers of event classes.
     classes: Vec<u8>,
+    /// The block's column of event classes that are stored in full.
     given: Vec<u8>,
     reasons: Vec<u8>,
     /// The column of the time-outs of the block's sleeps. It is left out of the block if all time-outs are

@@ -12,11 +12,13 @@ use super::{Attributes, Parts, Raw, ATTRIBUTES, ERROR, FORMAT};
 use crate::error::Error;
 use crate::limits::RECORDS;
 
-/// The protobuf field with the list of resources in an OTLP request. The following constants are
-/// the numbers of the fields for a resource, its scopes and their spans.
+/// The number of the protobuf field with the list of resources in an OTLP request.
 const RESOURCE_SPANS: u32 = 1;
+/// The number of the protobuf field with the resource of a group of spans.
 const RESOURCE: u32 = 1;
+/// The number of the protobuf field with the scopes of a resource.
 const SCOPE_SPANS: u32 = 2;
+/// The number of the protobuf field with the spans of a scope.
 const SPANS: u32 = 2;
 
 /// The size in bytes of the largest OTLP span or resource that is read from protobuf.

@@ -139,9 +139,9 @@ static KINDS: LazyLock<Vec<PieceKind>> = LazyLock::new(|| {
     kinds
 });
 
-/// The index of the state "blocked" in [`tr_text::words::STATES`]. The next constant is the index of the state
-/// "asleep".
+/// The index of the state "blocked" in [`tr_text::words::STATES`].
 const BLOCKED: usize = 2;
+/// The index of the state "asleep" in [`tr_text::words::STATES`].
 const ASLEEP: usize = 3;
 
 impl PieceKind {
@@ -169,9 +169,9 @@ pub fn kinds() -> Vec<KindRow> {
 /// The number of the kind of timeline pieces that consist of merged stretches.
 pub const MIXED: u8 = 6;
 
-/// The number of the kind of timeline pieces in which the thread is on a CPU. The next constant is the kind of waits
-/// without a known reason.
+/// The number of the kind of timeline pieces in which the thread is on a CPU.
 pub(super) const RUNNING: u8 = 1;
+/// The number of the kind of timeline pieces that are waits without a known reason.
 pub(super) const UNKNOWN_WAIT: u8 = 9;
 
 /// The number of the kind that a stretch of a thread's timeline has in the HTML report, such as "on a CPU" or a reason

@@ -64,9 +64,9 @@ pub(super) struct Clock {
     pub on_cpu: u64,
     /// Whether tasks have had to wait for a CPU in the simulation so far.
     pub crowded: bool,
-    /// The end of the present period of the CPU quota, in ns. The next field is the CPU time in ns that is still
-    /// allowed in it.
+    /// The end of the present period of the CPU quota, in ns.
     period: u64,
+    /// The CPU time in ns that the CPU quota still allows in the present period.
     budget: u64,
     /// Whether the CPU quota stopped the tasks in the present period or in the previous one.
     stopped: bool,

@@ -83,7 +83,8 @@ pub(super) enum Otherwise {
     Test(CommandIx),
     /// A test of a file decided about a statement, after the failure of a program that is no question.
     File(CommandIx),
-    /// A program that answered a question about an earlier failure.
+    /// The cause is the child process with this index, which is perhaps not a failure of its own: its program answered
+    /// the script's question about an earlier failure.
     Question(usize),
     /// The value of a variable decided about a statement, or was the status that the statement gave, and the script shows no
     /// reason for the value. The search goes on with the condition under which the test or the statement ran.

@@ -3,9 +3,9 @@
 use tr_format::dns::ADDRESSES;
 use tr_format::network::Address;
 
-/// The type of a DNS record with an IPv4 address. The next constant is the type of a record with an
-/// IPv6 address.
+/// The type of a DNS record with an IPv4 address.
 const A: u16 = 1;
+/// The type of a DNS record with an IPv6 address.
 const AAAA: u16 = 28;
 /// The number of the internet among the classes of DNS records.
 const INTERNET: u16 = 1;

@@ -45,9 +45,9 @@ pub struct Request {
     argv_limit: u32,
     pid_max: u32,
     target_count: u32,
-    /// The number of stacks that are sampled each second on a CPU, or 0. The next field is the size of the ring for
-    /// the samples, in bytes.
+    /// The number of stacks that are sampled each second on a CPU, or 0.
     sample_hz: u32,
+    /// The size of the ring for sampled stacks, in bytes.
     sample_ring: u32,
     /// The shortest wait of a task whose stack is recorded, in ns; 0 if no stacks of waits are recorded.
     wait_least: u64,

@@ -10,8 +10,9 @@ use crate::host;
 use crate::proc::{self, tgid, Id};
 use crate::source::recorder;
 
-/// The largest age in ns of a task, when the kernel's list of tasks was made, at which the task may have a recorded
-/// fork. `/proc` has the starts of tasks only in ticks of a hundredth of a second.
+/// The age in ns below which the fork of a task may have been recorded already, so that the task needs no snapshot. The
+/// age counts until the kernel's list of tasks was made. `/proc` has the starts of tasks only in ticks of a hundredth of
+/// a second.
 const YOUNG: u64 = 20_000_000;
 
 /// The snapshot events of the living tasks that are in `/proc` but not in `listed`. Outside the first pid namespace
