@@ -64,7 +64,7 @@ impl With {
             if let Some(skipped) = files_of.skipped.words() {
                 eprintln!("tr: --with {}: {skipped}", errors::shown(path));
             }
-            let new = |found: &&tr_import::Found| seen.insert(found.path.canonicalize().ok());
+            let new = |found: &&tr_import::ImportFile| seen.insert(found.path.canonicalize().ok());
             for it in found.iter().filter(new) {
                 match tr_import::open(it, &mut room) {
                     Ok(Some(file)) => tr_import::add(&mut files, file),

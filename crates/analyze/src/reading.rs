@@ -22,7 +22,7 @@ pub type Watch<'a> = &'a mut (dyn FnMut(u64, u64) -> Option<String> + Send);
 
 /// Like [`analyze`](crate::analyze), but reports progress and can be stopped.
 pub fn analyze_watched(trace: &Trace, options: &Options, watch: Watch<'_>) -> Analysis {
-    let known = Known::new(trace);
+    let known = RecorderFacts::new(trace);
     let begin = trace.meta().start;
     let whole = known.end(trace);
     let at = |offset: u64| Ktime(begin.0.saturating_add(offset));
@@ -203,16 +203,16 @@ impl Keeper {
 /// The facts that the recorder's own events in a trace state. They are read before all other events, because a
 /// loss has to be known before the events around it are taken.
 #[derive(Default)]
-struct Known {
+struct RecorderFacts {
     lost: BTreeSet<LostSpan>,
     /// The time of the last watermark, which the recorder writes when every event before that time is in the file.
     progress: Option<Ktime>,
     late: CommitDelay,
 }
 
-impl Known {
-    fn new(trace: &Trace) -> Known {
-        let mut known = Known::default();
+impl RecorderFacts {
+    fn new(trace: &Trace) -> RecorderFacts {
+        let mut known = RecorderFacts::default();
         trace.gaps().iter().for_each(|event| known.add(event));
         let mut events = Vec::new();
         for frame in trace.frames() {

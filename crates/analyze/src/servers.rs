@@ -4,7 +4,7 @@
 
 use tr_format::event::{Tgid, Tid};
 
-use crate::collect::servers::Found;
+use crate::collect::servers::FoundServer;
 use crate::containers::{first_waiter, ByPid};
 use crate::model::{Analysis, ProcessIx};
 use crate::timeline::Actor;
@@ -24,7 +24,7 @@ pub struct Server {
 /// answered first as its parent. It has to be called before the tree of processes is summed up.
 pub(crate) fn place(
     analysis: &mut Analysis,
-    found: impl ExactSizeIterator<Item = (Found, Option<ProcessIx>)>,
+    found: impl ExactSizeIterator<Item = (FoundServer, Option<ProcessIx>)>,
 ) {
     if found.len() == 0 {
         return;

@@ -20,7 +20,7 @@ const DEPTH: usize = 16;
 
 /// A file of another tool that was found and is to be imported.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Found {
+pub struct ImportFile {
     pub path: PathBuf,
     /// Whether the user named the file itself, and not a directory that contains it.
     pub named: bool,
@@ -30,7 +30,7 @@ pub struct Found {
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Files {
     /// The files to import, ordered by their paths.
-    pub found: Vec<Found>,
+    pub found: Vec<ImportFile>,
     /// The parts of the directory that were not searched for files to import.
     pub skipped: Skipped,
 }
@@ -80,7 +80,7 @@ pub fn find(path: &Path) -> Result<Files, Error> {
     let mut files = Files::default();
     if meta.is_file() {
         let path = path.to_owned();
-        files.found.push(Found { path, named: true });
+        files.found.push(ImportFile { path, named: true });
         return Ok(files);
     }
     if !meta.is_dir() {
@@ -129,7 +129,7 @@ fn look(directory: &Path, room: &mut usize, files: &mut Files, below: &mut Vec<P
         } else if kind.is_dir() && !hidden {
             below.push(path);
         } else if kind.is_file() && is_known(&path) {
-            files.found.push(Found { path, named: false });
+            files.found.push(ImportFile { path, named: false });
         }
     }
 }
@@ -159,7 +159,7 @@ fn is_known(path: &Path) -> bool {
 ///
 /// # Errors
 /// The file cannot be read, is larger than a limit, is damaged, or was named by the user and is of no known tool.
-pub fn open(found: &Found, room: &mut u64) -> Result<Option<ToolFile>, Error> {
+pub fn open(found: &ImportFile, room: &mut u64) -> Result<Option<ToolFile>, Error> {
     let bytes = bytes(found, *room)?;
     let Some(file) = read(&bytes)? else {
         // Another tool's file takes no room.
@@ -207,7 +207,7 @@ pub fn add(files: &mut Vec<ToolFile>, file: ToolFile) {
 ///
 /// # Errors
 /// The file cannot be read, or is larger than a limit.
-pub fn bytes(found: &Found, room: u64) -> Result<Vec<u8>, Error> {
+pub fn bytes(found: &ImportFile, room: u64) -> Result<Vec<u8>, Error> {
     let file = std::fs::File::open(&found.path)?;
     let meta = file.metadata()?;
     if !meta.is_file() {

@@ -22,7 +22,7 @@ pub mod otlp;
 use tr_insight::imports::File;
 
 pub use error::Error;
-pub use files::{add, bytes, find, open, Files, Found, Skipped};
+pub use files::{add, bytes, find, open, Files, ImportFile, Skipped};
 pub use limits::{ALL, FILE};
 
 /// A function that reads the files of one or more tools to import. It returns `None` for a file in

@@ -348,7 +348,7 @@ fn bounded(mut command: Command, limit: Duration) -> std::io::Result<(ExitStatus
     let mut child = command.spawn()?;
     // The command holds the pipe's other end.
     drop(command);
-    let mut said = Said {
+    let mut said = CommandOutput {
         output: Some(output),
         last: Vec::new(),
     };
@@ -370,12 +370,12 @@ fn bounded(mut command: Command, limit: Duration) -> std::io::Result<(ExitStatus
 
 /// The output of a command that the server runs: the pipe, until its end is reached, and the last
 /// part of the text read so far.
-struct Said {
+struct CommandOutput {
     output: Option<PipeReader>,
     last: Vec<u8>,
 }
 
-impl Said {
+impl CommandOutput {
     /// Reads a part of the command's output if there is one within `time` milliseconds. Returns the
     /// number of bytes.
     fn read(&mut self, time: u8) -> std::io::Result<usize> {

@@ -18,7 +18,7 @@ pub fn of_role(role: Role) -> &'static str {
 }
 
 #[derive(Clone, Copy, Debug)]
-pub struct Known {
+pub struct ToolChange {
     pub role: Role,
     pub family: Family,
     jobs: Option<JobTool>,
@@ -29,13 +29,13 @@ pub struct Known {
 
 /// The facts that the report's advice needs about a program to suggest a change to it. `program` is
 /// the name that [`command_line::program_of`] gives it, with its verb (`git clone`).
-pub fn known(program: &str) -> Option<Known> {
+pub fn known(program: &str) -> Option<ToolChange> {
     let (tool, verb) = command_line::tool_of(program)?;
     let role = tool.role(verb)?;
     // Others do not start jobs.
     let starts = !matches!(role, Role::Configure | Role::Packages);
     let change = tool.change.filter(|_| starts);
-    Some(Known {
+    Some(ToolChange {
         role,
         family: tool.family,
         jobs: tool.jobs.filter(|_| starts),
@@ -47,7 +47,7 @@ pub fn known(program: &str) -> Option<Known> {
     })
 }
 
-impl Known {
+impl ToolChange {
     /// Whether the build tool has an option for the number of jobs that it runs at once.
     pub fn takes_jobs(&self) -> bool {
         self.jobs.is_some()

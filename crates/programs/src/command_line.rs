@@ -29,7 +29,7 @@ const WORKER: &str = "worker";
 const TEXT: usize = 60;
 
 /// The name of the program that a command line runs, and the further words of the process's label.
-struct Said {
+struct Description {
     program: String,
     /// The words that follow the program's name in the label of a process; empty if only the
     /// program's name was requested.
@@ -55,7 +55,7 @@ impl Ask {
 
 /// Finds the program and the label of a command line. `nested` is the number of interpreters that
 /// were already followed to get to these arguments.
-fn read(args: &[&[u8]], nested: u8, ask: Ask) -> Said {
+fn read(args: &[&[u8]], nested: u8, ask: Ask) -> Description {
     let (first, rest) = match args.split_first() {
         Some((first, rest)) => (*first, rest),
         None => (&b""[..], &[][..]),
@@ -64,7 +64,7 @@ fn read(args: &[&[u8]], nested: u8, ask: Ask) -> Said {
     // A login shell's name starts with a dash.
     let path = first.strip_prefix('-').unwrap_or(&first);
     let name = program_name(path);
-    let said = |what: Vec<String>| Said {
+    let said = |what: Vec<String>| Description {
         program: name.clone(),
         what,
     };
@@ -87,7 +87,7 @@ fn read(args: &[&[u8]], nested: u8, ask: Ask) -> Said {
             what.map_or_else(|| texts(rest), |what| vec![what])
         });
         let program = format!("go {name}");
-        return Said { program, what };
+        return Description { program, what };
     }
     if test_of_go(path).is_some() {
         let own = rest.iter().filter(|arg| !is_of_go_test(arg));
@@ -120,21 +120,21 @@ fn read(args: &[&[u8]], nested: u8, ask: Ask) -> Said {
         })),
         Label::Wrapper => match rest.first() {
             Some(inner) if !inner.starts_with(b"-") => said(ask.what(|| {
-                let Said { program, mut what } = read(rest, nested + 1, ask);
+                let Description { program, mut what } = read(rest, nested + 1, ask);
                 what.insert(0, program);
                 what
             })),
             _ => all(),
         },
         Label::Verbs(valued) => match verb(rest, valued) {
-            Some((verb, after)) => Said {
+            Some((verb, after)) => Description {
                 program: format!("{name} {verb}"),
                 what: ask.what(|| texts(after)),
             },
             None => all(),
         },
         Label::Commands(known, other) => match command(&name, rest, known, other) {
-            Some((program, after)) => Said {
+            Some((program, after)) => Description {
                 program,
                 what: ask.what(|| texts(after)),
             },
@@ -219,9 +219,9 @@ fn runs(rest: &[&[u8]], script: &Script) -> Runs {
 
 /// Finds the name and the label of the program that an interpreter such as a shell or Python runs.
 /// `rest` has the interpreter's arguments.
-fn interpreted(name: &str, rest: &[&[u8]], script: &Script, nested: u8, ask: Ask) -> Said {
+fn interpreted(name: &str, rest: &[&[u8]], script: &Script, nested: u8, ask: Ask) -> Description {
     let from = |at: usize| rest.get(at..).unwrap_or_default();
-    let said = |program: &str, what: Vec<String>| Said {
+    let said = |program: &str, what: Vec<String>| Description {
         program: program.to_owned(),
         what,
     };
@@ -282,14 +282,14 @@ pub fn without_interpreter<'a>(args: &'a [&'a [u8]]) -> &'a [&'a [u8]] {
 
 /// Finds the program and the label for a script, a module or a class that an interpreter runs, from
 /// its name and its arguments.
-fn run(args: &[&[u8]], script: &Script, nested: u8, ask: Ask) -> Said {
+fn run(args: &[&[u8]], script: &Script, nested: u8, ask: Ask) -> Description {
     let (first, rest) = match args.split_first() {
         Some((first, rest)) => (*first, rest),
         None => (&b""[..], &[][..]),
     };
     if script.class && !first.ends_with(b".jar") && !first.contains(&b'/') {
         let class = first.rsplit(|b| *b == b'.').next().unwrap_or(first);
-        return Said {
+        return Description {
             program: escape::raw(class),
             what: ask.what(|| texts(rest)),
         };
@@ -326,7 +326,7 @@ pub fn program_of(argv: &Argv, comm: &Comm) -> String {
 /// The label of a command line, without arguments that differ between machines: absolute paths and
 /// names of temporary files.
 pub fn portable_label(args: &[&[u8]]) -> String {
-    let Said { program, what } = read(args, 0, Ask::Label);
+    let Description { program, what } = read(args, 0, Ask::Label);
     let what = what
         .into_iter()
         .filter(|word| !is_of_machine(word.as_bytes()));
@@ -550,7 +550,7 @@ pub fn role(program: &str, argv: &Argv) -> Option<Role> {
 /// `(forked)`.
 pub fn label_of(argv: &Argv, comm: &Comm, forked: bool) -> String {
     let args: Vec<&[u8]> = argv.args().collect();
-    let Said { program, what } = read(&args, 0, Ask::Label);
+    let Description { program, what } = read(&args, 0, Ask::Label);
     if program.is_empty() {
         return escape::raw(comm.bytes());
     }

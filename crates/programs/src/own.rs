@@ -5,7 +5,7 @@ use std::sync::OnceLock;
 
 use regex::{Regex, RegexBuilder};
 
-use crate::steps::{found, Found, StepKind};
+use crate::steps::{found, FoundStep, StepKind};
 use tr_text::{escape, units};
 
 /// The largest size in bytes of the compiled regular expression of a user's step rule.
@@ -55,7 +55,7 @@ impl OwnRule {
 
     /// The build step that a command line is by this user's rule, if it matches. `line` has the
     /// arguments separated by spaces.
-    fn step(&self, line: &str) -> Option<Found> {
+    fn step(&self, line: &str) -> Option<FoundStep> {
         let groups = self.pattern.captures(line)?;
         let mut name = String::new();
         groups.expand(&self.name, &mut name);
@@ -70,11 +70,11 @@ pub fn set(rules: Vec<OwnRule>) {
 }
 
 /// The build step that a command line is by the user's rules. The first rule that matches decides.
-pub(crate) fn step(args: &[&[u8]]) -> Option<Found> {
+pub(crate) fn step(args: &[&[u8]]) -> Option<FoundStep> {
     by(RULES.get()?, args)
 }
 
-fn by(rules: &[OwnRule], args: &[&[u8]]) -> Option<Found> {
+fn by(rules: &[OwnRule], args: &[&[u8]]) -> Option<FoundStep> {
     if rules.is_empty() {
         return None;
     }

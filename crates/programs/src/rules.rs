@@ -3,7 +3,7 @@
 
 use crate::command_line;
 use crate::own;
-use crate::steps::{found, test_runner, worker, Found, Line, Read, StepKind, Tests};
+use crate::steps::{found, test_runner, worker, FoundStep, Line, Read, StepKind, Tests};
 use crate::table;
 use crate::tools::{Label, TOOL};
 use crate::words;
@@ -106,13 +106,13 @@ pub fn knows(all: &[&[u8]]) -> bool {
 
 /// The build step that a command line runs, by the user's rules or else by the built-in ones;
 /// `None` if it is no step.
-pub fn step(all: &[&[u8]]) -> Option<Found> {
+pub fn step(all: &[&[u8]]) -> Option<FoundStep> {
     own::step(all).or_else(|| of_tool(all))
 }
 
 /// The build step that a command line runs by the built-in rules: the rule of its program's row in
 /// the table, or a rule for its path.
-fn of_tool(all: &[&[u8]]) -> Option<Found> {
+fn of_tool(all: &[&[u8]]) -> Option<FoundStep> {
     let (first, args) = command_line::without_interpreter(all).split_first()?;
     let path = std::str::from_utf8(first).ok()?;
     let name = words::of_package(path).unwrap_or_else(|| words::base(path));
@@ -138,7 +138,7 @@ fn of_tool(all: &[&[u8]]) -> Option<Found> {
 
 /// The build step of a script that the GitHub or Azure runner wrote for a step of a CI job, or of a
 /// JavaScript action.
-fn github(line: &Line) -> Option<Found> {
+fn github(line: &Line) -> Option<FoundStep> {
     if let Some((_, action)) = line.path.split_once("/_actions/") {
         let mut parts = action.split('/');
         let (owner, name, version) = (parts.next()?, parts.next()?, parts.next()?);
@@ -150,13 +150,13 @@ fn github(line: &Line) -> Option<Found> {
     let hex = |part: &str| part.bytes().all(|byte| byte.is_ascii_hexdigit());
     let is = id.len() == 36 && id.split('-').count() == 5 && id.split('-').all(hex);
     let name = is.then(|| id.get(..8))??;
-    Some(Found {
+    Some(FoundStep {
         script: true,
-        ..Found::new(StepKind::Job, format!("run {name}"))
+        ..FoundStep::new(StepKind::Job, format!("run {name}"))
     })
 }
 
-fn ansible_module(line: &Line) -> Option<Found> {
+fn ansible_module(line: &Line) -> Option<FoundStep> {
     let module = line.name.strip_prefix("AnsiballZ_")?;
     let module = module.strip_suffix(".py").unwrap_or(module);
     found(
@@ -165,14 +165,14 @@ fn ansible_module(line: &Line) -> Option<Found> {
     )
 }
 
-fn jenkins(line: &Line) -> Option<Found> {
+fn jenkins(line: &Line) -> Option<FoundStep> {
     let mut parts = line.path.rsplit('/');
     let script = parts.next()?.starts_with("script.sh");
     let place = parts.next().filter(|place| place.starts_with("durable-"))?;
     script.then(|| found(StepKind::Job, escape::raw(place.as_bytes())))?
 }
 
-fn cargo_test(line: &Line) -> Option<Found> {
+fn cargo_test(line: &Line) -> Option<FoundStep> {
     let name = words::test_of_cargo(line.path)?;
     if line.has(&["--list"]) {
         return None;
@@ -182,14 +182,14 @@ fn cargo_test(line: &Line) -> Option<Found> {
         Some(test) if line.has(&["--exact"]) => {
             found(StepKind::Test, format!("{name} {}", escape::raw(test)))
         }
-        _ => Some(Found {
+        _ => Some(FoundStep {
             tests: Tests::Threads,
-            ..Found::new(StepKind::Test, name)
+            ..FoundStep::new(StepKind::Test, name)
         }),
     }
 }
 
-fn go_test(line: &Line) -> Option<Found> {
+fn go_test(line: &Line) -> Option<FoundStep> {
     if line.path.contains("/pkg/tool/") {
         return match line.name {
             "compile" if words::is_test_main(line.args) => found(StepKind::Unit, words::TEST_MAIN),
@@ -207,36 +207,36 @@ fn go_test(line: &Line) -> Option<Found> {
 
 /// The build step of a script that GitLab's custom executor writes and runs, named after the job
 /// stage that the script executes.
-fn gitlab_script(line: &Line) -> Option<Found> {
+fn gitlab_script(line: &Line) -> Option<FoundStep> {
     let stage = line.args.first()?;
     let is = line.path.contains("/custom-executor") && line.path.ends_with("/script.");
     is.then(|| found(StepKind::Job, escape::raw(stage)))?
 }
 
-fn perl_test(line: &Line) -> Option<Found> {
+fn perl_test(line: &Line) -> Option<FoundStep> {
     let perl = line.all.first()?.ends_with(b"perl");
     let is = perl && line.name.ends_with(".t") && line.all.len() > 1;
     is.then(|| found(StepKind::Test, escape::raw(line.path.as_bytes())))?
 }
 
-fn node_test(line: &Line) -> Option<Found> {
+fn node_test(line: &Line) -> Option<FoundStep> {
     let is = line.name == "node" && line.has(&["--test"]);
     is.then(|| test_runner("node --test"))?
 }
 
-fn xdist(line: &Line) -> Option<Found> {
+fn xdist(line: &Line) -> Option<FoundStep> {
     let is = line.args.iter().any(|arg| arg.starts_with(words::XDIST));
     is.then(|| worker("pytest worker"))?
 }
 
-fn gradle_worker(line: &Line) -> Option<Found> {
+fn gradle_worker(line: &Line) -> Option<FoundStep> {
     let is = line.path.ends_with("GradleWorkerMain");
     is.then(|| found(StepKind::Test, escape::raw(line.args.first()?)))?
 }
 
 /// The build step of a Java process that runs JUnit or TestNG, recognized by its main class or the
 /// name of its archive.
-fn java_test(line: &Line) -> Option<Found> {
+fn java_test(line: &Line) -> Option<FoundStep> {
     const RUNNERS: [(&str, &str); 5] = [
         ("org.junit.runner.JUnitCore", "JUnit"),
         ("org.junit.platform.console.ConsoleLauncher", "JUnit"),
@@ -252,7 +252,7 @@ fn java_test(line: &Line) -> Option<Found> {
 
 /// The build step of a program that is named like a test or is in a directory of tests, and is not
 /// installed with the system.
-fn named_test(line: &Line) -> Option<Found> {
+fn named_test(line: &Line) -> Option<FoundStep> {
     // A script that an interpreter runs needs no directory.
     let script = line
         .all

@@ -21,7 +21,7 @@ named! {
 
 /// A build step that a rule recognized in the command line of a process.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Found {
+pub struct FoundStep {
     pub kind: StepKind,
     pub name: String,
     /// How the tests that the build step's command runs can be recognized, beside those that are
@@ -67,7 +67,7 @@ pub struct Line<'a> {
 
 /// A rule that recognizes build steps: a function that returns the step of a command line, or
 /// `None`.
-pub type Read = fn(&Line) -> Option<Found>;
+pub type Read = fn(&Line) -> Option<FoundStep>;
 
 impl<'a> Line<'a> {
     pub(crate) fn has(&self, options: &[&str]) -> bool {
@@ -117,10 +117,10 @@ impl<'a> Line<'a> {
     }
 }
 
-impl Found {
+impl FoundStep {
     /// A build step with this kind and name, and with the default for every other field.
-    pub fn new(kind: StepKind, name: impl Into<String>) -> Found {
-        Found {
+    pub fn new(kind: StepKind, name: impl Into<String>) -> FoundStep {
+        FoundStep {
             kind,
             name: name.into(),
             tests: Tests::None,
@@ -132,29 +132,29 @@ impl Found {
     }
 }
 
-pub(crate) fn found(kind: StepKind, name: impl Into<String>) -> Option<Found> {
-    Some(Found::new(kind, name))
+pub(crate) fn found(kind: StepKind, name: impl Into<String>) -> Option<FoundStep> {
+    Some(FoundStep::new(kind, name))
 }
 
-pub(crate) fn test_runner(name: impl Into<String>) -> Option<Found> {
-    Some(Found {
+pub(crate) fn test_runner(name: impl Into<String>) -> Option<FoundStep> {
+    Some(FoundStep {
         tests: Tests::Children,
-        ..Found::new(StepKind::Test, name)
+        ..FoundStep::new(StepKind::Test, name)
     })
 }
 
 /// The build step for a worker process of a test runner, with this name.
-pub(crate) fn worker(name: &str) -> Option<Found> {
-    Some(Found {
+pub(crate) fn worker(name: &str) -> Option<FoundStep> {
+    Some(FoundStep {
         worker: true,
-        ..Found::new(StepKind::Test, name)
+        ..FoundStep::new(StepKind::Test, name)
     })
 }
 
 /// The build step of a tool whose first word says what it does: `bazel build`, `cabal test all`.
 /// The verbs in the tool's row decide the kind of the step. The words after the verb belong to the
 /// step's name, unless they are paths of this machine.
-pub(crate) fn call(line: &Line) -> Option<Found> {
+pub(crate) fn call(line: &Line) -> Option<FoundStep> {
     const SAYS: &str =
         "completion config describe env eval exec help info list log path query repl \
                         search shell show-config version";
@@ -174,7 +174,7 @@ pub(crate) fn call(line: &Line) -> Option<Found> {
 
 /// The build step of a command that makes this file. Returns `None` for temporary files and the
 /// like, which no step is named after.
-pub(crate) fn file(path: &[u8]) -> Option<Found> {
+pub(crate) fn file(path: &[u8]) -> Option<FoundStep> {
     let name = escape::raw(path);
     let base = words::base(&name);
     let scratch = words::is_temporary(base) || base.starts_with("conftest");

@@ -4,7 +4,7 @@
 use crate::harmless::is_harmless;
 use crate::looks;
 use crate::masks::Masks;
-use crate::names::{self, Sure};
+use crate::names::{self, Certainty};
 use crate::read::Read;
 use crate::words::{self, Word};
 
@@ -150,7 +150,7 @@ fn names_value(name: &[u8], value: &[u8]) -> bool {
     parts
         && (looks::is_careful(value) || looks::is_code(value) || looks::is_password(value))
         && words::sets_secret(name)
-        && names::secret(value) == Sure::No
+        && names::secret(value) == Certainty::No
 }
 
 /// Masks the value `X` of a cookie on a command line: `--cookie=NAME=X`.

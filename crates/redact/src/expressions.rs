@@ -9,7 +9,7 @@ use regex::bytes::{Captures, Match, Regex};
 use crate::harmless::is_harmless;
 use crate::looks;
 use crate::matching::{compiled, first_group};
-use crate::names::{self, Sure};
+use crate::names::{self, Certainty};
 
 /// Matches a name and its value X in quotes, in order to mask X if the name stands for a secret:
 /// `"name": "X"`, `name = 'X'`, `ENV['name'] = "X"`; also with escaped quotes.
@@ -167,7 +167,7 @@ fn of_arguments(found: &Captures<'_>) -> Option<Range<usize>> {
     let name = first_group(found, 1..2).or(found.get(3))?;
     let value = found.get(2).or(found.get(4))?;
     let secret =
-        names::secret(name.as_bytes()) == Sure::Strong && looks::is_no_word(value.as_bytes());
+        names::secret(name.as_bytes()) == Certainty::Strong && looks::is_no_word(value.as_bytes());
     (secret && !is_harmless(value.as_bytes())).then(|| value.range())
 }
 
@@ -175,7 +175,7 @@ fn of_named(name: Match<'_>, value: Match<'_>) -> Option<Range<usize>> {
     let (name, text) = (name.as_bytes(), value.as_bytes());
     // PagerDuty's `routing_key` is 32 hexadecimal digits, RabbitMQ's is a word.
     let coded = names::ends_in_key(name) && text.len() == 32 && looks::is_code(text);
-    let secret = names::secret(name) > Sure::No || coded && !names::is_of_data(name);
+    let secret = names::secret(name) > Certainty::No || coded && !names::is_of_data(name);
     (secret && !is_harmless(text)).then(|| value.range())
 }
 

@@ -8,7 +8,7 @@ use crate::harmless::is_harmless;
 use crate::looks;
 use crate::masks::Masks;
 use crate::matching::compiled;
-use crate::names::{self, Sure};
+use crate::names::{self, Certainty};
 use crate::words::{How, Word};
 
 /// Matches an HTTP header `Name: value` at the beginning of an argument, a line, a quoted text or a
@@ -68,7 +68,7 @@ pub fn mask(word: &Word<'_>, option: bool, how: How, masks: &mut Masks) {
         let after = text.get(at..).unwrap_or_default();
         let next = after.iter().find(|b| !b" \t".contains(b));
         let alone = next.is_none_or(|b| b"\r\n\\\"',;}#&|".contains(b));
-        let strong = names::secret(name.as_bytes()) == Sure::Strong;
+        let strong = names::secret(name.as_bytes()) == Certainty::Strong;
         let header = option || found.get(1).is_some() || !blank.is_empty();
         let env =
             start_of_word(found.get(0)) && name.as_bytes().iter().all(|b| !b.is_ascii_lowercase());

@@ -116,7 +116,7 @@ const KEY_OF: [&str; 22] = [
 
 /// How certain it is that the name of an option or a setting stands for a secret.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Sure {
+pub enum Certainty {
     /// The name of the option or setting stands for no secret.
     No,
     /// The name of the option or setting may stand for a secret, because it contains a word that
@@ -167,32 +167,32 @@ fn is(list: &[&str], part: &str) -> bool {
 }
 
 /// How certain it is that an option or a setting with this name has a secret as its value.
-pub fn secret(name: &[u8]) -> Sure {
+pub fn secret(name: &[u8]) -> Certainty {
     if name.len() > LONGEST || name == b"PWD" || name == b"OLDPWD" {
-        return Sure::No;
+        return Certainty::No;
     }
     if name.ends_with(b"npmAuthIdent") {
-        return Sure::Strong;
+        return Certainty::Strong;
     }
     // The key of a storage account in a setting of Hadoop's, whose name ends with the account's host.
     if name.windows(20).any(|part| part == b"fs.azure.account.key") {
-        return Sure::Strong;
+        return Certainty::Strong;
     }
     // A file with the key of a TLS certificate. What looks like a key is one (`is_key`).
     if name.starts_with(b"-") && name.ends_with(b"client-key") {
-        return Sure::No;
+        return Certainty::No;
     }
     // The names of objects of QEMU.
     if name.ends_with(b"key-secret") || name.ends_with(b"password-secret") {
-        return Sure::No;
+        return Certainty::No;
     }
     // The token itself, of a development server.
     if name.to_ascii_lowercase().ends_with(b"root_token_id") {
-        return Sure::Strong;
+        return Certainty::Strong;
     }
     // Vault's AppRole has a `secret_id`. With a hyphen, it is a name in AWS.
     if name.to_ascii_lowercase().ends_with(b"secret_id") {
-        return Sure::Strong;
+        return Certainty::Strong;
     }
     let mut parts = parts(name);
     // `secret-environment-variables.0.value`.
@@ -204,16 +204,16 @@ pub fn secret(name: &[u8]) -> Sure {
             .iter()
             .any(|part| part == "secret" || part == "secrets")
     {
-        return Sure::Strong;
+        return Certainty::Strong;
     }
     while parts.len() > 1 && parts.last().is_some_and(|last| is(&WHICH, last)) {
         parts.pop();
     }
     let Some((last, before)) = parts.split_last() else {
-        return Sure::No;
+        return Certainty::No;
     };
     if is_about(&parts, last, before) {
-        return Sure::No;
+        return Certainty::No;
     }
     let root = |part: &String| {
         let one = part.strip_suffix('s').unwrap_or(part);
@@ -242,18 +242,18 @@ pub fn secret(name: &[u8]) -> Sure {
         std::slice::from_ref(last)
     };
     if root(last) || env_style && before.iter().any(root) || !kind && tokens.iter().any(is_token) {
-        Sure::Strong
+        Certainty::Strong
     } else if kind && (is_token(last) || last.ends_with("key")) {
-        Sure::No
+        Certainty::No
     } else if key.is_some_and(of_secret) || inner() {
-        Sure::Strong
+        Certainty::Strong
     } else if last == "pass" && before.iter().any(|part| is(&HARMLESS_PASS, part))
         // make gives its jobserver to each make that it runs.
         || last == "auth" && before.last().is_some_and(|part| part == "jobserver")
     {
-        Sure::No
+        Certainty::No
     } else if last == "code" && before.last().is_some_and(|kind| is(&CODES, kind)) {
-        Sure::Strong
+        Certainty::Strong
     } else if is(&SECRET_LAST, last)
         || last == "pwd"
         || is_owned(last)
@@ -261,9 +261,9 @@ pub fn secret(name: &[u8]) -> Sure {
         || last == "key" && env_style
         || name.ends_with(b"sonar.login")
     {
-        Sure::Weak
+        Certainty::Weak
     } else {
-        Sure::No
+        Certainty::No
     }
 }
 

@@ -5,7 +5,7 @@ mod table;
 
 use crate::harmless::is_harmless;
 use crate::looks;
-use crate::names::{self, Sure};
+use crate::names::{self, Certainty};
 use crate::words::{self, Word};
 use table::{base, Kind, Only, Place, Program, Rule, TABLE};
 
@@ -27,7 +27,7 @@ pub fn names_program(word: &[u8]) -> bool {
 
 /// Whether a word of a command line contains a secret, or shows that the next word is one.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Found {
+pub enum SecretPlace {
     /// The word of the command line contains no secret, and none follows it.
     #[default]
     No,
@@ -39,12 +39,12 @@ pub enum Found {
     Next(Option<u8>),
 }
 
-impl Found {
+impl SecretPlace {
     /// The first result that is not [`Found::No`]. The iterator is always read to its end, because
     /// each of its steps has effects.
-    fn first(found: impl Iterator<Item = Found>) -> Found {
-        found.fold(Found::No, |first, found| match first {
-            Found::No => found,
+    fn first(found: impl Iterator<Item = SecretPlace>) -> SecretPlace {
+        found.fold(SecretPlace::No, |first, found| match first {
+            SecretPlace::No => found,
             _ => first,
         })
     }
@@ -202,9 +202,9 @@ impl<'a> Options<'a> {
 
     /// Reads the next word of the command line. Returns whether it contains a secret or shows that
     /// one follows.
-    pub fn see(&mut self, word: &[u8]) -> Found {
+    pub fn see(&mut self, word: &[u8]) -> SecretPlace {
         if self.starts(word) {
-            return Found::No;
+            return SecretPlace::No;
         }
         let is_option = word.starts_with(b"-") && word.len() > 1 && word != b"--";
         let state = State {
@@ -226,7 +226,7 @@ impl<'a> Options<'a> {
         let before = path(&self.active);
         self.installs |= word == b"install";
         let found = self.active.iter_mut().map(|active| active.see(word, state));
-        let found = Found::first(found);
+        let found = SecretPlace::first(found);
         self.subcommand = path(&self.active) > before;
         found
     }
@@ -327,14 +327,14 @@ impl<'a> Options<'a> {
 impl Active {
     /// Reads a word of the command line by this rule. Returns whether the word contains a secret or
     /// shows that one follows.
-    fn see(&mut self, word: &[u8], state: State) -> Found {
+    fn see(&mut self, word: &[u8], state: State) -> SecretPlace {
         let State {
             is_option,
             after_option,
             is_value,
         } = state;
         if self.failed || is_value {
-            return Found::No;
+            return SecretPlace::No;
         }
         if let Some(next) = self.rule.path.get(self.path) {
             if is_subcommand(next, word) {
@@ -342,7 +342,7 @@ impl Active {
             } else if !is_option && !after_option && !next.starts_with('-') {
                 self.failed = true;
             }
-            return Found::No;
+            return SecretPlace::No;
         }
         // `+app_update` of SteamCMD.
         let command = word.strip_prefix(b"+").is_some_and(|name| {
@@ -362,7 +362,7 @@ impl Active {
                 .is_some_and(|last| last.starts_with('+'))
         {
             self.failed = true;
-            return Found::No;
+            return SecretPlace::No;
         }
         let counted = !is_option && word != b"--" && !command && !slash;
         if counted {
@@ -394,12 +394,12 @@ impl Active {
                 if fits && (here || *rest && self.words.1 >= *number) {
                     behind(word, *after)
                 } else {
-                    Found::No
+                    SecretPlace::No
                 }
             }
-            Place::Position { .. } | Place::Last => Found::No,
+            Place::Position { .. } | Place::Last => SecretPlace::No,
         });
-        let found = Found::first(found);
+        let found = SecretPlace::first(found);
         let asks = |place: &Place| {
             matches!(
                 place,
@@ -410,7 +410,7 @@ impl Active {
             )
         };
         if self.rule.places.iter().any(asks) {
-            self.named = !word.contains(&b'=') && names::secret(word) > Sure::No;
+            self.named = !word.contains(&b'=') && names::secret(word) > Certainty::No;
         }
         found
     }
@@ -447,17 +447,17 @@ fn is_setting(word: &[u8]) -> bool {
 
 /// Finds the secret in a word of a command line: the part after the character `after`, or the whole
 /// word without such a character.
-fn behind(word: &[u8], after: Option<u8>) -> Found {
+fn behind(word: &[u8], after: Option<u8>) -> SecretPlace {
     let Some(byte) = after else {
-        return Found::From(0);
+        return SecretPlace::From(0);
     };
     // Oracle's `user/X@database`, not a path, `@script` or another setting.
     let setting = word.contains(&b'=') && !word.starts_with(b"userid=");
     if byte == b'/' && (word.first().is_none_or(|b| b"@/.".contains(b)) || setting) {
-        return Found::No;
+        return SecretPlace::No;
     }
     let at = word.iter().position(|b| *b == byte);
-    at.map_or(Found::No, |at| Found::From(at + 1))
+    at.map_or(SecretPlace::No, |at| SecretPlace::From(at + 1))
 }
 
 /// Long options that are written with one dash, such as `-password`. They must not be read as a
@@ -469,11 +469,11 @@ const LONG: [&str; 30] = [
     "store", "auth", "account", "all", "api", "user", "url",
 ];
 
-fn option(name: &str, word: &[u8], joined: bool, apart: bool, after: Option<u8>) -> Found {
+fn option(name: &str, word: &[u8], joined: bool, apart: bool, after: Option<u8>) -> SecretPlace {
     let name = name.as_bytes();
     let part = |from: usize| match behind(word.get(from..).unwrap_or_default(), after) {
-        Found::From(at) => Found::From(from + at),
-        _ => Found::No,
+        SecretPlace::From(at) => SecretPlace::From(from + at),
+        _ => SecretPlace::No,
     };
     let Some(rest) = word
         .get(..name.len())
@@ -482,10 +482,10 @@ fn option(name: &str, word: &[u8], joined: bool, apart: bool, after: Option<u8>)
         return cluster(name, word, after);
     };
     match word.get(rest.len()..).unwrap_or_default() {
-        [] if apart => Found::Next(after),
+        [] if apart => SecretPlace::Next(after),
         [b'=', _, ..] if name.len() > 2 && !name.ends_with(b"=") => part(name.len() + 1),
         [_, ..] if joined && (!apart || !is_long(word)) => part(name.len()),
-        _ => Found::No,
+        _ => SecretPlace::No,
     }
 }
 
@@ -503,13 +503,13 @@ fn is_long(word: &[u8]) -> bool {
 }
 
 /// Finds the option `-u` of curl in a word with several short options: `-sSu` means `-s -S -u`.
-fn cluster(name: &[u8], word: &[u8], after: Option<u8>) -> Found {
+fn cluster(name: &[u8], word: &[u8], after: Option<u8>) -> SecretPlace {
     let letters = word.len() <= 6 && word.iter().skip(1).all(u8::is_ascii_alphanumeric);
     if name == b"-u" && letters && word.starts_with(b"-") && word.ends_with(b"u") && word.len() > 2
     {
-        return Found::Next(after);
+        return SecretPlace::Next(after);
     }
-    Found::No
+    SecretPlace::No
 }
 
 /// The position of the secret in a word after the previous word returned [`Found::Next`]; `None` if

@@ -4,8 +4,8 @@
 use crate::harmless::is_harmless;
 use crate::looks;
 use crate::masks::{Masks, MASK};
-use crate::names::{self, Sure};
-use crate::programs::{self, Found, Options};
+use crate::names::{self, Certainty};
+use crate::programs::{self, Options, SecretPlace};
 use crate::words::{self, Word};
 
 /// A command line that was read up to a certain word, to find secrets in the next ones.
@@ -15,7 +15,7 @@ pub struct Read<'a> {
     pub previous: &'a [u8],
     /// Whether the next word of the command line is a secret, according to the last word and the
     /// table of programs.
-    next: Found,
+    next: SecretPlace,
     /// Whether the command line has words such as `config` or `set`, after which a name and its
     /// value are two separate words.
     sets: bool,
@@ -51,7 +51,7 @@ impl<'a> Read<'a> {
         Read {
             options: Options::new(line),
             previous: b"",
-            next: Found::No,
+            next: SecretPlace::No,
             sets: false,
             variables: false,
             access_key: false,
@@ -70,9 +70,9 @@ impl<'a> Read<'a> {
     /// was a secret.
     pub fn secret(&mut self, word: &Word<'a>, masks: &mut Masks) -> bool {
         let text = word.text;
-        if let Found::Next(after) = std::mem::take(&mut self.next) {
+        if let SecretPlace::Next(after) = std::mem::take(&mut self.next) {
             if text == b"=" {
-                self.next = Found::Next(after);
+                self.next = SecretPlace::Next(after);
                 return true;
             }
             // An archived trace has masks of its own.
@@ -98,10 +98,10 @@ impl<'a> Read<'a> {
         }
         self.next = self.options.see(text);
         match self.next {
-            Found::From(from) if !is_harmless(text.get(from..).unwrap_or_default()) => {
+            SecretPlace::From(from) if !is_harmless(text.get(from..).unwrap_or_default()) => {
                 masks.add(word, from..text.len());
             }
-            Found::No => {
+            SecretPlace::No => {
                 let equals = text.iter().position(|b| *b == b'=').map(|at| at + 1);
                 let inner = equals
                     .and_then(|at| text.get(at..))
@@ -111,9 +111,9 @@ impl<'a> Read<'a> {
                 let set = (self.sets || self.previous == b"--arg") && words::sets_secret(text);
                 let set = set && !self.options.is_subcommand();
                 if named || set {
-                    self.next = Found::Next(None);
+                    self.next = SecretPlace::Next(None);
                 } else if text == b"--cookie" {
-                    self.next = Found::Next(Some(b'='));
+                    self.next = SecretPlace::Next(Some(b'='));
                 }
             }
             _ => {}
@@ -134,7 +134,7 @@ impl<'a> Read<'a> {
         self.entry |= text.split(|b| *b == b',').any(|part| {
             let from = part.iter().position(|b| *b == b'=').map_or(0, |at| at + 1);
             let (name, value) = part.split_at(from);
-            name.ends_with(b"].name=") && names::secret(value) > Sure::No
+            name.ends_with(b"].name=") && names::secret(value) > Certainty::No
         });
         self.changes_password |= words::changes_password(text);
         self.access_key |= text.len() == 20 && text.starts_with(b"AKIA");

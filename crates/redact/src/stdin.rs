@@ -9,7 +9,7 @@ use regex::bytes::{Captures, Regex};
 use crate::harmless::is_harmless;
 use crate::looks;
 use crate::matching::{compiled, first_group};
-use crate::names::{self, Sure};
+use crate::names::{self, Certainty};
 use crate::words;
 
 /// Matches a text that a script writes to a program, with the rest of the pipeline:
@@ -125,7 +125,7 @@ fn of_file(found: &Captures<'_>) -> Option<Range<usize>> {
         return None;
     }
     let stem = name.strip_suffix(b".txt").unwrap_or(name);
-    let holds = names::secret(stem) == Sure::Strong && looks::is_no_word(secret.as_bytes());
+    let holds = names::secret(stem) == Certainty::Strong && looks::is_no_word(secret.as_bytes());
     (holds && !is_harmless(secret.as_bytes())).then(|| secret.range())
 }
 

@@ -10,7 +10,7 @@ use crate::harmless::is_harmless;
 use crate::looks;
 use crate::masks::MASK;
 use crate::matching::{compiled, first_group};
-use crate::names::{self, Sure};
+use crate::names::{self, Certainty};
 
 /// Matches a URL with a password (`scheme://user:password@host`), even with characters that should
 /// have been encoded, or a URL with only a token in place of the user.
@@ -130,7 +130,7 @@ fn of_query(path: &[u8], query: &[u8]) -> Option<(Range<usize>, bool)> {
         let equals = part.iter().position(|b| *b == b'=');
         let (name, value) = part.split_at(equals.map_or(0, |equals| equals + 1));
         let name = name.strip_suffix(b"=").unwrap_or_default();
-        let named = names::is_vague(name) || names::secret(name) > Sure::No;
+        let named = names::is_vague(name) || names::secret(name) > Certainty::No;
         if named {
             let secret = looks::is_no_word(value) && !is_harmless(value) && value != MASK;
             return Some((at + name.len() + 1..at + part.len(), secret));

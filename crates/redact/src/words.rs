@@ -6,7 +6,7 @@ use std::ops::Range;
 
 use crate::harmless::is_harmless;
 use crate::looks;
-use crate::names::{self, Sure};
+use crate::names::{self, Certainty};
 
 /// A part of a command line's argument that is read as a word.
 #[derive(Clone, Copy, Debug)]
@@ -93,7 +93,7 @@ pub fn names_secret(word: &[u8]) -> bool {
     }
     let name = name.strip_prefix(b"-").unwrap_or(name);
     let plain = !name.iter().any(|b| b"=: ".contains(b));
-    plain && name.len() > 2 && (name == b"pin" || names::secret(name) > Sure::No)
+    plain && name.len() > 2 && (name == b"pin" || names::secret(name) > Certainty::No)
 }
 
 /// Whether an option often has a password or a code as its value: `-p`, `-T`, `--key`.
@@ -136,7 +136,7 @@ pub fn sets_secret(word: &[u8]) -> bool {
     !vague
         && !word.starts_with(b"-")
         && word.iter().all(in_name)
-        && names::secret(word) == Sure::Strong
+        && names::secret(word) == Certainty::Strong
 }
 
 /// Whether a word announces that the next one is text for people: a commit message, a title.
@@ -372,7 +372,7 @@ pub fn replacement<'a>(word: &Word<'a>) -> Option<(Word<'a>, bool)> {
         .filter(|b| !b"@_%{}<>$^".contains(b))
         .copied()
         .collect();
-    let named = sets_secret(&name) && names::secret(by) == Sure::No && !names::is_plain(by);
+    let named = sets_secret(&name) && names::secret(by) == Certainty::No && !names::is_plain(by);
     let part = Word {
         at: word.at + from + 2 + pattern.len() + 1,
         text: by,
@@ -495,7 +495,11 @@ fn assignment(text: &[u8], equals: usize, stops: &Stops, spaced: bool) -> Option
         let coded = names::is_key(defined) && (looks::is_code(value) || looks::is_base64(value));
         authenticates || coded || padded && names::ends_in_key(defined)
     };
-    if !(sure > Sure::No || bundler || key() || query && (names::is_signature(name) || coded())) {
+    if !(sure > Certainty::No
+        || bundler
+        || key()
+        || query && (names::is_signature(name) || coded()))
+    {
         return None;
     }
     let scheme = SCHEMES.iter().find(|scheme| value.starts_with(scheme));
@@ -524,7 +528,9 @@ fn assignment(text: &[u8], equals: usize, stops: &Stops, spaced: bool) -> Option
             }
             None => return None,
         },
-        _ if sure == Sure::Weak && near.contains(&b'@') && near.contains(&b'.') => return None,
+        _ if sure == Certainty::Weak && near.contains(&b'@') && near.contains(&b'.') => {
+            return None
+        }
         // Between the quotes. The search ends at the next quote of this kind, where the
         // search from that quote begins.
         (_, Some(quote @ (b'"' | b'\''))) => {

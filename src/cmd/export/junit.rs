@@ -5,7 +5,7 @@ use std::path::Path;
 use std::process::ExitCode;
 
 use tr_export::junit;
-use tr_import::Found;
+use tr_import::ImportFile;
 use tr_text::{escape, units};
 
 use super::file::to_file;
@@ -33,7 +33,7 @@ pub fn run(args: &Args) -> Done {
     )?;
     let trace = parts::opened(&args.file, &args.more)?;
     let recording = args.with.recording(&trace, args.budget)?;
-    let found = Found {
+    let found = ImportFile {
         path: report.to_owned(),
         named: true,
     };

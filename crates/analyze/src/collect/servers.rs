@@ -11,7 +11,7 @@ use crate::ids::ProcIx;
 const MOST: usize = 1 << 16;
 
 #[derive(Clone, Debug)]
-pub(crate) struct Found {
+pub(crate) struct FoundServer {
     /// The process of the server, which begins in the model with the server's first
     /// snapshot; `None` if there was no snapshot.
     pub process: Option<ProcIx>,
@@ -28,7 +28,7 @@ pub(crate) struct Found {
 pub(crate) struct Servers {
     /// The servers that have answered recorded processes, in the order of their first
     /// answers.
-    pub list: Vec<Found>,
+    pub list: Vec<FoundServer>,
     /// For each process id, the index in `list` of the last server that had this process
     /// id.
     last: HashMap<Tgid, usize>,
@@ -44,7 +44,7 @@ impl Servers {
             }
         } else if self.list.len() < MOST {
             self.last.insert(server.tgid, self.list.len());
-            self.list.push(Found {
+            self.list.push(FoundServer {
                 process: None,
                 tid: server.tid,
                 client: server.client,

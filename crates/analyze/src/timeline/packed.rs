@@ -63,7 +63,7 @@ struct Extent {
 
 /// The facts about a task that earlier packed changes of a segment have stated. Later changes do not repeat them.
 #[derive(Clone, Copy, Debug)]
-struct Known {
+struct LastChanges {
     from: u64,
     /// The CPU of the last packed change that moved the task to a CPU.
     cpu: u16,
@@ -71,9 +71,9 @@ struct Known {
     wait: (u8, u8),
 }
 
-impl Known {
-    fn new(from: Ktime) -> Known {
-        Known {
+impl LastChanges {
+    fn new(from: Ktime) -> LastChanges {
+        LastChanges {
             from: from.0,
             cpu: u16::MAX,
             wait: (0, 0),
@@ -95,7 +95,7 @@ pub(super) struct Packed {
     /// The number of waits of the task that another task ended.
     by_task: u32,
     last: Option<Change>,
-    known: Known,
+    known: LastChanges,
 }
 
 impl Default for Packed {
@@ -109,7 +109,7 @@ impl Default for Packed {
             reasons: 0,
             by_task: 0,
             last: None,
-            known: Known::new(Ktime(0)),
+            known: LastChanges::new(Ktime(0)),
         }
     }
 }
@@ -165,7 +165,7 @@ impl Packed {
                 from: change.from,
                 place: self.begin + before as u64,
             });
-            self.known = Known::new(change.from);
+            self.known = LastChanges::new(change.from);
         }
         self.count += 1;
         self.last = Some(change);
@@ -307,7 +307,7 @@ impl Reader {
 }
 
 /// Packs a change of a task's state into `to`. Returns the length of the packed change in bytes.
-fn pack(to: &mut [u8; MOST], task: usize, known: &mut Known, change: &Change) -> usize {
+fn pack(to: &mut [u8; MOST], task: usize, known: &mut LastChanges, change: &Change) -> usize {
     let state = change.doing & STATE;
     let since = change.from.0.saturating_sub(known.from);
     known.from = change.from.0;
@@ -461,7 +461,7 @@ impl In<'_> {
 /// Unpacks the changes of a task's state from the bytes of a segment into `to`. `count` is the number of the
 /// changes.
 fn unpack(bytes: &[u8], task: usize, from: Ktime, count: usize, to: &mut Vec<Change>) {
-    let (mut bytes, mut known) = (In(bytes), Known::new(from));
+    let (mut bytes, mut known) = (In(bytes), LastChanges::new(from));
     for _ in 0..count {
         // A failed read leaves changes out of the timeline; the scratch file remembers the failure.
         let Some(change) = next(&mut bytes, task, &mut known) else {
@@ -472,7 +472,7 @@ fn unpack(bytes: &[u8], task: usize, from: Ktime, count: usize, to: &mut Vec<Cha
 }
 
 #[inline(always)]
-fn next(bytes: &mut In<'_>, task: usize, known: &mut Known) -> Option<Change> {
+fn next(bytes: &mut In<'_>, task: usize, known: &mut LastChanges) -> Option<Change> {
     let byte = bytes.byte()?;
     let state = byte & STATE;
     known.from = known.from.wrapping_add(bytes.time(byte >> 4)?);

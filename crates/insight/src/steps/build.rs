@@ -17,7 +17,7 @@ use crate::ancestors::from_parents_to_children;
 use crate::label;
 use tr_programs::rules;
 use tr_programs::steps::StepKind;
-use tr_programs::steps::{Found, Tests};
+use tr_programs::steps::{FoundStep, Tests};
 use tr_text::escape;
 
 pub(super) fn steps(analysis: &Analysis, imported: &[Imported]) -> Steps {
@@ -273,11 +273,11 @@ impl Build<'_> {
             || n == 0 && self.tests_of_parent(process) == Tests::Children && !rules::knows(&args);
         let found = rules::step(&args).or_else(|| {
             let name = || command_line::portable_label(&args);
-            is_test().then(|| Found::new(StepKind::Test, name()))
+            is_test().then(|| FoundStep::new(StepKind::Test, name()))
         });
         let found = found.or_else(|| {
             let recipe = (n == 0).then(|| recipe::name(self.analysis, process))?;
-            recipe.map(|name| Found::new(StepKind::Target, name))
+            recipe.map(|name| FoundStep::new(StepKind::Target, name))
         });
         let found = found.or_else(|| self.container(ix, n));
         let tests = found.as_ref().map_or(Tests::None, |found| found.tests);
@@ -339,7 +339,7 @@ impl Build<'_> {
 
     /// The step for the first program of a container. It is a line of a Dockerfile if a build of an image started the
     /// container, and otherwise the container.
-    fn container(&self, ix: ProcessIx, n: usize) -> Option<Found> {
+    fn container(&self, ix: ProcessIx, n: usize) -> Option<FoundStep> {
         let container = self.containers.get(&ix)?;
         let mut execs = self.analysis.process(ix).execs.iter();
         // The runtime's own program comes before.
@@ -354,9 +354,9 @@ impl Build<'_> {
             }
             _ => label::container(&container.called),
         };
-        (first == n).then_some(Found {
+        (first == n).then_some(FoundStep {
             nests: true,
-            ..Found::new(StepKind::Job, name)
+            ..FoundStep::new(StepKind::Job, name)
         })
     }
 

@@ -2,7 +2,7 @@
 //! jobs.
 
 use crate::job_tools::{JobTool, Starts, Untold, JOBS};
-use crate::steps::{call, found, in_directory, test_runner, Found, Line, StepKind};
+use crate::steps::{call, found, in_directory, test_runner, FoundStep, Line, StepKind};
 use crate::tools::{version, Change, Children, Family, Label, Role, Tool, Version, TOOL};
 use crate::words::{command, has, is_of_machine, relative};
 use tr_text::escape;
@@ -491,22 +491,22 @@ pub(super) const ROWS: &[Tool] = &[
     },
 ];
 
-fn make(line: &Line) -> Option<Found> {
+fn make(line: &Line) -> Option<FoundStep> {
     if line.has(&["--version", "-v", "--help", "-h"]) {
         return None;
     }
     let goals = line.operands().filter(|word| !word.contains(&b'='));
     let directory = line.value("-C").or_else(|| line.value("--directory"));
-    Some(Found {
+    Some(FoundStep {
         nests: true,
-        ..Found::new(
+        ..FoundStep::new(
             StepKind::Target,
             in_directory(line.tool.name(), directory, goals),
         )
     })
 }
 
-fn ninja(line: &Line) -> Option<Found> {
+fn ninja(line: &Line) -> Option<FoundStep> {
     if line.has(&["--version", "-t", "-h", "--help"]) {
         return None;
     }
@@ -514,7 +514,7 @@ fn ninja(line: &Line) -> Option<Found> {
     found(StepKind::Target, name)
 }
 
-fn cmake(line: &Line) -> Option<Found> {
+fn cmake(line: &Line) -> Option<FoundStep> {
     if line.has(&["-E", "-P", "--version", "--help", "-L", "-N"]) {
         return None;
     }
@@ -527,7 +527,7 @@ fn cmake(line: &Line) -> Option<Found> {
     found(StepKind::Target, "cmake")
 }
 
-fn cargo(line: &Line) -> Option<Found> {
+fn cargo(line: &Line) -> Option<FoundStep> {
     const KNOWN: &str =
         "build b check c test t run r doc d bench clippy install fetch package publish";
     let mut words = line.words("");
@@ -541,12 +541,12 @@ fn cargo(line: &Line) -> Option<Found> {
 }
 
 /// The build step of `cargo-nextest nextest run`, which is how cargo executes `cargo nextest run`.
-fn cargo_tool(line: &Line) -> Option<Found> {
+fn cargo_tool(line: &Line) -> Option<FoundStep> {
     let words: Vec<String> = line.words("").take(2).map(escape::raw).collect();
     found(StepKind::Target, format!("cargo {}", words.join(" ")))
 }
 
-fn go(line: &Line) -> Option<Found> {
+fn go(line: &Line) -> Option<FoundStep> {
     let mut words = line.words("-o -run -tags -count -p -timeout");
     let verb = words.next()?;
     let is = has("build test install vet generate run mod", verb);
@@ -555,11 +555,11 @@ fn go(line: &Line) -> Option<Found> {
     is.then(|| found(StepKind::Target, name))?
 }
 
-fn configure(_: &Line) -> Option<Found> {
+fn configure(_: &Line) -> Option<FoundStep> {
     found(StepKind::Target, "configure")
 }
 
-fn meson(line: &Line) -> Option<Found> {
+fn meson(line: &Line) -> Option<FoundStep> {
     // Without a verb it sets a build up.
     let (program, _) = command("meson", line.args, MESON, "setup")?;
     match program.as_str() {
@@ -570,7 +570,7 @@ fn meson(line: &Line) -> Option<Found> {
 }
 
 /// The build step of a tool such as ant or nix-build, whose arguments are the goals that it makes.
-fn goals(line: &Line) -> Option<Found> {
+fn goals(line: &Line) -> Option<FoundStep> {
     if line.has(&["--version", "-version", "--help", "-help", "-projecthelp"]) {
         return None;
     }
@@ -582,7 +582,7 @@ fn goals(line: &Line) -> Option<Found> {
     found(StepKind::Target, name)
 }
 
-fn bitbake(line: &Line) -> Option<Found> {
+fn bitbake(line: &Line) -> Option<FoundStep> {
     let mut goals = line
         .words("-c --cmd -b --buildfile -r --read -R --postread -l")
         .peekable();
@@ -597,7 +597,7 @@ fn bitbake(line: &Line) -> Option<Found> {
 
 /// The build step of the build tool earthly, named after its targets, which contain a plus sign:
 /// `+build`, `./app+test`.
-fn earthly(line: &Line) -> Option<Found> {
+fn earthly(line: &Line) -> Option<FoundStep> {
     let mut targets = line
         .args
         .iter()
@@ -609,7 +609,7 @@ fn earthly(line: &Line) -> Option<Found> {
 }
 
 /// The build step of the programs that `swift build` and `swift test` execute.
-fn swift(line: &Line) -> Option<Found> {
+fn swift(line: &Line) -> Option<FoundStep> {
     if line.tool.name() == "swift-test" {
         return found(StepKind::Test, "swift test");
     }
@@ -618,14 +618,14 @@ fn swift(line: &Line) -> Option<Found> {
 
 /// The build step of the JavaScript runtime deno; `None` for `deno run`, which is treated like any
 /// other interpreter.
-fn deno(line: &Line) -> Option<Found> {
+fn deno(line: &Line) -> Option<FoundStep> {
     if line.words("").next() == Some(b"run") {
         return None;
     }
     call(line)
 }
 
-fn siso(line: &Line) -> Option<Found> {
+fn siso(line: &Line) -> Option<FoundStep> {
     let mut words = line.words("-C -f -j -k -project -reapi_instance");
     words.next().filter(|verb| *verb == b"ninja")?;
     found(
@@ -634,7 +634,7 @@ fn siso(line: &Line) -> Option<Found> {
     )
 }
 
-fn verb(line: &Line) -> Option<Found> {
+fn verb(line: &Line) -> Option<FoundStep> {
     let verb = line.words("-f -p -e -c -C").next();
     found(
         StepKind::Target,

@@ -1,6 +1,6 @@
 //! The rows of the table of known programs for compilers, assemblers, linkers and archivers.
 
-use crate::steps::{file, found, in_directory, test_runner, Found, Line, StepKind};
+use crate::steps::{file, found, in_directory, test_runner, FoundStep, Line, StepKind};
 use crate::tools::{version, Change, Children, Family, Label, Role, Tool, Version, TOOL};
 use crate::words;
 use tr_text::escape;
@@ -242,7 +242,7 @@ pub(super) const ROWS: &[Tool] = &[
     },
 ];
 
-fn compiler(line: &Line) -> Option<Found> {
+fn compiler(line: &Line) -> Option<FoundStep> {
     if line.has(&["-E", "-M", "-MM", "-fsyntax-only", "-###"]) {
         return None;
     }
@@ -265,7 +265,7 @@ fn compiler(line: &Line) -> Option<Found> {
 
 /// The build step of the Haskell compiler ghc, which names a program after its first source file
 /// unless `-o` names it.
-fn haskell(line: &Line) -> Option<Found> {
+fn haskell(line: &Line) -> Option<FoundStep> {
     if line.has(&["-c"]) || line.value("-o").is_some() {
         return compiler(line);
     }
@@ -273,27 +273,27 @@ fn haskell(line: &Line) -> Option<Found> {
     file(source.strip_suffix(".hs")?.as_bytes())
 }
 
-fn output(line: &Line) -> Option<Found> {
+fn output(line: &Line) -> Option<FoundStep> {
     file(line.value("-o")?)
 }
 
 /// The build step of the Protocol Buffers compiler protoc, named after the `.proto` files that it
 /// reads, because its plugins decide the names of the output files.
-fn protoc(line: &Line) -> Option<Found> {
+fn protoc(line: &Line) -> Option<FoundStep> {
     let files = line.words("").filter(|word| word.ends_with(b".proto"));
     let names: Vec<&[u8]> = files.map(words::relative).collect();
     let name = in_directory("protoc", None, names.iter().copied());
     (!names.is_empty()).then(|| found(StepKind::Target, name))?
 }
 
-fn archive(line: &Line) -> Option<Found> {
+fn archive(line: &Line) -> Option<FoundStep> {
     let (operation, rest) = line.args.split_first()?;
     let makes = operation.iter().any(|letter| b"rq".contains(letter)) || operation.contains(&b'c');
     let made = makes && !operation.starts_with(b"--");
     file(rest.first().filter(|_| made)?)
 }
 
-fn rustc(line: &Line) -> Option<Found> {
+fn rustc(line: &Line) -> Option<FoundStep> {
     let name = escape::raw(line.value("--crate-name")?);
     if name == "___" {
         return None; // cargo asks for the target's properties
@@ -312,7 +312,7 @@ fn rustc(line: &Line) -> Option<Found> {
     found(StepKind::Unit, name + kind)
 }
 
-fn rustdoc(line: &Line) -> Option<Found> {
+fn rustdoc(line: &Line) -> Option<FoundStep> {
     let name = escape::raw(line.value("--crate-name")?);
     if line.has(&["--test"]) {
         return test_runner(name + " (doctests)");
@@ -320,7 +320,7 @@ fn rustdoc(line: &Line) -> Option<Found> {
     found(StepKind::Unit, name + " (doc)")
 }
 
-fn build_script(line: &Line) -> Option<Found> {
+fn build_script(line: &Line) -> Option<FoundStep> {
     let package = words::unhashed(line.path.rsplit('/').nth(1)?);
     found(StepKind::Unit, format!("{package} (run build script)"))
 }

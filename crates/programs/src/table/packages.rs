@@ -1,6 +1,6 @@
 //! The rows of the table of known programs for tools that download and unpack packages.
 
-use crate::steps::{found, in_directory, Found, Line, StepKind};
+use crate::steps::{found, in_directory, FoundStep, Line, StepKind};
 use crate::tools::{Children, Label, Role, Tool, TOOL};
 use crate::words::has;
 use tr_text::escape;
@@ -62,7 +62,7 @@ pub(super) const ROWS: &[Tool] = &[
     },
 ];
 
-fn npm(line: &Line) -> Option<Found> {
+fn npm(line: &Line) -> Option<FoundStep> {
     let name = line.name.split('.').next()?.trim_end_matches("-cli");
     let mut words = line.words("").map(escape::raw);
     match words.next()?.as_str() {
@@ -74,7 +74,7 @@ fn npm(line: &Line) -> Option<Found> {
     }
 }
 
-fn install(line: &Line) -> Option<Found> {
+fn install(line: &Line) -> Option<FoundStep> {
     const KNOWN: &str = "install add update upgrade sync download wheel build create build-dep \
                          dist-upgrade lock";
     let verb = line.words("").next().filter(|verb| has(KNOWN, verb))?;

@@ -1,7 +1,7 @@
 //! The rows of the table of known programs for tools for repositories, containers, machines and CI,
 //! which exchange requests with other machines.
 
-use crate::steps::{found, in_directory, Found, Line, Mark, StepKind};
+use crate::steps::{found, in_directory, FoundStep, Line, Mark, StepKind};
 use crate::tools::{Children, ContainerVerb, Family, Label, Tool, TOOL};
 use crate::words::has;
 use tr_format::event::Argv;
@@ -103,7 +103,7 @@ pub fn takes_pushes(program: &str, argv: &Argv) -> bool {
     program.starts_with("git") && args.any(|arg| arg.ends_with(b"receive-pack"))
 }
 
-fn git(line: &Line) -> Option<Found> {
+fn git(line: &Line) -> Option<FoundStep> {
     let mut words = line.words("");
     match words.next()? {
         b"submodule" => {
@@ -117,7 +117,7 @@ fn git(line: &Line) -> Option<Found> {
     }
 }
 
-fn docker(line: &Line) -> Option<Found> {
+fn docker(line: &Line) -> Option<FoundStep> {
     // docker has said the same to a plugin.
     if line.name.starts_with("docker-") {
         return None;
@@ -132,7 +132,7 @@ fn docker(line: &Line) -> Option<Found> {
     found(StepKind::Job, name)
 }
 
-fn playbook(line: &Line) -> Option<Found> {
+fn playbook(line: &Line) -> Option<FoundStep> {
     let is = |word: &&[u8]| word.ends_with(b".yml") || word.ends_with(b".yaml");
     let plays: Vec<&[u8]> = line.words("-i -e -l -t -u").filter(is).collect();
     let any = !plays.is_empty();
@@ -142,7 +142,7 @@ fn playbook(line: &Line) -> Option<Found> {
     })?
 }
 
-fn gitlab(line: &Line) -> Option<Found> {
+fn gitlab(line: &Line) -> Option<FoundStep> {
     const KNOWN: &str =
         "artifacts-uploader artifacts-downloader cache-archiver cache-extractor read-logs";
     let verb = line.words("").next().filter(|verb| has(KNOWN, verb))?;
@@ -151,7 +151,7 @@ fn gitlab(line: &Line) -> Option<Found> {
 
 /// The build step of `tr mark NAME -- COMMAND`. Other forms of `tr mark` run no command and are no
 /// step.
-fn mark(line: &Line) -> Option<Found> {
+fn mark(line: &Line) -> Option<FoundStep> {
     match Mark::of(line.all)? {
         Mark::Command(name) => found(StepKind::Mark, escape::raw(name)),
         Mark::Moment(_) | Mark::Begin(_) | Mark::End(_) => None,

@@ -2,7 +2,7 @@
 //! run parts of their tests.
 
 use crate::job_tools::{JobTool, Starts, Untold, JOBS};
-use crate::steps::{call, found, in_directory, test_runner, worker, Found, Line, StepKind};
+use crate::steps::{call, found, in_directory, test_runner, worker, FoundStep, Line, StepKind};
 use crate::tools::{version, Change, Family, Label, Role, Tool, Worker, TOOL};
 use tr_text::escape;
 
@@ -196,7 +196,7 @@ pub(super) const ROWS: &[Tool] = &[
     },
 ];
 
-fn ctest(line: &Line) -> Option<Found> {
+fn ctest(line: &Line) -> Option<FoundStep> {
     // A build with CMake's instrumentation starts each of its commands with `ctest --instrument`.
     let instruments = |arg: &&[u8]| arg.starts_with(b"--") && arg.ends_with(b"instrumentation");
     if line.has(&["-N", "--show-only", "--version", "--instrument"])
@@ -207,11 +207,11 @@ fn ctest(line: &Line) -> Option<Found> {
     test_runner("ctest")
 }
 
-fn prove(_: &Line) -> Option<Found> {
+fn prove(_: &Line) -> Option<FoundStep> {
     test_runner("prove")
 }
 
-fn bats(_: &Line) -> Option<Found> {
+fn bats(_: &Line) -> Option<FoundStep> {
     found(StepKind::Test, "bats")
 }
 
@@ -221,49 +221,49 @@ fn bats_place(line: &Line) -> Option<usize> {
     line.args.iter().position(|arg| arg.ends_with(b".bats"))
 }
 
-fn bats_file(line: &Line) -> Option<Found> {
+fn bats_file(line: &Line) -> Option<FoundStep> {
     found(
         StepKind::Test,
         escape::text(line.args.get(bats_place(line)?)?),
     )
 }
 
-fn bats_test(line: &Line) -> Option<Found> {
+fn bats_test(line: &Line) -> Option<FoundStep> {
     let at = bats_place(line)?;
     let (file, test) = (line.args.get(at)?, line.args.get(at + 1)?);
     let name = format!("{} {}", escape::text(file), escape::text(test));
     found(StepKind::Test, name)
 }
 
-fn pytest(_: &Line) -> Option<Found> {
+fn pytest(_: &Line) -> Option<FoundStep> {
     found(StepKind::Test, "pytest")
 }
 
-fn unittest(line: &Line) -> Option<Found> {
+fn unittest(line: &Line) -> Option<FoundStep> {
     let tests = line.words("-k -s -p -t");
     found(StepKind::Test, in_directory("unittest", None, tests))
 }
 
-fn automake_test(line: &Line) -> Option<Found> {
+fn automake_test(line: &Line) -> Option<FoundStep> {
     let test = found(StepKind::Test, escape::text(line.value("--test-name")?))?;
     let all = line.all.iter().position(|arg| *arg == b"--");
     // An expected failure is none.
     let expected = line.value("--expect-failure") == Some(b"yes");
-    Some(Found {
+    Some(FoundStep {
         wraps: all.map(|at| at + 1).filter(|_| !expected),
         ..test
     })
 }
 
-fn bazel_test(line: &Line) -> Option<Found> {
+fn bazel_test(line: &Line) -> Option<FoundStep> {
     found(StepKind::Test, escape::text(line.args.first()?))
 }
 
-fn runner(line: &Line) -> Option<Found> {
+fn runner(line: &Line) -> Option<FoundStep> {
     let name = line.name.split('.').next()?;
     found(StepKind::Test, name)
 }
 
-fn worker_of_package(line: &Line) -> Option<Found> {
+fn worker_of_package(line: &Line) -> Option<FoundStep> {
     worker(line.tool.worker_in(line.path)?)
 }

@@ -13,7 +13,7 @@ fn names_are_read_in_words() {
         "MY_PWD",
         "_authToken",
     ] {
-        assert!(secret(name.as_bytes()) > Sure::No, "{name}");
+        assert!(secret(name.as_bytes()) > Certainty::No, "{name}");
     }
     for name in [
         "tokens",
@@ -26,22 +26,22 @@ fn names_are_read_in_words() {
         "",
         "--",
     ] {
-        assert_eq!(secret(name.as_bytes()), Sure::No, "{name}");
+        assert_eq!(secret(name.as_bytes()), Certainty::No, "{name}");
     }
 }
 
 #[test]
 fn words_with_other_meanings_are_weak() {
     for (name, sure) in [
-        ("pass", Sure::Weak),
-        ("--auth", Sure::Weak),
-        ("KEY", Sure::Weak),
-        ("password", Sure::Strong),
-        ("TOKEN1", Sure::Strong),
-        ("API_KEY_PROD", Sure::Strong),
-        ("secret_id", Sure::Strong),
-        ("VAULT_SECRET_ID", Sure::Strong),
-        ("--secret-id", Sure::No),
+        ("pass", Certainty::Weak),
+        ("--auth", Certainty::Weak),
+        ("KEY", Certainty::Weak),
+        ("password", Certainty::Strong),
+        ("TOKEN1", Certainty::Strong),
+        ("API_KEY_PROD", Certainty::Strong),
+        ("secret_id", Certainty::Strong),
+        ("VAULT_SECRET_ID", Certainty::Strong),
+        ("--secret-id", Certainty::No),
     ] {
         assert_eq!(secret(name.as_bytes()), sure, "{name}");
     }

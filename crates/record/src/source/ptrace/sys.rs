@@ -81,7 +81,7 @@ pub fn is_thread_of(process: Id, id: Id) -> bool {
 
 /// A stop or the end of a tracee, as the tracer has found it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Found {
+pub struct TraceeStop {
     pub id: Id,
     /// For a stop of the tracee, the signal in the low byte and the ptrace event above it; for its end, the raw `wait`
     /// status.
@@ -168,9 +168,9 @@ pub fn announced(longest: std::time::Duration) -> Option<Id> {
 pub enum Next {
     /// A tracee has stopped. The next search finds the same stop again until the tracee goes on, or until
     /// [`take_stop`] takes the stop.
-    Stop(Found),
+    Stop(TraceeStop),
     /// A tracee has ended. It remains a zombie until it is reaped.
-    End(Found),
+    End(TraceeStop),
 }
 
 /// Finds a stop or an end of a tracee of the calling thread. If `wait` is set, the function waits for one, or for
@@ -202,9 +202,9 @@ fn found(whose: (libc::idtype_t, libc::id_t), flags: libc::c_int) -> Option<Next
         libc::CLD_EXITED => (status & 0xff) << 8,
         libc::CLD_DUMPED => status & 0x7f | 0x80,
         libc::CLD_KILLED => status & 0x7f,
-        _ => return Some(Next::Stop(Found { id, status })),
+        _ => return Some(Next::Stop(TraceeStop { id, status })),
     };
-    Some(Next::End(Found { id, status }))
+    Some(Next::End(TraceeStop { id, status }))
 }
 
 /// Takes the stop of a tracee that does not go on yet, so that the next search does not find the stop again.

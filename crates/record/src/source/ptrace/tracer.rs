@@ -9,7 +9,7 @@ use nix::sys::eventfd::EventFd;
 use tr_format::event::{Argv, Comm, Detached, Exec, Ktime, LifeKind};
 
 use super::listener::{About, Call};
-use super::sys::{self, Found, Next};
+use super::sys::{self, Next, TraceeStop};
 use super::waits::Waits;
 use crate::config::FactSettings;
 use crate::host;
@@ -172,7 +172,7 @@ impl State {
 
     // ---- Stops ----
 
-    fn stopped(&mut self, Found { id, status }: Found, waits: &mut Waits) {
+    fn stopped(&mut self, TraceeStop { id, status }: TraceeStop, waits: &mut Waits) {
         let (signal, event) = (status & 0xff, status >> 8);
         if self.leaving.contains(&id) {
             return self.leave(id, signal, event);
@@ -504,7 +504,7 @@ impl State {
 
     // ---- Ends ----
 
-    fn ended(&mut self, Found { id, status }: Found) {
+    fn ended(&mut self, TraceeStop { id, status }: TraceeStop) {
         if !self.tasks.contains_key(&id) {
             // An unknown tracee was killed before its first stop, and before the event of its fork.
             self.adopt(id);
