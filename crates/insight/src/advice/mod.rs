@@ -17,6 +17,7 @@ mod jobs;
 mod machine;
 mod naps;
 mod open;
+mod pauses;
 mod polls;
 pub mod programs;
 mod quartiles;
@@ -28,7 +29,7 @@ mod waits;
 mod work;
 mod wrappers;
 
-use tr_analyze::critical_path::{self, CriticalPath, Kind as Time, NoPath};
+use tr_analyze::critical_path::{self, CriticalPath, Kind as Time, NoPath, Segment};
 use tr_analyze::model::{Analysis, Basis};
 use tr_analyze::schedule::{self, Change, Changes, Effect, Schedule};
 
@@ -223,6 +224,10 @@ fn advised(facts: &Facts<'_>) -> Result<BuildAdvice, NoPath> {
         points.extend(jobs.and_then(|jobs| open::one_by_one(facts, &jobs, own)));
     }
     let mut verdict = verdict(facts, &withheld, &changes, saved, bound, had);
+    // By the simulation of the recorded work it takes less than by the time that a quota kept it waiting.
+    if verdict.quota > 0 {
+        verdict.alone_at_least = verdict.alone_at_least.min(own - own / 10);
+    }
     verdict.have_open(points);
     // A loop that looks whether the build's own work is done sleeps less often where that is done sooner, and
     // notices it at most one sleep late.
@@ -318,6 +323,9 @@ fn verdict(
     let much = |kind: Kind, ns: u64| ns > 0 && ns.saturating_mul(kind.least()) >= facts.wall;
     let machine = stolen.is_some() || much(Kind::Others, others) || much(Kind::Throttled, quota);
     let lost = others.saturating_add(quota);
+    let segments = facts.path.segments.iter();
+    let segments = segments.filter(|segment| segment.kind.is_wait());
+    let waited = segments.map(Segment::length).fold(0, u64::saturating_add);
     let alone = facts.wall.saturating_sub(lost);
     // Beside others the path also waits for the build's own tasks, whose work the CPUs need so long for.
     let alone = if lost > alone {
@@ -349,6 +357,11 @@ fn verdict(
         bound,
         // A loop that looks for work of the build is not all of it the build's own.
         mostly: waits(facts, bound.unwrap_or(0)).filter(|mostly| mostly.ns <= alone),
+        waits: if waited <= alone && waited > alone / 2 {
+            waited
+        } else {
+            0
+        },
         open: Vec::new(),
         failed: failed(facts.analysis),
         cpus: facts.cpus,

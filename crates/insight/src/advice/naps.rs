@@ -17,6 +17,7 @@ use tr_programs::tools::Role;
 use super::awaited::{asked_work, starting, superfluous};
 use super::candidate::{Candidate, Kind};
 use super::facts::Facts;
+use super::pauses::Pauses;
 use super::polls;
 use crate::timeout::timed_out;
 use crate::{exit, label};
@@ -489,9 +490,10 @@ fn off_path(facts: &Facts<'_>) -> Option<Candidate> {
         return None;
     }
     let (name, time) = (facts.name(longest.by), units::time(longest.ns));
+    let (finding, action) = Pauses::Plain.words(&name, "s", &time, "");
     Some(Candidate {
-        finding: format!("{name} sleeps {time}"),
-        action: "wait for the event, not for a time".into(),
+        finding,
+        action: action.into(),
         without: Without::own(
             |kind, _| kind == Time::Sleep,
             Some(facts.set(longest.groups.iter().copied())),
@@ -565,7 +567,7 @@ fn with_sleeps_beside(facts: &Facts<'_>, naps: &[Naps], alone: &Candidate) -> Op
     );
     Some(Candidate {
         finding: format!("{}, while {name} sleeps {time}", alone.finding),
-        action: "wait for the events, not for a time".into(),
+        action: "wait for events instead, unless the times are meant".into(),
         without: Without::own(|kind, _| kind == Time::Sleep, Some(of)),
         cap: alone.cap,
         superfluous: alone.superfluous,
@@ -675,31 +677,26 @@ fn of_naps(
             let tries = slept.len() >= TRIES && sleepers.len() == 1;
             let awaited = tries.then(|| polls::awaited_work(facts, &slept, longest));
             let awaited = awaited.flatten().map(|ix| facts.analysis.process(ix));
-            let time = format!("{}{}", units::time(sum), times(slept.len()));
+            // A part of a sleep that an early wake divided is none of its own.
+            let count = naps.iter().map(|naps| naps.count).sum();
+            let (time, times) = (units::time(sum), times(count));
             let needed = asked_work(facts, &slept).saturating_add(starting(facts, &slept));
             let cap = sum.saturating_sub(needed);
             match awaited.filter(|process| process.status == Some(0)) {
                 Some(process) => (
                     Kind::Sleep,
                     format!(
-                        "{name} sleep{s} {time}, until {} ends",
+                        "{name} sleep{s} {time}{times}, until {} ends",
                         label::label(process)
                     ),
                     "let it end earlier, or hold its lock or file for less time",
                     cap,
                 ),
-                None if has_time_outs(facts, &slept) => (
-                    Kind::Sleep,
-                    format!("{name} sleep{s} {time}, or wait{s} that long in vain"),
-                    "wait for the event, not for a time, or find out why it does not come",
-                    cap,
-                ),
-                None => (
-                    Kind::Sleep,
-                    format!("{name} sleep{s} {time}"),
-                    "wait for the event, not for a time",
-                    cap,
-                ),
+                None => {
+                    let (finding, action) =
+                        Pauses::of(facts, &slept).words(&name, s, &time, &times);
+                    (Kind::Sleep, finding, action, cap)
+                }
             }
         }
     };
@@ -718,27 +715,13 @@ fn of_naps(
     })
 }
 
-/// Whether most of the time of the given naps are waits for a descriptor or a lock that a time-out of the call ended. The
-/// timers of event loops do that as well as answers that do not come, so the recording does not tell which it was. A call
-/// that only sleeps waits for nothing.
-fn has_time_outs(facts: &Facts<'_>, slept: &[Nap]) -> bool {
-    let Some(timeline) = &facts.analysis.timeline else {
-        return false;
-    };
-    let waits = slept.iter().filter(|nap| {
-        let wait = timeline.around(nap.thread, nap.from);
-        wait.is_some_and(|wait| !matches!(wait.reason, Reason::Timer | Reason::Unknown))
-    });
-    sum(waits).saturating_mul(2) > sum(slept)
-}
-
 /// The divisor of the sum of the sleeps of the process that slept longest. Another process's sleeps are reported in the
 /// same line if their sum is at least this part of it. A guess: with smaller sums, the line would name a process whose
 /// sleeps do not matter.
 const SMALL: u64 = 20;
 
 /// The sum of the lengths of the given sleeps, in nanoseconds.
-fn sum<'s>(slept: impl IntoIterator<Item = &'s Nap>) -> u64 {
+pub(super) fn sum<'s>(slept: impl IntoIterator<Item = &'s Nap>) -> u64 {
     let lengths = slept.into_iter().map(Nap::length);
     lengths.fold(0, u64::saturating_add)
 }

@@ -4,9 +4,11 @@ use std::collections::{BTreeMap, BTreeSet};
 use tr_programs::changes;
 
 use tr_analyze::critical_path::Kind as Time;
-use tr_analyze::model::{Imported, ImportedKind, ProcessIx};
+use tr_analyze::model::{Imported, ImportedKind, ProcessIx, Thread};
 use tr_analyze::programs::Group;
 use tr_analyze::what_if::Without;
+use tr_programs::rules;
+use tr_programs::steps::Tests;
 use tr_programs::tools::{Family, Role};
 
 use super::candidate::{Candidate, Kind};
@@ -19,6 +21,7 @@ const XDIST: u64 = 600_000;
 
 pub(super) fn candidates(facts: &Facts<'_>) -> Vec<Candidate> {
     let mut all = in_one_process(facts);
+    all.extend(in_threads(facts));
     all.extend(slowest_test(facts));
     all
 }
@@ -152,6 +155,58 @@ fn in_one_process(facts: &Facts<'_>) -> Vec<Candidate> {
             ),
             cap: time - at_once_least(time, facts.cpus, told.unwrap_or_default(), each),
             number: true,
+            evidence: vec![group],
+            ..Candidate::of(Kind::Tests)
+        })
+    };
+    facts.all().filter_map(candidate).collect()
+}
+
+/// Advice on programs that run each of their tests in a thread of its own (Rust's libtest), one after the other.
+fn in_threads(facts: &Facts<'_>) -> Vec<Candidate> {
+    let candidate = |(group, execution): (Group, &super::facts::Execution)| {
+        let step = rules::step(&facts.args(group))?;
+        if step.tests != Tests::Threads || facts.cpus < 2 {
+            return None;
+        }
+        let threads = &facts.analysis.process(execution.process).threads;
+        let main = threads.first()?;
+        let tests = threads.iter().map(|ix| facts.analysis.thread(*ix));
+        // A test may start threads of its own.
+        let mut tests: Vec<_> = tests
+            .filter(|test| test.parent == Some(*main) && test.start >= execution.start)
+            .collect();
+        tests.sort_by_key(|test| test.start);
+        let one_by_one = tests.windows(2).all(|pair| match pair {
+            [one, next] => next.start >= one.exited.unwrap_or(one.end),
+            _ => true,
+        });
+        if tests.len() < MANY || !one_by_one {
+            return None;
+        }
+        let sum = |of: fn(&Thread) -> u64| {
+            let times = tests.iter().map(|test| of(test));
+            times.fold(0, u64::saturating_add)
+        };
+        let (wall, worked) = (sum(Thread::wall), sum(|test| test.times.on_cpu));
+        let longest = tests.iter().map(|test| test.wall()).max().unwrap_or(0);
+        let set = facts.set([group]);
+        let time = facts
+            .on_path(&set, |kind, _| kind != Time::RunQueue)
+            .min(wall);
+        let least = longest.max(worked.div_ceil(facts.cpus));
+        let (name, count) = (facts.name(group), units::count(tests.len() as u64));
+        Some(Candidate {
+            finding: format!(
+                "{name} runs its {count} tests one after the other, {}",
+                units::time(time)
+            ),
+            action: "run them at once, if independent (--test-threads, RUST_TEST_THREADS)".into(),
+            without: Without::own(|kind, _| kind != Time::RunQueue, Some(set)),
+            cap: time.saturating_sub(least),
+            number: true,
+            unsure: true,
+            mostly_wait: worked.saturating_mul(2) < wall,
             evidence: vec![group],
             ..Candidate::of(Kind::Tests)
         })

@@ -59,6 +59,7 @@ pub(super) fn verdict(analysis: &Analysis, path: &CriticalPath) -> Option<Verdic
         changes: 0,
         bound: None,
         mostly: None,
+        waits: 0,
         open: Vec::new(),
         failed: super::failed(analysis),
         cpus: analysis.meta.cpus.len() as u64,

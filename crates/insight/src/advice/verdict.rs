@@ -78,6 +78,9 @@ pub struct Verdict {
     pub bound: Option<u64>,
     /// The cause of most of the waiting, for a build that mostly waits; otherwise `None`.
     pub(super) mostly: Option<Mostly>,
+    /// The time in nanoseconds of all waits on the critical path, if they are more than half of the build's own time;
+    /// otherwise 0.
+    pub(super) waits: u64,
     /// The parts of the build's time that no rule has judged (the open points).
     pub open: Vec<OpenPoint>,
     /// Whether COMMAND failed. The verdict says nothing about the failure.
@@ -233,7 +236,10 @@ impl Verdict {
                 nothing("; nothing stands out"),
             );
         }
-        let work = format!("{alone} of its own work");
+        let work = match self.waits {
+            0 => format!("{alone} of its own work"),
+            ns => format!("{alone} of its own, mostly waits ({})", units::time(ns)),
+        };
         if self.has_changes() {
             format!(
                 "{work}; the changes below save up to {}",

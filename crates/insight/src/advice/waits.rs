@@ -82,14 +82,23 @@ fn disk(facts: &Facts<'_>) -> Vec<Candidate> {
         }
         let (sum, longest) = facts.longest(&by_group)?;
         let (name, s) = facts.names(longest, by_group.keys().copied());
-        let action = if syncs >= SYNCS {
-            format!("do more in each transaction, or {action}")
+        let finding = format!("{name} wait{s} {} {what}", units::time(sum));
+        if syncs >= SYNCS {
+            return Some(transactions(facts, finding, action, by_group));
+        }
+        // A cache of files avoids only what is read.
+        let reads = |group: &Group| {
+            let process = facts.process(*group);
+            process.is_none_or(|process| process.resources.io.is_none_or(|(read, _)| read > 0))
+        };
+        let action = if kind == Kind::Disk && !by_group.keys().any(reads) {
+            "build in memory (tmpfs), or on a faster disk"
         } else {
-            action.to_owned()
+            action
         };
         Some(Candidate {
-            finding: format!("{name} wait{s} {} {what}", units::time(sum)),
-            action,
+            finding,
+            action: action.into(),
             without: Without::own(own, None),
             cap: sum,
             evidence: by_group.into_keys().collect(),
@@ -97,6 +106,25 @@ fn disk(facts: &Facts<'_>) -> Vec<Candidate> {
         })
     };
     kinds.into_iter().filter_map(candidate).collect()
+}
+
+/// Advice on programs that wait for many calls of fsync. With fewer transactions, the work between the calls is less, too.
+fn transactions(
+    facts: &Facts<'_>,
+    finding: String,
+    action: &str,
+    by_group: BTreeMap<Group, u64>,
+) -> Candidate {
+    let all = facts.set(by_group.keys().copied());
+    Candidate {
+        finding,
+        action: format!("do more in each transaction, or {action}"),
+        cap: facts.on_path(&all, |kind, _| kind != Time::RunQueue),
+        without: Without::own(|kind, _| kind != Time::RunQueue, Some(all)),
+        unsure: true,
+        evidence: by_group.into_keys().collect(),
+        ..Candidate::of(Kind::Disk)
+    }
 }
 
 fn is_file_lock(awaited: WaitReason, reason: Reason) -> bool {
@@ -139,7 +167,7 @@ fn locks(facts: &Facts<'_>) -> Option<Candidate> {
         });
     Some(Candidate {
         finding: format!("{waiter} wait{s} {} for a lock{held}", units::time(sum)),
-        action: "hold it for less time, or give each its own file or directory".into(),
+        action: "hold it for less time, or give each its own file or directory, if they need not share it".into(),
         without: Without {
             own: |kind, reason| kind != Time::OnCpu && reason == Reason::FileLock,
             waits: is_file_lock,

@@ -19,6 +19,7 @@ use tr_programs::words;
 use super::candidate::{Candidate, Kind};
 use super::facts::{add, Facts};
 use super::quartiles::Quartiles;
+use crate::exit;
 use crate::normal::{argument, Paths};
 use tr_text::units;
 
@@ -179,7 +180,7 @@ fn alone(facts: &Facts<'_>) -> Vec<Candidate> {
                     Some(Role::Compiler) => "split it, or start it earlier",
                     Some(Role::Shell) => "do less in the shell",
                     _ if whole => "divide its work among the CPUs, if its parts are independent",
-                    _ => "split it, if its parts are independent, or keep its result",
+                    _ => "split it, if its parts are independent, or keep its result, if its inputs are the same",
                 },
                 cap,
             ),
@@ -317,7 +318,7 @@ fn repeated(facts: &Facts<'_>) -> Vec<Candidate> {
     let tried_again = facts.groups_of(facts.tried_again());
     let tried_again = facts.below(&tried_again);
     let edits = edits(facts);
-    let compares = compares(facts);
+    let questions = questions(facts);
     type Key = (String, Vec<String>, Directory);
     let mut equal: BTreeMap<Key, Vec<(Group, u64)>> = BTreeMap::new();
     for (group, execution) in facts.all() {
@@ -373,7 +374,7 @@ fn repeated(facts: &Facts<'_>) -> Vec<Candidate> {
                 && first.saturating_mul(2) <= cpu.saturating_mul(3)
                 && facts.execution(*group).map(|execution| execution.start) >= end
                 && !is_edited(facts, &edits, *first_group, *group)
-                && !is_compared(facts, &compares, *first_group, *group)
+                && !is_asked_between(facts, &questions, *first_group, *group)
         });
         let again = by_program.entry(program).or_default();
         for (group, cpu) in alike {
@@ -431,29 +432,64 @@ fn repeated(facts: &Facts<'_>) -> Vec<Candidate> {
 /// The programs that compare two files, by whose statuses scripts decide whether a result is stable.
 const COMPARES: [&str; 3] = ["cmp", "diff", "git diff"];
 
-/// The ends of programs that compare two files, with the executions that started them.
-fn compares(facts: &Facts<'_>) -> Vec<(Option<Group>, Ktime)> {
-    let all = facts
-        .all()
-        .filter(|(_, execution)| COMPARES.contains(&execution.program.as_str()));
-    all.map(|(_, execution)| (execution.owner, execution.end))
-        .collect()
+/// For each execution of a program, the sorted ends of those programs that it started whose statuses may decide whether it
+/// repeats others: programs that compare files, and command lines whose status finally changed.
+fn questions(facts: &Facts<'_>) -> BTreeMap<Group, Vec<Ktime>> {
+    let mut asked: BTreeMap<Group, Vec<Ktime>> = BTreeMap::new();
+    let mut equal: BTreeMap<(Group, Vec<&[u8]>), Vec<(Ktime, bool)>> = BTreeMap::new();
+    for (group, execution) in facts.all() {
+        let (Some(owner), Some(exec)) = (execution.owner, facts.exec(group)) else {
+            continue;
+        };
+        if COMPARES.contains(&execution.program.as_str()) {
+            asked.entry(owner).or_default().push(execution.end);
+        } else if !exec.argv.truncated() && execution.on_cpu < REPEATED {
+            let failed = exit::failed(facts.analysis.process(execution.process).status);
+            let ends = equal.entry((owner, facts.args(group))).or_default();
+            ends.push((execution.end, failed));
+        }
+    }
+    for ((owner, _), mut ends) in equal {
+        ends.sort_unstable();
+        let Some(((_, last), before)) = ends.split_last() else {
+            continue;
+        };
+        let changes = !before.is_empty() && before.iter().all(|(_, failed)| failed != last);
+        if changes {
+            let times = asked.entry(owner).or_default();
+            times.extend(ends.iter().map(|(end, _)| *end));
+        }
+    }
+    for times in asked.values_mut() {
+        times.sort_unstable();
+    }
+    asked
 }
 
-/// Whether the program that started two equal executions compared files between them. Their results then decide how
-/// often it repeats them.
-fn is_compared(
+/// Whether a program that started two equal executions, directly or through others, asked a question between them whose
+/// answer may decide how often it repeats them.
+fn is_asked_between(
     facts: &Facts<'_>,
-    compares: &[(Option<Group>, Ktime)],
+    questions: &BTreeMap<Group, Vec<Ktime>>,
     first: Group,
     again: Group,
 ) -> bool {
-    let (Some(first), Some(again)) = (facts.execution(first), facts.execution(again)) else {
-        return false;
+    let (from, to) = match (facts.execution(first), facts.execution(again)) {
+        (Some(first), Some(again)) => (first.end, again.start),
+        _ => return false,
     };
-    let is_between = |end: Ktime| end >= first.end && end <= again.start;
-    let mut compares = compares.iter();
-    compares.any(|(owner, end)| *owner == again.owner && is_between(*end))
+    let above = |group: Group| {
+        let owners = std::iter::successors(facts.owner(group), |owner| facts.owner(*owner));
+        owners.take(ABOVE)
+    };
+    let above_first: Vec<Group> = above(first).collect();
+    above(again)
+        .filter(|owner| above_first.contains(owner))
+        .any(|owner| {
+            let times = questions.get(&owner).map(Vec::as_slice).unwrap_or_default();
+            let next = times.get(times.partition_point(|at| *at < from));
+            next.is_some_and(|at| *at <= to)
+        })
 }
 
 /// The executions of one program that repeat the work of earlier ones.
@@ -466,11 +502,14 @@ struct Again {
     builds: BTreeSet<Option<(Group, Group)>>,
 }
 
+/// The largest number of executions above another one that are searched for the one that started it. A compiler is less
+/// deep below its build tool.
+const ABOVE: usize = 8;
+
 /// The build tool that started an execution, directly or through others.
 fn builds_of(facts: &Facts<'_>, group: Group) -> Option<Group> {
     let mut above = facts.owner(group);
-    // As deep as a compiler below its build tool is.
-    for _ in 0..8 {
+    for _ in 0..ABOVE {
         let owner = above?;
         if facts.role(owner) == Some(Role::Jobs) {
             return Some(owner);

@@ -16,6 +16,7 @@ use tr_report::reports::ReportKind;
 use super::kinds::hand::{Hand, BLOCKED, DEAD, RUNNING, SLEEPS};
 use super::{value, with, STYLE};
 
+mod pauses;
 mod sleeps;
 
 const MS: i64 = 1_000_000;

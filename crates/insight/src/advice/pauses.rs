@@ -1,0 +1,219 @@
+//! Tells what the recording shows about the sleeps of a program: how they end, and what may make them unnecessary.
+//!
+//! The recording has neither the files that a program looks at nor its reasons. So each action names the condition
+//! under which it holds, if that is not proven.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use tr_analyze::model::ProcessIx;
+use tr_analyze::timeline::{Actor, Bucket};
+use tr_format::event::{Ktime, Reason};
+
+use super::facts::Facts;
+use super::naps::{sum, Nap, LOOP};
+use crate::exit;
+
+/// The longest time in nanoseconds between the last sleep of a program and its end, if the sleep decided when the
+/// program ended. A guess: a runtime takes some milliseconds to end, and longer on a busy machine.
+const ENDS: u64 = 200_000_000;
+
+/// The lengths of one sleep as parts of a fifth, between which the next one counts as equally long. A guess: a timer of
+/// some milliseconds is late by less.
+const EQUAL: (u64, u64) = (4, 6);
+
+/// The largest number of children, of TCP connections, and of stretches of a thread that are searched. A bound of the work.
+const TRIES: usize = 10_000;
+
+/// What the recording shows about the sleeps of one program.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum Pauses {
+    /// Before most of the sleeps, a connection or a child of the program failed.
+    AfterTries,
+    /// Each sleep is longer than the one before, or as long as a longest one. So does a program that tries again later
+    /// and later.
+    Longer,
+    /// The program failed right after its last sleep.
+    BeforeFailure,
+    /// The program waited for descriptors or a lock until a time-out of the call, and ended right after it.
+    TimeOutsAtEnd,
+    /// The program waited for descriptors or a lock until a time-out of the call. The timers of event loops do that as
+    /// well as answers that do not come.
+    TimeOuts,
+    /// Nothing else is known.
+    Plain,
+}
+
+impl Pauses {
+    /// Finds what the recording shows about some sleeps of one program, which are sorted by time.
+    pub fn of(facts: &Facts<'_>, slept: &[Nap]) -> Pauses {
+        let mut by_process: BTreeMap<ProcessIx, Vec<Nap>> = BTreeMap::new();
+        for nap in slept {
+            if let Some(execution) = facts.execution(nap.by) {
+                by_process.entry(execution.process).or_default().push(*nap);
+            }
+        }
+        let all = by_process.into_iter();
+        let all = all.map(|(process, slept)| Pauses::of_process(facts, process, &slept));
+        let all: BTreeSet<Pauses> = all.collect();
+        let first = all.first().copied();
+        match first {
+            Some(pauses) if all.len() == 1 => pauses,
+            _ if has_time_outs(facts, slept) => Pauses::TimeOuts,
+            _ => Pauses::Plain,
+        }
+    }
+
+    /// Finds what the recording shows about the sleeps that one process decided on.
+    fn of_process(facts: &Facts<'_>, process: ProcessIx, slept: &[Nap]) -> Pauses {
+        let lengths: Vec<u64> = slept.iter().map(Nap::length).collect();
+        if follow_failures(facts, process, slept) {
+            return Pauses::AfterTries;
+        }
+        if get_longer(&lengths) {
+            return Pauses::Longer;
+        }
+        let process = facts.analysis.process(process);
+        let ends_after =
+            |time: Ktime| !process.alive && process.end >= time && process.end.since(time) <= ENDS;
+        let failed = exit::failed(process.status) && exit::killed_by(process.status).is_none();
+        if failed && slept.last().is_some_and(|nap| ends_after(nap.ran)) {
+            return Pauses::BeforeFailure;
+        }
+        if !has_time_outs(facts, slept) {
+            return Pauses::Plain;
+        }
+        // The rest of the timers of an event loop may expire one after the other.
+        let longest = slept.iter().max_by_key(|nap| nap.length());
+        let after = longest.map_or(0, |longest| {
+            sum(slept.iter().filter(|nap| nap.from > longest.from))
+        });
+        let at_end = longest.is_some_and(|longest| {
+            let ran = Ktime(longest.ran.0.saturating_add(after));
+            let is_most = longest.length().saturating_mul(2) > sum(slept);
+            is_most && ends_after(ran) && !is_helped_after(facts, longest)
+        });
+        if at_end {
+            Pauses::TimeOutsAtEnd
+        } else {
+            Pauses::TimeOuts
+        }
+    }
+
+    /// The finding and the action of a line of advice. `name` and `s` are the words for the program and the ending of
+    /// its verb, `time` is how long it slept, and `times` how often, after a comma.
+    pub fn words(self, name: &str, s: &str, time: &str, times: &str) -> (String, &'static str) {
+        match self {
+            Pauses::AfterTries => (
+                format!("{name} sleep{s} {time}{times}, after tries that fail"),
+                "find out why they fail, or sleep for less",
+            ),
+            Pauses::Longer => (
+                format!("{name} sleep{s} {time}{times}, longer each time"),
+                "find out why its tries fail, if it sleeps between tries",
+            ),
+            Pauses::BeforeFailure => (
+                format!("{name} sleep{s} {time}{times}, and then fail{s}"),
+                "find out why what it waits for does not come, or give up sooner",
+            ),
+            Pauses::TimeOutsAtEnd => (
+                format!("{name} wait{s} {time} for timers or time-outs{times}, and then end{s}"),
+                "cancel the timers that nothing needs any more, or find out why an answer does not come",
+            ),
+            Pauses::TimeOuts => (
+                format!("{name} wait{s} {time} for timers or time-outs{times}"),
+                "find out why what it waits for does not come, or wait for less, unless the time itself is meant",
+            ),
+            Pauses::Plain => (
+                format!("{name} sleep{s} {time}{times}"),
+                "wait for an event instead, unless the time itself is meant",
+            ),
+        }
+    }
+}
+
+/// Whether most of the time of the given sleeps is waits for a descriptor or a lock that a time-out of the call ended. A
+/// call that only sleeps waits for nothing.
+fn has_time_outs(facts: &Facts<'_>, slept: &[Nap]) -> bool {
+    let Some(timeline) = &facts.analysis.timeline else {
+        return false;
+    };
+    let waits = slept.iter().filter(|nap| {
+        let wait = timeline.around(nap.thread, nap.from);
+        wait.is_some_and(|wait| !matches!(wait.reason, Reason::Timer | Reason::Unknown))
+    });
+    sum(waits).saturating_mul(2) > sum(slept)
+}
+
+/// Whether another process ends a wait of the sleeping thread after the given sleep. The sleep then was not the last thing
+/// that the thread did.
+fn is_helped_after(facts: &Facts<'_>, nap: &Nap) -> bool {
+    let (analysis, process) = (facts.analysis, facts.analysis.thread(nap.thread).process);
+    let timeline = analysis.timeline.iter();
+    let mut later = timeline.flat_map(|timeline| timeline.since(nap.thread, nap.ran).take(TRIES));
+    later.any(|stretch| {
+        let is_wait = stretch.from >= nap.ran && matches!(stretch.doing, Bucket::Wait(_));
+        let by_other = match stretch.waker() {
+            Actor::Thread(waker) => analysis.thread(waker).process != process,
+            Actor::Outside(_) | Actor::SoftIrq => true,
+            _ => false,
+        };
+        is_wait && by_other
+    })
+}
+
+/// Whether a connection that the process began, or a child of it, failed before most of the sleeps, after the sleep
+/// before.
+fn follow_failures(facts: &Facts<'_>, process: ProcessIx, slept: &[Nap]) -> bool {
+    let analysis = facts.analysis;
+    let connections = analysis.network.connections.iter().take(TRIES);
+    let connections = connections.filter(|connection| {
+        let thread = connection.thread;
+        let is_own = thread.is_some_and(|thread| analysis.thread(thread).process == process);
+        is_own && !connection.accepted && connection.failed()
+    });
+    let children = analysis.process(process).children.iter().take(TRIES);
+    let children = children.map(|child| analysis.process(*child));
+    let children = children.filter(|child| exit::failed(child.status));
+    let failures = connections
+        .filter_map(|connection| connection.closed)
+        .chain(children.map(|child| child.end));
+    let before = failures.map(|at| slept.partition_point(|nap| nap.from < at));
+    // A failure during a sleep is none of its tries.
+    let before: BTreeSet<usize> = before.filter(|at| *at < slept.len()).collect();
+    before.len() > 1 && before.len() * 2 > slept.len()
+}
+
+/// Whether sleeps of the given lengths get longer, up to a longest one. They may begin again with a short one.
+fn get_longer(lengths: &[u64]) -> bool {
+    let (mut longer, mut shorter) = (0, 0);
+    for pair in lengths.windows(2) {
+        let [one, next] = pair else { continue };
+        let fifths = next.saturating_mul(5);
+        longer += usize::from(fifths > one.saturating_mul(EQUAL.1));
+        shorter += usize::from(fifths < one.saturating_mul(EQUAL.0));
+    }
+    let once = shorter == 0 && longer > 0;
+    lengths.len() >= LOOP && (once || longer > 1 && longer > 2 * shorter)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn pauses_between_tries_get_longer() {
+        for (lengths, longer) in [
+            (&[500, 1000, 2000][..], true),
+            (&[100, 200, 200, 201], true),
+            (&[1, 2, 4, 1, 2, 4], true),
+            (&[1, 2, 4, 8, 1, 2, 4, 8], true),
+            (&[100, 200], false),
+            (&[100, 101, 100, 102], false),
+            (&[300, 500, 400, 600], false),
+            (&[500, 300, 100], false),
+            (&[], false),
+        ] {
+            assert_eq!(get_longer(lengths), longer, "{lengths:?}");
+        }
+    }
+}
