@@ -359,7 +359,7 @@ fn a_gain_is_that_of_the_repair() {
     // A timer after which the loop starts a process is no tick of its next wait.
     let (finding, gain) = first("ticks");
     assert!(
-        finding.starts_with("loop.py sleeps 2.28 s, 5 times"),
+        finding.starts_with("loop.py waits 2.28 s for timers or time-outs, 5 times"),
         "{finding}"
     );
     assert!((2200..2300).contains(&gain), "{gain}");
@@ -376,7 +376,7 @@ fn a_gain_is_that_of_the_repair() {
     // The other thread draws for 200 ms in each of the three waits.
     let (finding, gain) = first("signals");
     assert!(
-        finding.starts_with("render sleeps 1.50 s, 3 times"),
+        finding.starts_with("render waits 1.50 s for timers or time-outs, 3 times"),
         "{finding}"
     );
     assert!((880..920).contains(&gain), "{gain}");

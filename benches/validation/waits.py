@@ -4,7 +4,7 @@
 usage: benches/validation/waits.py [--tr TR] [--around idle,load,quota] [--rows FILE] [--csv FILE] [--screens DIR [--again]]
                            [--out PAGE] [PLANT...]
 
-The plants are those of plants/waits.py, plants/waits_blind.py, plants/waits_later.py, plants/waits_fourth.py, plants/waits_fifth.py, plants/waits_sixth.py and plants/waits_seventh.py. Each is run with and without its fault: the difference
+The plants are those of plants/waits.py, plants/waits_blind.py, plants/waits_later.py, plants/waits_fourth.py, plants/waits_fifth.py, plants/waits_sixth.py, plants/waits_seventh.py and plants/waits_eighth.py. Each is run with and without its fault: the difference
 is its gain, in the time of the build with its CPUs for itself. It is recorded once in each surrounding (see validate.py); the runs of the surrounding "idle" have a
 real-time priority, so that the machine's other tasks do not matter. "shared" is the machine as it is, beside what others run. Of a plant
 with known times on a quiet machine nothing is measured. The first screen is
@@ -40,6 +40,7 @@ sys.path.insert(0, os.path.join(HERE, "plants"))
 import section  # noqa: E402
 import waits as plants  # noqa: E402
 import waits_blind as blind  # noqa: E402
+import waits_eighth as eighth  # noqa: E402
 import waits_fifth as fifth  # noqa: E402
 import waits_fourth as fourth  # noqa: E402
 import waits_later as later  # noqa: E402
@@ -51,7 +52,7 @@ MACHINE = ("others", "throttled", "stolen")
 ALONE = ("alone", "last")
 # The kinds of plants whose fault is that too little runs at once.
 SERIAL = ("jobs", "serial", "pool")
-PLANTS = [*plants.PLANTS, *blind.PLANTS, *later.PLANTS, *fourth.PLANTS, *fifth.PLANTS, *sixth.PLANTS, *seventh.PLANTS]
+PLANTS = [*plants.PLANTS, *blind.PLANTS, *later.PLANTS, *fourth.PLANTS, *fifth.PLANTS, *sixth.PLANTS, *seventh.PLANTS, *eighth.PLANTS]
 HEADER = [
     "plant",
     "kind",

@@ -567,7 +567,7 @@ fn with_sleeps_beside(facts: &Facts<'_>, naps: &[Naps], alone: &Candidate) -> Op
     );
     Some(Candidate {
         finding: format!("{}, while {name} sleeps {time}", alone.finding),
-        action: "wait for events instead, unless the times are meant".into(),
+        action: "wait for events, unless the times are meant".into(),
         without: Without::own(|kind, _| kind == Time::Sleep, Some(of)),
         cap: alone.cap,
         superfluous: alone.superfluous,

@@ -121,11 +121,11 @@ impl Pauses {
             ),
             Pauses::TimeOuts => (
                 format!("{name} wait{s} {time} for timers or time-outs{times}"),
-                "find out why what it waits for does not come, or wait for less, unless the time itself is meant",
+                "find out why what it waits for does not come, or wait for less, unless the time is meant",
             ),
             Pauses::Plain => (
                 format!("{name} sleep{s} {time}{times}"),
-                "wait for an event instead, unless the time itself is meant",
+                "wait for an event, unless the time is meant",
             ),
         }
     }

@@ -180,7 +180,7 @@ fn alone(facts: &Facts<'_>) -> Vec<Candidate> {
                     Some(Role::Compiler) => "split it, or start it earlier",
                     Some(Role::Shell) => "do less in the shell",
                     _ if whole => "divide its work among the CPUs, if its parts are independent",
-                    _ => "split it, if its parts are independent, or keep its result, if its inputs are the same",
+                    _ => "split it, if its parts are independent",
                 },
                 cap,
             ),

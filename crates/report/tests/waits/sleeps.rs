@@ -146,7 +146,7 @@ fn a_check_comes_when_its_loop_has_a_cpu() {
     }
     ends(&mut hand, (10, 0), 600, 0);
     let text = advice(&analyzed(&hand));
-    assert!(!text.contains("wait for an event instead"), "{text}");
+    assert!(!text.contains("wait for an event"), "{text}");
 }
 
 /// A server works for 0.9 s until it listens, and is idle from then on; a script looks every 0.25 s.
