@@ -51,7 +51,7 @@ NOTHING = re.compile(r"no change is known|nothing stands out|Verdict the machine
 MACHINE = ("others", "throttled", "stolen")
 ALONE = ("alone", "last")
 # The kinds of plants whose fault is that too little runs at once.
-SERIAL = ("jobs", "serial", "pool")
+SERIAL = ("jobs", "serial", "pool", "lock")
 PLANTS = [*plants.PLANTS, *blind.PLANTS, *later.PLANTS, *fourth.PLANTS, *fifth.PLANTS, *sixth.PLANTS, *seventh.PLANTS, *eighth.PLANTS]
 HEADER = [
     "plant",

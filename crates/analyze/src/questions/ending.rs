@@ -4,7 +4,8 @@
 
 use tr_format::event::Reason;
 
-use crate::model::{Analysis, ThreadIx};
+use super::stopped::last_wait;
+use crate::model::{Analysis, ProcessIx, ThreadIx};
 use crate::timeline::{Actor, Bucket, Stretch, Wait};
 
 /// The cause that ended a wait of a thread.
@@ -67,6 +68,25 @@ impl Analysis {
             }
             Actor::SoftIrq | Actor::Device => WaitEnd::Unknown,
         }
+    }
+
+    /// Whether a process handled a signal of another process and then ended, without a further wait: as a shell script
+    /// with a trap does that another one ends.
+    pub fn ends_after_signal(&self, process: ProcessIx) -> bool {
+        let (Some(timeline), Some(main)) = (&self.timeline, self.process(process).threads.first())
+        else {
+            return false;
+        };
+        let exited = self.thread(*main).exited.unwrap_or(self.thread(*main).end);
+        let wait = last_wait(timeline, *main, exited);
+        wait.is_some_and(|wait| match (self.wait_end(*main, &wait), wait.waker()) {
+            (WaitEnd::Signal(Actor::Thread(by)), _) => self.thread(by).process != process,
+            // Of a wait for a child, another task than that child.
+            (WaitEnd::Task(_), Actor::Thread(by)) => {
+                wait.reason == Reason::Child && self.thread(by).process != process
+            }
+            _ => false,
+        })
     }
 
     /// Whether the task that woke a thread is an exiting thread of a child of its process.

@@ -4,12 +4,12 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use tr_analyze::critical_path::{Kind as Time, Segment};
 use tr_analyze::dns::Lookup;
-use tr_analyze::model::ProcessIx;
+use tr_analyze::model::{Analysis, ProcessIx, ThreadIx};
 use tr_analyze::network::{self, Waited};
 use tr_analyze::programs::Group;
 use tr_analyze::timeline::Actor;
 use tr_analyze::what_if::Without;
-use tr_format::event::Reason;
+use tr_format::event::{Ktime, Reason};
 use tr_format::network::Address;
 
 use super::candidate::{Candidate, Kind};
@@ -18,7 +18,8 @@ use crate::label;
 use crate::network::{Host, Remotes};
 use tr_text::units;
 
-/// The largest number of DNS queries before a wait that are searched for a query without an answer.
+/// The largest number of DNS queries before a wait that are searched for a query without an answer, and of connections
+/// that are searched. A bound of the work.
 const QUERIES: usize = 1000;
 
 /// A wait for the network on the critical path of a build.
@@ -81,6 +82,9 @@ fn fetched<'f>(facts: &'f Facts<'_>, waited: &[Waited]) -> Vec<Fetch<'f>> {
             answered.insert(segment.thread);
         }
         let execution = facts.execution((*group)?)?;
+        if has_connection_to_itself(analysis, waited.process, segment.from) {
+            return None;
+        }
         // The build's own programs talk to one another, and so do it and a server of this machine: nothing is
         // fetched.
         let own = among_themselves.contains(&execution.process);
@@ -98,6 +102,21 @@ fn fetched<'f>(facts: &'f Facts<'_>, waited: &[Waited]) -> Vec<Fetch<'f>> {
         .zip(waited.iter().rev())
         .filter_map(fetch)
         .collect()
+}
+
+/// Whether a process has a connection to itself at a time. Its event loop then answers itself, perhaps after a timer.
+fn has_connection_to_itself(analysis: &Analysis, process: ProcessIx, at: Ktime) -> bool {
+    let connections = &analysis.network.connections;
+    let is_of_process = |thread: Option<ThreadIx>| {
+        thread.is_some_and(|thread| analysis.thread(thread).process == process)
+    };
+    let mut open = connections.iter().take(QUERIES).filter(|connection| {
+        connection.begun <= at && connection.closed.is_none_or(|closed| closed >= at)
+    });
+    open.any(|connection| {
+        let peer = connection.peer.and_then(|peer| connections.get(peer));
+        is_of_process(connection.thread) && peer.is_some_and(|peer| is_of_process(peer.thread))
+    })
 }
 
 /// The lengths in ns between which a wait for data on a connection inside this machine is one for a delayed

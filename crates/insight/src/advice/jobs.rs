@@ -262,8 +262,7 @@ fn independent(facts: &Facts<'_>, mut children: Vec<NamedJob<'_>>) -> Vec<Vec<Jo
     parts
 }
 
-/// The jobs of a tool that starts several at once unless an argument, a file or a variable tells it another number, and
-/// that never ran two at once.
+/// The jobs of a tool that may start several at once, and that never ran two at once.
 pub(super) struct OneByOne<'f> {
     pub owner: Group,
     pub program: &'f str,
@@ -272,18 +271,21 @@ pub(super) struct OneByOne<'f> {
     pub most: u64,
 }
 
-/// The jobs of cargo that ran one after the other. Its configuration may say so, or each crate needs the one before.
+/// The jobs of cargo, or of a test runner that may run several at once, that ran one after the other. The tool's
+/// configuration may say so (a lock that tests share), or each one needs the one before.
 pub(super) fn one_by_one<'f>(facts: &'f Facts<'_>) -> Option<OneByOne<'f>> {
-    let is_cargo = |owner: Group| {
+    let may_run_several = |owner: Group| {
         let known = facts
             .execution(owner)
             .and_then(|execution| changes::known(&execution.program));
         known.is_some_and(|known| {
-            known.family == Family::Cargo && known.jobs(&facts.args(owner)).is_none()
+            let told = known.jobs(&facts.args(owner));
+            known.family == Family::Cargo && told.is_none()
+                || known.role == Role::Tests && told.is_some_and(|jobs| jobs != Some(1))
         })
     };
     let all = children(facts).into_iter();
-    let all = all.filter(|(owner, children)| children.len() >= ROW.0 && is_cargo(*owner));
+    let all = all.filter(|(owner, children)| children.len() >= ROW.0 && may_run_several(*owner));
     let all = all.filter_map(|(owner, children)| {
         let (programs, mut jobs): (Vec<&str>, Vec<Job>) = children.into_iter().unzip();
         jobs.sort_by_key(|job| (job.from, job.group));

@@ -251,7 +251,9 @@ fn advised(facts: &Facts<'_>) -> Result<BuildAdvice, NoPath> {
         changes,
         nothing,
         in_use: facts.in_use(),
-        cpus: CpuNeed::of(facts.cpus, &run, &schedule),
+        // A simulation that leaves out waits which the verdict counts shows no size.
+        cpus: CpuNeed::of(facts.cpus, &run, &schedule)
+            .filter(|_| own.saturating_mul(5) >= alone.saturating_mul(4)),
     })
 }
 
@@ -334,7 +336,7 @@ fn verdict(
     } else {
         alone
     };
-    let error = verdict::error(lost, alone);
+    let error = verdict::errors(lost, alone);
     Verdict {
         blame: match (machine, saved) {
             (true, Some(_)) => Blame::Both,
@@ -345,8 +347,8 @@ fn verdict(
         },
         wall: facts.wall,
         alone,
-        alone_at_least: alone.saturating_sub(error),
-        alone_at_most: alone.saturating_add(error).min(facts.wall),
+        alone_at_least: alone.saturating_sub(error.below),
+        alone_at_most: alone.saturating_add(error.above).min(facts.wall),
         others: had.others,
         nobody: had.nobody,
         names: had.names,

@@ -19,7 +19,7 @@ use super::candidate::{Candidate, Kind};
 use super::facts::Facts;
 use super::pauses::Pauses;
 use super::polls;
-use crate::timeout::timed_out;
+use crate::timeout::{ran, timed_out};
 use crate::{exit, label};
 use tr_text::units;
 
@@ -171,6 +171,7 @@ pub(super) fn sleeps(facts: &Facts<'_>) -> Vec<Candidate> {
     }
     candidates.extend(abandoned);
     candidates.extend(given_up_at_once(facts));
+    candidates.extend(ended_by_limit(facts));
     candidates.extend(graces.into_iter().map(|(_, candidate)| candidate));
     candidates
 }
@@ -450,6 +451,43 @@ fn given_up_at_once(facts: &Facts<'_>) -> Vec<Candidate> {
     waited.into_iter().filter_map(candidate).collect()
 }
 
+/// Advice on programs that `timeout` ended in a build that succeeded. The build needs no more of them than they did until
+/// then.
+fn ended_by_limit(facts: &Facts<'_>) -> Vec<Candidate> {
+    let analysis = facts.analysis;
+    let ended = facts.all().filter(|(_, execution)| {
+        let process = analysis.process(execution.process);
+        timed_out(process) && execution.program == "timeout"
+    });
+    let candidate = |(group, execution): (Group, &super::facts::Execution)| {
+        let below = facts.below(&[group]);
+        let is_wait = |kind: Time, _| !matches!(kind, Time::OnCpu | Time::RunQueue);
+        let cap = facts.on_path(&below, is_wait);
+        let process = analysis.process(execution.process);
+        let child = process.children.first()?;
+        Some(Candidate {
+            finding: format!(
+                "timeout ends {} after {}",
+                label::label(analysis.process(*child)),
+                units::time(ran(process))
+            ),
+            action: "find out why it does not end, or use a shorter limit".into(),
+            without: Without::own(
+                |kind, _| !matches!(kind, Time::OnCpu | Time::RunQueue),
+                Some(below),
+            ),
+            cap,
+            unsure: true,
+            evidence: vec![group],
+            ..Candidate::of(Kind::Sleep)
+        })
+    };
+    if super::failed(facts.analysis) {
+        return Vec::new();
+    }
+    ended.filter_map(candidate).collect()
+}
+
 /// The longest wait of a process that a time-out of the process itself ended at the time `end` or shortly before it.
 fn timed_wait(facts: &Facts<'_>, process: &Process, end: Ktime) -> Option<Stretch> {
     let timeline = facts.analysis.timeline.as_ref()?;
@@ -476,9 +514,11 @@ fn off_path(facts: &Facts<'_>) -> Option<Candidate> {
     let groups: Vec<Group> = facts.all().take(BESIDE.0).map(|(group, _)| group).collect();
     for group in groups {
         let process = facts.execution(group).map(|execution| execution.process);
-        let process = process.map(|process| facts.analysis.process(process));
         // A server, a watchdog and what is given up are ended by others.
-        let ends_itself = |process: &Process| !process.alive && process.status == Some(0);
+        let ends_itself = |ix: ProcessIx| {
+            let process = facts.analysis.process(ix);
+            !process.alive && process.status == Some(0) && !facts.analysis.ends_after_signal(ix)
+        };
         let is_tools = facts.role(group).is_some() || facts.runs_containers(group);
         if process.is_some_and(ends_itself) && !is_tools {
             add_sleeps(facts, group, from, to, &mut by_sleeper);

@@ -177,7 +177,7 @@ pub(super) fn jobs(silenced: &Silenced, withheld: &WithheldTime) -> OpenPoint {
 }
 
 /// The open point of the verdict (a part of the build that no rule has judged) for jobs that a tool ran one after the
-/// other, although it runs several unless it is told otherwise.
+/// other, although it may run several.
 pub(super) fn one_by_one(facts: &Facts<'_>, jobs: &OneByOne<'_>, own: u64) -> Option<OpenPoint> {
     if jobs.most.saturating_mul(MUCH) < own {
         return None;

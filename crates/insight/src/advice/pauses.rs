@@ -24,6 +24,10 @@ const EQUAL: (u64, u64) = (4, 6);
 /// The largest number of children, of TCP connections, and of stretches of a thread that are searched. A bound of the work.
 const TRIES: usize = 10_000;
 
+/// The divisor of the sum of all sleeps of a line: the sleeps of a process with less than this part do not count. A guess:
+/// of more, the line would say of all what holds for one.
+const SMALL: u64 = 10;
+
 /// What the recording shows about the sleeps of one program.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Pauses {
@@ -52,8 +56,10 @@ impl Pauses {
                 by_process.entry(execution.process).or_default().push(*nap);
             }
         }
+        // A process with a small part of the sleeps decides nothing, as a start that also looks for its end.
         let all = by_process.into_iter();
-        let all = all.map(|(process, slept)| Pauses::of_process(facts, process, &slept));
+        let all = all.filter(|(_, own)| sum(own).saturating_mul(SMALL) >= sum(slept));
+        let all = all.map(|(process, own)| Pauses::of_process(facts, process, &own));
         let all: BTreeSet<Pauses> = all.collect();
         let first = all.first().copied();
         match first {

@@ -8,7 +8,7 @@ use tr_analyze::model::{Analysis, Basis};
 use tr_format::meta::{Known, Origin, Scope};
 
 use super::candidate::Kind;
-use super::verdict::{error, Blame, Verdict};
+use super::verdict::{errors, Blame, Verdict};
 use super::SHORTEST;
 use crate::loads::{Load, Loads};
 use crate::warnings;
@@ -46,7 +46,7 @@ pub(super) fn verdict(analysis: &Analysis, path: &CriticalPath) -> Option<Verdic
         blame: Blame::Machine,
         wall,
         alone,
-        alone_at_least: at_least.saturating_sub(error(most, at_least)),
+        alone_at_least: at_least.saturating_sub(errors(most, at_least).below),
         alone_at_most: alone,
         others: lost - quota,
         nobody: 0,

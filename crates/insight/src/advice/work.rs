@@ -809,6 +809,7 @@ fn short(facts: &Facts<'_>) -> Vec<Candidate> {
 
 /// Advice on a program that a script starts for each of many files, and that takes the same CPU time for each of them.
 fn start_ups(facts: &Facts<'_>) -> Vec<Candidate> {
+    type Own = fn(Time, Reason) -> bool;
     let mut by_owner: BTreeMap<(Group, &str), BTreeMap<ProcessIx, Group>> = BTreeMap::new();
     for (group, execution) in facts.all() {
         let starts = |owner: &Group| facts.is_shell(*owner);
@@ -851,9 +852,14 @@ fn start_ups(facts: &Facts<'_>) -> Vec<Candidate> {
             return None;
         }
         let set = facts.set(groups.iter().copied());
-        let time = facts.on_path(&set, |kind, _| {
-            !matches!(kind, Time::Sleep | Time::RunQueue)
-        });
+        let time = facts.on_path(&set, |kind, _| kind != Time::RunQueue);
+        let asleep = facts.on_path(&set, |kind, _| kind == Time::Sleep);
+        // Short naps of a runtime that starts go with it.
+        let (without, time): (Own, u64) = if asleep.saturating_mul(2) > time {
+            (|kind, _| kind != Time::Sleep, time - asleep)
+        } else {
+            (|_, _| true, time)
+        };
         let each = works.iter().copied().fold(0, u64::saturating_add) / count as u64;
         let name = facts.name(owner);
         Some(Candidate {
@@ -863,7 +869,7 @@ fn start_ups(facts: &Facts<'_>) -> Vec<Candidate> {
                 units::time(each)
             ),
             action: "start it once for all, if it takes several".into(),
-            without: Without::own(|kind, _| kind != Time::Sleep, Some(set)),
+            without: Without::own(without, Some(set)),
             cap: time.saturating_sub(time / count as u64),
             unsure: true,
             evidence: groups,

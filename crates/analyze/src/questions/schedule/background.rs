@@ -11,13 +11,16 @@ use crate::model::{Analysis, ProcessIx, ThreadIx};
 use crate::status::{is_crash, killed_by};
 use crate::timeline::{Bucket, Stretch};
 
-/// Whether a process ended by itself, which includes a crash. A server does not: a signal ends it, or it lives until
-/// the recording ends.
-fn ends_by_itself(analysis: &Analysis, process: ProcessIx) -> bool {
-    let process = analysis.process(process);
+/// Whether a process ended by itself, which includes a crash. A server does not: a signal ends it, which it may handle,
+/// or it lives until the recording ends.
+fn ends_by_itself(analysis: &Analysis, ix: ProcessIx) -> bool {
+    let process = analysis.process(ix);
     let signal = killed_by(process.status);
-    !process.alive && signal.is_none_or(is_crash)
+    !process.alive && signal.is_none_or(is_crash) && !analysis.ends_after_signal(ix)
 }
+
+/// The largest number of processes above another one that are searched for a server. A bound of the work.
+const ABOVE: usize = 8;
 
 impl Builder<'_> {
     /// Finds the processes in the background of the run, such as a heartbeat, and notes them.
@@ -55,6 +58,12 @@ impl Builder<'_> {
             }
             for stretch in self.graph.stretches_by_threads(thread) {
                 let by = self.waker(thread, &stretch);
+                let above = by
+                    .into_iter()
+                    .flat_map(|by| analysis.ancestors(process(by)));
+                for above in above.take(ABOVE).filter(|above| *above != own) {
+                    self.serves_by_children[above] = true;
+                }
                 let by = by.filter(|by| self.background[process(*by)]);
                 if let Some(by) = by {
                     let awaited = analysis.awaited(thread, &stretch);
@@ -64,6 +73,12 @@ impl Builder<'_> {
                 }
             }
         }
+    }
+
+    /// Whether a process is in the background, and no process that ends by itself waited for one of its descendants. Nothing
+    /// depends on the order of its children.
+    pub(super) fn has_idle_children(&self, process: ProcessIx) -> bool {
+        self.background[process] && !self.serves_by_children[process]
     }
 
     /// For a thread of a process in the background, the beginning of its last wait, which the end of the process ends;

@@ -58,6 +58,7 @@ pub(super) fn threads(
         answers: analysis.thread_ids().map(|_| Vec::new()).collect(),
         wakings: HashMap::new(),
         background: analysis.process_ids().map(|_| false).collect(),
+        serves_by_children: analysis.process_ids().map(|_| false).collect(),
         serves: HashMap::new(),
     };
     builder.find_background(path);

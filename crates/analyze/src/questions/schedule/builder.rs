@@ -50,6 +50,9 @@ pub(super) struct Builder<'a> {
     /// signal or the recording's end ends it, the critical path contains nothing of it but this end, and no process
     /// that ends by itself waited for anything else of it.
     pub(super) background: Arena<ProcessIx, bool>,
+    /// For each process, whether a process that ends by itself, and that is not the process, waited for a descendant of
+    /// it.
+    pub(super) serves_by_children: Arena<ProcessIx, bool>,
     /// For each process that has been asked about, whether it is a server of a process that is not in the background.
     pub(super) serves: HashMap<ProcessIx, bool>,
 }

@@ -142,7 +142,7 @@ impl Builder<'_> {
         let analysis = self.graph.analysis;
         let process = analysis.thread(thread).process;
         let own = analysis.thread(child).process;
-        if own == process {
+        if own == process || self.has_idle_children(process) {
             return;
         }
         let started = count(&self.starts[process], at);
