@@ -62,12 +62,17 @@ fn wakes(hand: &mut Hand, waker: u32, at: i64, (tid, cpu): (u32, usize)) {
         .switch(cpu, at * MS + 1, 0, RUNNING, tid);
 }
 
-fn ends(hand: &mut Hand, (pid, cpu): (u32, usize), at: i64, status: u32) {
-    let on = u16::try_from(cpu).unwrap();
-    hand.exit(on, at * MS, pid, pid, true);
+/// Sets the status of the process whose exit was recorded last.
+fn has_status(hand: &mut Hand, status: u32) {
     if let Some(LifeKind::Exit(exit)) = hand.life.last_mut().map(|life| &mut life.kind) {
         (exit.status, exit.group_status) = (status, status);
     }
+}
+
+fn ends(hand: &mut Hand, (pid, cpu): (u32, usize), at: i64, status: u32) {
+    let on = u16::try_from(cpu).unwrap();
+    hand.exit(on, at * MS, pid, pid, true);
+    has_status(hand, status);
     hand.switch(cpu, at * MS + 1, pid, DEAD, 0)
         .last(on, at * MS + 2, pid);
 }

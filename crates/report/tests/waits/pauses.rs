@@ -4,7 +4,7 @@ use tr_format::event::Reason;
 
 use super::super::kinds::hand::{Hand, DEAD, RUNNING, SLEEPS};
 use super::sleeps::{becomes, becomes_on, ends_for_command, naps, polls};
-use super::{advice, analyzed, command, ends, sleeps, starts, wakes, EXIT_1, MS};
+use super::{advice, analyzed, command, ends, sleeps, starts, wakes, EXIT_1, MS, TERM};
 
 /// COMMAND naps three times for half a second, and a program that it starts before each nap ends with the given status.
 fn tries(status: u32) -> Hand {
@@ -137,4 +137,109 @@ fn tests_of_libtest_that_run_one_by_one_can_run_at_once() {
     let text = advice(&analyzed(&hand));
     let words = "runs its 3 tests one after the other, 909 ms: run them at once, if independent";
     assert!(text.contains(words), "{text}");
+}
+
+/// COMMAND runs a program below `timeout`, which ends it, and goes on.
+#[test]
+fn a_limit_that_ends_a_program_is_named() {
+    for (status, named) in [(0, true), (EXIT_1, false)] {
+        let mut hand = command(1_300);
+        starts(&mut hand, 10, 2, 11, 1);
+        becomes(&mut hand, 3, 11, "/usr/bin/timeout 1 follow log");
+        sleeps(&mut hand, (10, 0), 3, (Reason::Child, SLEEPS));
+        hand.fork(1, 4 * MS, 11, 12, 12)
+            .first_waking(1, 4 * MS + 1, 11, 12, false)
+            .switch(2, 4 * MS + 2, 0, RUNNING, 12);
+        becomes_on(&mut hand, (12, 2), 5, "/w/follow log");
+        sleeps(&mut hand, (11, 1), 5, (Reason::Signal, SLEEPS));
+        for nap in 0..4 {
+            naps(&mut hand, (12, 2), 10 + 240 * nap, 240 + 240 * nap);
+        }
+        sleeps(&mut hand, (12, 2), 970, (Reason::Timer, SLEEPS));
+        wakes(&mut hand, 0, 1_003, (11, 1));
+        wakes(&mut hand, 11, 1_004, (12, 2));
+        hand.exit(2, 1_005 * MS, 12, 12, true);
+        super::has_status(&mut hand, TERM);
+        sleeps(&mut hand, (11, 1), 1_004, (Reason::Child, SLEEPS));
+        wakes(&mut hand, 12, 1_006, (11, 1));
+        hand.switch(2, 1_006 * MS + 5, 12, DEAD, 0)
+            .last(2, 1_006 * MS + 6, 12);
+        hand.exit(1, 1_007 * MS, 11, 11, true);
+        super::has_status(&mut hand, 124 << 8);
+        hand.waking(1, 1_007 * MS + 1, 11, 10)
+            .switch(0, 1_007 * MS + 2, 0, RUNNING, 10)
+            .switch(1, 1_007 * MS + 3, 11, DEAD, 0)
+            .last(1, 1_007 * MS + 4, 11);
+        ends(&mut hand, (10, 0), 1_010, status);
+        let text = advice(&analyzed(&hand));
+        let line = "timeout ends follow log after 1.01 s: find out why it does not end";
+        assert_eq!(text.contains(line), named, "{status}: {text}");
+    }
+}
+
+/// A runner that may run two tests at once runs three, one after the other: they may share a lock.
+#[test]
+fn tests_of_a_runner_with_jobs_that_run_one_by_one_are_not_judged() {
+    let mut hand = command(1_300);
+    becomes(&mut hand, 1, 10, "/usr/bin/ctest -j2");
+    for test in 0..3u32 {
+        let (pid, at) = (11 + test, 10 + 310 * i64::from(test));
+        starts(&mut hand, 10, at, pid, 1);
+        becomes_on(&mut hand, (pid, 1), at + 1, &format!("/w/solver {test}"));
+        sleeps(&mut hand, (10, 0), at + 2, (Reason::Child, SLEEPS));
+        ends_for_command(&mut hand, pid, 1, at + 302);
+    }
+    ends(&mut hand, (10, 0), 950, 0);
+    let text = advice(&analyzed(&hand));
+    let words =
+        "number of jobs: not judged (ctest -j2 runs 3 × solver one after the other, at once up to";
+    assert!(text.contains(words), "{text}");
+}
+
+/// A loop in the background sleeps until COMMAND ends it, and handles the signal. COMMAND's work waits for a CPU that
+/// others have: it takes less on CPUs of its own, and so does the loop.
+#[test]
+fn a_heartbeat_that_handles_its_end_has_no_length_of_its_own() {
+    let mut hand = command(1_500);
+    starts(&mut hand, 10, 2, 11, 1);
+    becomes_on(&mut hand, (11, 1), 3, "/bin/sh dots.sh");
+    starts(&mut hand, 10, 4, 30, 2);
+    becomes_on(&mut hand, (30, 2), 5, "/w/work");
+    sleeps(&mut hand, (10, 0), 6, (Reason::Child, SLEEPS));
+    for beat in 0..5u32 {
+        let (pid, at) = (12 + beat, 10 + 210 * i64::from(beat));
+        hand.fork(1, at * MS, 11, pid, pid)
+            .first_waking(1, at * MS + 1, 11, pid, false)
+            .switch(3, at * MS + 2, 0, RUNNING, pid);
+        becomes_on(&mut hand, (pid, 3), at + 1, "/bin/sleep 0.2");
+        sleeps(&mut hand, (11, 1), at + 2, (Reason::Child, SLEEPS));
+        sleeps(&mut hand, (pid, 3), at + 3, (Reason::Timer, SLEEPS));
+        if beat == 4 {
+            break;
+        }
+        wakes(&mut hand, 0, at + 203, (pid, 3));
+        hand.exit(3, (at + 204) * MS, pid, pid, true);
+        wakes(&mut hand, pid, at + 205, (11, 1));
+        hand.switch(3, (at + 205) * MS + 5, pid, DEAD, 0)
+            .last(3, (at + 205) * MS + 6, pid);
+    }
+    hand.preempt(2, 100 * MS, 30, RUNNING, 98)
+        .switch(2, 900 * MS, 98, RUNNING, 30);
+    ends_for_command(&mut hand, 30, 2, 1_000);
+    // COMMAND ends the loop, which ends its sleep.
+    wakes(&mut hand, 10, 1_010, (11, 1));
+    sleeps(&mut hand, (10, 0), 1_011, (Reason::Child, SLEEPS));
+    wakes(&mut hand, 11, 1_012, (16, 3));
+    hand.exit(3, 1_013 * MS, 16, 16, true);
+    super::has_status(&mut hand, TERM);
+    hand.switch(3, 1_013 * MS + 1, 16, DEAD, 0)
+        .last(3, 1_013 * MS + 2, 16);
+    ends_for_command(&mut hand, 11, 1, 1_015);
+    ends(&mut hand, (10, 0), 1_020, 0);
+    let text = advice(&analyzed(&hand));
+    assert!(
+        text.contains("the machine: with the CPUs to itself it takes 2"),
+        "{text}"
+    );
+    assert!(!text.contains("sleeps"), "{text}");
 }
