@@ -1,5 +1,7 @@
 (async () => {
-  const bytes = Uint8Array.from(atob(document.getElementById("code").textContent), (c) => c.charCodeAt(0));
+  const raw = atob(document.getElementById("code").textContent);
+  const bytes = new Uint8Array(raw.length);
+  for (let i = 0; i < raw.length; i++) bytes[i] = raw.charCodeAt(i);
   const stream = new Blob([bytes]).stream().pipeThrough(new DecompressionStream("deflate"));
   const script = document.createElement("script");
   script.textContent = await new Response(stream).text();

@@ -212,6 +212,12 @@ async function main() {
         : `Selected: ${data.label(sel)}, pid ${p.pid[sel]}, wall ${time(data.wall(sel))}, CPU ${time(p.on_cpu[sel])}, ${data.exit(sel)}`;
   }
 
+  /** A narrow screen has no room for all. */
+  const showTab = (tab: HTMLElement) => {
+    tablist.scrollLeft = tab.offsetLeft + tab.offsetWidth / 2 - tablist.clientWidth / 2;
+  };
+  new ResizeObserver(() => showTab(tabs[all.indexOf(state.view)])).observe(tablist);
+
   let later = 0;
   /** What does not depend on the shown time. */
   function frame(changed: Set<keyof State> | null) {
@@ -220,9 +226,7 @@ async function main() {
       panels[view].hidden = !active;
       tabs[at].setAttribute("aria-selected", String(active));
       tabs[at].tabIndex = active ? 0 : -1;
-      // A narrow screen has no room for all.
-      if (active && changed?.has("view") !== false)
-        tablist.scrollLeft = tabs[at].offsetLeft + tabs[at].offsetWidth / 2 - tablist.clientWidth / 2;
+      if (active && changed?.has("view")) showTab(tabs[at]);
     }
     document.body.dataset.view = state.view;
     cgroups?.update();

@@ -90,6 +90,7 @@ export class Strip {
     new ResizeObserver(() => {
       this.room = this.plot.clientWidth;
       this.draw(false);
+      this.drawLine();
     }).observe(this.plot);
     context.pointed.listen(() => this.drawLine());
     this.listen();
@@ -207,8 +208,11 @@ export class Strip {
   update() {
     const { state } = this.store;
     const key = `${state.root}\n${state.cgroup}\n${state.q}\n${state.programs}`;
-    this.draw(key !== this.scopeKey);
-    this.drawLine();
+    // Not before the first layout of the page, of which the observer tells.
+    if (this.room > 0) {
+      this.draw(key !== this.scopeKey);
+      this.drawLine();
+    }
     this.scopeKey = key;
   }
 

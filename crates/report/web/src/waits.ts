@@ -144,7 +144,9 @@ export function betweenProcesses(data: Data, part: Part, n: number): Awaited[] {
     const worth = last ? (isLast(last) ? Math.min(last.ns, short) : last.ns) : 0;
     if (data.wall(ix) * data.doc.processes.threads[ix] < worth) continue;
     const rows = waitsOf(data, ix, (ender) => ender >= 0 && ender !== ix, t0, t1);
-    top.push(...rows.filter((row) => isForOther(row) && (!last || order(row, last) < 0)));
+    const longer = rows.filter((row) => isForOther(row) && (!last || order(row, last) < 0));
+    if (longer.length === 0) continue;
+    top.push(...longer);
     if (top.length >= n) top = top.sort(order).slice(0, n);
   }
   return top.sort(order);
