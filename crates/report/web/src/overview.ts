@@ -26,7 +26,7 @@ import type { State, Store } from "./state";
 import { bar, isListed, open, stepShown } from "./steps";
 import type { Context } from "./timeview";
 import { at, bytes, count, share, time } from "./units";
-import { betweenProcesses, reasonOf } from "./waits";
+import { awaitedStep, betweenProcesses, reasonOf } from "./waits";
 
 /** The kind of tests in the data (`StepKind::title`). */
 const TEST = "test";
@@ -588,13 +588,16 @@ export class Overview {
     const rows = betweenProcesses(data, store, 8);
     if (rows.length === 0) return null;
     const { grain } = data.doc.segments;
-    const name = (ix: number, lead = "") =>
-      h("span", { class: "bar-name", title: data.label(ix) }, cutName(lead + data.label(ix)));
+    const name = (ix: number, text: string) => h("span", { class: "bar-name", title: data.label(ix) }, cutName(text));
+    const inSteps = rows.some((row) => awaitedStep(data, row) !== null);
     const card = this.card(
       "Who waited for whom",
-      `${grain > 0 ? `longer than ${time(grain)}, ` : ""}waits for children last`,
-      ...rows.map(({ waiter, ender, kind, ns }) =>
-        h(
+      `${grain > 0 ? `longer than ${time(grain)}, ` : ""}waits ${inSteps ? "inside a step" : "for children"} last`,
+      ...rows.map((row) => {
+        const { waiter, ender, kind, ns } = row;
+        const step = awaitedStep(data, row);
+        const whom = step === null ? data.label(ender) : data.stepTitle(step);
+        return h(
           "button",
           {
             type: "button",
@@ -602,12 +605,12 @@ export class Overview {
             "data-ns": ns,
             onclick: () => store.set({ sel: waiter, view: "timeline" }),
           },
-          name(waiter),
-          name(ender, "for "),
+          name(waiter, data.label(waiter)),
+          name(ender, `for ${whom}`),
           h("span", { class: "num" }, time(ns)),
           h("span", { class: "num dim" }, reasonOf(kind)),
-        ),
-      ),
+        );
+      }),
     );
     card.id = "partners";
     return card;

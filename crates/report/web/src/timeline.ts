@@ -18,7 +18,9 @@ import { at, count, time } from "./units";
 import { enderName, enderOf, FOR_CHILDREN } from "./waits";
 
 /** Of a lane, CSS pixels: the least and the most. */
-const PITCH = [30, 54];
+const PITCH = [30, 84];
+/** Above the first lane and below the last one, CSS pixels. */
+const ROOM = 12;
 /** The name, then the states below it. */
 const NAME = 15;
 /** The most threads with lanes of their own. */
@@ -334,14 +336,17 @@ export class Timeline extends TimeView {
     return 0;
   }
   protected contentHeight(): number {
-    return this.lanes.length * this.pitch + 12;
+    return this.lanes.length * this.pitch + ROOM;
+  }
+  protected override mostHeight(): number {
+    return this.lanes.length * PITCH[1] + ROOM;
   }
   /** The height of the states. */
   private get band(): number {
     return this.pitch - REST;
   }
   protected override resized(height: number) {
-    this.pitch = Math.floor(Math.max(PITCH[0], Math.min(PITCH[1], (height - 14) / Math.max(1, this.lanes.length))));
+    this.pitch = Math.floor(Math.max(PITCH[0], Math.min(PITCH[1], (height - ROOM) / Math.max(1, this.lanes.length))));
   }
   private top(lane: number): number {
     return 8 + lane * this.pitch;

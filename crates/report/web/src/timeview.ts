@@ -9,6 +9,8 @@ import { Marks, measure } from "./marks";
 import { density, Pixels, resizes, theme, type Theme } from "./paint";
 import { isMoving, type State, type Store } from "./state";
 
+/** Of the plot, CSS pixels. */
+const BORDER = 1;
 /** A lane above the rows, over the same time axis. */
 interface Above {
   readonly element: HTMLElement;
@@ -118,6 +120,10 @@ export abstract class TimeView {
 
   /** Rows' height in all, CSS pixels. */
   protected abstract contentHeight(): number;
+  /** The height that the rows have where there is room for it. */
+  protected mostHeight(): number {
+    return this.contentHeight();
+  }
   /** Paints the pixels of the plot, then what is drawn above it. */
   protected isEmpty(): boolean {
     return this.store.matches !== null && this.store.matchCount === 0;
@@ -181,6 +187,9 @@ export abstract class TimeView {
   private sync() {
     const height = `${Math.max(0, this.contentHeight() - this.room.height)}px`;
     if (this.spacer.style.height !== height) this.spacer.style.height = height;
+    // No empty box below few rows.
+    const most = `${Math.ceil(this.mostHeight()) + 2 * BORDER}px`;
+    if (this.scroll.style.maxHeight !== most) this.scroll.style.maxHeight = most;
   }
 
   draw() {

@@ -13,11 +13,9 @@ export function time(ns: number | null): string {
   if (ns <= 0) return "–";
   // Two digits after the point would round it to 60 s.
   if (ns >= 59.995e9) {
-    const seconds = Math.floor((ns + 5e6) / 1e9);
-    const two = (n: number) => String(n).padStart(2, "0");
-    const minutes = Math.floor(seconds / 60);
-    if (minutes < 60) return `${minutes}:${two(seconds % 60)} min`;
-    return `${Math.floor(minutes / 60)}:${two(minutes % 60)} h`;
+    const sixty = (n: number, unit: string) => `${Math.floor(n / 60)}:${String(n % 60).padStart(2, "0")} ${unit}`;
+    const seconds = Math.floor(ns / 1e9 + 0.5);
+    return seconds < 3600 ? sixty(seconds, "min") : sixty(Math.floor(ns / 60e9 + 0.5), "h");
   }
   for (const [unit, name, digits] of SCALES) {
     // 999.5 ms rounds to 1000 ms, which is 1 s.

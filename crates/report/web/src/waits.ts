@@ -123,25 +123,43 @@ export function waitedForBy(data: Data, ix: number): Partner[] {
 
 /** Waits for children: who is waited for stands below the waiter in every view. */
 export const FOR_CHILDREN = new Set(["child", "vfork child"]);
-/** A shorter wait than this share of the time does not stand before waits for children. A guess: one that nobody would see. */
+/** A shorter wait than this share of the time does not stand before longer ones of another rank. A guess: one that nobody would see. */
 const SHORT = 0.01;
+
+/** The step that a process is in; that of a shell which runs one command is the command's. Null: none. */
+function stepOf(data: Data, ix: number): number | null {
+  let at = ix;
+  while (data.children[at].length === 1) [at] = data.children[at];
+  return data.doc.processes.step[at];
+}
+
+/** The step that a process waits for, if it lies inside the process's own, as make's targets do; null: none. */
+export function awaitedStep(data: Data, { waiter, ender }: Awaited): number | null {
+  if (ender < 0) return null;
+  const [own, step] = [stepOf(data, waiter), stepOf(data, ender)];
+  const [, ...around] = data.stepsAround(step);
+  return own === null || around.includes(own) ? step : null;
+}
 
 /**
  * The waits of the shown processes for other processes. Waits for children come last, because each is a wait for what
- * the child did or waited for.
+ * the child did or waited for; of these, waits for steps come before those inside a step, such as a driver's for its compiler.
  */
 export function betweenProcesses(data: Data, part: Part, n: number): Awaited[] {
   const { t0, t1 } = part.state;
   const short = (t1 - t0) * SHORT;
-  const isLast = ({ kind, ns }: Awaited) => FOR_CHILDREN.has(reasonOf(kind)) || ns < short;
-  const order = (a: Awaited, b: Awaited) => Number(isLast(a)) - Number(isLast(b)) || b.ns - a.ns;
+  const forChildren = KINDS.map(([name]) => FOR_CHILDREN.has(name));
+  const LAST = 2;
+  const rank = (row: Awaited) =>
+    row.ns < short ? LAST : !forChildren[row.kind] ? 0 : awaitedStep(data, row) !== null ? 1 : LAST;
+  const order = (a: Awaited, b: Awaited) => rank(a) - rank(b) || b.ns - a.ns;
   // A process that ends another one's sleep, as by a signal, is not what the sleep was for.
   const isForOther = (row: Awaited) => !isOwn(row) && reasonOf(row.kind) !== "timer";
   let top: Awaited[] = [];
   for (const ix of living(data, part)) {
     // Nearly all of many processes are too short for any of their waits to be among the longest.
     const last = top[n - 1];
-    const worth = last ? (isLast(last) ? Math.min(last.ns, short) : last.ns) : 0;
+    const worth = last ? (rank(last) > 0 ? Math.min(last.ns, short) : last.ns) : 0;
     if (data.wall(ix) * data.doc.processes.threads[ix] < worth) continue;
     const rows = waitsOf(data, ix, (ender) => ender >= 0 && ender !== ix, t0, t1);
     const longer = rows.filter((row) => isForOther(row) && (!last || order(row, last) < 0));
