@@ -5,6 +5,7 @@
 use std::collections::HashSet;
 
 use proptest::prelude::*;
+use tr_analyze::awaited::WaitReason;
 use tr_analyze::contention::Contention;
 use tr_analyze::critical_path::{self, critical_path, CriticalPath, Kind, NoPath, Segment, Then};
 use tr_analyze::model::{Analysis, ProcessIx};
@@ -606,6 +607,39 @@ fn job_slots_are_told_from_pipes() {
         assert_eq!(is.links(name, Then::Woke), 2 - slots, "{name}");
         let more = is.limits.more_slots.unwrap_or(is.path.length());
         about(more, if slots > 0 { 11 * MS } else { 31 * MS });
+    }
+}
+
+/// A thread of cargo starts a rustc and waits for its output, here that of a unit's metadata: rustc uses the job
+/// server, too, and goes on, but gives no slot back.
+#[test]
+fn output_of_a_job_is_no_job_slot() {
+    let (metadata, done) = (chan(0), chan(1));
+    let wait = vec![Op::Thread(2, Arg::Same), Op::Take(done)];
+    let rustc = vec![run(10), Op::Post(metadata), run(20)];
+    let mut world = world(&[("cargo", wait), ("rustc", rustc)], &[0, 0]);
+    let job = vec![
+        fork(1),
+        Op::Take(metadata),
+        run(5),
+        Op::WaitAll,
+        Op::Post(done),
+        Op::Exit(0),
+    ];
+    world.programs.push(job);
+    let is = Answer::of(world, 4);
+    about(is.path.length(), 30 * MS);
+    assert_eq!(is.links("rustc", Then::Slot), 0);
+    let timeline = is.analysis.timeline.as_ref().unwrap();
+    let is_first = |thread: &_| {
+        let process = is.analysis.thread(*thread).process;
+        is.analysis.process(process).threads.first() == Some(thread)
+    };
+    for thread in is.analysis.thread_ids().filter(|thread| !is_first(thread)) {
+        let mut waits = timeline
+            .of(thread)
+            .filter_map(|wait| is.analysis.awaited(thread, &wait));
+        assert!(waits.all(|reason| reason != WaitReason::Slot));
     }
 }
 

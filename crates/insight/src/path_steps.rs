@@ -8,6 +8,7 @@ use tr_analyze::critical_path::{CriticalPath, Leg, Segment, Then};
 use tr_analyze::kinds::{ByKind, Kind};
 use tr_analyze::model::Analysis;
 use tr_analyze::programs::Groups;
+use tr_programs::steps::StepKind;
 
 use crate::kinds;
 use crate::path;
@@ -82,7 +83,13 @@ impl PathBySteps {
         let mut owners: Vec<(&str, Option<StepIx>)> = Vec::with_capacity(count);
         for (at, (segment, part)) in path.segments.iter().zip(&parts).enumerate() {
             let mut take = |from, to, step: Option<StepIx>| {
-                let leaf = step.filter(|step| holds.get(*step) == Some(&false));
+                // A unit that holds another step, as that of its link, works itself, too; a target that holds units waits.
+                let is_unit = |step: &StepIx| {
+                    let step = steps.list().get(*step);
+                    step.is_some_and(|step| step.kind == StepKind::Unit)
+                };
+                let works = |step: &StepIx| holds.get(*step) == Some(&false) || is_unit(step);
+                let leaf = step.filter(works);
                 let title = leaf.and_then(|step| titles.get(step)).map(String::as_str);
                 let program = || groups.at(analysis.thread(segment.thread).process, from);
                 let name = title.unwrap_or_else(|| match (segment.kind, program()) {

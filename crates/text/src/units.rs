@@ -21,13 +21,13 @@ impl Duration {
         let (figure, unit) = match ns {
             0 => ("–".into(), ""),
             // Two digits after the point would round it to 60 s.
-            59_995_000_000.. => {
-                let seconds = ns.saturating_add(5_000_000) / 1_000_000_000;
-                let (minutes, hours) = (seconds / 60 % 60, seconds / 3600);
-                match hours {
-                    0 => (format!("{minutes}:{:02}", seconds % 60), "min"),
-                    _ => (format!("{hours}:{minutes:02}"), "h"),
-                }
+            59_995_000_000..3_599_500_000_000 => {
+                let seconds = (ns + 500_000_000) / 1_000_000_000;
+                (format!("{}:{:02}", seconds / 60, seconds % 60), "min")
+            }
+            3_599_500_000_000.. => {
+                let minutes = ns.saturating_add(30_000_000_000) / 60_000_000_000;
+                (format!("{}:{:02}", minutes / 60, minutes % 60), "h")
             }
             _ => {
                 // 999.5 ms rounds to 1000 ms, which is 1 s.
@@ -383,8 +383,12 @@ mod tests {
             (999_500_000, "1.00 s"),
             (59_994_999_999, "59.99 s"),
             (59_995_000_000, "1:00 min"),
-            (3_599_994_999_999, "59:59 min"),
-            (3_599_995_000_000, "1:00 h"),
+            (249_490_000_000, "4:09 min"),
+            (249_990_000_000, "4:10 min"),
+            (3_599_499_999_999, "59:59 min"),
+            (3_599_500_000_000, "1:00 h"),
+            (7_169_999_999_999, "1:59 h"),
+            (7_170_000_000_000, "2:00 h"),
             (u64::MAX, "5124095:34 h"),
         ];
         for (ns, expected) in shown {

@@ -313,7 +313,18 @@ impl Analysis {
             return false;
         };
         let is_client = |ix| is_client(self.process(self.thread(ix).process));
-        !self.has_exited(waker, stretch.to) && is_client(thread) && is_client(waker)
+        !self.has_exited(waker, stretch.to)
+            && is_client(thread)
+            && is_client(waker)
+            && !self.reads_output(thread, waker)
+    }
+
+    /// Whether a thread started the process of its waker as the thread of its process for that job. Such a thread waits
+    /// for what the job writes: cargo starts each rustc from a thread of its own, and another thread waits for slots.
+    fn reads_output(&self, thread: ThreadIx, waker: ThreadIx) -> bool {
+        let first = |ix| self.process(self.thread(ix).process).threads.first();
+        let starter = first(waker).and_then(|job| self.thread(*job).parent);
+        starter == Some(thread) && first(thread) != Some(&thread)
     }
 
     /// Whether a thread has begun to exit at or before a time, so that its exit may have ended another thread's wait.
