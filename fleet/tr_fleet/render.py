@@ -31,7 +31,8 @@ input{font:inherit;color:inherit;background:transparent;border:1px solid #8888;p
 svg{display:block;margin:.3rem 0;max-width:100%;height:auto}polyline{fill:none;stroke:#0969da;stroke-width:1.5}circle{fill:#0969da}
 rect{opacity:.5}.axis{fill:none;stroke:#8886}text{font-size:11px;fill:#59636e}.end{text-anchor:end}
 @media(min-width:70rem){.change{display:grid;grid-template-columns:1fr 34rem;gap:0 2rem;align-items:center}}
-[hidden]{display:none!important}@media(max-width:40rem){svg text{font-size:17px}td:not(.n){min-width:9rem}th.n{white-space:normal}td,th{padding-right:.5rem}}
+[hidden]{display:none!important}@media(max-width:40rem){svg text{font-size:17px}tr{display:flex;flex-wrap:wrap;padding:.15rem 0}
+td,th{box-sizing:border-box;padding-right:.4rem}td:not(.n),th:not(.n){flex:1 0 100%}td.n,th.n{flex:1 1 0;min-width:4.2rem;white-space:normal}}
 @media(prefers-color-scheme:dark){a{color:#4493f8}body{color:#e6edf3;background:#0d1117}.dim{color:#9198a1}.up{color:#ff7b72;fill:#ff7b72}
 .down{color:#3fb950;fill:#3fb950}polyline{stroke:#4493f8}circle{fill:#4493f8}text{fill:#9198a1}}
 """
