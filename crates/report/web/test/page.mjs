@@ -1092,6 +1092,28 @@ const tests = {
 
   // The first screen names the longest waits of processes for others, and one click leads to all waits of one of them
   // with who ended them, as the report has them.
+  async how_a_failure_ended_stands_on_nothing() {
+    for (const width of [1280, 390]) {
+      const page = await open("demo", "", { viewport: { width, height: 800 } });
+      const overlaps = await page.$eval("#failed .row.failed", (row) => {
+        row.children[1].textContent = "killed by SIGTERM with those below it";
+        const boxes = [...row.children].map((part) => part.getBoundingClientRect());
+        const apart = (a, b) => a.right <= b.left || b.right <= a.left || a.bottom <= b.top || b.bottom <= a.top;
+        return boxes.some((box, at) => box.width < 40 || boxes.slice(at + 1).some((other) => !apart(box, other)));
+      });
+      assert.equal(overlaps, false, `at ${width}`);
+      page.calm();
+    }
+  },
+
+  async few_lanes_fill_the_room_and_leave_no_empty_box() {
+    const page = await open("fails", "#view=timeline", { viewport: { width: 1280, height: 1400 } });
+    const box = await page.$eval("#view-timeline .scroll", (scroll) => scroll.clientHeight);
+    const lanes = 3 * 84 + 12;
+    assert.equal(box, lanes);
+    page.calm();
+  },
+
   async who_waited_for_whom_takes_one_click() {
     for (const name of ["demo", "cargo"]) {
       const { off_cpu, processes } = analysis(name);
@@ -1112,10 +1134,16 @@ const tests = {
       assert.ok(others.length > 0);
       const page = await open(name);
       const [first] = await page.$$("#partners .row");
-      const text = await first.textContent();
       const label = (pid) => labels.get(pid);
       const [{ waiter, ender, ns }] = others;
-      assert.ok(text.startsWith(`${label(waiter)}for ${label(ender)}`), text);
+      const titles = await first.$$eval(".bar-name", (all) => all.map((one) => one.title));
+      assert.deepEqual(titles, [label(waiter), label(ender)]);
+      // make waits for its targets: these waits stand before those of a compiler's driver, with the step's name.
+      if (name === "demo") {
+        const next = (at) => page.textContent(`#partners .row:nth-of-type(${at})`);
+        assert.match(await next(2), /^make -s -j2 .*for kernels_\d\.o2\.\d\d schild$/);
+        assert.match(await next(5), /^make -s -j2 .*for tally1\.\d\d schild$/);
+      }
       assert.ok(Number(await first.getAttribute("data-ns")) >= ns);
       await first.click();
       assert.ok((await page.textContent(".details .crumbs")).includes(`pid ${waiter}`));
