@@ -38,7 +38,7 @@ mod tests {
     use tr_analyze::model::{ExecSpan, Process, ProcessIx};
     use tr_format::event::{Argv, Tgid};
 
-    fn process(pid: i32, parent: Option<u32>, argv: &[&str]) -> Process {
+    fn process(pid: u32, parent: Option<u32>, argv: &[&str]) -> Process {
         Process {
             pid: Tgid(pid),
             parent: parent.map(ProcessIx),
