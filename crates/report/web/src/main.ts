@@ -439,6 +439,7 @@ async function main() {
   let before: string | undefined;
   const paper = (on: boolean) => {
     const root = document.documentElement;
+    views.overview.complete();
     if (on) before = root.dataset.theme;
     if (on) root.dataset.theme = "light";
     else if (before) root.dataset.theme = before;
@@ -457,8 +458,15 @@ async function main() {
   store.listen((_, changed) => update(changed));
   update(null);
   // The next frame shows it; a tracer of the browser finds the mark.
-  requestAnimationFrame(() => requestAnimationFrame(() => performance.mark("first-view")));
-  document.documentElement.dataset.ready = "1";
+  requestAnimationFrame(() =>
+    requestAnimationFrame(() => {
+      performance.mark("first-view");
+      setTimeout(() => {
+        views.overview.complete();
+        document.documentElement.dataset.ready = "1";
+      });
+    }),
+  );
 }
 
 /** What makes the numbers incomplete, above all of them: all of it in the overview, else its first line. */

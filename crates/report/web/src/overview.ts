@@ -42,6 +42,9 @@ export class Overview {
   private data: Data;
   private store: Store;
   private key = "-";
+  /** The first view is drawn, and nothing waits for it any more. */
+  private isComplete = false;
+  private later: (() => void) | null = null;
 
   constructor(
     context: Context,
@@ -58,6 +61,7 @@ export class Overview {
     if (key === this.key) return;
     this.key = key;
     this.element.replaceChildren();
+    this.later = null;
     this.build();
   }
 
@@ -109,25 +113,27 @@ export class Overview {
       return;
     }
     // To the left what set the time, to the right what ran; sums over all threads, most of which wait for each other, last.
-    const column = (...cards: (HTMLElement | null)[]) => h("div", {}, ...cards);
-    const cards = h(
-      "div",
-      { class: "cards" },
-      column(this.steps(), this.path(), this.waits(), this.partners(), this.reasons()),
-      column(
-        this.parallel(),
-        this.programs(),
-        this.functions(),
-        this.longest(),
-        this.states(
-          narrowed ? part.times : [totals.on_cpu, totals.run_queue, totals.blocked, totals.sleep, totals.unknown],
-          narrowed ? part.threads : totals.threads,
-          narrowed ? part.least : [],
-        ),
-      ),
-    );
-    this.element.append(cards);
-    this.element.append(this.quality());
+    const left = h("div", {}, this.steps(), this.path());
+    const right = h("div", {}, this.parallel(), this.programs());
+    this.element.append(h("div", { class: "cards" }, left, right));
+    this.later = () => {
+      const shown = (...cards: (HTMLElement | null)[]) => cards.filter((card) => card !== null);
+      const times = narrowed
+        ? part.times
+        : [totals.on_cpu, totals.run_queue, totals.blocked, totals.sleep, totals.unknown];
+      const states = this.states(times, narrowed ? part.threads : totals.threads, narrowed ? part.least : []);
+      left.append(...shown(this.waits(), this.partners(), this.reasons()));
+      right.append(...shown(this.functions(), this.longest(), states));
+      this.element.append(this.quality());
+    };
+    if (this.isComplete) this.complete();
+  }
+
+  /** Makes the cards below the first screen, which wait for the first view: they take as long as those on it. */
+  complete() {
+    this.isComplete = true;
+    this.later?.();
+    this.later = null;
   }
 
   /** Where and how it ran. */
