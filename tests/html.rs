@@ -350,6 +350,10 @@ fn prepare(directory: &Path) -> Result<(), Failed> {
     let forecast = run(&["predict", &failing.to_string_lossy(), "--format", "html"])?;
     write(directory.join("predict-failing.html"), forecast)?;
 
+    // So many switches that the page spares itself some frames.
+    let config = Config::new(scenario::pipe(), 1, 100_000_000);
+    simulate("pipes", &Recording::record(&config).0)?;
+
     // A recording without events.
     let mut config = Config::new(scenario::pipe(), 1, 1_000_000);
     config.max_events = 1;

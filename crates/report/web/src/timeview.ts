@@ -5,6 +5,7 @@ import { Axis } from "./axis";
 import { Cursor, type Pointed } from "./cursor";
 import type { Data } from "./data";
 import { h, Tip } from "./dom";
+import { LARGE } from "./figures";
 import { Marks, measure } from "./marks";
 import { density, Pixels, resizes, theme, type Theme } from "./paint";
 import { isMoving, type State, type Store } from "./state";
@@ -69,6 +70,8 @@ export abstract class TimeView {
   private colors: Theme | null = null;
   /** The time that the last frame showed. */
   private last = { t0: -1, t1: -1 };
+  /** The time that the picture on the canvas shows. */
+  private painted = { t0: 0, t1: 0 };
   /** For the tests: frames drawn. */
   frames = 0;
 
@@ -211,6 +214,9 @@ export abstract class TimeView {
     // CPU time as the rows. The first frame after that draws all.
     const moves = isMoving() && (state.t0 !== this.last.t0 || state.t1 !== this.last.t1);
     this.last = { t0: state.t0, t1: state.t1 };
+    if (moves && this.stretch()) return this.draw();
+    this.painted = this.last;
+    if (this.canvas.style.transform) this.canvas.style.transform = "";
     const isDue = (n: number) => !moves || (this.frames + n) % 2 === 0;
     this.above.forEach((lane, n) => {
       if (lane && this.colors && isDue(n)) lane.draw(width, gutter, this.colors);
@@ -254,6 +260,20 @@ export abstract class TimeView {
     if (moves) this.draw();
   }
 
+  /**
+   * While the time of a large recording moves, two of three frames stretch the last picture: to paint 25,000 processes
+   * takes most of the main thread's time. Rows without a gutter alone are pictures of time from edge to edge.
+   */
+  private stretch(): boolean {
+    const { t0, t1 } = this.store.state;
+    if (this.gutter() > 0 || this.data.pieces.kind.length <= LARGE || this.frames % 3 === 0) return false;
+    const [from, to] = [this.painted.t0, this.painted.t1];
+    if (to <= from) return false;
+    const left = ((from - t0) / (t1 - t0)) * this.room.width;
+    this.canvas.style.transform = `translateX(${left}px) scaleX(${(to - from) / (t1 - t0)})`;
+    return true;
+  }
+
   private drawLine() {
     // To ask for a place costs a layout.
     if (!this.cursor.seen) return this.cursor.hide();
@@ -277,18 +297,21 @@ export abstract class TimeView {
   private listen() {
     const { canvas, store } = this;
     const place = (event: { clientX: number; clientY: number }) => {
-      const box = this.canvas.getBoundingClientRect();
-      const gutter = this.gutter();
-      const share = (event.clientX - box.left - gutter) / Math.max(1, box.width - gutter);
+      // Not the canvas's place, which is stretched while the time moves.
+      const { scroll } = this;
+      const box = scroll.getBoundingClientRect();
+      const [gutter, width] = [this.gutter(), scroll.clientWidth];
+      const share = (event.clientX - box.left - scroll.clientLeft - gutter) / Math.max(1, width - gutter);
       const { t0, t1 } = store.state;
       return {
         share,
         t: t0 + share * (t1 - t0),
-        y: event.clientY - box.top + this.scroll.scrollTop,
-        plot: box.width - gutter,
+        y: event.clientY - box.top - scroll.clientTop + scroll.scrollTop,
+        plot: width - gutter,
       };
     };
-    canvas.addEventListener(
+    // A picture that is stretched may leave its edges free.
+    this.scroll.addEventListener(
       "wheel",
       (event) => {
         const { t, plot, share } = place(event);

@@ -1109,6 +1109,42 @@ const tests = {
     }
   },
 
+  async a_large_recording_is_stretched_while_its_time_moves() {
+    const page = await open("pipes", "#view=timeline", { viewport: { width: 1280, height: 800 } });
+    // Without the sums beside it, which take a part of its width once it is zoomed.
+    await page.press("body", "x");
+    await settle(page);
+    // Ctrl and the wheel over one moment, in every frame.
+    const { seen, before, after } = await page.evaluate(async () => {
+      const canvas = document.querySelector("#view-timeline .scroll > canvas");
+      const box = canvas.getBoundingClientRect();
+      const frame = () => new Promise((done) => requestAnimationFrame(done));
+      const span = () => /t=(\d+)-(\d+)/.exec(location.hash)?.slice(1).map(Number);
+      const x = box.left + box.width * 0.25;
+      const init = { bubbles: true, cancelable: true, ctrlKey: true, clientX: x, clientY: box.top + 40 };
+      const seen = [];
+      for (let n = 0; n < 24; n++) {
+        canvas.dispatchEvent(new WheelEvent("wheel", { ...init, deltaY: -12 }));
+        await frame();
+        seen.push(canvas.style.transform);
+      }
+      while (document.documentElement.dataset.moving) await frame();
+      await frame();
+      await frame();
+      return { seen, before: box.width, after: { transform: canvas.style.transform, span: span() } };
+    });
+    assert.ok(seen.filter(Boolean).length >= 8, seen.join());
+    assert.ok(seen.filter((one) => !one).length >= 4, seen.join());
+    assert.equal(after.transform, "");
+    // The moment below the pointer has stayed there.
+    const width = await page.evaluate(() => document.querySelector("#view-timeline .scroll > canvas").clientWidth);
+    assert.equal(width, Math.round(before));
+    const [from, to] = after.span;
+    const whole = analysis("pipes").trace.duration_ns;
+    assert.ok(Math.abs((from + (to - from) / 4) / whole - 0.25) < 0.01, `${from} to ${to} of ${whole}`);
+    page.calm();
+  },
+
   async few_lanes_fill_the_room_and_leave_no_empty_box() {
     const page = await open("fails", "#view=timeline", { viewport: { width: 1280, height: 1400 } });
     const box = await page.$eval("#view-timeline .scroll", (scroll) => scroll.clientHeight);
