@@ -170,8 +170,8 @@ def near():
         told(grown)
         == "a\\u{1b}: 39:18 min of 45:00 min (87 %): at the growth of its last 10 runs it meets the limit in 6 days\n"
     ), told(grown)
-    lengths = [59.4e9, 59.6e9, 61e9, 3599.6e9, 4 * 3600e9 + 65e9]
-    assert [render.time(it) for it in lengths] == ["59.4 s", "1:00 min", "1:01 min", "1:00 h", "4:01 h"]
+    lengths = [59.4e9, 59.6e9, 61e9, 3599.6e9, 2 * 3600e9 - 10e9, 4 * 3600e9 + 65e9]
+    assert [render.time(it) for it in lengths] == ["59.4 s", "1:00 min", "1:01 min", "1:00 h", "2:00 h", "4:01 h"]
     assert render.signed(-61e9) == "−1:01 min" and render.signed(61e9) == "+1:01 min"
     noise = [30, 38, 31, 37, 30, 38, 31, 37, 30, 38]
     assert told(noise).endswith("(84 %)\n") and told(grown[1:]).endswith("(87 %)\n"), told(noise)

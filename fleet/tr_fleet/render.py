@@ -56,7 +56,8 @@ def time(ns):
     sign = "−" if ns < 0 else ""
     seconds = round(size / 1e9)
     if seconds >= 3600:
-        return f"{sign}{seconds // 3600}:{seconds // 60 % 60:02} h"
+        minutes = round(size / 60e9)
+        return f"{sign}{minutes // 60}:{minutes % 60:02} h"
     if seconds >= 60:
         return f"{sign}{seconds // 60}:{seconds % 60:02} min"
     for unit, name in [(1e9, "s"), (1e6, "ms"), (1e3, "µs")]:
