@@ -16,6 +16,7 @@ name with a comma is a variant. Needs root and, beside those of `reporters.py`:
 
 import argparse
 import glob
+import math
 import os
 import re
 import shutil
@@ -1264,15 +1265,20 @@ def measured(path):
     return found
 
 
-def is_beside(step, of):
-    """Whether the work of each try of a test lies outside of the place that `tr` shows, with its error."""
+def is_beside(step, of, length, is_process):
+    """Whether no try of a test lies where `tr` shows it, with the error that `tr` gives. A try has its body, and no more than its
+    length in the report before and after the end of that. A process that is one test prepares it for a time that nobody measured."""
     error = step["place_error_ns"] / 1e6 + CLOCKS
-    first, last = step["start_ns"] / 1e6 - error, step["end_ns"] / 1e6 + error
+    begin, end = step["start_ns"] / 1e6, step["end_ns"] / 1e6
 
-    def is_inside(wall, ended):
-        return first <= ended - step["began_ms"] - wall and ended - step["began_ms"] <= last
+    def fits(wall, ended):
+        last = ended - step["began_ms"]
+        first = last - wall
+        longest = math.inf if is_process else max(length, wall)
+        is_begin = last - longest - error <= begin <= first + error
+        return is_begin and last - error <= end <= first + longest + error
 
-    return not any(is_inside(wall, ended) for wall, _, ended in of["body"])
+    return not any(fits(wall, ended) for wall, _, ended in of["body"])
 
 
 def candidates(of):
@@ -1294,7 +1300,7 @@ def judge(name, steps, reports, truth):
         seen.add(one)
         # A body goes on after its test, if that had a limit of time.
         has_body = one in spent and spent[one]["body"][-1][0] < wanted[one] * 1.2 + 20
-        if step["place_error_ns"] is not None and has_body and is_beside(step, spent[one]):
+        if step["place_error_ns"] is not None and has_body and is_beside(step, spent[one], wanted[one], name in PROCESSES):
             counts["wrong"] += 1
             lines.append(
                 f"    t{one} ({wanted[one]:.0f} ms): MISPLACED by more than {step['place_error_ns'] / 1e6:.1f} ms"

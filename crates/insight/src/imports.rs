@@ -170,6 +170,10 @@ pub fn no_figures(doubt: Doubt) -> String {
         Doubt::Zone => "the zone of the file's times is not known".to_owned(),
         Doubt::Suite => "the length of its suite does not prove its place in time".to_owned(),
         Doubt::Runner => "other processes or threads may have run it".to_owned(),
+        Doubt::Process(ns) => format!(
+            "other processes or threads may have run it, and its place in time is known to {} only",
+            units::time(ns)
+        ),
         Doubt::Crossed => "it overlaps with another one of its process".to_owned(),
         Doubt::Unseen(ns) => format!(
             "what its process did in {} of it was not recorded",

@@ -15,6 +15,7 @@ mod report;
 mod runner;
 mod schedule;
 mod serial;
+mod window;
 
 use std::cell::Cell;
 use std::collections::{HashMap, HashSet};
@@ -28,7 +29,7 @@ use crate::steps::Steps;
 use active::Active;
 use own::OwnProcesses;
 use placer::{Placer, WORK};
-use proof::find_doubts;
+use proof::{find_doubts, Guess};
 pub use report::{Attributes, Case, Date, Report, Suite};
 
 /// The largest delay in nanoseconds with which a file system's clock stamps a written file: a tick of the kernel, which
@@ -80,7 +81,8 @@ impl Report {
         let [_, tests, _] = &placer.runners;
         find_doubts(lookup.analysis, tests, &placer.decided, &mut placer.guesses);
         neighbours::separate(&mut placer.guesses);
-        let guesses = std::mem::take(&mut placer.guesses);
+        let mut guesses = std::mem::take(&mut placer.guesses);
+        guesses.iter_mut().for_each(Guess::bound);
         if placer.work.get() == 0 {
             placer
                 .placed

@@ -44,6 +44,13 @@ impl Bounds {
         }
     }
 
+    /// Whether the place is known nearly exactly ([`Place::is_exact`]).
+    pub fn is_exact(&self) -> bool {
+        let range = |(from, to): (i64, i64)| from..=to;
+        let (begin, end) = (range(self.begin), range(self.end));
+        Place { begin, end }.is_exact(self.length)
+    }
+
     /// The beginning and the end of the time in which the test certainly ran, at every place that its bounds allow;
     /// `None` if there is no such time.
     pub fn certain(&self) -> Option<(i64, i64)> {

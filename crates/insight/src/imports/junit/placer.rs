@@ -226,6 +226,7 @@ impl Placer<'_> {
             self.own_suite(suite, process);
             return;
         }
+        let anywhere = self.anywhere(suite, choice.is_some());
         let (scheduled, times, of_tests) = match choice {
             Some(choice) => {
                 let schedule = self.among(choice);
@@ -256,7 +257,8 @@ impl Placer<'_> {
             }
         }
         let is_nested = suite.around().iter().any(Option::is_some);
-        for ((case, times), of_test) in suite.cases.iter().zip(times).zip(of_tests) {
+        let cases = suite.cases.iter().zip(anywhere);
+        for (((case, anywhere), times), of_test) in cases.zip(times).zip(of_tests) {
             let name = case.attributes.title();
             if let Some(process) = self.own_process(case, times) {
                 self.own_test(case, &name, process);
@@ -267,6 +269,7 @@ impl Placer<'_> {
                     self.placed.add_elsewhere(name, case.has_failed());
                     self.placed.add_note("the recording has its tests as marks");
                 }
+                None if self.add_anywhere(case, anywhere) => {}
                 None if around.is_some() && is_nested => {
                     self.placed
                         .add_note("tests that hold other tests have no times of their own");
@@ -288,6 +291,7 @@ impl Placer<'_> {
                         _ => self.runner(times),
                     };
                     let Some(runner) = runner else {
+                        self.add_anywhere(case, anywhere);
                         continue;
                     };
                     let length = times.to.saturating_sub(times.from);
@@ -309,6 +313,7 @@ impl Placer<'_> {
                     // Each of several suites at the same time has a process of its own.
                     let in_overlap = overlaps && !guess.own_stamp && scheduled.is_none();
                     self.guesses.push(Guess {
+                        anywhere,
                         doubt: guess.doubt.or(in_overlap.then_some(Doubt::Runner)),
                         ..guess
                     });
@@ -446,6 +451,7 @@ impl Placer<'_> {
             one_thread: runner.is_one_thread,
             is_test: tests.binary_search(&runner.process).is_ok(),
             is_even,
+            anywhere: None,
         }
     }
 
@@ -545,7 +551,10 @@ impl Placer<'_> {
             return none; // several at once
         }
         let left = last.saturating_sub(first).saturating_sub(sum);
-        let is_proven = suite.is_measured() && suite.has_order && !suite.is_by_result();
+        // The recording allows no schedule for tests that followed each other, if it shows the sleeps of their runner.
+        let has_schedules = self.lookup.analysis.timeline.is_some();
+        let is_measured = suite.is_measured() && suite.has_order && !suite.is_by_result();
+        let is_proven = is_measured && !has_schedules;
         let doubt = around.doubt.or((!is_proven).then_some(Doubt::Suite));
         let mut now = last.saturating_sub(sum);
         let spans = lengths.map(|length| {

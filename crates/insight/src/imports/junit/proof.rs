@@ -7,7 +7,8 @@ use tr_analyze::model::{Analysis, Doubt, Imported, ProcessIx};
 use tr_analyze::timeline::Bucket;
 use tr_format::event::Ktime;
 
-use crate::imports::lookup::{program, signed, CLOCKS, TOLERATED};
+use super::window::Anywhere;
+use crate::imports::lookup::{ktime, program, signed, CLOCKS, TOLERATED};
 
 /// The largest error in nanoseconds of the place of a test that gets figures. With a larger error, the CPU time could
 /// belong to a neighbouring test, however long the test is. A guess; the script `reporters.py` tests the places of 35
@@ -270,6 +271,27 @@ pub struct Guess {
     pub is_test: bool,
     /// Whether the figures of the test are equal at every place at which it can have run ([`super::even`]).
     pub is_even: bool,
+    /// The place of the test if it can have run anywhere within its suite.
+    pub anywhere: Option<Anywhere>,
+}
+
+impl Guess {
+    /// Gives a test without a proven place that which is proven of it: its time, or the time of its suite.
+    pub fn bound(&mut self) {
+        let Some(doubt) = self.span.doubt.filter(|doubt| !doubt.has_place()) else {
+            return;
+        };
+        if let Some(place) = self.anywhere {
+            self.span.from = ktime(place.from);
+            self.span.to = ktime(place.to);
+            self.error = place.error;
+            self.span.error = place.error.unsigned_abs();
+            self.span.doubt = Some(match doubt {
+                Doubt::Runner => Doubt::Process(self.span.error),
+                _ => Doubt::Off(self.span.error),
+            });
+        }
+    }
 }
 
 /// For each test whose place in time is not proven, notes the reason.
@@ -290,9 +312,11 @@ pub fn find_doubts(
         let at_boundary = |is: &dyn Fn(i64) -> bool| boundaries.into_iter().any(is);
         let error = guess.error;
         let length = guess.span.to.since(guess.span.from);
-        let in_company = at_boundary(&|time| company.workers.are_across(time, error))
+        // A place with a large error does not exclude those that lived only a little across its boundaries.
+        let near = error.min(MOST.cast_signed());
+        let in_company = at_boundary(&|time| company.workers.are_across(time, near))
             || !(guess.own_stamp || guess.one_thread)
-                && at_boundary(&|time| company.threads.are_across(time, error));
+                && at_boundary(&|time| company.threads.are_across(time, near));
         guess.span.error = error.unsigned_abs();
         guess.span.doubt = if guess.doubt.is_some() {
             guess.doubt

@@ -11,7 +11,7 @@ use super::assign::{self, Claim};
 use super::blocks::{joined, Block};
 use super::even::Bounds;
 use super::placer::{Placer, Times, TRIED};
-use super::pool::{self, Share, Worker};
+use super::pool::{self, Share, Undecided, Worker};
 use super::proof::Stamp;
 use super::report::{Case, Suite};
 use super::runner::RunnerFacts;
@@ -118,6 +118,20 @@ impl Schedule {
         claims
     }
 
+    /// Whether the lengths of the tests were measured in the processes of the schedule: those of several tests fit
+    /// nearly exactly between the sleeps of these processes.
+    pub fn is_measured(&self) -> bool {
+        let bounds = self.times.iter().flatten().filter_map(|times| times.bounds);
+        bounds.filter(Bounds::is_exact).count() >= serial::EXACT
+    }
+
+    /// Notes that another process may have run or measured the tests of the schedule.
+    pub fn doubt(&mut self) {
+        for times in self.times.iter_mut().flatten() {
+            times.doubt = times.doubt.or(Some(Doubt::Runner));
+        }
+    }
+
     /// Adds the places of the tests that one worker of a pool ran to the schedule of the suite. If `is_sure` is not
     /// set, other workers can have run these tests, so that their places are in doubt.
     fn add(&mut self, of_worker: Schedule, is_sure: bool) {
@@ -199,47 +213,58 @@ impl Placer<'_> {
             return Vec::new();
         }
         let groups = self.groups(suite);
+        let Ok(mut found) = self.likely(suite, &groups, runner) else {
+            return Vec::new();
+        };
+        let [named, _, commands] = &self.runners;
+        if named.is_empty() && !found.iter().any(Schedule::is_measured) {
+            // Another process fits as well, or measured the tests of its workers.
+            let commands = commands.clone();
+            let Ok(mut all) = self.below(suite, &groups, &commands, None) else {
+                return Vec::new();
+            };
+            for schedule in found {
+                let processes = &schedule.runner.processes;
+                if !all.iter().any(|found| found.runner.processes == *processes) {
+                    all.push(schedule);
+                }
+            }
+            found = all;
+        }
+        // Processes of many threads fit much.
+        let is_proven = |found: &Schedule| self.is_alone(found) && found.is_measured();
+        if found.iter().any(is_proven) {
+            found.retain(|found| self.is_alone(found));
+        }
+        found
+    }
+
+    /// The schedules of a suite in the processes that are the likeliest to have run it: the given runner, or those of the
+    /// first list of processes in which there is a schedule.
+    fn likely(
+        &mut self,
+        suite: &Suite,
+        groups: &Groups,
+        runner: Option<ProcessIx>,
+    ) -> Result<Vec<Schedule>, Undecided> {
         if let Some(runner) = runner {
-            let found = self.scheduled(suite, &groups, &[runner]);
-            if let Some(found) = found.clone().filter(|found| self.is_alone(found)) {
-                return vec![found];
-            }
+            let found = self.scheduled(suite, groups, &[runner]);
             // The runner may have heard of each test from a worker.
-            let below = self.below(suite, &groups, &[runner], Some(runner));
-            let all = found.iter().chain(&below).cloned().collect();
+            let below = self.below(suite, groups, &[runner], Some(runner))?;
+            let all = found.into_iter().chain(below).collect();
             let (rest, _) = self.without_listeners(all, &[]);
-            if let [only] = &rest[..] {
-                return vec![only.clone()];
-            }
-            // A runner of many threads fits much, and one that hears of each test from a worker fits, too.
-            let is_better = found.is_none() || below.iter().all(|below| self.is_alone(below));
-            if is_better && !below.is_empty() {
-                return below;
-            }
-            if let Some(found) = found {
-                return vec![found];
+            if !rest.is_empty() {
+                return Ok(rest);
             }
         }
         let lists = std::mem::take(&mut self.runners);
         // A process that is known as a runner and has no schedule may be one of several workers.
         let known = if runner.is_some() { lists.len() - 1 } else { 0 };
         let likely = lists.iter().skip(known);
-        let mut found = likely.map(|likely| self.below(suite, &groups, likely, None));
-        let found = found.find(|found| !found.is_empty());
+        let mut found = likely.map(|likely| self.below(suite, groups, likely, None));
+        let found = found.find(|found| found.as_ref().map_or(true, |found| !found.is_empty()));
         self.runners = lists;
-        found.unwrap_or_default()
-    }
-
-    /// Whether all times of the day that the report gives for a suite lie in the recording. Otherwise they belong to
-    /// another run.
-    fn is_of_recording(&self, suite: &Suite) -> bool {
-        let cases = suite.cases.iter().map(|case| case.attributes.at);
-        let mut dates = cases.chain([suite.attributes.at]).flatten();
-        dates.all(|date| {
-            let (time, error) = (self.time(date), self.stamp_error(date.digit));
-            let (from, to) = (time.saturating_sub(error), time.saturating_add(error));
-            !self.lookup.is_outside(from, to)
-        })
+        found.unwrap_or(Ok(Vec::new()))
     }
 
     /// Whether a single thread ran all tests of a schedule.
@@ -250,15 +275,28 @@ impl Placer<'_> {
         schedule.runner.is_one_thread || processes.all(has_one)
     }
 
+    /// Whether all times of the day that the report gives for a suite lie in the recording. Otherwise they belong to
+    /// another run.
+    pub fn is_of_recording(&self, suite: &Suite) -> bool {
+        let cases = suite.cases.iter().map(|case| case.attributes.at);
+        let mut dates = cases.chain([suite.attributes.at]).flatten();
+        dates.all(|date| {
+            let (time, error) = (self.time(date), self.stamp_error(date.digit));
+            let (from, to) = (time.saturating_sub(error), time.saturating_add(error));
+            !self.lookup.is_outside(from, to)
+        })
+    }
+
     /// The schedules of a suite in the processes that can have run it, among the processes `likely` and their
-    /// descendants.
+    /// descendants. If a group of workers may have run it, and it is not known whether they have a schedule, none is
+    /// proven.
     fn below(
         &mut self,
         suite: &Suite,
         groups: &Groups,
         likely: &[ProcessIx],
         but: Option<ProcessIx>,
-    ) -> Vec<Schedule> {
+    ) -> Result<Vec<Schedule>, Undecided> {
         let analysis = self.lookup.analysis;
         let (mut all, mut seen) = (Vec::new(), HashSet::new());
         let mut open: Vec<ProcessIx> = likely.to_vec();
@@ -272,9 +310,7 @@ impl Placer<'_> {
             let process = analysis.process(*process);
             signed(process.end).saturating_sub(signed(process.start))
         };
-        if self.spend(all.len()).is_none() {
-            return Vec::new();
-        }
+        self.spend(all.len()).ok_or(Undecided)?;
         let siblings = self.siblings(&all, PROGRAM);
         let sum = suite.sum();
         let has_room =
@@ -290,7 +326,7 @@ impl Placer<'_> {
             .filter_map(|runner| self.scheduled(suite, groups, &runner));
         let found: Vec<Schedule> = found.take(POSSIBLE).collect();
         if found.len() == POSSIBLE {
-            return Vec::new();
+            return Err(Undecided);
         }
         let (found, listeners) = self.without_listeners(found, &pools);
         let mut found = self.without_chains(found);
@@ -299,27 +335,23 @@ impl Placer<'_> {
         }
         pools.retain(|pool| pool.len() > 1);
         if self.several {
-            return found;
-        }
-        if !found.is_empty() {
-            let mut own: HashSet<&ProcessIx> = HashSet::new();
-            own.extend(found.iter().flat_map(|found| &found.runner.processes));
-            pools.retain(|pool| pool.iter().any(|process| own.contains(process)));
+            return Ok(found);
         }
         if found.is_empty() && pools.is_empty() {
             // Each worker can run a script of its own.
             pools = self.siblings(&all, 1);
             pools.retain(has_room);
         }
-        if found.is_empty() || !pools.is_empty() {
-            let of_pools = pools
-                .into_iter()
-                .filter_map(|pool| self.distributed(suite, groups, &pool));
-            found = of_pools.take(2).collect();
+        for pool in pools {
+            let Some(of_pool) = self.distributed(suite, groups, &pool)? else {
+                continue;
+            };
+            // The tests can all have run in one of the workers, too.
+            let is_worker = |process: &ProcessIx| pool.contains(process);
+            found.retain(|found| !found.runner.processes.iter().all(is_worker));
+            found.push(of_pool);
         }
-        // Nothing else can decide between the processes of the only suite.
-        found.truncate(if found.len() == 1 { 1 } else { 0 });
-        found
+        Ok(found)
     }
 
     /// If schedules in chains of processes (each of which began after the end of the one before it) and schedules in
@@ -377,33 +409,35 @@ impl Placer<'_> {
     }
 
     /// The places of the tests of a suite in a pool of worker processes that ran the tests at the same time; `None` if
-    /// the tests cannot be distributed to them, or if there are too many ways to try. A worker that has no time for the
-    /// shortest test does not count.
+    /// the tests cannot be distributed to them. A worker that has no time for the shortest test does not count.
     fn distributed(
         &mut self,
         suite: &Suite,
         groups: &Groups,
         processes: &[ProcessIx],
-    ) -> Option<Schedule> {
-        let group = groups.get(&None).filter(|_| groups.len() == 1)?;
+    ) -> Result<Option<Schedule>, Undecided> {
+        let group = groups.get(&None).filter(|_| groups.len() == 1);
+        let group = group.ok_or(Undecided)?;
         if !suite.has_order || suite.is_by_result() || suite.attributes.name == PYTEST {
-            return None;
+            return Err(Undecided);
         }
         let cases: Vec<&Case> = group.iter().filter_map(|at| suite.cases.get(*at)).collect();
         let tests: Vec<Test> = cases.iter().map(|case| self.test(case)).collect();
         let shortest = tests
             .iter()
             .map(|test| test.length.saturating_sub(test.error))
-            .min()?;
+            .min();
+        let shortest = shortest.ok_or(Undecided)?;
         let mut workers: Vec<(ProcessIx, RangeInclusive<i64>, Rc<RunnerFacts>)> = Vec::new();
         for process in processes {
-            let around = self.window(suite, &[*process])?;
+            let around = self.window(suite, &[*process]).ok_or(Undecided)?;
             if around.end().saturating_sub(*around.start()) >= shortest {
-                workers.push((*process, around, self.facts(*process)?));
+                let facts = self.facts(*process).ok_or(Undecided)?;
+                workers.push((*process, around, facts));
             }
         }
         if workers.len() > WORKERS {
-            return None;
+            return Err(Undecided);
         }
         let shares = |active: &dyn Fn(&RunnerFacts) -> Option<&Active>| {
             let all = workers.iter().map(|(_, around, facts)| {
@@ -412,8 +446,11 @@ impl Placer<'_> {
                     active: active(facts)?,
                 })
             });
-            let all: Vec<Worker<'_>> = all.collect::<Option<_>>()?;
-            self.spend(tests.len().saturating_mul(all.len()))?;
+            let Some(all) = all.collect::<Option<Vec<Worker<'_>>>>() else {
+                return Ok(None);
+            };
+            let places = tests.len().saturating_mul(all.len());
+            self.spend(places).ok_or(Undecided)?;
             pool::shares(&tests, &all)
         };
         // The threads with one number do the same in all workers.
@@ -421,13 +458,23 @@ impl Placer<'_> {
             .iter()
             .map(|(_, _, facts)| facts.threads.len())
             .min();
-        let mut alone = (0..number.unwrap_or(0))
-            .filter_map(|thread| shares(&|facts| facts.threads.get(thread)));
-        let only = alone.next().filter(|_| alone.next().is_none());
+        let mut alone = Vec::new();
+        let mut is_open = false;
+        for thread in 0..number.unwrap_or(0) {
+            match shares(&|facts| facts.threads.get(thread)) {
+                Ok(found) => alone.extend(found),
+                Err(Undecided) => is_open = true,
+            }
+        }
+        let only = alone.pop().filter(|_| alone.is_empty());
+        let only = only.filter(|only| !is_open || pool::are_measured(&tests, only));
         let is_one_thread = only.is_some();
-        let shares = match only {
-            Some(only) => only,
+        let only = match only {
+            Some(only) => Some(only),
             None => shares(&|facts| Some(&facts.any))?,
+        };
+        let Some(shares) = only else {
+            return Ok(None);
         };
         let mut schedule = Schedule {
             runner: Scheduled {
@@ -455,7 +502,7 @@ impl Placer<'_> {
                 schedule.add(found, is_sure);
             }
         }
-        Some(schedule)
+        Ok(Some(schedule))
     }
 
     /// Places the tests of a suite in the given processes, which ran them one after the other. The result has the
@@ -470,6 +517,14 @@ impl Placer<'_> {
     ) -> Option<Schedule> {
         let facts = processes.iter().map(|process| self.facts(*process));
         let facts: Vec<Rc<RunnerFacts>> = facts.collect::<Option<_>>()?;
+        // A shell can wait for the program that reads its clock, and a wrapper does nothing else.
+        let [named, tests, _] = &self.runners;
+        let is_wrapper = |(process, facts): (&ProcessIx, &Rc<RunnerFacts>)| {
+            facts.is_shell() && ![named, tests].iter().any(|known| known.contains(process))
+        };
+        if processes.iter().zip(&facts).any(is_wrapper) {
+            return None;
+        }
         let around = self.window(suite, processes)?;
         let starts = processes
             .iter()
@@ -493,7 +548,8 @@ impl Placer<'_> {
             Some(places) => places,
             None => {
                 let active = starts.iter().zip(&facts);
-                let active = active.map(|(start, facts)| (*start, &facts.any));
+                let count = suite.cases.len();
+                let active = active.map(|(start, facts)| (*start, facts.active(count)));
                 let active: Vec<(i64, &Active)> = active.collect();
                 self.bounds(suite, groups, &around, &self.active(&active))?
             }
@@ -524,25 +580,27 @@ impl Placer<'_> {
     /// other.
     fn window(&self, suite: &Suite, processes: &[ProcessIx]) -> Option<RangeInclusive<i64>> {
         let life = |process: &ProcessIx| self.lookup.analysis.process(*process);
-        let mut from = signed(life(processes.first()?).start);
-        let mut to = signed(life(processes.last()?).end);
+        let from = signed(life(processes.first()?).start);
+        let to = signed(life(processes.last()?).end);
+        let (from, to) = self.narrowed(suite, (from, to));
+        Some(from..=to)
+    }
+
+    /// The part of a span of time in which the tests of a suite can have run, by the time of the report's writing and by
+    /// the suite's time.
+    pub fn narrowed(&self, suite: &Suite, (mut from, mut to): (i64, i64)) -> (i64, i64) {
         to = to.min(self.written.unwrap_or(to));
         let Some(times) = self.of_suite(suite).filter(|times| times.doubt.is_none()) else {
-            return Some(from..=to);
+            return (from, to);
         };
         let error = self.stamp_error(times.digit);
         match self.of_suites {
             // The suite may have ended any time before: the report is written later than its last test.
             Some(Stamp::End) => to = to.min(times.to.saturating_add(error)),
-            _ => {
-                from = from.max(times.from.saturating_sub(self.stamp_error(0)));
-                if suite.is_measured() {
-                    let end = times.to.saturating_add(suite.attributes.digit);
-                    to = to.min(end.saturating_add(error));
-                }
-            }
+            // The suite's length can be counted from a later beginning, such as that of Go's test program.
+            _ => from = from.max(times.from.saturating_sub(self.stamp_error(0))),
         }
-        Some(from..=to)
+        (from, to)
     }
 
     /// The tests of a suite whose place in time is searched, in the order of their times. They are grouped by the test
