@@ -145,12 +145,14 @@ impl Parser {
             return None;
         }
         if self.loose.is_none() {
+            let at = self.suites.len();
             self.suites.push(Suite {
                 attributes: Attributes::default(),
                 cases: Vec::new(),
                 has_order: true,
+                outermost: at,
             });
-            self.loose = Some(self.suites.len() - 1);
+            self.loose = Some(at);
         }
         self.loose
     }
@@ -222,10 +224,15 @@ impl Parser {
                 let (attributes, length) = with_length(element.attributes())?;
                 let at = self.suites.len();
                 self.note(length, at, None);
+                let outermost = self.open.iter().find_map(|open| match open {
+                    Open::Suite(at) => Some(*at),
+                    _ => None,
+                });
                 self.suites.push(Suite {
                     attributes,
                     cases: Vec::new(),
                     has_order: true,
+                    outermost: outermost.unwrap_or(at),
                 });
                 self.cases += 1;
                 Ok(Open::Suite(at))
@@ -240,6 +247,7 @@ impl Parser {
                     suite.cases.push(Case {
                         attributes,
                         result: "passed",
+                        number: self.cases,
                     });
                 }
                 self.cases += 1;

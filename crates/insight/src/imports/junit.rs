@@ -7,6 +7,7 @@ pub mod cases;
 mod even;
 mod listeners;
 mod neighbours;
+mod nested;
 mod own;
 mod placer;
 mod pool;

@@ -10,7 +10,7 @@ use tr_format::event::Ktime;
 use super::active::Active;
 use super::even::{self, Bounds, Possible};
 use super::own::OwnProcesses;
-use super::proof::{tolerated, Contradictions, Guess, Stamp, Stamped};
+use super::proof::{is_far, tolerated, Contradictions, Guess, Stamp, Stamped};
 use super::report::{Attributes, Case, Date, Suite};
 use super::runner::RunnerFacts;
 use super::schedule::{Choice, Schedule};
@@ -295,7 +295,8 @@ impl Placer<'_> {
                         continue;
                     };
                     let length = times.to.saturating_sub(times.from);
-                    if length > 0 && times.early > length / TOLERATED.cast_signed() {
+                    let is_early = times.early > length / TOLERATED.cast_signed();
+                    if length > 0 && is_early && times.doubt.is_none() {
                         self.early = self.early.max(times.early);
                     }
                     if times.error.is_none() && around.is_some_and(|around| around.digit >= SECOND)
@@ -429,7 +430,8 @@ impl Placer<'_> {
         let [_, tests, _] = &self.runners;
         let error = self.error(&times, attributes);
         let length = times.to.saturating_sub(times.from);
-        let is_far = error.unsigned_abs() > tolerated(length.unsigned_abs());
+        let (off, length) = (error.unsigned_abs(), length.unsigned_abs());
+        let is_far = off > tolerated(length) || times.bounds.is_some() && is_far(off, length);
         let bounds = times.bounds.filter(|_| is_far);
         let is_even = times.is_even
             || bounds.is_some_and(|bounds| {
@@ -451,6 +453,7 @@ impl Placer<'_> {
             one_thread: runner.is_one_thread,
             is_test: tests.binary_search(&runner.process).is_ok(),
             is_even,
+            is_far,
             anywhere: None,
         }
     }

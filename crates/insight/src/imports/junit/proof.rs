@@ -19,10 +19,25 @@ const MOST: u64 = 100_000_000;
 /// decision: the error of a figure that the script `reporters.py` calls right.
 const LEAST_UNSEEN: u64 = 20_000_000;
 
+/// The largest error in nanoseconds of a figure of a test, such as its CPU time, if the figure is small. A decision: that
+/// which the script `reporters.py` calls right.
+const LEAST: u64 = 20_000_000;
+
 /// The largest tolerated error, in nanoseconds, of the place or of a figure of a test. `length` is the test's length in
 /// nanoseconds.
 pub fn tolerated(length: u64) -> u64 {
     MOST.min(length / TOLERATED)
+}
+
+/// The largest tolerated error in nanoseconds of a figure of a test of this length, such as its CPU time.
+pub fn tolerated_figure(figure: u64, length: u64) -> u64 {
+    tolerated(length).min(LEAST.max(figure / TOLERATED))
+}
+
+/// Whether the figures of a test could be off by more than is tolerated because its place has this error. Both are in
+/// nanoseconds.
+pub fn is_far(error: u64, length: u64) -> bool {
+    error > tolerated(length).min(LEAST / 2)
 }
 
 /// The meaning of the time that a report gives for a suite or test: its beginning or its end.
@@ -271,6 +286,8 @@ pub struct Guess {
     pub is_test: bool,
     /// Whether the figures of the test are equal at every place at which it can have run ([`super::even`]).
     pub is_even: bool,
+    /// Whether the error of the place is so large that the figures could be those of a neighbouring test.
+    pub is_far: bool,
     /// The place of the test if it can have run anywhere within its suite.
     pub anywhere: Option<Anywhere>,
 }
@@ -322,7 +339,7 @@ pub fn find_doubts(
             guess.doubt
         } else if overlaps || in_company || !guess.sure_runner {
             Some(Doubt::Runner)
-        } else if error.unsigned_abs() > tolerated(length) && !guess.is_even {
+        } else if guess.is_far && !guess.is_even {
             Some(Doubt::Off(error.unsigned_abs()))
         } else if at_boundary(&|time| company.children.begin_near(time, error)) {
             Some(Doubt::Boundary(error.unsigned_abs()))

@@ -26,12 +26,17 @@ pub struct Suite {
     pub cases: Vec<Case>,
     /// Whether the report lists the tests of the suite in the order in which they ran.
     pub has_order: bool,
+    /// The index of the outermost suite around the suite in the report. It is the suite's own index if no other suite is
+    /// around it.
+    pub outermost: usize,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Case {
     pub attributes: Attributes,
     pub result: &'static str,
+    /// The place of the test in the report, which grows from one test to the next one, also of other suites.
+    pub number: usize,
 }
 
 impl Case {
@@ -248,6 +253,7 @@ mod tests {
                 ..Attributes::default()
             },
             result: "passed",
+            number: 0,
         };
         let suite = Suite {
             attributes: Attributes::default(),
@@ -258,6 +264,7 @@ mod tests {
                 case("TestB", 40),
             ],
             has_order: true,
+            outermost: 0,
         };
         assert_eq!(suite.sum(), 341);
     }
@@ -267,6 +274,7 @@ mod tests {
         let case = |result| Case {
             attributes: Attributes::default(),
             result,
+            number: 0,
         };
         let report = Report {
             suites: vec![Suite {
@@ -278,6 +286,7 @@ mod tests {
                     case("failed"),
                 ],
                 has_order: true,
+                outermost: 0,
             }],
         };
         let (none, _) = report.tests_beside(&Placed::default());
@@ -317,6 +326,7 @@ mod tests {
                 ..Attributes::default()
             },
             result,
+            number: 0,
         };
         let suite = |name: &str, cases| Suite {
             attributes: Attributes {
@@ -325,6 +335,7 @@ mod tests {
             },
             cases,
             has_order: true,
+            outermost: 0,
         };
         let report = Report {
             suites: vec![

@@ -154,7 +154,15 @@ impl Placer<'_> {
     /// Finds for each suite of a report the processes that ran it and the places of its tests; `None` for a suite
     /// without such a schedule.
     pub fn schedules(&mut self, suites: &[Suite]) -> Vec<Option<Choice>> {
-        let possible = suites.iter().map(|suite| {
+        let nested = if self.several {
+            self.nested(suites)
+        } else {
+            BTreeMap::new()
+        };
+        let possible = suites.iter().enumerate().map(|(at, suite)| {
+            if let Some(schedule) = nested.get(&at) {
+                return vec![schedule.clone()];
+            }
             if self.suite_process(suite).is_some() {
                 return Vec::new();
             }
@@ -165,14 +173,19 @@ impl Placer<'_> {
         });
         let mut choices = choose(possible.collect());
         if self.several {
-            self.narrow(suites, &mut choices);
+            self.narrow(suites, &mut choices, |at| nested.contains_key(&at));
         }
         choices
     }
 
     /// Computes the places of each suite's tests again. Times at which the suite's process certainly ran another suite
-    /// are now excluded.
-    fn narrow(&mut self, suites: &[Suite], choices: &mut [Option<Choice>]) {
+    /// are now excluded. The suites that `is_nested` names have their places together.
+    fn narrow(
+        &mut self,
+        suites: &[Suite],
+        choices: &mut [Option<Choice>],
+        is_nested: impl Fn(usize) -> bool,
+    ) {
         let mut claimed: HashMap<ProcessIx, Vec<(i64, i64, usize)>> = HashMap::new();
         for (at, choice) in choices.iter().enumerate() {
             let sure = choice.iter().filter(|choice| choice.others.is_empty());
@@ -181,7 +194,9 @@ impl Placer<'_> {
             }
         }
         for (at, (suite, choice)) in suites.iter().zip(choices).enumerate() {
-            let choice = choice.as_mut().filter(|choice| choice.others.is_empty());
+            let choice = choice
+                .as_mut()
+                .filter(|choice| choice.others.is_empty() && !is_nested(at));
             let Some(choice) = choice.filter(|_| suite.around().iter().all(Option::is_none)) else {
                 continue;
             };
@@ -268,7 +283,7 @@ impl Placer<'_> {
     }
 
     /// Whether a single thread ran all tests of a schedule.
-    fn is_alone(&self, schedule: &Schedule) -> bool {
+    pub fn is_alone(&self, schedule: &Schedule) -> bool {
         let mut processes = schedule.runner.processes.iter();
         let has_one =
             |process: &ProcessIx| self.lookup.analysis.process(*process).threads.len() == 1;
