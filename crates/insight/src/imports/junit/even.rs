@@ -48,7 +48,7 @@ impl Bounds {
     pub fn is_exact(&self) -> bool {
         let range = |(from, to): (i64, i64)| from..=to;
         let (begin, end) = (range(self.begin), range(self.end));
-        Place { begin, end }.is_exact(self.length)
+        Place { begin, end }.is_exact(self.length, self.error)
     }
 
     /// The beginning and the end of the time in which the test certainly ran, at every place that its bounds allow;

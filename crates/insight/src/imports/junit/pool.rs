@@ -64,7 +64,7 @@ pub fn shares(tests: &[Test], workers: &[Worker<'_>]) -> Result<Option<Vec<Share
 /// between the sleeps of their workers.
 pub fn are_measured(tests: &[Test], shares: &[Share]) -> bool {
     let sure = shares.iter().zip(tests).filter(|(share, _)| share.is_sure);
-    let exact = sure.filter(|(share, test)| share.place.is_exact(test.length));
+    let exact = sure.filter(|(share, test)| share.place.is_exact(test.length, test.error));
     exact.count() >= serial::EXACT
 }
 

@@ -339,9 +339,15 @@ impl Placer<'_> {
         let found = runners
             .into_iter()
             .filter_map(|runner| self.scheduled(suite, groups, &runner));
-        let found: Vec<Schedule> = found.take(POSSIBLE).collect();
+        let mut found: Vec<Schedule> = found.take(POSSIBLE).collect();
         if found.len() == POSSIBLE {
             return Err(Undecided);
+        }
+        // Processes that follow each other can do different things, and together they fit much.
+        for schedule in &mut found {
+            if schedule.runner.processes.len() > 1 && !schedule.is_measured() {
+                schedule.doubt();
+            }
         }
         let (found, listeners) = self.without_listeners(found, &pools);
         let mut found = self.without_chains(found);
@@ -491,6 +497,9 @@ impl Placer<'_> {
         let Some(shares) = only else {
             return Ok(None);
         };
+        if !pool::are_measured(&tests, &shares) {
+            return Err(Undecided);
+        }
         let mut schedule = Schedule {
             runner: Scheduled {
                 processes: processes.to_vec(),

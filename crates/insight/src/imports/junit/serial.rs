@@ -65,9 +65,10 @@ impl Place {
         }
     }
 
-    /// Whether the place of a test of this length is known nearly exactly: the test lies between two sleeps of its runner.
-    pub fn is_exact(&self, length: i64) -> bool {
-        self.error() <= NEARLY && NEARLY < length
+    /// Whether the place of a test is known nearly exactly: the test lies between two sleeps of its runner. `error` is that
+    /// of its length. A length with few digits fits by chance.
+    pub fn is_exact(&self, length: i64, error: i64) -> bool {
+        self.error().max(error) <= NEARLY && NEARLY < length
     }
 
     /// The largest error in nanoseconds of the beginning or the end of a test that is placed within these bounds.
