@@ -163,7 +163,7 @@ pub fn no_figures(doubt: Doubt) -> String {
     match doubt {
         Doubt::Off(ns) => format!("its place in time is known to {} only", units::time(ns)),
         Doubt::Boundary(ns) => format!(
-            "a process began within {} of its beginning or end, the error of its place in time",
+            "a process or thread began within {} of its beginning or end, the error of its place in time",
             units::time(ns)
         ),
         Doubt::Stamp => "the file's times may be those of its beginning or of its end".to_owned(),

@@ -16,6 +16,7 @@ mod report;
 mod runner;
 mod schedule;
 mod serial;
+mod threads;
 mod window;
 
 use std::cell::Cell;
@@ -75,9 +76,10 @@ impl Report {
         placer.find_stamps(&self.suites);
         let overlapping = placer.overlapping(&self.suites);
         let schedules = placer.schedules(&self.suites);
+        let threads = placer.threads_of(&self.suites);
         let suites = self.suites.iter().zip(overlapping);
-        for ((suite, overlaps), schedule) in suites.zip(schedules) {
-            placer.suite(suite, overlaps, schedule);
+        for (((suite, overlaps), schedule), threads) in suites.zip(schedules).zip(threads) {
+            placer.suite(suite, overlaps, schedule, threads);
         }
         let [_, tests, _] = &placer.runners;
         find_doubts(lookup.analysis, tests, &placer.decided, &mut placer.guesses);

@@ -151,6 +151,7 @@ mod tests {
             is_even: false,
             is_far: false,
             anywhere: None,
+            is_loose: false,
         }
     }
 

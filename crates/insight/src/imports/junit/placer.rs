@@ -4,7 +4,7 @@ use std::cell::Cell;
 use std::collections::{HashMap, HashSet};
 use std::rc::Rc;
 
-use tr_analyze::model::{Doubt, Imported, ImportedKind, ProcessIx};
+use tr_analyze::model::{Doubt, Imported, ImportedKind, ProcessIx, ThreadIx};
 use tr_format::event::Ktime;
 
 use super::active::Active;
@@ -214,7 +214,13 @@ impl Placer<'_> {
     }
 
     /// Places the tests of a suite in the recording, and the suite itself if the report has several suites.
-    pub(super) fn suite(&mut self, suite: &Suite, overlaps: bool, choice: Option<Choice>) {
+    pub(super) fn suite(
+        &mut self,
+        suite: &Suite,
+        overlaps: bool,
+        choice: Option<Choice>,
+        threads: Vec<Option<ThreadIx>>,
+    ) {
         let all = suite.cases.len() as u64;
         self.placed.all += all;
         let around = self.around(suite);
@@ -227,9 +233,14 @@ impl Placer<'_> {
             return;
         }
         let anywhere = self.anywhere(suite, choice.is_some());
+        // Without proof of the order and of the process, such tests can have run anywhere within the suite.
+        let is_loose = choice.as_ref().is_some_and(Choice::is_loose);
         let (scheduled, times, of_tests) = match choice {
             Some(choice) => {
-                let schedule = self.among(choice);
+                let mut schedule = self.among(choice);
+                if is_loose && !self.are_known(&schedule.runner.processes) {
+                    schedule.doubt();
+                }
                 self.decided.extend(schedule.decided);
                 (Some(schedule.runner), schedule.times, schedule.of_tests)
             }
@@ -257,9 +268,13 @@ impl Placer<'_> {
             }
         }
         let is_nested = suite.around().iter().any(Option::is_some);
-        let cases = suite.cases.iter().zip(anywhere);
-        for (((case, anywhere), times), of_test) in cases.zip(times).zip(of_tests) {
+        let cases = suite.cases.iter().zip(anywhere).zip(threads);
+        for ((((case, anywhere), thread), times), of_test) in cases.zip(times).zip(of_tests) {
             let name = case.attributes.title();
+            if let Some(thread) = thread {
+                self.own_thread_test(case, &name, thread);
+                continue;
+            }
             if let Some(process) = self.own_process(case, times) {
                 self.own_test(case, &name, process);
                 continue;
@@ -315,6 +330,7 @@ impl Placer<'_> {
                     let in_overlap = overlaps && !guess.own_stamp && scheduled.is_none();
                     self.guesses.push(Guess {
                         anywhere,
+                        is_loose: is_loose && !guess.own_stamp || case.is_unmeasured(),
                         doubt: guess.doubt.or(in_overlap.then_some(Doubt::Runner)),
                         ..guess
                     });
@@ -404,6 +420,13 @@ impl Placer<'_> {
         schedule
     }
 
+    /// Whether all of the given processes are known as runners of tests: their command lines name the report or a test
+    /// program, or the recorded command itself ran them.
+    fn are_known(&self, processes: &[ProcessIx]) -> bool {
+        let is_known = |process: &ProcessIx| self.runners.iter().flatten().any(|ix| ix == process);
+        processes.iter().all(is_known)
+    }
+
     /// Places a test in the life of a process that the suite's schedule proves to have run it. `None` if the times do
     /// not fit into the process's life.
     fn within(&self, process: ProcessIx, is_one_thread: bool, times: Times) -> Option<Runner> {
@@ -455,6 +478,7 @@ impl Placer<'_> {
             is_even,
             is_far,
             anywhere: None,
+            is_loose: false,
         }
     }
 

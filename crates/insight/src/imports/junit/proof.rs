@@ -6,6 +6,8 @@ use std::collections::{HashMap, HashSet};
 use tr_analyze::model::{Analysis, Doubt, Imported, ProcessIx};
 use tr_analyze::timeline::Bucket;
 use tr_format::event::Ktime;
+use tr_programs::rules;
+use tr_programs::steps::Tests;
 
 use super::window::Anywhere;
 use crate::imports::lookup::{ktime, program, signed, CLOCKS, TOLERATED};
@@ -221,6 +223,9 @@ struct Company {
     /// The children of the test runner that may run tests at the same time as the runner.
     workers: Lives,
     threads: Lives,
+    /// The threads of a runner that names a thread after each test. All of the work of such a thread belongs to the test
+    /// in which it began.
+    test_threads: Lives,
 }
 
 impl Company {
@@ -251,6 +256,10 @@ impl Company {
             let thread = analysis.thread(*ix);
             (signed(thread.start), signed(thread.end))
         });
+        let args: Vec<&[u8]> = process.argv.args().collect();
+        let found = rules::step(&args);
+        let names_threads = found.is_some_and(|found| found.tests == Tests::Threads);
+        let test_threads = threads.clone().filter(|_| names_threads);
         let stretches = analysis.timeline.iter().flat_map(|timeline| {
             let threads = process.threads.iter();
             threads.flat_map(|thread| timeline.of(*thread))
@@ -261,6 +270,7 @@ impl Company {
             unseen: Unseen::new(unseen.collect()),
             children: Lives::new(children.map(life).collect()),
             workers: Lives::new(process.children.iter().filter(may_work).map(life).collect()),
+            test_threads: Lives::new(test_threads.collect()),
             threads: Lives::new(threads.collect()),
         }
     }
@@ -290,12 +300,16 @@ pub struct Guess {
     pub is_far: bool,
     /// The place of the test if it can have run anywhere within its suite.
     pub anywhere: Option<Anywhere>,
+    /// Whether the place of the test has no proof but the order of the report and the lengths of the tests, or the
+    /// report has no length for the test.
+    pub is_loose: bool,
 }
 
 impl Guess {
     /// Gives a test without a proven place that which is proven of it: its time, or the time of its suite.
     pub fn bound(&mut self) {
-        let Some(doubt) = self.span.doubt.filter(|doubt| !doubt.has_place()) else {
+        let is_bound = |doubt: &Doubt| self.is_loose || !doubt.has_place();
+        let Some(doubt) = self.span.doubt.filter(is_bound) else {
             return;
         };
         if let Some(place) = self.anywhere {
@@ -307,6 +321,8 @@ impl Guess {
                 Doubt::Runner => Doubt::Process(self.span.error),
                 _ => Doubt::Off(self.span.error),
             });
+        } else if doubt.has_place() {
+            self.span.doubt = Some(Doubt::Suite);
         }
     }
 }
@@ -341,7 +357,9 @@ pub fn find_doubts(
             Some(Doubt::Runner)
         } else if guess.is_far && !guess.is_even {
             Some(Doubt::Off(error.unsigned_abs()))
-        } else if at_boundary(&|time| company.children.begin_near(time, error)) {
+        } else if at_boundary(&|time| {
+            company.children.begin_near(time, error) || company.test_threads.begin_near(time, error)
+        }) {
             Some(Doubt::Boundary(error.unsigned_abs()))
         } else {
             let unseen = company.unseen.between(guess.span.from, guess.span.to);

@@ -43,6 +43,12 @@ impl Case {
     pub(super) fn has_failed(&self) -> bool {
         has_failed(self.result)
     }
+
+    /// Whether the report has no length for the test, or 0, which a runner also writes for a test that it did not
+    /// measure.
+    pub(super) fn is_unmeasured(&self) -> bool {
+        self.attributes.length.is_none_or(|length| length <= 0)
+    }
 }
 
 fn has_failed(result: &str) -> bool {

@@ -104,6 +104,15 @@ fn choose(mut possible: Vec<Vec<Schedule>>) -> Vec<Option<Choice>> {
     all.collect()
 }
 
+impl Choice {
+    /// Whether no schedule of the suite is proven by the sleeps of its processes: the tests can have run in another
+    /// order, or in other processes.
+    pub fn is_loose(&self) -> bool {
+        let mut all = std::iter::once(&self.schedule).chain(&self.others);
+        !all.any(Schedule::is_measured)
+    }
+}
+
 impl Schedule {
     /// The stretches of time in which the processes of the schedule certainly ran tests of the suite, sorted by process
     /// and time.

@@ -46,7 +46,9 @@ impl Placer<'_> {
         let window = self.whole(suite, has_schedule);
         let places = suite.cases.iter().map(|case| {
             let window = window?;
-            Anywhere::new(case, self.of_stamp(case).unwrap_or(window))
+            let own = self.of_stamp(case);
+            let own = own.filter(|_| !case.is_unmeasured());
+            Anywhere::new(case, own.unwrap_or(window))
         });
         places.collect()
     }
