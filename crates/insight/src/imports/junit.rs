@@ -49,7 +49,8 @@ impl Report {
     pub(super) fn place(&self, path: &[u8], written: Option<i64>, lookup: &Lookup<'_>) -> Placed {
         let written = written.map(|time| lookup.time(time).saturating_add(COARSE));
         // A copy is younger than the recording, and tells nothing.
-        let written = written.filter(|time| !lookup.is_outside(*time, *time));
+        let is_inside = |time: &i64| !lookup.is_outside(time.saturating_sub(COARSE), *time);
+        let written = written.filter(is_inside);
         let zone = self.zone(written, lookup);
         let mut placer = Placer {
             lookup,

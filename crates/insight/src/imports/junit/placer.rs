@@ -420,11 +420,32 @@ impl Placer<'_> {
         schedule
     }
 
-    /// Whether all of the given processes are known as runners of tests: their command lines name the report or a test
-    /// program, or the recorded command itself ran them.
+    /// Whether all of the given processes are known as runners of tests, and no other test program lived at the same
+    /// time: their command lines name the report or a test program, or the recorded command itself ran the tests.
     fn are_known(&self, processes: &[ProcessIx]) -> bool {
+        let [_, tests, _] = &self.runners;
         let is_known = |process: &ProcessIx| self.runners.iter().flatten().any(|ix| ix == process);
-        processes.iter().all(is_known)
+        let has_company = |process: &ProcessIx| {
+            let mut others = tests.iter().take(TRIED);
+            others.any(|other| self.are_beside(*process, *other))
+        };
+        let pairs = processes.len().saturating_mul(tests.len().min(TRIED));
+        self.spend(pairs).is_some()
+            && processes
+                .iter()
+                .all(|process| is_known(process) && !has_company(process))
+    }
+
+    /// Whether two processes lived at the same time, and neither is an ancestor of the other.
+    fn are_beside(&self, a: ProcessIx, b: ProcessIx) -> bool {
+        let analysis = self.lookup.analysis;
+        let (first, second) = (analysis.process(a), analysis.process(b));
+        let has_above = |of: ProcessIx, ix: ProcessIx| {
+            let mut lineage = analysis.lineage(of).take(TRIED);
+            lineage.any(|above| above == ix)
+        };
+        let at_once = first.start < second.end && second.start < first.end;
+        at_once && !has_above(a, b) && !has_above(b, a)
     }
 
     /// Places a test in the life of a process that the suite's schedule proves to have run it. `None` if the times do
