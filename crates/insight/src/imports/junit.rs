@@ -31,7 +31,7 @@ use crate::steps::Steps;
 use active::Active;
 use own::OwnProcesses;
 use placer::{Placer, WORK};
-use proof::{find_doubts, Guess};
+use proof::find_doubts;
 pub use report::{Attributes, Case, Date, Report, Suite};
 
 /// The largest delay in nanoseconds with which a file system's clock stamps a written file: a tick of the kernel, which
@@ -86,7 +86,11 @@ impl Report {
         find_doubts(lookup.analysis, tests, &placer.decided, &mut placer.guesses);
         neighbours::separate(&mut placer.guesses);
         let mut guesses = std::mem::take(&mut placer.guesses);
-        guesses.iter_mut().for_each(Guess::bound);
+        let [_, _, commands] = &placer.runners;
+        let command = commands.first().copied();
+        guesses
+            .iter_mut()
+            .for_each(|guess| guess.bound(lookup.analysis, command));
         if placer.work.get() == 0 {
             placer
                 .placed

@@ -306,8 +306,9 @@ pub struct Guess {
 }
 
 impl Guess {
-    /// Gives a test without a proven place that which is proven of it: its time, or the time of its suite.
-    pub fn bound(&mut self) {
+    /// Gives a test without a proven place that which is proven of it: its time, or the time of its suite. A test that its
+    /// supposed process cannot have run then belongs to the recorded command.
+    pub fn bound(&mut self, analysis: &Analysis, command: Option<ProcessIx>) {
         let is_bound = |doubt: &Doubt| self.is_loose || !doubt.has_place();
         let Some(doubt) = self.span.doubt.filter(is_bound) else {
             return;
@@ -321,6 +322,10 @@ impl Guess {
                 Doubt::Runner => Doubt::Process(self.span.error),
                 _ => Doubt::Off(self.span.error),
             });
+            let process = analysis.process(self.span.process);
+            if self.span.from < process.start || process.end < self.span.to {
+                self.span.process = command.unwrap_or(self.span.process);
+            }
         } else if doubt.has_place() {
             self.span.doubt = Some(Doubt::Suite);
         }
@@ -399,7 +404,55 @@ fn overlapping(guesses: &[Guess]) -> Vec<bool> {
 
 #[cfg(test)]
 mod tests {
+    use tr_analyze::model::{ImportedKind, Process, Thread, ThreadIx};
+    use tr_format::event::{Argv, Tid};
+
     use super::*;
+    use crate::imports::lookup::imported;
+
+    /// A test with a program of cargo that names its threads: the thread that began 1 ms before the place of a test may be
+    /// the test's or that of the test before, and so may its time.
+    #[test]
+    fn the_thread_of_a_test_at_its_boundary_leaves_no_figures() {
+        let doubt = |line: &str| {
+            let mut analysis = Analysis {
+                start: Ktime(1),
+                end: Ktime(1_000_000_000),
+                ..Analysis::default()
+            };
+            analysis.processes.push(Process {
+                argv: Argv::from_args(line.split(' ').map(str::to_owned)),
+                end: analysis.end,
+                threads: vec![ThreadIx(0), ThreadIx(1)],
+                ..Process::default()
+            });
+            for life in [(1, 1_000_000_000), (99_000_000, 301_000_000)] {
+                let life = (Ktime(life.0), Ktime(life.1));
+                let thread = Thread::new(Tid(1), ProcessIx(0), life);
+                analysis.threads.push(thread);
+            }
+            let at = (ProcessIx(0), (Ktime(100_000_000), Ktime(300_000_000)));
+            let mut guesses = [Guess {
+                span: imported(ImportedKind::Test, b"x", at),
+                error: 2_000_000,
+                own_stamp: false,
+                is_suite: false,
+                doubt: None,
+                sure_runner: true,
+                one_thread: true,
+                is_test: true,
+                is_even: false,
+                anywhere: None,
+                is_loose: false,
+            }];
+            find_doubts(&analysis, &[], &HashSet::new(), &mut guesses);
+            let [guess] = guesses;
+            guess.span.doubt
+        };
+        let cargo = "/t/debug/deps/x-0123456789abcdef --test-threads=1";
+        assert_eq!(doubt(cargo), Some(Doubt::Boundary(2_000_000)));
+        assert_eq!(doubt("/usr/bin/other"), None);
+    }
 
     /// A test: of the stretches that the recording does not show, a test has the parts inside it, of all threads.
     #[test]

@@ -95,8 +95,10 @@ impl Placer<'_> {
                 }
             }
         }
+        let is_after = |time: i64| self.written.is_some_and(|written| written < time);
         for (name, thread) in named_threads(analysis) {
-            if let Some(named) = all.get_mut(name) {
+            let named = all.get_mut(name);
+            if let Some(named) = named.filter(|_| !is_after(signed(analysis.thread(thread).end))) {
                 named.threads.push(thread);
             }
         }
@@ -133,9 +135,7 @@ impl Placer<'_> {
         let analysis = self.lookup.analysis;
         let fits = |case: &Case, thread: ThreadIx| {
             let life = analysis.thread(thread);
-            let end = signed(life.end);
-            let is_written = self.written.is_none_or(|written| end <= written);
-            is_written && case.is_life(signed(life.start), end)
+            case.is_life(signed(life.start), signed(life.end))
         };
         // A test with one possible thread has this one, so that the others have not.
         loop {

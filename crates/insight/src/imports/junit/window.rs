@@ -48,7 +48,8 @@ impl Placer<'_> {
             let window = window?;
             let own = self.of_stamp(case);
             let own = own.filter(|_| !case.is_unmeasured());
-            Anywhere::new(case, own.unwrap_or(window))
+            let (first, last) = own.unwrap_or(window);
+            Anywhere::new(case, (first.max(window.0), last.min(window.1)))
         });
         places.collect()
     }
@@ -64,7 +65,8 @@ impl Placer<'_> {
         Some((times.from.saturating_sub(error), last))
     }
 
-    /// The span of time in which all tests of a suite ran, whichever processes ran them.
+    /// The span of time in which all tests of a suite ran, whichever processes below the recorded command ran them. An
+    /// older process that ended is not all of the recording.
     fn whole(&self, suite: &Suite, has_schedule: bool) -> Option<(i64, i64)> {
         let cases = suite.cases.iter().map(|case| case.attributes.at);
         let mut dates = cases.chain([suite.attributes.at]).flatten().peekable();
@@ -75,8 +77,12 @@ impl Placer<'_> {
         if !is_proven || !has_zone || suite.sum() == 0 || !self.is_of_recording(suite) {
             return None;
         }
-        let analysis = self.lookup.analysis;
-        let life = (signed(analysis.start), signed(analysis.end));
+        let [_, _, commands] = &self.runners;
+        let command = self.lookup.analysis.process(*commands.first()?);
+        if command.started_before && !command.alive {
+            return None;
+        }
+        let life = (signed(command.start), signed(command.end));
         let window = self.narrowed(suite, life);
         (window.0 <= window.1).then_some(window)
     }
