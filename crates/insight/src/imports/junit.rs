@@ -52,7 +52,11 @@ impl Report {
         let is_inside = |time: &i64| !lookup.is_outside(time.saturating_sub(COARSE), *time);
         let written = written.filter(is_inside);
         let zone = self.zone(written, lookup);
+        let runners = runners(path, lookup);
+        let [_, _, commands] = &runners;
+        let command = commands.first().copied();
         let mut placer = Placer {
+            of_command: window::life_of_command(lookup.analysis, command),
             lookup,
             written,
             facts: HashMap::new(),
@@ -64,7 +68,7 @@ impl Report {
             of_cases: None,
             of_suites: None,
             guesses: Vec::new(),
-            runners: runners(path, lookup),
+            runners,
             own: OwnProcesses::new(self, lookup),
             used: HashSet::new(),
             several: self.suites.len() > 1,
@@ -86,8 +90,6 @@ impl Report {
         find_doubts(lookup.analysis, tests, &placer.decided, &mut placer.guesses);
         neighbours::separate(&mut placer.guesses);
         let mut guesses = std::mem::take(&mut placer.guesses);
-        let [_, _, commands] = &placer.runners;
-        let command = commands.first().copied();
         guesses
             .iter_mut()
             .for_each(|guess| guess.bound(lookup.analysis, command));

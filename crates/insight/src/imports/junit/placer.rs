@@ -63,6 +63,8 @@ pub(super) struct Placer<'a> {
     /// The tests that were placed in the process of their suite, because they do not have a process of their own.
     pub guesses: Vec<Guess>,
     pub runners: [Vec<ProcessIx>; 3],
+    /// The life of the recorded command in nanoseconds, if no other process can have run the tests.
+    pub of_command: Option<(i64, i64)>,
     pub own: OwnProcesses,
     /// The processes that ran a single test and to which that test has already been assigned.
     pub used: HashSet<ProcessIx>,
@@ -235,10 +237,13 @@ impl Placer<'_> {
         let anywhere = self.anywhere(suite, choice.is_some());
         // Without proof of the order and of the process, such tests can have run anywhere within the suite.
         let is_loose = choice.as_ref().is_some_and(Choice::is_loose);
+        let is_only = choice
+            .as_ref()
+            .is_some_and(|choice| choice.others.is_empty());
         let (scheduled, times, of_tests) = match choice {
             Some(choice) => {
                 let mut schedule = self.among(choice);
-                if is_loose && !self.are_known(&schedule.runner.processes) {
+                if is_loose && is_only && !self.are_known(&schedule.runner.processes) {
                     schedule.doubt();
                 }
                 self.decided.extend(schedule.decided);

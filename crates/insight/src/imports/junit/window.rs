@@ -2,7 +2,7 @@
 //!
 //! Such a place needs a proof that the tests ran in the recording. A report can be of another run.
 
-use tr_analyze::model::{Doubt, Imported, ImportedKind};
+use tr_analyze::model::{Analysis, Doubt, Imported, ImportedKind, ProcessIx};
 
 use super::placer::Placer;
 use super::report::{Case, Suite};
@@ -38,6 +38,16 @@ impl Anywhere {
     }
 }
 
+/// The life of the recorded command; `None` if the recording has other processes that the command did not start, and it
+/// did not live all the time.
+pub fn life_of_command(analysis: &Analysis, command: Option<ProcessIx>) -> Option<(i64, i64)> {
+    let is_root = |ix: &ProcessIx| analysis.process(*ix).parent.is_none();
+    let mut roots = analysis.process_ids().filter(is_root);
+    let process = analysis.process(command?);
+    let is_all = process.started_before && process.alive || roots.nth(1).is_none();
+    is_all.then_some((signed(process.start), signed(process.end)))
+}
+
 impl Placer<'_> {
     /// For each test of a suite, its place if it can have run anywhere within the suite; `None` for all tests if no time
     /// of the day proves that the suite ran in the recording. Without one, it did if its report was written in the
@@ -65,8 +75,7 @@ impl Placer<'_> {
         Some((times.from.saturating_sub(error), last))
     }
 
-    /// The span of time in which all tests of a suite ran, whichever processes below the recorded command ran them. An
-    /// older process that ended is not all of the recording.
+    /// The span of time in which all tests of a suite ran, whichever processes below the recorded command ran them.
     fn whole(&self, suite: &Suite, has_schedule: bool) -> Option<(i64, i64)> {
         let cases = suite.cases.iter().map(|case| case.attributes.at);
         let mut dates = cases.chain([suite.attributes.at]).flatten().peekable();
@@ -77,12 +86,7 @@ impl Placer<'_> {
         if !is_proven || !has_zone || suite.sum() == 0 || !self.is_of_recording(suite) {
             return None;
         }
-        let [_, _, commands] = &self.runners;
-        let command = self.lookup.analysis.process(*commands.first()?);
-        if command.started_before && !command.alive {
-            return None;
-        }
-        let life = (signed(command.start), signed(command.end));
+        let life = self.of_command?;
         let window = self.narrowed(suite, life);
         (window.0 <= window.1).then_some(window)
     }
