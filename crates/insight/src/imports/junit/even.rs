@@ -44,6 +44,17 @@ impl Bounds {
         }
     }
 
+    /// The bounds of a test of this length, known up to `error`, that can have run anywhere between two times.
+    pub fn anywhere((from, to): (i64, i64), length: i64, error: i64) -> Bounds {
+        Bounds {
+            begin: (from, to.saturating_sub(length).max(from)),
+            end: (from.saturating_add(length).min(to), to),
+            length,
+            error,
+            between: 0,
+        }
+    }
+
     /// Whether the place is known nearly exactly ([`Place::is_exact`]).
     pub fn is_exact(&self) -> bool {
         let range = |(from, to): (i64, i64)| from..=to;

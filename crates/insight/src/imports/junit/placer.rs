@@ -333,12 +333,17 @@ impl Placer<'_> {
                     );
                     // Each of several suites at the same time has a process of its own.
                     let in_overlap = overlaps && !guess.own_stamp && scheduled.is_none();
-                    self.guesses.push(Guess {
+                    let is_loose = is_loose && !guess.own_stamp;
+                    let mut guess = Guess {
                         anywhere,
-                        is_loose: is_loose && !guess.own_stamp || case.is_unmeasured(),
+                        is_loose: is_loose || case.is_unmeasured(),
                         doubt: guess.doubt.or(in_overlap.then_some(Doubt::Runner)),
                         ..guess
-                    });
+                    };
+                    if is_loose && is_only && guess.is_even {
+                        guess.loosen(case, self);
+                    }
+                    self.guesses.push(guess);
                 }
             }
         }

@@ -4,7 +4,9 @@
 
 use tr_analyze::model::{Analysis, Doubt, Imported, ImportedKind, ProcessIx};
 
+use super::even::{self, Bounds, Possible};
 use super::placer::Placer;
+use super::proof::Guess;
 use super::report::{Case, Suite};
 use super::schedule::LEAST_ERROR;
 use crate::imports::lookup::{imported, ktime, signed};
@@ -48,10 +50,38 @@ pub fn life_of_command(analysis: &Analysis, command: Option<ProcessIx>) -> Optio
     is_all.then_some((signed(process.start), signed(process.end)))
 }
 
+impl Guess {
+    /// Gives a test that can have run anywhere in its suite, but only in the process of the guess, the error that follows
+    /// from that. It keeps its figures if they are equal wherever it ran.
+    pub fn loosen(&mut self, case: &Case, placer: &Placer<'_>) {
+        self.is_even = false;
+        let process = self.span.process;
+        let analysis = placer.lookup.analysis;
+        let life = analysis.process(process);
+        let (Some(place), Some(length)) = (self.anywhere, case.attributes.length) else {
+            return;
+        };
+        let first = place.from.saturating_sub(place.error);
+        let last = place.to.saturating_add(place.error);
+        let window = (first.max(signed(life.start)), last.min(signed(life.end)));
+        let shown = (signed(self.span.from), signed(self.span.to));
+        let digit = case.attributes.digit.max(LEAST_ERROR);
+        let bounds = Bounds::anywhere(window, length, digit);
+        let is_even = placer.spend(even::COST).is_some()
+            && case.attributes.between() == 0
+            && even::is_even(analysis, &[Possible { process, bounds }], shown);
+        if is_even {
+            self.is_even = true;
+            let early = shown.0.saturating_sub(window.0);
+            self.error = early.max(window.1.saturating_sub(shown.1));
+        }
+    }
+}
+
 impl Placer<'_> {
     /// For each test of a suite, its place if it can have run anywhere within the suite; `None` for all tests if no time
     /// of the day proves that the suite ran in the recording. Without one, it did if its report was written in the
-    /// recording and recorded processes have a schedule of its tests.
+    /// recording, and recorded processes have a schedule of its tests or a test program names the report.
     pub fn anywhere(&self, suite: &Suite, has_schedule: bool) -> Vec<Option<Anywhere>> {
         let window = self.whole(suite, has_schedule);
         let places = suite.cases.iter().map(|case| {
@@ -82,13 +112,27 @@ impl Placer<'_> {
         let has_date = dates.peek().is_some();
         let has_zone = self.zone || dates.all(|date| date.ahead.is_some());
         // Lengths that are all zero were not measured.
-        let is_proven = has_date || has_schedule && self.written.is_some();
+        let is_known = has_schedule || self.has_writer(suite);
+        let is_proven = has_date || is_known && self.written.is_some();
         if !is_proven || !has_zone || suite.sum() == 0 || !self.is_of_recording(suite) {
             return None;
         }
         let life = self.of_command?;
         let window = self.narrowed(suite, life);
         (window.0 <= window.1).then_some(window)
+    }
+
+    /// Whether the command line of a test program names the report, and the program lived as long as each of the suite's
+    /// tests.
+    fn has_writer(&self, suite: &Suite) -> bool {
+        let [named, tests, _] = &self.runners;
+        let lengths = suite.cases.iter().map(|case| case.attributes.length);
+        let longest = lengths.flatten().max().unwrap_or(i64::MAX);
+        named.iter().any(|ix| {
+            let process = self.lookup.analysis.process(*ix);
+            let lived = signed(process.end).saturating_sub(signed(process.start));
+            tests.binary_search(ix).is_ok() && longest <= lived
+        })
     }
 
     /// Places a test without a known runner in the recorded command. Returns whether it has such a place.
