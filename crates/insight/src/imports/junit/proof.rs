@@ -442,6 +442,7 @@ mod tests {
                 one_thread: true,
                 is_test: true,
                 is_even: false,
+                is_far: false,
                 anywhere: None,
                 is_loose: false,
             }];

@@ -187,6 +187,7 @@ mod tests {
                 digit: 1_000_000,
                 ..Attributes::default()
             },
+            number: 0,
             result: "passed",
         }
     }
