@@ -4,8 +4,8 @@
 usage: benches/validation/reporters.py [--tr TR] [--path DIR]... [--load N] [--keep DIR] [--csv FILE] [REPORTER...]
 
 Each runner has tests that compute, that sleep, that fail after a sleep and that wait for a program; a test's name has its CPU
-time in ms. A figure is *right* within 20 % or 20 ms (a program's start counts to its test), else *wrong*; a test without figures
-is *none*, and the reason is printed. --load runs so many busy loops beside them. Needs root. A runner that is not on PATH (or in
+time in ms. A figure is *right* within 20 % or 20 ms (a program's start counts to its test), else *wrong*, and so is a place that does
+not hold what the test did at the times that it noted. A test without figures is *placed* if its place is known, else *none*. --load runs so many busy loops beside them. Needs root. A runner that is not on PATH (or in
 `--path`, which stands before it) is skipped and reported:
 
   pip install pytest pytest-xdist unittest-xml-reporting nose2 robotframework behave cmake
@@ -18,6 +18,7 @@ is *none*, and the reason is printed. --load runs so many busy loops beside them
 import argparse
 import glob
 import json
+import math
 import os
 import re
 import shutil
@@ -29,35 +30,50 @@ from dataclasses import dataclass, field
 import results
 
 LIMIT = 300
+# The error of the times of the day that the tests note, in ms.
+CLOCKS = 5
+# The file in which the tests note them.
+TRUTH = "truth.txt"
+# The runners of which each test is a process, which needs time to begin and to end.
+PROCESSES = {"bats", "ctest", "ctest, gtest", "meson", "avocado", "nextest", "criterion", "prove"}
 
 PYTHON = """
-import subprocess, sys, time
+import contextlib, os, subprocess, sys, time
+@contextlib.contextmanager
+def true(what, seconds):
+    began = time.time()
+    yield
+    with open(os.environ['TRUTH'], 'a') as out: out.write(f'{what}_{seconds * 1e3:.0f} {began * 1e3:.3f} {time.time() * 1e3:.3f}\\n')
 def compute(seconds):
-    end = time.thread_time() + seconds
-    while time.thread_time() < end: pass
+    with true('compute', seconds):
+        end = time.thread_time() + seconds
+        while time.thread_time() < end: pass
+def nap(seconds):
+    with true('nap', seconds): time.sleep(seconds)
 def helper(seconds):
-    subprocess.run([sys.executable, '-S', '-c', f'import time\\nwhile time.process_time() < {seconds}: pass'], check=True)
+    with true('helper', seconds):
+        subprocess.run([sys.executable, '-S', '-c', f'import time\\nwhile time.process_time() < {seconds}: pass'], check=True)
 """
 
 UNITTEST = """
-import time, unittest
-from work import compute, helper
+import unittest
+from work import compute, helper, nap
 class T(unittest.TestCase):
     def test_a_computes_300(self): compute(.3)
-    def test_b_sleeps_0(self): time.sleep(.4)
+    def test_b_sleeps_0(self): nap(.4)
     def test_c_helper_400(self): helper(.4)
     def test_d_helper_200(self): helper(.2)
-    def test_e_both_100(self): compute(.1); time.sleep(.2)
-    def test_f_fails_0(self): time.sleep(.3); self.fail('x')
+    def test_e_both_100(self): compute(.1); nap(.2)
+    def test_f_fails_0(self): nap(.3); self.fail('x')
     def test_g_computes_500(self): compute(.5)
 """
 
 JS = """
-const { spawnSync } = require('child_process');
+const now = () => performance.timeOrigin + performance.now();
+const note = (what, s, began) => require('fs').appendFileSync(process.env.TRUTH, `${what}_${Math.round(s * 1e3)} ${began.toFixed(3)} ${now().toFixed(3)}\\n`);
 const used = (since) => { const u = process.cpuUsage(since); return u.user + u.system; };
-const compute = (s) => { const since = process.cpuUsage(); while (used(since) < s * 1e6) ; };
-const sleep = (s) => new Promise((r) => setTimeout(r, s * 1000));
-const helper = (s) => { spawnSync('sh', ['-c', `i=0; while [ $i -lt ${s} ]; do i=$((i+1)); done`]); };
+const compute = (s) => { const began = now(), since = process.cpuUsage(); while (used(since) < s * 1e6) ; note('compute', s, began); };
+const sleep = async (s) => { const began = now(); await new Promise((r) => setTimeout(r, s * 1000)); note('nap', s, began); };
 """
 
 JS_TESTS = """
@@ -68,20 +84,56 @@ T('f fails 0', async () => { await sleep(.3); throw new Error('x'); });
 T('g computes 500', () => compute(.5));
 """
 
-SHELL_HELPER = "python3 -S -c 'import time\nwhile time.process_time() < %s: pass'"
+# The program notes its own life.
+SHELL_HELPER = "python3 -S -c 'import os, time\nbegan = time.time()\nwhile time.process_time() < %s: pass\nos.write(os.open(os.environ[\"TRUTH\"], os.O_WRONLY | os.O_APPEND | os.O_CREAT), f\"helper_{%s * 1e3:.0f} {began * 1e3:.3f} {time.time() * 1e3:.3f}\\n\".encode())'"
+# bash reads the clock without a program.
+SHELL_NAP = "began=${EPOCHREALTIME/./}; sleep %s; ended=${EPOCHREALTIME/./}; echo nap_%s ${began%%???} ${ended%%???} >> $TRUTH"
+
+
+def shell_helper(seconds):
+    return SHELL_HELPER % (seconds, seconds)
+
+
+def shell_nap(ms):
+    return SHELL_NAP % (ms / 1000, ms)
+
 
 C = r"""
+#include <stdio.h>
+#include <stdlib.h>
 #include <time.h>
-static void nap(double s) { struct timespec t = {(time_t)s, (long)((s - (long)s) * 1e9)}; nanosleep(&t, 0); }
-static double used(void) { struct timespec t; clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t); return t.tv_sec + t.tv_nsec / 1e9; }
-static void compute(double s) { double end = used() + s; while (used() < end) ; }
+static double clocked(clockid_t of) { struct timespec t; clock_gettime(of, &t); return t.tv_sec + t.tv_nsec / 1e9; }
+static void note(const char* what, double s, double began) {
+  FILE* out = fopen(getenv("TRUTH"), "a");
+  fprintf(out, "%s_%.0f %.3f %.3f\n", what, s * 1e3, began * 1e3, clocked(CLOCK_REALTIME) * 1e3);
+  fclose(out);
+}
+static void nap(double s) {
+  double began = clocked(CLOCK_REALTIME);
+  struct timespec t = {(time_t)s, (long)((s - (long)s) * 1e9)};
+  nanosleep(&t, 0);
+  note("nap", s, began);
+}
+static void compute(double s) {
+  double began = clocked(CLOCK_REALTIME), end = clocked(CLOCK_THREAD_CPUTIME_ID) + s;
+  while (clocked(CLOCK_THREAD_CPUTIME_ID) < end) ;
+  note("compute", s, began);
+}
 """
 
 RUBY = """
-def compute(s)
-  stop = Process.clock_gettime(Process::CLOCK_THREAD_CPUTIME_ID) + s
-  nil while Process.clock_gettime(Process::CLOCK_THREAD_CPUTIME_ID) < stop
+def true_of(what, s)
+  began = Time.now.to_f
+  yield
+  File.write(ENV['TRUTH'], format("%s_%.0f %.3f %.3f\\n", what, s * 1e3, began * 1e3, Time.now.to_f * 1e3), mode: 'a')
 end
+def compute(s)
+  true_of('compute', s) do
+    stop = Process.clock_gettime(Process::CLOCK_THREAD_CPUTIME_ID) + s
+    nil while Process.clock_gettime(Process::CLOCK_THREAD_CPUTIME_ID) < stop
+  end
+end
+def nap(s) = true_of('nap', s) { sleep s }
 """
 
 
@@ -126,11 +178,11 @@ g computes 500
 """
 
 ROBOT_LIBRARY = """
-import time
+import work
 from work import compute, helper
 class Work:
     def burn(self, s): compute(float(s))
-    def nap(self, s): time.sleep(float(s))
+    def nap(self, s): work.nap(float(s))
     def kid(self, s): helper(float(s))
 """
 
@@ -150,13 +202,13 @@ FEATURE = """Feature: f
 
 BEHAVE_STEPS = """
 import sys, os; sys.path.insert(0, os.getcwd())
-import time
 from behave import given, then
+import work
 from work import compute, helper
 @given('burn {s:f}')
 def burn(context, s): compute(s)
 @given('nap {s:f}')
-def nap(context, s): time.sleep(s)
+def nap(context, s): work.nap(s)
 @given('kid {s:f}')
 def kid(context, s): helper(s)
 @then('fail')
@@ -164,12 +216,12 @@ def fail(context): assert False
 """
 
 BATS = f"""
-@test "b sleeps 0" {{ sleep 0.4; }}
-@test "c helper 400" {{ {SHELL_HELPER % "0.4"}
+@test "b sleeps 0" {{ {shell_nap(400)}; }}
+@test "c helper 400" {{ {shell_helper(0.4)}
 }}
-@test "d helper 200" {{ {SHELL_HELPER % "0.2"}
+@test "d helper 200" {{ {shell_helper(0.2)}
 }}
-@test "f fails 0" {{ sleep 0.3; false; }}
+@test "f fails 0" {{ {shell_nap(300)}; false; }}
 """
 
 GTEST = (
@@ -188,16 +240,22 @@ CATCH = (
 )
 
 GO = """package x
-import ("testing"; "time"; "syscall")
+import ("fmt"; "os"; "testing"; "time"; "syscall")
+func note(what string, s float64, began time.Time) {
+  out, _ := os.OpenFile(os.Getenv("TRUTH"), os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0644)
+  fmt.Fprintf(out, "%s_%.0f %d %d\\n", what, s * 1e3, began.UnixMilli(), time.Now().UnixMilli())
+  out.Close()
+}
+func nap(s float64) { began := time.Now(); time.Sleep(time.Duration(s * 1e9)); note("nap", s, began) }
 func used() int64 { var u syscall.Rusage; syscall.Getrusage(1, &u); return u.Utime.Nano() + u.Stime.Nano() }
-func compute(s float64) { end := used() + int64(s*1e9); for used() < end { } }
+func compute(s float64) { began, end := time.Now(), used() + int64(s*1e9); for used() < end { }; note("compute", s, began) }
 func TestA_computes_300(t *testing.T) { compute(.3) }
-func TestB_sleeps_0(t *testing.T) { time.Sleep(400 * time.Millisecond) }
+func TestB_sleeps_0(t *testing.T) { nap(.4) }
 func TestE_both_100(t *testing.T) {
   t.Run("x_computes_100", func(t *testing.T) { compute(.1) })
-  t.Run("y_sleeps_0", func(t *testing.T) { time.Sleep(200 * time.Millisecond) })
+  t.Run("y_sleeps_0", func(t *testing.T) { nap(.2) })
 }
-func TestF_fails_0(t *testing.T) { time.Sleep(300 * time.Millisecond); t.Fail() }
+func TestF_fails_0(t *testing.T) { nap(.3); t.Fail() }
 func TestG_computes_500(t *testing.T) { compute(.5) }
 """
 
@@ -206,9 +264,9 @@ RSPEC = (
     + """
 describe 's' do
   it('a computes 300') { compute(0.3) }
-  it('b sleeps 0') { sleep 0.4 }
-  it('e both 100') { compute(0.1); sleep 0.2 }
-  it('f fails 0') { sleep 0.3; raise 'x' }
+  it('b sleeps 0') { nap 0.4 }
+  it('e both 100') { compute(0.1); nap 0.2 }
+  it('f fails 0') { nap 0.3; raise 'x' }
   it('g computes 500') { compute(0.5) }
 end
 """
@@ -216,12 +274,14 @@ end
 
 PHPUNIT = """<?php
 function used() { $u = getrusage(); return $u['ru_utime.tv_sec'] + $u['ru_stime.tv_sec'] + ($u['ru_utime.tv_usec'] + $u['ru_stime.tv_usec']) / 1e6; }
-function compute($s) { $end = used() + $s; while (used() < $end) {} }
+function note($what, $s, $began) { file_put_contents(getenv('TRUTH'), sprintf("%s_%.0f %.3f %.3f\\n", $what, $s * 1e3, $began * 1e3, microtime(true) * 1e3), FILE_APPEND); }
+function compute($s) { $began = microtime(true); $end = used() + $s; while (used() < $end) {} note('compute', $s, $began); }
+function nap($s) { $began = microtime(true); usleep((int) round($s * 1e6)); note('nap', $s, $began); }
 class XTest extends PHPUnit\\Framework\\TestCase {
   function test_a_computes_300() { compute(.3); $this->assertTrue(true); }
-  function test_b_sleeps_0() { usleep(400000); $this->assertTrue(true); }
-  function test_e_both_100() { compute(.1); usleep(200000); $this->assertTrue(true); }
-  function test_f_fails_0() { usleep(300000); $this->assertTrue(false); }
+  function test_b_sleeps_0() { nap(.4); $this->assertTrue(true); }
+  function test_e_both_100() { compute(.1); nap(.2); $this->assertTrue(true); }
+  function test_f_fails_0() { nap(.3); $this->assertTrue(false); }
   function test_g_computes_500() { compute(.5); $this->assertTrue(true); }
 }
 """
@@ -274,17 +334,23 @@ Minitest::Reporters.use! Minitest::Reporters::JUnitReporter.new('reports')
 class T < Minitest::Test
   i_suck_and_my_tests_are_order_dependent!
   def test_a_computes_300; compute(0.3); end
-  def test_b_sleeps_0; sleep 0.4; end
-  def test_e_both_100; compute(0.1); sleep 0.2; end
-  def test_f_fails_0; sleep 0.3; flunk 'x'; end
+  def test_b_sleeps_0; nap 0.4; end
+  def test_e_both_100; compute(0.1); nap 0.2; end
+  def test_f_fails_0; nap 0.3; flunk 'x'; end
   def test_g_computes_500; compute(0.5); end
 end
 """
 )
 
 BUSTED = """
-local function compute(s) local stop = os.clock() + s; while os.clock() < stop do end end
-local function nap(s) require('system').sleep(s) end
+local now = require('system').gettime
+local function note(what, s, began)
+  local out = io.open(os.getenv('TRUTH'), 'a')
+  out:write(string.format('%s_%.0f %.3f %.3f\\n', what, s * 1e3, began * 1e3, now() * 1e3))
+  out:close()
+end
+local function compute(s) local began, stop = now(), os.clock() + s; while os.clock() < stop do end; note('compute', s, began) end
+local function nap(s) local began = now(); require('system').sleep(s); note('nap', s, began) end
 describe('s', function()
   it('a computes 300', function() compute(0.3) end)
   it('b sleeps 0', function() nap(0.4) end)
@@ -299,9 +365,20 @@ class Work {
   static void compute(double s) {
     var bean = java.lang.management.ManagementFactory.getThreadMXBean();
     long stop = bean.getCurrentThreadCpuTime() + (long)(s * 1e9);
+    long began = System.currentTimeMillis();
     while (bean.getCurrentThreadCpuTime() < stop) { }
+    note("compute", s, began);
   }
-  static void nap(double s) throws Exception { Thread.sleep((long)(s * 1000)); }
+  static void nap(double s) throws Exception {
+    long began = System.currentTimeMillis();
+    Thread.sleep((long)(s * 1000));
+    note("nap", s, began);
+  }
+  static void note(String what, double s, long began) {
+    try (var out = new java.io.FileWriter(System.getenv("TRUTH"), true)) {
+      out.write(String.format("%s_%d %d %d\\n", what, Math.round(s * 1e3), began, System.currentTimeMillis()));
+    } catch (java.io.IOException error) { throw new RuntimeException(error); }
+  }
 }
 """
 
@@ -334,36 +411,37 @@ SUREFIRE = {
 SUREFIRE_GOAL = "org.apache.maven.plugins:maven-surefire-plugin:2.22.3:test"
 
 SCRIPTS = {
-    "b_sleeps_0.sh": "sleep 0.4\n",
-    "c_helper_400.sh": SHELL_HELPER % "0.4" + "\n",
-    "d_helper_200.sh": SHELL_HELPER % "0.2" + "; sleep 0.1\n",
-    "f_fails_0.sh": "sleep 0.3; exit 1\n",
-    "g_helper_500.sh": "exec " + SHELL_HELPER % "0.5" + "\n",
+    "b_sleeps_0.sh": shell_nap(400) + "\n",
+    "c_helper_400.sh": shell_helper(0.4) + "\n",
+    "d_helper_200.sh": shell_helper(0.2) + "; sleep 0.1\n",
+    "f_fails_0.sh": shell_nap(300) + "; exit 1\n",
+    "g_helper_500.sh": "exec " + shell_helper(0.5) + "\n",
 }
 
 NAMES = [name.removesuffix(".sh") for name in SCRIPTS]
 
 MESON = {
-    "meson.build": "project('x')\nsh = find_program('sh')\n"
+    "meson.build": "project('x')\nsh = find_program('bash')\n"
     + "".join(f"test('{name}', sh, args: [files('{name}.sh')])\n" for name in NAMES),
     **SCRIPTS,
 }
 
-AVOCADO = {name: "#!/bin/sh\n" + text for name, text in SCRIPTS.items()}
+AVOCADO = {name: "#!/bin/bash\n" + text for name, text in SCRIPTS.items()}
 
 PROVE = {
-    f"t/{name}.t": f'#!/usr/bin/perl\n{body}; print "1..1\\n{result} 1\\n";\n'
-    for name, body, result in [
-        ("a_computes_300", "1 while (times)[0] + (times)[1] < .3", "ok"),
-        ("b_sleeps_0", "select undef, undef, undef, .4", "ok"),
-        ("f_fails_0", "select undef, undef, undef, .3", "not ok"),
-        ("g_computes_500", "1 while (times)[0] + (times)[1] < .5", "ok"),
+    f"t/{name}.t": f'#!/usr/bin/perl\nuse Time::HiRes "time"; my $began = time; {body}; open my $out, ">>", $ENV{{TRUTH}}; '
+    f'printf $out "{what} %.3f %.3f\\n", $began * 1e3, time() * 1e3; close $out; print "1..1\\n{result} 1\\n";\n'
+    for name, what, body, result in [
+        ("a_computes_300", "compute_300", "1 while (times)[0] + (times)[1] < .3", "ok"),
+        ("b_sleeps_0", "nap_400", "select undef, undef, undef, .4", "ok"),
+        ("f_fails_0", "nap_300", "select undef, undef, undef, .3", "not ok"),
+        ("g_computes_500", "compute_500", "1 while (times)[0] + (times)[1] < .5", "ok"),
     ]
 }
 
 CTEST = {
     "CMakeLists.txt": "cmake_minimum_required(VERSION 3.20)\nproject(x NONE)\nenable_testing()\n"
-    + "".join(f"add_test(NAME {name} COMMAND sh ${{CMAKE_SOURCE_DIR}}/{name}.sh)\n" for name in NAMES),
+    + "".join(f"add_test(NAME {name} COMMAND bash ${{CMAKE_SOURCE_DIR}}/{name}.sh)\n" for name in NAMES),
     **SCRIPTS,
 }
 
@@ -377,12 +455,24 @@ NEXTEST = {
     "Cargo.toml": '[package]\nname = "x"\nversion = "0.1.0"\nedition = "2021"\n[lib]\npath = "lib.rs"\n[workspace]\n',
     ".config/nextest.toml": '[profile.default.junit]\npath = "out.xml"\n',
     "lib.rs": """#[cfg(test)] mod tests {
-use std::{process::Command, thread::sleep, time::Duration};
-#[test] fn b_sleeps_0() { sleep(Duration::from_millis(400)); }
-#[test] fn c_helper_400() { Command::new("python3").args(["-S", "-c", "import time\\nwhile time.process_time() < 0.4: pass"]).status().unwrap(); }
-#[test] fn f_fails_0() { sleep(Duration::from_millis(300)); panic!() }
-#[test] fn d_helper_200() { Command::new("python3").args(["-S", "-c", "import time\nwhile time.process_time() < 0.2: pass"]).status().unwrap(); }
-#[test] fn g_helper_500() { Command::new("python3").args(["-S", "-c", "import time\nwhile time.process_time() < 0.5: pass"]).status().unwrap(); }
+use std::{fs::OpenOptions, io::Write, process::Command, thread::sleep, time::{Duration, SystemTime, UNIX_EPOCH}};
+fn now() -> f64 { SystemTime::now().duration_since(UNIX_EPOCH).unwrap().as_secs_f64() * 1e3 }
+fn note(what: &str, began: f64) {
+  let mut out = OpenOptions::new().append(true).create(true).open(std::env::var("TRUTH").unwrap()).unwrap();
+  writeln!(out, "{what} {began:.3} {:.3}", now()).unwrap();
+}
+fn nap(ms: u64) { let began = now(); sleep(Duration::from_millis(ms)); note(&format!("nap_{ms}"), began) }
+fn helper(ms: u64) {
+  let began = now();
+  let s = ms as f64 / 1e3;
+  Command::new("python3").args(["-S", "-c", &format!("import time\\nwhile time.process_time() < {s}: pass")]).status().unwrap();
+  note(&format!("helper_{ms}"), began)
+}
+#[test] fn b_sleeps_0() { nap(400); }
+#[test] fn c_helper_400() { helper(400); }
+#[test] fn f_fails_0() { nap(300); panic!() }
+#[test] fn d_helper_200() { helper(200); }
+#[test] fn g_helper_500() { helper(500); }
 }
 """,
 }
@@ -587,14 +677,23 @@ def analyze(args, place, reports):
 
 def run(args, name, reporter, place):
     """The steps of a recorded run with its report, what was said, and the number of tests in the report."""
-    reports, said = record(args, reporter, place)
+    truth = os.path.join(place, TRUTH)
+    reports, said = record(args, reporter, place, {"TRUTH": truth})
     if not reports:
         return None, said, 0
     if args.keep:
         shutil.copy2(os.path.join(place, "trace.bin"), os.path.join(args.keep, f"{name}.bin"))
         shutil.copy2(reports[0], os.path.join(args.keep, f"{name}.xml"))
     found, said = analyze(args, place, reports)
-    return (None, said, 0) if found is None else (found["steps"]["steps"], said, count(reports))
+    return (None, said, 0) if found is None else (timed(found), said, count(reports))
+
+
+def timed(found):
+    """The steps of a report, each with the beginning of its recording in ms since 1970."""
+    steps = found["steps"]["steps"]
+    for step in steps:
+        step["began_ms"] = found["trace"]["start_unix_ns"] / 1e6
+    return steps
 
 
 def count(reports):
@@ -602,10 +701,59 @@ def count(reports):
     return sum(len(re.findall(r"<testcase\b", open(report, encoding="utf-8").read())) for report in reports)
 
 
-def judge(steps):
-    """The tests that are right, wrong and without figures, and the lines for those that are not right."""
-    counts, lines = {"right": 0, "wrong": 0, "none": 0}, []
-    seen = set()
+# What a test does, by the letter of its name, as the suites note it.
+PARTS = {
+    "a": [{"compute_300"}],
+    "b": [{"nap_400"}],
+    "c": [{"helper_400"}],
+    "d": [{"helper_200"}],
+    "e": [{"compute_100"}, {"nap_200"}],
+    "f": [{"nap_300"}],
+    "g": [{"compute_500", "helper_500"}],
+    "x": [{"compute_100"}],
+    "y": [{"nap_200"}],
+}
+
+
+def bodies(truth):
+    """For each letter of a test, the beginning and the end of each of its runs, in ms since 1970."""
+    with open(truth) as lines:
+        noted = [line.split() for line in lines]
+    noted = [(what, float(began), float(ended)) for what, began, ended in noted]
+    found = {}
+    for letter, parts in PARTS.items():
+        firsts = [(began, ended) for what, began, ended in noted if what in parts[0]]
+        for began, ended in firsts:
+            if len(parts) > 1:
+                ends = [last for what, first, last in noted if what in parts[1] and first >= ended - 1]
+                if not ends:
+                    continue
+                ended = min(ends)
+            found.setdefault(letter, []).append((began, ended))
+    return found
+
+
+def is_beside(step, bodies, length, is_process):
+    """Whether no run of a test lies where `tr` shows it, with the error that `tr` gives. `bodies` has the beginning and the end of what
+    each run did, in ms since 1970. It is inside the run, which has no more than its length in the report before and after it. A process
+    that is one test prepares it for a time that nobody measured."""
+    error = step["place_error_ns"] / 1e6 + CLOCKS
+    begin, end = step["start_ns"] / 1e6 + step["began_ms"], step["end_ns"] / 1e6 + step["began_ms"]
+
+    def fits(first, last):
+        longest = math.inf if is_process else max(length, last - first)
+        is_begin = last - longest - error <= begin <= first + error
+        return is_begin and last - error <= end <= first + longest + error
+
+    return not any(fits(first, last) for first, last in bodies)
+
+
+def judge(name, steps, truth):
+    """The tests that are right, wrong, placed with an error that is too large for figures, and without a place; and the lines for those
+    that are not right."""
+    counts, lines = {"right": 0, "wrong": 0, "placed": 0, "none": 0}, []
+    seen, runs = set(), bodies(truth)
+    runner = name
     for step in steps:
         name = step["name"].rsplit("/", 1)[-1]
         found = re.search(r"(computes|sleeps|helper|both|fails)[_ ](\d+)", name)
@@ -613,9 +761,17 @@ def judge(steps):
         if step["kind"] != "test" or step["result"] is None or not found:
             continue
         wanted = int(found[2])
+        letter = name[: found.start()].strip(" _")[-1:].lower()
+        has_place = step["place_error_ns"] is not None
+        length = (step["end_ns"] - step["start_ns"]) / 1e6
+        if has_place and is_beside(step, runs.get(letter, []), length, runner in PROCESSES):
+            counts["wrong"] += 1
+            lines.append(f"    {name}: MISPLACED by more than {step['place_error_ns'] / 1e6:.1f} ms")
+            continue
         if step["on_cpu_ns"] is None:
-            counts["none"] += 1
-            lines.append(f"    {name}: {step['no_figures'] or 'no figures'}")
+            counts["placed" if has_place else "none"] += 1
+            place = "placed, " if has_place else ""
+            lines.append(f"    {name}: {'VERDICT, ' if step['verdict'] else ''}{place}{step['no_figures'] or 'no figures'}")
             continue
         if (step["pid"], step["start_ns"]) in seen:
             continue
@@ -642,7 +798,7 @@ def main():
     args.path = [os.path.realpath(path) for path in args.path]
     os.environ["PATH"] = os.pathsep.join([*args.path, os.environ["PATH"]])
     loops = [subprocess.Popen(["sh", "-c", "while :; do :; done"]) for _ in range(args.load)]
-    rows, sums = [], {"right": 0, "wrong": 0, "none": 0}
+    rows, sums = [], {"right": 0, "wrong": 0, "placed": 0, "none": 0}
     try:
         for name in args.reporters or REPORTERS:
             reporter = REPORTERS[name]
@@ -652,13 +808,13 @@ def main():
                 continue
             with tempfile.TemporaryDirectory() as place:
                 steps, said, tests = run(args, name, reporter, place)
-            if steps is None:
-                print(f"{name}: {said}")
-                continue
-            counts, lines = judge(steps)
+                if steps is None:
+                    print(f"{name}: {said}")
+                    continue
+                counts, lines = judge(name, steps, os.path.join(place, TRUTH))
             # A test around others and one without a place are no steps here.
-            counts["none"] = max(tests - counts["right"] - counts["wrong"], counts["none"])
-            print(f"{name}: {counts['right']} right, {counts['wrong']} wrong, {counts['none']} none")
+            counts["none"] = max(tests - counts["right"] - counts["wrong"] - counts["placed"], counts["none"])
+            print(f"{name}: " + ", ".join(f"{value} {key}" for key, value in counts.items()))
             print("\n".join([*lines, *([f"    {said}"] if counts["none"] or not counts["right"] else [])]), flush=True)
             rows.append({"reporter": name, "load": args.load, **counts})
             for key, value in counts.items():
@@ -666,7 +822,7 @@ def main():
     finally:
         for loop in loops:
             loop.kill()
-    print(f"all: {sums['right']} right, {sums['wrong']} wrong, {sums['none']} none")
+    print("all: " + ", ".join(f"{value} {key}" for key, value in sums.items()))
     if args.csv and rows:
         results.write(args.csv, list(rows[0]), rows)
     sys.exit(sums["wrong"] > 0)

@@ -25,7 +25,7 @@ import xml.etree.ElementTree as xml
 from collections import Counter
 
 import results
-from reporters import SUREFIRE_GOAL, Reporter, analyze, record
+from reporters import PROCESSES, SUREFIRE_GOAL, TRUTH, Reporter, analyze, is_beside, record, timed
 
 IDENTITY = re.compile(r"[tT](\d\d[a-z]?)(?![a-z0-9])")
 
@@ -1211,15 +1211,10 @@ REPORTERS = {
     ),
 }
 
-# The error of the times of the day that the tests noted, in ms.
-CLOCKS = 5
-# What a process that is one test needs to begin and to end, beside the work that it measured.
-PROCESSES = {"bats", "ctest", "ctest, gtest", "meson", "avocado", "nextest", "criterion", "prove"}
-
 
 def run(args, reporter, place):
     """The steps of a recorded run, what was said, and the paths of its reports and of what the tests measured."""
-    truth = os.path.join(place, "truth.txt")
+    truth = os.path.join(place, TRUTH)
     reports, said = record(args, reporter, place, {"TRUTH": truth})
     return steps_of(args, place, reports) if reports else (None, said, [], truth)
 
@@ -1228,10 +1223,7 @@ def steps_of(args, place, reports):
     """The steps of the recording in `place` with its reports, what was said, and the paths of the reports and of what the tests
     measured."""
     found, said = analyze(args, place, reports)
-    steps = found and found["steps"]["steps"]
-    for step in steps or []:
-        step["began_ms"] = found["trace"]["start_unix_ns"] / 1e6
-    return steps, said, reports, os.path.join(place, "truth.txt")
+    return found and timed(found), said, reports, os.path.join(place, TRUTH)
 
 
 def identity(*names):
@@ -1264,15 +1256,9 @@ def measured(path):
     return found
 
 
-def is_beside(step, of):
-    """Whether the work of each try of a test lies outside of the place that `tr` shows, with its error."""
-    error = step["place_error_ns"] / 1e6 + CLOCKS
-    first, last = step["start_ns"] / 1e6 - error, step["end_ns"] / 1e6 + error
-
-    def is_inside(wall, ended):
-        return first <= ended - step["began_ms"] - wall and ended - step["began_ms"] <= last
-
-    return not any(is_inside(wall, ended) for wall, _, ended in of["body"])
+def runs(of):
+    """The beginning and the end of each body of a test, in ms since 1970."""
+    return [(ended - wall, ended) for wall, _, ended in of["body"]]
 
 
 def candidates(of):
@@ -1294,7 +1280,7 @@ def judge(name, steps, reports, truth):
         seen.add(one)
         # A body goes on after its test, if that had a limit of time.
         has_body = one in spent and spent[one]["body"][-1][0] < wanted[one] * 1.2 + 20
-        if step["place_error_ns"] is not None and has_body and is_beside(step, spent[one]):
+        if step["place_error_ns"] is not None and has_body and is_beside(step, runs(spent[one]), wanted[one], name in PROCESSES):
             counts["wrong"] += 1
             lines.append(
                 f"    t{one} ({wanted[one]:.0f} ms): MISPLACED by more than {step['place_error_ns'] / 1e6:.1f} ms"

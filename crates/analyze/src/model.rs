@@ -199,6 +199,9 @@ pub enum Doubt {
     Suite,
     /// Another process or thread, which ran at the same time, may have executed the imported span.
     Runner,
+    /// Another process or thread may have executed the imported span, whose place in time is known with an error of
+    /// this many ns.
+    Process(u64),
     /// The imported span begins inside another one of its process and ends outside of it, or the other way round.
     Crossed,
     /// The recording does not show what the threads of the imported span's process did in this many ns of the span.
@@ -208,7 +211,10 @@ pub enum Doubt {
 impl Doubt {
     /// Whether the place of an imported span in time is known with its error, although the span has no figures.
     pub fn has_place(self) -> bool {
-        matches!(self, Doubt::Off(_) | Doubt::Boundary(_) | Doubt::Unseen(_))
+        matches!(
+            self,
+            Doubt::Off(_) | Doubt::Boundary(_) | Doubt::Process(_) | Doubt::Unseen(_)
+        )
     }
 }
 

@@ -104,7 +104,12 @@ struct Nanoseconds(i64);
 
 impl<'de> Deserialize<'de> for Nanoseconds {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        let number = serde_json::Number::deserialize(deserializer)?;
+        let number = match Value::deserialize(deserializer)? {
+            Value::Number(number) => Some(number),
+            Value::String(text) => text.trim().parse().ok(),
+            _ => None,
+        };
+        let number = number.ok_or_else(|| serde::de::Error::custom("no number"))?;
         let ns = match number.as_i64() {
             Some(us) => us.saturating_mul(1000),
             // A number with a fraction, or out of range: the conversion saturates.
@@ -262,6 +267,10 @@ impl Events {
             event.args.add_text(out);
         }
         match &*event.ph {
+            // Without a time an event has no place.
+            "X" | "B" | "b" | "S" | "E" | "e" | "F" if event.ts.0.is_none() => {
+                self.ignore("events without a time");
+            }
             "X" => {
                 let length = event.dur.0.map_or(0, |length| length.0);
                 let begun = event.begun();

@@ -145,12 +145,14 @@ impl Parser {
             return None;
         }
         if self.loose.is_none() {
+            let at = self.suites.len();
             self.suites.push(Suite {
                 attributes: Attributes::default(),
                 cases: Vec::new(),
                 has_order: true,
+                outermost: at,
             });
-            self.loose = Some(self.suites.len() - 1);
+            self.loose = Some(at);
         }
         self.loose
     }
@@ -222,10 +224,15 @@ impl Parser {
                 let (attributes, length) = with_length(element.attributes())?;
                 let at = self.suites.len();
                 self.note(length, at, None);
+                let outermost = self.open.iter().find_map(|open| match open {
+                    Open::Suite(at) => Some(*at),
+                    _ => None,
+                });
                 self.suites.push(Suite {
                     attributes,
                     cases: Vec::new(),
                     has_order: true,
+                    outermost: outermost.unwrap_or(at),
                 });
                 self.cases += 1;
                 Ok(Open::Suite(at))
@@ -240,6 +247,7 @@ impl Parser {
                     suite.cases.push(Case {
                         attributes,
                         result: "passed",
+                        number: self.cases,
                     });
                 }
                 self.cases += 1;
@@ -304,13 +312,16 @@ const ZEROS: u32 = 4;
 
 /// Sets the precision of the lengths in a JUnit report: each element gets the finest unit that the
 /// last digit of any length has. Zeros at the end of all lengths were not measured and do not
-/// count.
+/// count. gotestsum cuts 2.01 s, which is a little less as a binary number, to `2.009000`.
 fn share_digits(elements: Vec<&mut Attributes>) {
     let lengths = || elements.iter().filter(|element| element.length.is_some());
     let written = lengths().map(|element| element.digit).min().unwrap_or(0);
     let is_multiple = |digit: i64| {
         let mut lengths = lengths().filter_map(|element| element.length);
-        lengths.all(|length| length % digit == 0)
+        lengths.all(|length| {
+            let below = digit - length % digit;
+            below == digit || below == digit / 10
+        })
     };
     let has_length = lengths().any(|element| element.length > Some(0));
     let coarser = (ZEROS..=9).filter_map(|zeros| written.checked_mul(10_i64.pow(zeros)));
@@ -512,6 +523,8 @@ mod tests {
             digits(&["0.300000", "0.010000", "0.000000"]),
             Some(10_000_000)
         );
+        assert_eq!(digits(&["2.009000", "0.050000"]), Some(10_000_000));
+        assert_eq!(digits(&["2.008000", "0.050000"]), Some(1_000));
         assert_eq!(digits(&["0.300000", "0.010001"]), Some(1_000));
         assert_eq!(digits(&["0.400", "0.300"]), Some(1_000_000));
         assert_eq!(digits(&["0.000000"]), Some(1_000));

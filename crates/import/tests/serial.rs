@@ -254,6 +254,66 @@ fn tests_that_can_be_elsewhere_have_no_place() {
     assert_eq!(proven(&other, Some(written), &analysis), Vec::<bool>::new());
 }
 
+/// A runner that tries failed tests again at the end has another order than its report. Here no sleep of the runner tells
+/// the order, and the report names one that was not.
+#[test]
+fn an_order_that_no_sleep_proves_proves_no_place() {
+    let analysis = recording();
+    let written = truth("written").first().copied();
+    let lines: Vec<&str> = REPORT.lines().collect();
+    let [suite, before, _, _, computes, _, end] = lines[..] else {
+        panic!("five tests")
+    };
+    let report = [suite, computes, before, end].concat();
+    assert_eq!(proven(&report, written, &analysis), [false; 2]);
+    let places = place(&report, written, &analysis).spans;
+    assert!(
+        places
+            .iter()
+            .all(|span| span.doubt.is_some_and(Doubt::has_place)),
+        "{places:?}"
+    );
+    // Without the time of writing nothing tells that the tests ran in the recording.
+    let places = place(&report, None, &analysis).spans;
+    assert!(
+        places
+            .iter()
+            .all(|span| span.doubt.is_none_or(|doubt| !doubt.has_place())),
+        "{places:?}"
+    );
+}
+
+/// Some runners write 0 for a test that they did not measure, such as one that ran beside others.
+#[test]
+fn a_length_of_zero_is_none() {
+    let analysis = recording();
+    let written = truth("written").first().copied();
+    let report = REPORT.replace("time=\"0.250\"", "time=\"0\"");
+    proven(&report, written, &analysis);
+    let (began, length) = (truth("began")[1], truth("time")[1]);
+    let real = analysis.meta.start_clock.real as i64;
+    let places = place(&report, written, &analysis).spans;
+    let naps = places.iter().find(|span| &*span.name == b"naps").unwrap();
+    let end = naps.to.since(analysis.meta.start) + naps.error;
+    assert!(end as i64 >= began + length - real, "{naps:?}");
+    assert!(naps.doubt.is_some());
+}
+
+/// The file system's clock is up to 10 ms old, and the recording ends when the runner has.
+#[test]
+fn a_report_is_written_at_the_end_of_the_recording() {
+    let mut analysis = recording();
+    let [written] = truth("written")[..] else {
+        panic!("one")
+    };
+    let real = analysis.meta.start_clock.real as i64;
+    let since = u64::try_from(written - real + 2 * MS).unwrap();
+    analysis.end = analysis.meta.start;
+    analysis.end.0 += since;
+    let want = [false, true, true, true, true];
+    assert_eq!(proven(REPORT, Some(written), &analysis), want);
+}
+
 /// A test that failed can be anywhere among the others, in any process, so all of that is tried for each suite.
 #[test]
 fn very_many_suites_cost_seconds() {

@@ -177,9 +177,8 @@ fn a_process_runs_one_suite_at_a_time() {
     assert!(proven(&case.place(&both)).contains(&name), "{both}");
 }
 
-/// Both workers are test programs that lived at the time of each suite.
-#[test]
-fn one_of_several_test_programs_is_not_known_as_the_runner() {
+/// The recording, in which both workers are test programs.
+fn with_test_programs() -> Case {
     let mut case = case!("workers");
     for process in &mut case.analysis.processes {
         let words: Vec<String> = process
@@ -196,6 +195,31 @@ fn one_of_several_test_programs_is_not_known_as_the_runner() {
                 .for_each(|exec| exec.argv = process.argv.clone());
         }
     }
+    case
+}
+
+/// The sleep of one test fits to one worker by chance.
+#[test]
+fn one_sleep_does_not_tell_which_of_two_test_programs_ran_a_suite() {
+    let case = with_test_programs();
+    let all = case.by_worker();
+    let of = |names: &[&str]| {
+        let tests = all.split_inclusive("/>");
+        let tests = tests.filter(|test| names.iter().any(|name| test.contains(name)));
+        let tests = tests.map(|test| test.split_at(test.find("<testcase").unwrap()).1);
+        let tests: String = tests.collect();
+        format!("<testsuites><testsuite/><testsuite name=\"s\">{tests}</testsuite></testsuites>")
+    };
+    let found = case.place(&of(&["naps_0_1"]));
+    assert_eq!(proven(&found), Vec::<String>::new());
+    let found = proven(&case.place(&of(&["naps_0_1", "helps_0_2", "naps_0_3"])));
+    assert!(found.contains(&"naps_0_1".to_owned()), "{found:?}");
+}
+
+/// Both workers are test programs that lived at the time of each suite.
+#[test]
+fn one_of_several_test_programs_is_not_known_as_the_runner() {
+    let case = with_test_programs();
     // The suites have the times of their first tests, in milliseconds since 1970.
     let stamped = |worker: usize, report: String| {
         let first = if worker == 0 {

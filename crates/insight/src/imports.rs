@@ -163,13 +163,17 @@ pub fn no_figures(doubt: Doubt) -> String {
     match doubt {
         Doubt::Off(ns) => format!("its place in time is known to {} only", units::time(ns)),
         Doubt::Boundary(ns) => format!(
-            "a process began within {} of its beginning or end, the error of its place in time",
+            "a process or thread began within {} of its beginning or end, the error of its place in time",
             units::time(ns)
         ),
         Doubt::Stamp => "the file's times may be those of its beginning or of its end".to_owned(),
         Doubt::Zone => "the zone of the file's times is not known".to_owned(),
         Doubt::Suite => "the length of its suite does not prove its place in time".to_owned(),
         Doubt::Runner => "other processes or threads may have run it".to_owned(),
+        Doubt::Process(ns) => format!(
+            "other processes or threads may have run it, and its place in time is known to {} only",
+            units::time(ns)
+        ),
         Doubt::Crossed => "it overlaps with another one of its process".to_owned(),
         Doubt::Unseen(ns) => format!(
             "what its process did in {} of it was not recorded",

@@ -14,6 +14,7 @@ pub const MS: u64 = 1_000_000;
 pub const REAL: u64 = 1_795_413_246_000 * MS;
 
 /// A file whose time is not known.
+#[allow(dead_code)] // not in each test
 pub fn tool_file(path: &[u8], file: File) -> ToolFile {
     ToolFile {
         path: path.to_vec(),

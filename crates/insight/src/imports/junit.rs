@@ -8,6 +8,7 @@ mod choice;
 mod even;
 mod listeners;
 mod neighbours;
+mod nested;
 mod own;
 mod placer;
 mod pool;
@@ -17,6 +18,8 @@ mod runner;
 mod schedule;
 mod serial;
 mod stamps;
+mod threads;
+mod window;
 
 use std::cell::Cell;
 use std::collections::{HashMap, HashSet};
@@ -48,9 +51,14 @@ impl Report {
     pub(super) fn place(&self, path: &[u8], written: Option<i64>, lookup: &Lookup<'_>) -> Placed {
         let written = written.map(|time| lookup.time(time).saturating_add(COARSE));
         // A copy is younger than the recording, and tells nothing.
-        let written = written.filter(|time| !lookup.is_outside(*time, *time));
+        let is_inside = |time: &i64| !lookup.is_outside(time.saturating_sub(COARSE), *time);
+        let written = written.filter(is_inside);
         let zone = self.zone(written, lookup);
+        let runners = runners(path, lookup);
+        let [_, _, commands] = &runners;
+        let command = commands.first().copied();
         let mut placer = Placer {
+            of_command: window::life_of_command(lookup.analysis, command),
             lookup,
             written,
             facts: HashMap::new(),
@@ -62,7 +70,7 @@ impl Report {
             of_cases: None,
             of_suites: None,
             guesses: Vec::new(),
-            runners: runners(path, lookup),
+            runners,
             own: OwnProcesses::new(self, lookup),
             used: HashSet::new(),
             several: self.suites.len() > 1,
@@ -75,14 +83,18 @@ impl Report {
         placer.find_stamps(&self.suites);
         let overlapping = placer.overlapping(&self.suites);
         let schedules = placer.schedules(&self.suites);
+        let threads = placer.threads_of(&self.suites);
         let suites = self.suites.iter().zip(overlapping);
-        for ((suite, overlaps), schedule) in suites.zip(schedules) {
-            placer.suite(suite, overlaps, schedule);
+        for (((suite, overlaps), schedule), threads) in suites.zip(schedules).zip(threads) {
+            placer.suite(suite, overlaps, schedule, threads);
         }
         let [_, tests, _] = &placer.runners;
         find_doubts(lookup.analysis, tests, &placer.decided, &mut placer.guesses);
         neighbours::separate(&mut placer.guesses);
-        let guesses = std::mem::take(&mut placer.guesses);
+        let mut guesses = std::mem::take(&mut placer.guesses);
+        guesses
+            .iter_mut()
+            .for_each(|guess| guess.bound(lookup.analysis, command));
         if placer.work.get() == 0 {
             placer
                 .placed

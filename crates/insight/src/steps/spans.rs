@@ -6,7 +6,7 @@ use std::collections::hash_map::Entry;
 use std::collections::{BTreeMap, BTreeSet, BinaryHeap, HashMap, HashSet};
 use std::ops::Bound;
 
-use tr_analyze::model::{Analysis, Doubt, Imported, ImportedKind, ProcessIx, ThreadIx};
+use tr_analyze::model::{Analysis, Doubt, Imported, ImportedKind, ProcessIx, Thread, ThreadIx};
 use tr_format::event::{self, Ktime, Point, Tid};
 
 use tr_programs::steps::Mark;
@@ -65,6 +65,12 @@ impl Span {
     /// Whether the span can contain work: it has a length and a proven place, and no other span overlaps with it.
     pub fn holds_work(&self) -> bool {
         !self.overlaps && self.doubt.is_none() && self.from < self.to
+    }
+
+    /// Whether the span is a test of a file that is the whole life of a thread.
+    pub fn is_whole_test(&self, thread: &Thread) -> bool {
+        let life = (thread.start, thread.end);
+        self.is_of_file && self.kind == StepKind::Test && (self.from, self.to) == life
     }
 
     /// Whether the place of the span in time is known, with its error.

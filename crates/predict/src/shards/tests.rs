@@ -40,6 +40,7 @@ fn suite(name: &str, cases: &[(&str, &str)]) -> Suite {
             ..Attributes::default()
         },
         result: "passed",
+        number: 0,
     };
     Suite {
         attributes: Attributes {
@@ -48,6 +49,7 @@ fn suite(name: &str, cases: &[(&str, &str)]) -> Suite {
         },
         cases: cases.iter().map(case).collect(),
         has_order: true,
+        outermost: 0,
     }
 }
 

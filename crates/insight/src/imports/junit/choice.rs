@@ -3,7 +3,13 @@
 use tr_analyze::model::{Doubt, ProcessIx};
 
 use super::assign::{self, Claim};
+use super::even::Bounds;
 use super::placer::Times;
+use super::serial;
+
+/// The number of threads of a process of which one fits by chance no more often than a process does. A guess: of the 23
+/// threads of a Java program, one fitted to tests of another process.
+const FEW: usize = 4;
 
 /// The smallest error in nanoseconds that is assumed for the length of a test, however many digits the report has. A
 /// runner reads two clocks, and a tracepoint is a little before or after what it traces.
@@ -30,6 +36,8 @@ pub struct Scheduled {
     pub processes: Vec<ProcessIx>,
     /// Whether in each of these processes a single thread ran the tests, and no other thread can have run them.
     pub is_one_thread: bool,
+    /// The number of threads of a process that were tried alone.
+    pub threads: usize,
 }
 
 /// The schedules of a suite: which processes can have run its tests, and when. If several are possible, the others are
@@ -67,6 +75,15 @@ pub fn choose(mut possible: Vec<Vec<Schedule>>) -> Vec<Option<Choice>> {
     all.collect()
 }
 
+impl Choice {
+    /// Whether no schedule of the suite is proven by the sleeps of its processes: the tests can have run in another
+    /// order, or in other processes.
+    pub fn is_loose(&self) -> bool {
+        let mut all = std::iter::once(&self.schedule).chain(&self.others);
+        !all.any(Schedule::is_measured)
+    }
+}
+
 impl Schedule {
     /// The stretches of time in which the processes of the schedule certainly ran tests of the suite, sorted by process
     /// and time.
@@ -79,6 +96,21 @@ impl Schedule {
         let mut claims: Vec<Claim> = claims.collect();
         claims.sort_unstable();
         claims
+    }
+
+    /// Whether the lengths of the tests were measured in the processes of the schedule: those of several tests fit
+    /// nearly exactly between the sleeps of these processes. Among many threads, one more must fit.
+    pub fn is_measured(&self) -> bool {
+        let bounds = self.times.iter().flatten().filter_map(|times| times.bounds);
+        let exact = bounds.filter(Bounds::is_exact).count();
+        exact >= serial::EXACT + usize::from(self.runner.threads > FEW)
+    }
+
+    /// Notes that another process may have run or measured the tests of the schedule.
+    pub fn doubt(&mut self) {
+        for times in self.times.iter_mut().flatten() {
+            times.doubt = times.doubt.or(Some(Doubt::Runner));
+        }
     }
 
     /// Adds the places of the tests that one worker of a pool ran to the schedule of the suite. If `is_sure` is not

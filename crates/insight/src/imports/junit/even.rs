@@ -5,7 +5,7 @@
 use tr_analyze::model::{self, Analysis, ProcessIx};
 use tr_analyze::timeline::Bucket;
 
-use super::proof::tolerated;
+use super::proof::tolerated_figure;
 use super::serial::{Place, Test};
 use crate::imports::lookup::{ktime, signed};
 
@@ -44,6 +44,24 @@ impl Bounds {
         }
     }
 
+    /// The bounds of a test of this length, known up to `error`, that can have run anywhere between two times.
+    pub fn anywhere((from, to): (i64, i64), length: i64, error: i64) -> Bounds {
+        Bounds {
+            begin: (from, to.saturating_sub(length).max(from)),
+            end: (from.saturating_add(length).min(to), to),
+            length,
+            error,
+            between: 0,
+        }
+    }
+
+    /// Whether the place is known nearly exactly ([`Place::is_exact`]).
+    pub fn is_exact(&self) -> bool {
+        let range = |(from, to): (i64, i64)| from..=to;
+        let (begin, end) = (range(self.begin), range(self.end));
+        Place { begin, end }.is_exact(self.length, self.error)
+    }
+
     /// The beginning and the end of the time in which the test certainly ran, at every place that its bounds allow;
     /// `None` if there is no such time.
     pub fn certain(&self) -> Option<(i64, i64)> {
@@ -64,7 +82,7 @@ pub struct Possible {
 /// possible process, and in the span that is shown, which is one of the first process. False without a timeline or a
 /// length.
 pub fn is_even(analysis: &Analysis, possible: &[Possible], shown: (i64, i64)) -> bool {
-    let most = tolerated(shown.1.saturating_sub(shown.0).unsigned_abs());
+    let length = shown.1.saturating_sub(shown.0).unsigned_abs();
     let sums = possible.iter().map(|Possible { process, bounds }| {
         let sums = Sums::new(analysis, *process, bounds.begin.0, bounds.end.1);
         Some((sums.filter(|_| bounds.error < bounds.length)?, bounds))
@@ -76,7 +94,11 @@ pub fn is_even(analysis: &Analysis, possible: &[Possible], shown: (i64, i64)) ->
         return false;
     };
     let mut all = sums.iter();
-    all.all(|(sums, bounds)| sums.range_is_near(bounds, wanted, i128::from(most)))
+    let most = wanted.map(|wanted| {
+        let figure = u64::try_from(wanted).unwrap_or(0);
+        i128::from(tolerated_figure(figure, length))
+    });
+    all.all(|(sums, bounds)| sums.range_is_near(bounds, wanted, most))
 }
 
 /// For each state of a thread, the time in nanoseconds that all threads of a process together have spent in it from a
@@ -155,10 +177,10 @@ impl Sums {
         sums
     }
 
-    /// Whether the times of the process's threads by state differ from the sums `wanted` by at most `most` nanoseconds,
+    /// Whether the times of the process's threads by state differ from the sums `wanted` by at most `most`, in nanoseconds,
     /// at every place that the bounds of a test allow. The sums are linear between the changes of state at the
     /// beginning and at the end of the test.
-    fn range_is_near(&self, bounds: &Bounds, wanted: [i128; STATES], most: i128) -> bool {
+    fn range_is_near(&self, bounds: &Bounds, wanted: [i128; STATES], most: [i128; STATES]) -> bool {
         let shortest = bounds.length.saturating_sub(bounds.error);
         let longest = bounds.length.saturating_add(bounds.error);
         let longest = longest.saturating_add(bounds.between);
@@ -175,8 +197,9 @@ impl Sums {
             let last = begin.saturating_add(longest).min(bounds.end.1);
             first > last
                 || [first, last].into_iter().all(|end| {
-                    let mut sums = self.within(begin, end).into_iter().zip(wanted);
-                    sums.all(|(sum, wanted)| (sum - wanted).abs() <= most)
+                    let sums = self.within(begin, end).into_iter().zip(wanted);
+                    let mut sums = sums.zip(most);
+                    sums.all(|((sum, wanted), most)| (sum - wanted).abs() <= most)
                 })
         })
     }

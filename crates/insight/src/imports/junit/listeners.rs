@@ -33,11 +33,16 @@ impl Placer<'_> {
             });
             listeners.extend(heard.copied());
         }
-        let is_other = |schedule: &Schedule| {
+        let is_listener = |schedule: &Schedule| {
             let mut processes = schedule.runner.processes.iter();
-            !processes.all(|process| listeners.contains(process))
+            processes.all(|process| listeners.contains(process))
         };
-        (found.into_iter().filter(is_other).collect(), listeners)
+        let (heard, mut rest): (Vec<Schedule>, Vec<Schedule>) =
+            found.into_iter().partition(is_listener);
+        // A process that hears of tests late can have measured them.
+        let is_open = |schedule: &&mut Schedule| !heard.is_empty() && !schedule.is_measured();
+        rest.iter_mut().filter(is_open).for_each(Schedule::doubt);
+        (rest, listeners)
     }
 
     /// Whether the processes that a schedule assigns to a suite woke another process after each test of the suite,

@@ -149,6 +149,9 @@ mod tests {
             one_thread: true,
             is_test: true,
             is_even: false,
+            is_far: false,
+            anywhere: None,
+            is_loose: false,
         }
     }
 

@@ -265,7 +265,7 @@ impl Placer<'_> {
             between: case.attributes.between(),
         };
         let facts = self.facts(process);
-        let places = facts.and_then(|facts| serial::places(&[test], &around, &facts.any));
+        let places = facts.and_then(|facts| serial::places(&[test], &around, facts.active(1)));
         let place = places.and_then(|mut places| places.pop());
         let place = place.unwrap_or(Place {
             begin: *around.start()..=around.end().saturating_sub(length),

@@ -4,14 +4,14 @@ use std::cell::Cell;
 use std::collections::{HashMap, HashSet};
 use std::rc::Rc;
 
-use tr_analyze::model::{Doubt, Imported, ImportedKind, ProcessIx};
+use tr_analyze::model::{Doubt, Imported, ImportedKind, ProcessIx, ThreadIx};
 use tr_format::event::Ktime;
 
 use super::active::Active;
 use super::choice::{Choice, Schedule};
 use super::even::{self, Bounds, Possible};
 use super::own::OwnProcesses;
-use super::proof::{tolerated, Guess, Stamp};
+use super::proof::{is_far, tolerated, Guess, Stamp};
 use super::report::{Attributes, Case, Date, Suite};
 use super::runner::RunnerFacts;
 use crate::imports::lookup::{imported, ktime, signed, Lookup, Placed, TOLERATED};
@@ -63,6 +63,8 @@ pub(super) struct Placer<'a> {
     /// The tests that were placed in the process of their suite, because they do not have a process of their own.
     pub guesses: Vec<Guess>,
     pub runners: [Vec<ProcessIx>; 3],
+    /// The life of the recorded command in nanoseconds, if no other process can have run the tests.
+    pub of_command: Option<(i64, i64)>,
     pub own: OwnProcesses,
     /// The processes that ran a single test and to which that test has already been assigned.
     pub used: HashSet<ProcessIx>,
@@ -145,7 +147,13 @@ impl Placer<'_> {
     }
 
     /// Places the tests of a suite in the recording, and the suite itself if the report has several suites.
-    pub(super) fn suite(&mut self, suite: &Suite, overlaps: bool, choice: Option<Choice>) {
+    pub(super) fn suite(
+        &mut self,
+        suite: &Suite,
+        overlaps: bool,
+        choice: Option<Choice>,
+        threads: Vec<Option<ThreadIx>>,
+    ) {
         let all = suite.cases.len() as u64;
         self.placed.all += all;
         let around = self.around(suite);
@@ -157,9 +165,18 @@ impl Placer<'_> {
             self.own_suite(suite, process);
             return;
         }
+        let anywhere = self.anywhere(suite, choice.is_some());
+        // Without proof of the order and of the process, such tests can have run anywhere within the suite.
+        let is_loose = choice.as_ref().is_some_and(Choice::is_loose);
+        let is_only = choice
+            .as_ref()
+            .is_some_and(|choice| choice.others.is_empty());
         let (scheduled, times, of_tests) = match choice {
             Some(choice) => {
-                let schedule = self.among(choice);
+                let mut schedule = self.among(choice);
+                if is_loose && is_only && !self.are_known(&schedule.runner.processes) {
+                    schedule.doubt();
+                }
                 self.decided.extend(schedule.decided);
                 (Some(schedule.runner), schedule.times, schedule.of_tests)
             }
@@ -187,8 +204,13 @@ impl Placer<'_> {
             }
         }
         let is_nested = suite.around().iter().any(Option::is_some);
-        for ((case, times), of_test) in suite.cases.iter().zip(times).zip(of_tests) {
+        let cases = suite.cases.iter().zip(anywhere).zip(threads);
+        for ((((case, anywhere), thread), times), of_test) in cases.zip(times).zip(of_tests) {
             let name = case.attributes.title();
+            if let Some(thread) = thread {
+                self.own_thread_test(case, &name, thread);
+                continue;
+            }
             if let Some(process) = self.own_process(case, times) {
                 self.own_test(case, &name, process);
                 continue;
@@ -198,6 +220,7 @@ impl Placer<'_> {
                     self.placed.add_elsewhere(name, case.has_failed());
                     self.placed.add_note("the recording has its tests as marks");
                 }
+                None if self.add_anywhere(case, anywhere) => {}
                 None if around.is_some() && is_nested => {
                     self.placed
                         .add_note("tests that hold other tests have no times of their own");
@@ -219,10 +242,12 @@ impl Placer<'_> {
                         _ => self.runner(times),
                     };
                     let Some(runner) = runner else {
+                        self.add_anywhere(case, anywhere);
                         continue;
                     };
                     let length = times.to.saturating_sub(times.from);
-                    if length > 0 && times.early > length / TOLERATED.cast_signed() {
+                    let is_early = times.early > length / TOLERATED.cast_signed();
+                    if length > 0 && is_early && times.doubt.is_none() {
                         self.early = self.early.max(times.early);
                     }
                     if times.error.is_none() && around.is_some_and(|around| around.digit >= SECOND)
@@ -239,10 +264,17 @@ impl Placer<'_> {
                     );
                     // Each of several suites at the same time has a process of its own.
                     let in_overlap = overlaps && !guess.own_stamp && scheduled.is_none();
-                    self.guesses.push(Guess {
+                    let is_loose = is_loose && !guess.own_stamp;
+                    let mut guess = Guess {
+                        anywhere,
+                        is_loose: is_loose || case.is_unmeasured(),
                         doubt: guess.doubt.or(in_overlap.then_some(Doubt::Runner)),
                         ..guess
-                    });
+                    };
+                    if is_loose && is_only && guess.is_even {
+                        guess.loosen(case, self);
+                    }
+                    self.guesses.push(guess);
                 }
             }
         }
@@ -329,6 +361,34 @@ impl Placer<'_> {
         schedule
     }
 
+    /// Whether all of the given processes are known as runners of tests, and no other test program lived at the same
+    /// time: their command lines name the report or a test program, or the recorded command itself ran the tests.
+    fn are_known(&self, processes: &[ProcessIx]) -> bool {
+        let [_, tests, _] = &self.runners;
+        let is_known = |process: &ProcessIx| self.runners.iter().flatten().any(|ix| ix == process);
+        let has_company = |process: &ProcessIx| {
+            let mut others = tests.iter().take(TRIED);
+            others.any(|other| self.are_beside(*process, *other))
+        };
+        let pairs = processes.len().saturating_mul(tests.len().min(TRIED));
+        self.spend(pairs).is_some()
+            && processes
+                .iter()
+                .all(|process| is_known(process) && !has_company(process))
+    }
+
+    /// Whether two processes lived at the same time, and neither is an ancestor of the other.
+    fn are_beside(&self, a: ProcessIx, b: ProcessIx) -> bool {
+        let analysis = self.lookup.analysis;
+        let (first, second) = (analysis.process(a), analysis.process(b));
+        let has_above = |of: ProcessIx, ix: ProcessIx| {
+            let mut lineage = analysis.lineage(of).take(TRIED);
+            lineage.any(|above| above == ix)
+        };
+        let at_once = first.start < second.end && second.start < first.end;
+        at_once && !has_above(a, b) && !has_above(b, a)
+    }
+
     /// Places a test in the life of a process that the suite's schedule proves to have run it. `None` if the times do
     /// not fit into the process's life.
     fn within(&self, process: ProcessIx, is_one_thread: bool, times: Times) -> Option<Runner> {
@@ -355,7 +415,8 @@ impl Placer<'_> {
         let [_, tests, _] = &self.runners;
         let error = self.error(&times, attributes);
         let length = times.to.saturating_sub(times.from);
-        let is_far = error.unsigned_abs() > tolerated(length.unsigned_abs());
+        let (off, length) = (error.unsigned_abs(), length.unsigned_abs());
+        let is_far = off > tolerated(length) || times.bounds.is_some() && is_far(off, length);
         let bounds = times.bounds.filter(|_| is_far);
         let is_even = times.is_even
             || bounds.is_some_and(|bounds| {
@@ -377,6 +438,9 @@ impl Placer<'_> {
             one_thread: runner.is_one_thread,
             is_test: tests.binary_search(&runner.process).is_ok(),
             is_even,
+            is_far,
+            anywhere: None,
+            is_loose: false,
         }
     }
 
@@ -476,7 +540,10 @@ impl Placer<'_> {
             return none; // several at once
         }
         let left = last.saturating_sub(first).saturating_sub(sum);
-        let is_proven = suite.is_measured() && suite.has_order && !suite.is_by_result();
+        // The recording allows no schedule for tests that followed each other, if it shows the sleeps of their runner.
+        let has_schedules = self.lookup.analysis.timeline.is_some();
+        let is_measured = suite.is_measured() && suite.has_order && !suite.is_by_result();
+        let is_proven = is_measured && !has_schedules;
         let doubt = around.doubt.or((!is_proven).then_some(Doubt::Suite));
         let mut now = last.saturating_sub(sum);
         let spans = lengths.map(|length| {

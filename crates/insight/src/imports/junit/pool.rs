@@ -34,11 +34,16 @@ pub struct Share {
     pub is_sure: bool,
 }
 
+/// Whether processes can have run the tests of a suite is not known: there are too many ways to try, or the report has
+/// too little.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Undecided;
+
 /// Distributes the tests of a suite to worker processes: finds the worker of each test, and the bounds of its place in
-/// time. `None` if the tests cannot be distributed in any way, or if there are too many ways to try.
-pub fn shares(tests: &[Test], workers: &[Worker<'_>]) -> Option<Vec<Share>> {
+/// time. `None` if the tests cannot be distributed in any way.
+pub fn shares(tests: &[Test], workers: &[Worker<'_>]) -> Result<Option<Vec<Share>>, Undecided> {
     if tests.len() > TESTS {
-        return None;
+        return Err(Undecided);
     }
     let mut search = Search {
         tests,
@@ -51,8 +56,16 @@ pub fn shares(tests: &[Test], workers: &[Worker<'_>]) -> Option<Vec<Share>> {
         .iter()
         .map(|worker| *worker.around.start())
         .collect();
-    search.distribute(0, &free)?;
-    search.found.into_iter().collect()
+    search.distribute(0, &free).ok_or(Undecided)?;
+    Ok(search.found.into_iter().collect())
+}
+
+/// Whether the lengths of the tests were measured in the worker processes: those of several tests fit nearly exactly
+/// between the sleeps of their workers.
+pub fn are_measured(tests: &[Test], shares: &[Share]) -> bool {
+    let sure = shares.iter().zip(tests).filter(|(share, _)| share.is_sure);
+    let exact = sure.filter(|(share, test)| share.place.is_exact(test.length, test.error));
+    exact.count() >= serial::EXACT
 }
 
 /// The state of the search through all ways to distribute a suite's tests to worker processes.
@@ -163,7 +176,7 @@ mod tests {
     }
 
     fn sure(tests: &[Test], workers: &[Worker<'_>]) -> Vec<Option<usize>> {
-        let shares = shares(tests, workers).unwrap().into_iter();
+        let shares = shares(tests, workers).unwrap().unwrap().into_iter();
         shares
             .map(|share| share.is_sure.then_some(share.worker))
             .collect()
@@ -180,7 +193,7 @@ mod tests {
         let actives = actives.map(Active::of);
         let workers: Vec<Worker<'_>> = actives.iter().map(worker).collect();
         let tests = [test(250), test(100), test(300), test(150)];
-        let found = shares(&tests, &workers).unwrap();
+        let found = shares(&tests, &workers).unwrap().unwrap();
         // The second one can have been in each worker, as far as its length tells.
         assert_eq!(sure(&tests, &workers), [Some(1), None, Some(0), Some(1)]);
         let place = found.get(2).unwrap().place.clone();
@@ -192,7 +205,7 @@ mod tests {
             }
         );
         // Nobody slept for so long.
-        assert_eq!(shares(&[test(700)], &workers), None);
+        assert_eq!(shares(&[test(700)], &workers), Ok(None));
     }
 
     /// A test: two workers that do the same at the same time do not prove which of them ran a test.
@@ -250,7 +263,7 @@ mod tests {
                     active,
                 })
                 .collect();
-            let Some(found) = shares(&tests, &workers) else {
+            let Ok(Some(found)) = shares(&tests, &workers) else {
                 continue;
             };
             for (share, (from, to, worker)) in found.iter().zip(&all) {
@@ -268,7 +281,7 @@ mod tests {
     fn very_many_ways_are_not_tried() {
         let active = Active::of(vec![(0, 1_000)]);
         let workers = [worker(&active), worker(&active), worker(&active)];
-        assert_eq!(shares(&vec![test(5); 40], &workers), None);
-        assert_eq!(shares(&vec![test(5); 400], &workers), None);
+        assert_eq!(shares(&vec![test(5); 40], &workers), Err(Undecided));
+        assert_eq!(shares(&vec![test(5); 400], &workers), Err(Undecided));
     }
 }

@@ -6,8 +6,11 @@ use std::collections::{HashMap, HashSet};
 use tr_analyze::model::{Analysis, Doubt, Imported, ProcessIx};
 use tr_analyze::timeline::Bucket;
 use tr_format::event::Ktime;
+use tr_programs::rules;
+use tr_programs::steps::Tests;
 
-use crate::imports::lookup::{program, signed, CLOCKS, TOLERATED};
+use super::window::Anywhere;
+use crate::imports::lookup::{ktime, program, signed, CLOCKS, TOLERATED};
 
 /// The largest error in nanoseconds of the place of a test that gets figures. With a larger error, the CPU time could
 /// belong to a neighbouring test, however long the test is. A guess; the script `reporters.py` tests the places of 35
@@ -18,10 +21,25 @@ const MOST: u64 = 100_000_000;
 /// decision: the error of a figure that the script `reporters.py` calls right.
 const LEAST_UNSEEN: u64 = 20_000_000;
 
+/// The largest error in nanoseconds of a figure of a test, such as its CPU time, if the figure is small. A decision: half of
+/// that which the script `reporters.py` calls right, because a clock of CPU time can have ticks of 10 ms.
+const LEAST: u64 = 10_000_000;
+
 /// The largest tolerated error, in nanoseconds, of the place or of a figure of a test. `length` is the test's length in
 /// nanoseconds.
 pub fn tolerated(length: u64) -> u64 {
     MOST.min(length / TOLERATED)
+}
+
+/// The largest tolerated error in nanoseconds of a figure of a test of this length, such as its CPU time.
+pub fn tolerated_figure(figure: u64, length: u64) -> u64 {
+    tolerated(length).min(LEAST.max(figure / TOLERATED))
+}
+
+/// Whether the figures of a test could be off by more than is tolerated because its place has this error. Both are in
+/// nanoseconds.
+pub fn is_far(error: u64, length: u64) -> bool {
+    error > tolerated_figure(0, length)
 }
 
 /// The meaning of the time that a report gives for a suite or test: its beginning or its end.
@@ -205,6 +223,9 @@ struct Company {
     /// The children of the test runner that may run tests at the same time as the runner.
     workers: Lives,
     threads: Lives,
+    /// The threads of a runner that names a thread after each test. All of the work of such a thread belongs to the test
+    /// in which it began.
+    test_threads: Lives,
 }
 
 impl Company {
@@ -235,6 +256,10 @@ impl Company {
             let thread = analysis.thread(*ix);
             (signed(thread.start), signed(thread.end))
         });
+        let args: Vec<&[u8]> = process.argv.args().collect();
+        let found = rules::step(&args);
+        let names_threads = found.is_some_and(|found| found.tests == Tests::Threads);
+        let test_threads = threads.clone().filter(|_| names_threads);
         let stretches = analysis.timeline.iter().flat_map(|timeline| {
             let threads = process.threads.iter();
             threads.flat_map(|thread| timeline.of(*thread))
@@ -245,6 +270,7 @@ impl Company {
             unseen: Unseen::new(unseen.collect()),
             children: Lives::new(children.map(life).collect()),
             workers: Lives::new(process.children.iter().filter(may_work).map(life).collect()),
+            test_threads: Lives::new(test_threads.collect()),
             threads: Lives::new(threads.collect()),
         }
     }
@@ -270,6 +296,40 @@ pub struct Guess {
     pub is_test: bool,
     /// Whether the figures of the test are equal at every place at which it can have run ([`super::even`]).
     pub is_even: bool,
+    /// Whether the error of the place is so large that the figures could be those of a neighbouring test.
+    pub is_far: bool,
+    /// The place of the test if it can have run anywhere within its suite.
+    pub anywhere: Option<Anywhere>,
+    /// Whether the place of the test has no proof but the order of the report and the lengths of the tests, or the
+    /// report has no length for the test.
+    pub is_loose: bool,
+}
+
+impl Guess {
+    /// Gives a test without a proven place that which is proven of it: its time, or the time of its suite. A test that its
+    /// supposed process cannot have run then belongs to the recorded command.
+    pub fn bound(&mut self, analysis: &Analysis, command: Option<ProcessIx>) {
+        let is_bound = |doubt: &Doubt| self.is_loose || !doubt.has_place();
+        let Some(doubt) = self.span.doubt.filter(is_bound) else {
+            return;
+        };
+        if let Some(place) = self.anywhere {
+            self.span.from = ktime(place.from);
+            self.span.to = ktime(place.to);
+            self.error = place.error;
+            self.span.error = place.error.unsigned_abs();
+            self.span.doubt = Some(match doubt {
+                Doubt::Runner => Doubt::Process(self.span.error),
+                _ => Doubt::Off(self.span.error),
+            });
+            let process = analysis.process(self.span.process);
+            if self.span.from < process.start || process.end < self.span.to {
+                self.span.process = command.unwrap_or(self.span.process);
+            }
+        } else if doubt.has_place() {
+            self.span.doubt = Some(Doubt::Suite);
+        }
+    }
 }
 
 /// For each test whose place in time is not proven, notes the reason.
@@ -290,17 +350,21 @@ pub fn find_doubts(
         let at_boundary = |is: &dyn Fn(i64) -> bool| boundaries.into_iter().any(is);
         let error = guess.error;
         let length = guess.span.to.since(guess.span.from);
-        let in_company = at_boundary(&|time| company.workers.are_across(time, error))
+        // A place with a large error does not exclude those that lived only a little across its boundaries.
+        let near = error.min(MOST.cast_signed());
+        let in_company = at_boundary(&|time| company.workers.are_across(time, near))
             || !(guess.own_stamp || guess.one_thread)
-                && at_boundary(&|time| company.threads.are_across(time, error));
+                && at_boundary(&|time| company.threads.are_across(time, near));
         guess.span.error = error.unsigned_abs();
         guess.span.doubt = if guess.doubt.is_some() {
             guess.doubt
         } else if overlaps || in_company || !guess.sure_runner {
             Some(Doubt::Runner)
-        } else if error.unsigned_abs() > tolerated(length) && !guess.is_even {
+        } else if guess.is_far && !guess.is_even {
             Some(Doubt::Off(error.unsigned_abs()))
-        } else if at_boundary(&|time| company.children.begin_near(time, error)) {
+        } else if at_boundary(&|time| {
+            company.children.begin_near(time, error) || company.test_threads.begin_near(time, error)
+        }) {
             Some(Doubt::Boundary(error.unsigned_abs()))
         } else {
             let unseen = company.unseen.between(guess.span.from, guess.span.to);
@@ -340,7 +404,56 @@ fn overlapping(guesses: &[Guess]) -> Vec<bool> {
 
 #[cfg(test)]
 mod tests {
+    use tr_analyze::model::{ImportedKind, Process, Thread, ThreadIx};
+    use tr_format::event::{Argv, Tid};
+
     use super::*;
+    use crate::imports::lookup::imported;
+
+    /// A test with a program of cargo that names its threads: the thread that began 1 ms before the place of a test may be
+    /// the test's or that of the test before, and so may its time.
+    #[test]
+    fn the_thread_of_a_test_at_its_boundary_leaves_no_figures() {
+        let doubt = |line: &str| {
+            let mut analysis = Analysis {
+                start: Ktime(1),
+                end: Ktime(1_000_000_000),
+                ..Analysis::default()
+            };
+            analysis.processes.push(Process {
+                argv: Argv::from_args(line.split(' ').map(str::to_owned)),
+                end: analysis.end,
+                threads: vec![ThreadIx(0), ThreadIx(1)],
+                ..Process::default()
+            });
+            for life in [(1, 1_000_000_000), (99_000_000, 301_000_000)] {
+                let life = (Ktime(life.0), Ktime(life.1));
+                let thread = Thread::new(Tid(1), ProcessIx(0), life);
+                analysis.threads.push(thread);
+            }
+            let at = (ProcessIx(0), (Ktime(100_000_000), Ktime(300_000_000)));
+            let mut guesses = [Guess {
+                span: imported(ImportedKind::Test, b"x", at),
+                error: 2_000_000,
+                own_stamp: false,
+                is_suite: false,
+                doubt: None,
+                sure_runner: true,
+                one_thread: true,
+                is_test: true,
+                is_even: false,
+                is_far: false,
+                anywhere: None,
+                is_loose: false,
+            }];
+            find_doubts(&analysis, &[], &HashSet::new(), &mut guesses);
+            let [guess] = guesses;
+            guess.span.doubt
+        };
+        let cargo = "/t/debug/deps/x-0123456789abcdef --test-threads=1";
+        assert_eq!(doubt(cargo), Some(Doubt::Boundary(2_000_000)));
+        assert_eq!(doubt("/usr/bin/other"), None);
+    }
 
     /// A test: of the stretches that the recording does not show, a test has the parts inside it, of all threads.
     #[test]

@@ -26,17 +26,28 @@ pub struct Suite {
     pub cases: Vec<Case>,
     /// Whether the report lists the tests of the suite in the order in which they ran.
     pub has_order: bool,
+    /// The index of the outermost suite around the suite in the report. It is the suite's own index if no other suite is
+    /// around it.
+    pub outermost: usize,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Case {
     pub attributes: Attributes,
     pub result: &'static str,
+    /// The place of the test in the report, which grows from one test to the next one, also of other suites.
+    pub number: usize,
 }
 
 impl Case {
     pub(super) fn has_failed(&self) -> bool {
         has_failed(self.result)
+    }
+
+    /// Whether the report has no length for the test, or 0, which a runner also writes for a test that it did not
+    /// measure.
+    pub(super) fn is_unmeasured(&self) -> bool {
+        self.attributes.length.is_none_or(|length| length <= 0)
     }
 }
 
@@ -248,6 +259,7 @@ mod tests {
                 ..Attributes::default()
             },
             result: "passed",
+            number: 0,
         };
         let suite = Suite {
             attributes: Attributes::default(),
@@ -258,6 +270,7 @@ mod tests {
                 case("TestB", 40),
             ],
             has_order: true,
+            outermost: 0,
         };
         assert_eq!(suite.sum(), 341);
     }
@@ -267,6 +280,7 @@ mod tests {
         let case = |result| Case {
             attributes: Attributes::default(),
             result,
+            number: 0,
         };
         let report = Report {
             suites: vec![Suite {
@@ -278,6 +292,7 @@ mod tests {
                     case("failed"),
                 ],
                 has_order: true,
+                outermost: 0,
             }],
         };
         let (none, _) = report.tests_beside(&Placed::default());
@@ -317,6 +332,7 @@ mod tests {
                 ..Attributes::default()
             },
             result,
+            number: 0,
         };
         let suite = |name: &str, cases| Suite {
             attributes: Attributes {
@@ -325,6 +341,7 @@ mod tests {
             },
             cases,
             has_order: true,
+            outermost: 0,
         };
         let report = Report {
             suites: vec![

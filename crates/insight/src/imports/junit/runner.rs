@@ -3,11 +3,15 @@
 
 use std::collections::HashMap;
 
-use tr_analyze::model::{Analysis, ProcessIx};
+use tr_analyze::model::{Analysis, ProcessIx, ThreadIx};
 use tr_analyze::timeline::{Actor, Bucket, Timeline};
 
+use tr_programs::command_line::role_of;
+use tr_programs::tools::Role;
+
 use super::active::Active;
-use crate::imports::lookup::signed;
+use super::placer::TRIED;
+use crate::imports::lookup::{program, signed};
 
 /// The largest number of threads of a process for which it is examined whether one of them alone ran the tests.
 const THREADS: usize = 64;
@@ -17,6 +21,9 @@ const THREADS: usize = 64;
 pub struct RunnerFacts {
     /// The stretches of time in which any thread of the process may have been on a CPU.
     pub any: Active,
+    /// The stretches of time in which a shell or any of its descendants may have been on a CPU, and the number of the
+    /// shell's children. A shell can read a clock by a program, and waits for it. `None` for other processes.
+    of_shell: Option<(Active, usize)>,
     /// For each thread of the process, the stretches of time in which it may have been on a CPU. If the tests fit
     /// into those of one thread only, that thread ran the tests. Empty for a process with one thread or with very
     /// many threads.
@@ -26,7 +33,37 @@ pub struct RunnerFacts {
     pub waited: HashMap<ProcessIx, (i64, i64)>,
 }
 
+/// The threads of a process and of its descendants, of at most [`TRIED`] processes.
+fn with_descendants(analysis: &Analysis, process: ProcessIx) -> Vec<ThreadIx> {
+    let (mut threads, mut open, mut left) = (Vec::new(), vec![process], TRIED);
+    while let Some(process) = open.pop().filter(|_| left > 0) {
+        let process = analysis.process(process);
+        threads.extend(&process.threads);
+        open.extend(&process.children);
+        left -= 1;
+    }
+    threads
+}
+
+/// The role of a program with this name.
+fn role(program: &[u8]) -> Option<Role> {
+    role_of(std::str::from_utf8(program).ok()?)
+}
+
 impl RunnerFacts {
+    pub fn is_shell(&self) -> bool {
+        self.of_shell.is_some()
+    }
+
+    /// The stretches of time in which a test of a suite can have begun or ended, if the process ran so many tests. A
+    /// shell with fewer children is a wrapper.
+    pub fn active(&self, tests: usize) -> &Active {
+        match &self.of_shell {
+            Some((active, children)) if *children >= tests => active,
+            _ => &self.any,
+        }
+    }
+
     /// Collects the facts about a process that decide which tests it can have run; `None` without a timeline.
     pub fn new(analysis: &Analysis, process: ProcessIx) -> Option<RunnerFacts> {
         let timeline: &Timeline = analysis.timeline.as_ref()?;
@@ -46,7 +83,14 @@ impl RunnerFacts {
                 (*first, *last) = (at.min(*first), at.max(*last));
             }
         }
+        let own = analysis.process(process);
+        let is_shell = role(program(own)) == Some(Role::Shell);
+        let of_shell = (is_shell && !own.children.is_empty()).then(|| {
+            let threads = with_descendants(analysis, process);
+            (Active::new(timeline, &threads), own.children.len())
+        });
         Some(RunnerFacts {
+            of_shell,
             any: Active::new(timeline, threads),
             threads: if (2..=THREADS).contains(&threads.len()) {
                 alone.collect()

@@ -11,7 +11,7 @@ use super::blocks::{joined, Block};
 use super::choice::{choose, Choice, Schedule, Scheduled, LEAST_ERROR};
 use super::even::Bounds;
 use super::placer::{Placer, Times, TRIED};
-use super::pool::{self, Share, Worker};
+use super::pool::{self, Share, Undecided, Worker};
 use super::proof::Stamp;
 use super::report::{Case, Suite};
 use super::runner::RunnerFacts;
@@ -46,7 +46,15 @@ impl Placer<'_> {
     /// Finds for each suite of a report the processes that ran it and the places of its tests; `None` for a suite
     /// without such a schedule.
     pub fn schedules(&mut self, suites: &[Suite]) -> Vec<Option<Choice>> {
-        let possible = suites.iter().map(|suite| {
+        let nested = if self.several {
+            self.nested(suites)
+        } else {
+            BTreeMap::new()
+        };
+        let possible = suites.iter().enumerate().map(|(at, suite)| {
+            if let Some(schedule) = nested.get(&at) {
+                return vec![schedule.clone()];
+            }
             if self.suite_process(suite).is_some() {
                 return Vec::new();
             }
@@ -57,14 +65,19 @@ impl Placer<'_> {
         });
         let mut choices = choose(possible.collect());
         if self.several {
-            self.narrow(suites, &mut choices);
+            self.narrow(suites, &mut choices, |at| nested.contains_key(&at));
         }
         choices
     }
 
     /// Computes the places of each suite's tests again. Times at which the suite's process certainly ran another suite
-    /// are now excluded.
-    fn narrow(&mut self, suites: &[Suite], choices: &mut [Option<Choice>]) {
+    /// are now excluded. The suites that `is_nested` names have their places together.
+    fn narrow(
+        &mut self,
+        suites: &[Suite],
+        choices: &mut [Option<Choice>],
+        is_nested: impl Fn(usize) -> bool,
+    ) {
         let mut claimed: HashMap<ProcessIx, Vec<(i64, i64, usize)>> = HashMap::new();
         for (at, choice) in choices.iter().enumerate() {
             let sure = choice.iter().filter(|choice| choice.others.is_empty());
@@ -73,7 +86,9 @@ impl Placer<'_> {
             }
         }
         for (at, (suite, choice)) in suites.iter().zip(choices).enumerate() {
-            let choice = choice.as_mut().filter(|choice| choice.others.is_empty());
+            let choice = choice
+                .as_mut()
+                .filter(|choice| choice.others.is_empty() && !is_nested(at));
             let Some(choice) = choice.filter(|_| suite.around().iter().all(Option::is_none)) else {
                 continue;
             };
@@ -105,40 +120,71 @@ impl Placer<'_> {
             return Vec::new();
         }
         let groups = self.groups(suite);
+        let Ok(mut found) = self.likely(suite, &groups, runner) else {
+            return Vec::new();
+        };
+        let [named, _, commands] = &self.runners;
+        if named.is_empty() && !found.iter().any(Schedule::is_measured) {
+            // Another process fits as well, or measured the tests of its workers.
+            let commands = commands.clone();
+            let Ok(mut all) = self.below(suite, &groups, &commands, None) else {
+                return Vec::new();
+            };
+            for schedule in found {
+                let processes = &schedule.runner.processes;
+                if !all.iter().any(|found| found.runner.processes == *processes) {
+                    all.push(schedule);
+                }
+            }
+            found = all;
+        }
+        // Processes of many threads fit much.
+        let is_proven = |found: &Schedule| self.is_alone(found) && found.is_measured();
+        if found.iter().any(is_proven) {
+            found.retain(|found| self.is_alone(found));
+        }
+        found
+    }
+
+    /// The schedules of a suite in the processes that are the likeliest to have run it: the given runner, or those of the
+    /// first list of processes in which there is a schedule.
+    fn likely(
+        &mut self,
+        suite: &Suite,
+        groups: &Groups,
+        runner: Option<ProcessIx>,
+    ) -> Result<Vec<Schedule>, Undecided> {
         if let Some(runner) = runner {
-            let found = self.scheduled(suite, &groups, &[runner]);
-            if let Some(found) = found.clone().filter(|found| self.is_alone(found)) {
-                return vec![found];
-            }
+            let found = self.scheduled(suite, groups, &[runner]);
             // The runner may have heard of each test from a worker.
-            let below = self.below(suite, &groups, &[runner], Some(runner));
-            let all = found.iter().chain(&below).cloned().collect();
+            let below = self.below(suite, groups, &[runner], Some(runner))?;
+            let all = found.into_iter().chain(below).collect();
             let (rest, _) = self.without_listeners(all, &[]);
-            if let [only] = &rest[..] {
-                return vec![only.clone()];
-            }
-            // A runner of many threads fits much, and one that hears of each test from a worker fits, too.
-            let is_better = found.is_none() || below.iter().all(|below| self.is_alone(below));
-            if is_better && !below.is_empty() {
-                return below;
-            }
-            if let Some(found) = found {
-                return vec![found];
+            if !rest.is_empty() {
+                return Ok(rest);
             }
         }
         let lists = std::mem::take(&mut self.runners);
         // A process that is known as a runner and has no schedule may be one of several workers.
         let known = if runner.is_some() { lists.len() - 1 } else { 0 };
         let likely = lists.iter().skip(known);
-        let mut found = likely.map(|likely| self.below(suite, &groups, likely, None));
-        let found = found.find(|found| !found.is_empty());
+        let mut found = likely.map(|likely| self.below(suite, groups, likely, None));
+        let found = found.find(|found| found.as_ref().map_or(true, |found| !found.is_empty()));
         self.runners = lists;
-        found.unwrap_or_default()
+        found.unwrap_or(Ok(Vec::new()))
+    }
+
+    /// Whether a single thread ran all tests of a schedule.
+    pub fn is_alone(&self, schedule: &Schedule) -> bool {
+        let mut processes = schedule.runner.processes.iter();
+        let has_one =
+            |process: &ProcessIx| self.lookup.analysis.process(*process).threads.len() == 1;
+        schedule.runner.is_one_thread || processes.all(has_one)
     }
 
     /// Whether all times of the day that the report gives for a suite lie in the recording. Otherwise they belong to
     /// another run.
-    fn is_of_recording(&self, suite: &Suite) -> bool {
+    pub fn is_of_recording(&self, suite: &Suite) -> bool {
         let cases = suite.cases.iter().map(|case| case.attributes.at);
         let mut dates = cases.chain([suite.attributes.at]).flatten();
         dates.all(|date| {
@@ -148,23 +194,16 @@ impl Placer<'_> {
         })
     }
 
-    /// Whether a single thread ran all tests of a schedule.
-    fn is_alone(&self, schedule: &Schedule) -> bool {
-        let mut processes = schedule.runner.processes.iter();
-        let has_one =
-            |process: &ProcessIx| self.lookup.analysis.process(*process).threads.len() == 1;
-        schedule.runner.is_one_thread || processes.all(has_one)
-    }
-
     /// The schedules of a suite in the processes that can have run it, among the processes `likely` and their
-    /// descendants.
+    /// descendants. If a group of workers may have run it, and it is not known whether they have a schedule, none is
+    /// proven.
     fn below(
         &mut self,
         suite: &Suite,
         groups: &Groups,
         likely: &[ProcessIx],
         but: Option<ProcessIx>,
-    ) -> Vec<Schedule> {
+    ) -> Result<Vec<Schedule>, Undecided> {
         let analysis = self.lookup.analysis;
         let (mut all, mut seen) = (Vec::new(), HashSet::new());
         let mut open: Vec<ProcessIx> = likely.to_vec();
@@ -178,9 +217,7 @@ impl Placer<'_> {
             let process = analysis.process(*process);
             signed(process.end).saturating_sub(signed(process.start))
         };
-        if self.spend(all.len()).is_none() {
-            return Vec::new();
-        }
+        self.spend(all.len()).ok_or(Undecided)?;
         let siblings = self.siblings(&all, PROGRAM);
         let sum = suite.sum();
         let has_room =
@@ -194,9 +231,15 @@ impl Placer<'_> {
         let found = runners
             .into_iter()
             .filter_map(|runner| self.scheduled(suite, groups, &runner));
-        let found: Vec<Schedule> = found.take(POSSIBLE).collect();
+        let mut found: Vec<Schedule> = found.take(POSSIBLE).collect();
         if found.len() == POSSIBLE {
-            return Vec::new();
+            return Err(Undecided);
+        }
+        // Processes that follow each other can do different things, and together they fit much.
+        for schedule in &mut found {
+            if schedule.runner.processes.len() > 1 && !schedule.is_measured() {
+                schedule.doubt();
+            }
         }
         let (found, listeners) = self.without_listeners(found, &pools);
         let mut found = self.without_chains(found);
@@ -205,27 +248,23 @@ impl Placer<'_> {
         }
         pools.retain(|pool| pool.len() > 1);
         if self.several {
-            return found;
-        }
-        if !found.is_empty() {
-            let mut own: HashSet<&ProcessIx> = HashSet::new();
-            own.extend(found.iter().flat_map(|found| &found.runner.processes));
-            pools.retain(|pool| pool.iter().any(|process| own.contains(process)));
+            return Ok(found);
         }
         if found.is_empty() && pools.is_empty() {
             // Each worker can run a script of its own.
             pools = self.siblings(&all, 1);
             pools.retain(has_room);
         }
-        if found.is_empty() || !pools.is_empty() {
-            let of_pools = pools
-                .into_iter()
-                .filter_map(|pool| self.distributed(suite, groups, &pool));
-            found = of_pools.take(2).collect();
+        for pool in pools {
+            let Some(of_pool) = self.distributed(suite, groups, &pool)? else {
+                continue;
+            };
+            // The tests can all have run in one of the workers, too.
+            let is_worker = |process: &ProcessIx| pool.contains(process);
+            found.retain(|found| !found.runner.processes.iter().all(is_worker));
+            found.push(of_pool);
         }
-        // Nothing else can decide between the processes of the only suite.
-        found.truncate(if found.len() == 1 { 1 } else { 0 });
-        found
+        Ok(found)
     }
 
     /// If schedules in chains of processes (each of which began after the end of the one before it) and schedules in
@@ -283,33 +322,35 @@ impl Placer<'_> {
     }
 
     /// The places of the tests of a suite in a pool of worker processes that ran the tests at the same time; `None` if
-    /// the tests cannot be distributed to them, or if there are too many ways to try. A worker that has no time for the
-    /// shortest test does not count.
+    /// the tests cannot be distributed to them. A worker that has no time for the shortest test does not count.
     fn distributed(
         &mut self,
         suite: &Suite,
         groups: &Groups,
         processes: &[ProcessIx],
-    ) -> Option<Schedule> {
-        let group = groups.get(&None).filter(|_| groups.len() == 1)?;
+    ) -> Result<Option<Schedule>, Undecided> {
+        let group = groups.get(&None).filter(|_| groups.len() == 1);
+        let group = group.ok_or(Undecided)?;
         if !suite.has_order || suite.is_by_result() || suite.attributes.name == PYTEST {
-            return None;
+            return Err(Undecided);
         }
         let cases: Vec<&Case> = group.iter().filter_map(|at| suite.cases.get(*at)).collect();
         let tests: Vec<Test> = cases.iter().map(|case| self.test(case)).collect();
         let shortest = tests
             .iter()
             .map(|test| test.length.saturating_sub(test.error))
-            .min()?;
+            .min();
+        let shortest = shortest.ok_or(Undecided)?;
         let mut workers: Vec<(ProcessIx, RangeInclusive<i64>, Rc<RunnerFacts>)> = Vec::new();
         for process in processes {
-            let around = self.window(suite, &[*process])?;
+            let around = self.window(suite, &[*process]).ok_or(Undecided)?;
             if around.end().saturating_sub(*around.start()) >= shortest {
-                workers.push((*process, around, self.facts(*process)?));
+                let facts = self.facts(*process).ok_or(Undecided)?;
+                workers.push((*process, around, facts));
             }
         }
         if workers.len() > WORKERS {
-            return None;
+            return Err(Undecided);
         }
         let shares = |active: &dyn Fn(&RunnerFacts) -> Option<&Active>| {
             let all = workers.iter().map(|(_, around, facts)| {
@@ -318,8 +359,11 @@ impl Placer<'_> {
                     active: active(facts)?,
                 })
             });
-            let all: Vec<Worker<'_>> = all.collect::<Option<_>>()?;
-            self.spend(tests.len().saturating_mul(all.len()))?;
+            let Some(all) = all.collect::<Option<Vec<Worker<'_>>>>() else {
+                return Ok(None);
+            };
+            let places = tests.len().saturating_mul(all.len());
+            self.spend(places).ok_or(Undecided)?;
             pool::shares(&tests, &all)
         };
         // The threads with one number do the same in all workers.
@@ -327,18 +371,33 @@ impl Placer<'_> {
             .iter()
             .map(|(_, _, facts)| facts.threads.len())
             .min();
-        let mut alone = (0..number.unwrap_or(0))
-            .filter_map(|thread| shares(&|facts| facts.threads.get(thread)));
-        let only = alone.next().filter(|_| alone.next().is_none());
+        let threads = number.unwrap_or(0);
+        let mut alone = Vec::new();
+        let mut is_open = false;
+        for thread in 0..threads {
+            match shares(&|facts| facts.threads.get(thread)) {
+                Ok(found) => alone.extend(found),
+                Err(Undecided) => is_open = true,
+            }
+        }
+        let only = alone.pop().filter(|_| alone.is_empty());
+        let only = only.filter(|only| !is_open || pool::are_measured(&tests, only));
         let is_one_thread = only.is_some();
-        let shares = match only {
-            Some(only) => only,
+        let only = match only {
+            Some(only) => Some(only),
             None => shares(&|facts| Some(&facts.any))?,
         };
+        let Some(shares) = only else {
+            return Ok(None);
+        };
+        if !pool::are_measured(&tests, &shares) {
+            return Err(Undecided);
+        }
         let mut schedule = Schedule {
             runner: Scheduled {
                 processes: processes.to_vec(),
                 is_one_thread,
+                threads,
             },
             times: vec![None; suite.cases.len()],
             of_tests: vec![None; suite.cases.len()],
@@ -356,12 +415,13 @@ impl Placer<'_> {
                 let runner = Scheduled {
                     processes: vec![*process],
                     is_one_thread,
+                    threads,
                 };
                 let found = self.spans(suite, runner, std::slice::from_ref(facts), places);
                 schedule.add(found, is_sure);
             }
         }
-        Some(schedule)
+        Ok(Some(schedule))
     }
 
     /// Places the tests of a suite in the given processes, which ran them one after the other. The result has the
@@ -376,6 +436,14 @@ impl Placer<'_> {
     ) -> Option<Schedule> {
         let facts = processes.iter().map(|process| self.facts(*process));
         let facts: Vec<Rc<RunnerFacts>> = facts.collect::<Option<_>>()?;
+        // A shell can wait for the program that reads its clock, and a wrapper does nothing else.
+        let [named, tests, _] = &self.runners;
+        let is_wrapper = |(process, facts): (&ProcessIx, &Rc<RunnerFacts>)| {
+            facts.is_shell() && ![named, tests].iter().any(|known| known.contains(process))
+        };
+        if processes.iter().zip(&facts).any(is_wrapper) {
+            return None;
+        }
         let around = self.window(suite, processes)?;
         let starts = processes
             .iter()
@@ -394,12 +462,14 @@ impl Placer<'_> {
         let runner = Scheduled {
             processes: processes.to_vec(),
             is_one_thread: only.is_some(),
+            threads: number.unwrap_or(0),
         };
         let places = match only {
             Some(places) => places,
             None => {
                 let active = starts.iter().zip(&facts);
-                let active = active.map(|(start, facts)| (*start, &facts.any));
+                let count = suite.cases.len();
+                let active = active.map(|(start, facts)| (*start, facts.active(count)));
                 let active: Vec<(i64, &Active)> = active.collect();
                 self.bounds(suite, groups, &around, &self.active(&active))?
             }
@@ -430,25 +500,27 @@ impl Placer<'_> {
     /// other.
     fn window(&self, suite: &Suite, processes: &[ProcessIx]) -> Option<RangeInclusive<i64>> {
         let life = |process: &ProcessIx| self.lookup.analysis.process(*process);
-        let mut from = signed(life(processes.first()?).start);
-        let mut to = signed(life(processes.last()?).end);
+        let from = signed(life(processes.first()?).start);
+        let to = signed(life(processes.last()?).end);
+        let (from, to) = self.narrowed(suite, (from, to));
+        Some(from..=to)
+    }
+
+    /// The part of a span of time in which the tests of a suite can have run, by the time of the report's writing and by
+    /// the suite's time.
+    pub fn narrowed(&self, suite: &Suite, (mut from, mut to): (i64, i64)) -> (i64, i64) {
         to = to.min(self.written.unwrap_or(to));
         let Some(times) = self.of_suite(suite).filter(|times| times.doubt.is_none()) else {
-            return Some(from..=to);
+            return (from, to);
         };
         let error = self.stamp_error(times.digit);
         match self.of_suites {
             // The suite may have ended any time before: the report is written later than its last test.
             Some(Stamp::End) => to = to.min(times.to.saturating_add(error)),
-            _ => {
-                from = from.max(times.from.saturating_sub(self.stamp_error(0)));
-                if suite.is_measured() {
-                    let end = times.to.saturating_add(suite.attributes.digit);
-                    to = to.min(end.saturating_add(error));
-                }
-            }
+            // The suite's length can be counted from a later beginning, such as that of Go's test program.
+            _ => from = from.max(times.from.saturating_sub(self.stamp_error(0))),
         }
-        Some(from..=to)
+        (from, to)
     }
 
     /// The tests of a suite whose place in time is searched, in the order of their times. They are grouped by the test
@@ -744,5 +816,57 @@ impl Placer<'_> {
             times,
             decided,
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A test: of two tests that fit exactly one thread, each may do so by chance if there are many threads.
+    #[test]
+    fn many_threads_need_more_proof() {
+        let place = Place {
+            begin: 0..=2_000_000,
+            end: 80_000_000..=82_000_000,
+        };
+        let test = Test {
+            begin: None,
+            end: None,
+            length: 80_000_000,
+            error: LEAST_ERROR,
+            between: 0,
+        };
+        let exact = Times {
+            from: 0,
+            to: 80_000_000,
+            digit: 0,
+            early: 0,
+            error: None,
+            bounds: Some(Bounds::new(&place, &test)),
+            is_even: false,
+            doubt: None,
+        };
+        let is_measured = |tests: usize, threads: usize| {
+            let schedule = Schedule {
+                runner: Scheduled {
+                    processes: Vec::new(),
+                    is_one_thread: true,
+                    threads,
+                },
+                times: vec![Some(exact); tests],
+                of_tests: vec![None; tests],
+                decided: Vec::new(),
+            };
+            schedule.is_measured()
+        };
+        assert_eq!(
+            [(1, 1), (2, 1), (2, 4)].map(|(a, b)| is_measured(a, b)),
+            [false, true, true]
+        );
+        assert_eq!(
+            [(2, 23), (3, 23)].map(|(a, b)| is_measured(a, b)),
+            [false, true]
+        );
     }
 }

@@ -8,6 +8,14 @@ use std::ops::RangeInclusive;
 
 use super::active::Active;
 
+/// The number of tests whose places must be known nearly exactly in a process, so that they were measured in it and in no
+/// other process. A guess: one can fit by chance.
+pub const EXACT: usize = 2;
+
+/// The largest error in nanoseconds of a place that is known nearly exactly. A guess: the time that a runner needs between
+/// two tests.
+const NEARLY: i64 = 5_000_000;
+
 /// A test of a suite with what is known of its times, for the search of its place. All times are in nanoseconds.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Test {
@@ -55,6 +63,12 @@ impl Place {
             begin: reach(&self.begin, &other.begin),
             end: reach(&self.end, &other.end),
         }
+    }
+
+    /// Whether the place of a test is known nearly exactly: the test lies between two sleeps of its runner. `error` is that
+    /// of its length. A length with few digits fits by chance.
+    pub fn is_exact(&self, length: i64, error: i64) -> bool {
+        self.error().max(error) <= NEARLY && NEARLY < length
     }
 
     /// The largest error in nanoseconds of the beginning or the end of a test that is placed within these bounds.

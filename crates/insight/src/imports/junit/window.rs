@@ -1,0 +1,154 @@
+//! Bounds the place of a test whose runner is not known: the test ran while its suite did.
+//!
+//! Such a place needs a proof that the tests ran in the recording. A report can be of another run.
+
+use tr_analyze::model::{Analysis, Doubt, Imported, ImportedKind, ProcessIx};
+
+use super::choice::LEAST_ERROR;
+use super::even::{self, Bounds, Possible};
+use super::placer::Placer;
+use super::proof::Guess;
+use super::report::{Case, Suite};
+use crate::imports::lookup::{imported, ktime, signed};
+
+/// The place in time of a test that can have run anywhere within its suite, in nanoseconds.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Anywhere {
+    /// The beginning of the test, if it ran in the middle of its suite.
+    pub from: i64,
+    pub to: i64,
+    /// The largest error of the beginning or the end of the test.
+    pub error: i64,
+}
+
+impl Anywhere {
+    /// The place of a test that ran somewhere between `first` and `last`; `None` if it is longer than that.
+    fn new(case: &Case, (first, last): (i64, i64)) -> Option<Anywhere> {
+        let length = case.attributes.length?;
+        let digit = case.attributes.digit.max(LEAST_ERROR);
+        let left = last.saturating_sub(first).saturating_sub(length);
+        if left < -digit {
+            return None;
+        }
+        let left = left.max(0);
+        let from = first.saturating_add(left / 2);
+        Some(Anywhere {
+            from,
+            to: from.saturating_add(length),
+            error: (left - left / 2).saturating_add(digit),
+        })
+    }
+}
+
+/// The life of the recorded command; `None` if the recording has other processes that the command did not start, and it
+/// did not live all the time.
+pub fn life_of_command(analysis: &Analysis, command: Option<ProcessIx>) -> Option<(i64, i64)> {
+    let is_root = |ix: &ProcessIx| analysis.process(*ix).parent.is_none();
+    let mut roots = analysis.process_ids().filter(is_root);
+    let process = analysis.process(command?);
+    let is_all = process.started_before && process.alive || roots.nth(1).is_none();
+    is_all.then_some((signed(process.start), signed(process.end)))
+}
+
+impl Guess {
+    /// Gives a test that can have run anywhere in its suite, but only in the process of the guess, the error that follows
+    /// from that. It keeps its figures if they are equal wherever it ran.
+    pub fn loosen(&mut self, case: &Case, placer: &Placer<'_>) {
+        self.is_even = false;
+        let process = self.span.process;
+        let analysis = placer.lookup.analysis;
+        let life = analysis.process(process);
+        let (Some(place), Some(length)) = (self.anywhere, case.attributes.length) else {
+            return;
+        };
+        let first = place.from.saturating_sub(place.error);
+        let last = place.to.saturating_add(place.error);
+        let window = (first.max(signed(life.start)), last.min(signed(life.end)));
+        let shown = (signed(self.span.from), signed(self.span.to));
+        let digit = case.attributes.digit.max(LEAST_ERROR);
+        let bounds = Bounds::anywhere(window, length, digit);
+        let is_even = placer.spend(even::COST).is_some()
+            && case.attributes.between() == 0
+            && even::is_even(analysis, &[Possible { process, bounds }], shown);
+        if is_even {
+            self.is_even = true;
+            let early = shown.0.saturating_sub(window.0);
+            self.error = early.max(window.1.saturating_sub(shown.1));
+        }
+    }
+}
+
+impl Placer<'_> {
+    /// For each test of a suite, its place if it can have run anywhere within the suite; `None` for all tests if no time
+    /// of the day proves that the suite ran in the recording. Without one, it did if its report was written in the
+    /// recording, and recorded processes have a schedule of its tests or a test program names the report.
+    pub fn anywhere(&self, suite: &Suite, has_schedule: bool) -> Vec<Option<Anywhere>> {
+        let window = self.whole(suite, has_schedule);
+        let places = suite.cases.iter().map(|case| {
+            let window = window?;
+            let own = self.of_stamp(case);
+            let own = own.filter(|_| !case.is_unmeasured());
+            let (first, last) = own.unwrap_or(window);
+            Anywhere::new(case, (first.max(window.0), last.min(window.1)))
+        });
+        places.collect()
+    }
+
+    /// The span of time in which a test ran whose own time is that of its beginning, or that of its end.
+    fn of_stamp(&self, case: &Case) -> Option<(i64, i64)> {
+        let is_whole = case.attributes.length.is_some() && !case.attributes.is_sum;
+        let times = self
+            .of_case(case)
+            .filter(|times| is_whole && times.doubt.is_none())?;
+        let error = self.stamp_error(case.attributes.digit);
+        let last = times.to.saturating_add(times.digit).saturating_add(error);
+        Some((times.from.saturating_sub(error), last))
+    }
+
+    /// The span of time in which all tests of a suite ran, whichever processes below the recorded command ran them.
+    fn whole(&self, suite: &Suite, has_schedule: bool) -> Option<(i64, i64)> {
+        let cases = suite.cases.iter().map(|case| case.attributes.at);
+        let mut dates = cases.chain([suite.attributes.at]).flatten().peekable();
+        let has_date = dates.peek().is_some();
+        let has_zone = self.zone || dates.all(|date| date.ahead.is_some());
+        // Lengths that are all zero were not measured.
+        let is_known = has_schedule || self.has_writer(suite);
+        let is_proven = has_date || is_known && self.written.is_some();
+        if !is_proven || !has_zone || suite.sum() == 0 || !self.is_of_recording(suite) {
+            return None;
+        }
+        let life = self.of_command?;
+        let window = self.narrowed(suite, life);
+        (window.0 <= window.1).then_some(window)
+    }
+
+    /// Whether the command line of a test program names the report, and the program lived as long as each of the suite's
+    /// tests.
+    fn has_writer(&self, suite: &Suite) -> bool {
+        let [named, tests, _] = &self.runners;
+        let lengths = suite.cases.iter().map(|case| case.attributes.length);
+        let longest = lengths.flatten().max().unwrap_or(i64::MAX);
+        named.iter().any(|ix| {
+            let process = self.lookup.analysis.process(*ix);
+            let lived = signed(process.end).saturating_sub(signed(process.start));
+            tests.binary_search(ix).is_ok() && longest <= lived
+        })
+    }
+
+    /// Places a test without a known runner in the recorded command. Returns whether it has such a place.
+    pub fn add_anywhere(&mut self, case: &Case, place: Option<Anywhere>) -> bool {
+        let [_, _, commands] = &self.runners;
+        let (Some(place), Some(command)) = (place, commands.first()) else {
+            return false;
+        };
+        let name = case.attributes.title();
+        let at = (*command, (ktime(place.from), ktime(place.to)));
+        self.placed.spans.push(Imported {
+            result: Some(case.result),
+            error: place.error.unsigned_abs(),
+            doubt: Some(Doubt::Process(place.error.unsigned_abs())),
+            ..imported(ImportedKind::Test, name.as_bytes(), at)
+        });
+        true
+    }
+}
