@@ -336,3 +336,28 @@ fn very_many_suites_cost_seconds() {
     let note = imports.files[0].note.as_deref().unwrap_or_default();
     assert!(note.contains("more suites"), "{note}");
 }
+
+/// The suites inside one suite ran in the order of the file. Each alone could have run anywhere, as suites beside each other
+/// can.
+#[test]
+fn suites_inside_one_suite_are_one_sequence() {
+    let analysis = recording();
+    let written = truth("written").first().copied();
+    let lines: Vec<&str> = REPORT.lines().collect();
+    let tests = |from: usize, to: usize| lines[from..to].concat();
+    let (first, second) = (tests(1, 4), tests(4, 6));
+    let suites = format!(
+        "<testsuite name=\"a\">{first}</testsuite><testsuite name=\"b\">{second}</testsuite>"
+    );
+    let beside = proven(
+        &format!("<testsuites>{suites}</testsuites>"),
+        written,
+        &analysis,
+    );
+    let inside =
+        format!("<testsuites><testsuite name=\"serial\">{suites}</testsuite></testsuites>");
+    let inside = proven(&inside, written, &analysis);
+    assert_eq!(inside, [false, true, true, true, true]);
+    let count = |all: &[bool]| all.iter().filter(|is| **is).count();
+    assert!(count(&beside) < count(&inside), "{beside:?}");
+}

@@ -10,7 +10,7 @@ use tr_format::event::Ktime;
 use tr_format::reader::Trace;
 use tr_format::source::Source;
 use tr_import::read;
-use tr_insight::imports::{Import, Imports};
+use tr_insight::imports::{File, Import, Imports};
 
 use common::{recording, tool_file, MS, REAL};
 
@@ -427,4 +427,31 @@ fn field(key: u8, content: &[u8]) -> Vec<u8> {
     bytes.push(length as u8);
     bytes.extend(content);
     bytes
+}
+
+/// Some writers have texts for numbers. An event without a time has no place.
+#[test]
+fn times_of_events_are_numbers_or_texts() {
+    let event = |ts: &str| format!("{{\"ph\": \"X\", \"name\": \"n\"{ts}, \"dur\": \"2.5\"}}");
+    let all = [
+        ", \"ts\": \"1000.5\"",
+        ", \"ts\": 2000",
+        ", \"ts\": null",
+        "",
+    ]
+    .map(event);
+    let file = tr_import::read(format!("[{}]", all.join(",")).as_bytes());
+    let Ok(Some(File::Spans(spans))) = file else {
+        panic!("no spans: {file:?}")
+    };
+    let times: Vec<(i64, i64)> = spans
+        .spans
+        .iter()
+        .map(|span| (span.from, span.to))
+        .collect();
+    assert_eq!(times, [(1_000_500, 1_003_000), (2_000_000, 2_002_500)]);
+    assert_eq!(
+        spans.note.as_deref(),
+        Some("not read: 2 events without a time")
+    );
 }

@@ -1,7 +1,7 @@
 //! The places of tests that a recorded runner gave to several workers (`fixtures/junit/workers.py`).
 #![allow(clippy::unwrap_used, clippy::indexing_slicing)] // in a test
 
-use tr_analyze::model::{Analysis, Imported};
+use tr_analyze::model::{Analysis, Doubt, Imported};
 use tr_analyze::{analyze, Options};
 use tr_format::event::Argv;
 use tr_format::reader::Trace;
@@ -257,4 +257,55 @@ fn a_process_that_hears_of_the_tests_did_not_run_them() {
     let case = case!("listener");
     let found = proven(&case.place(case.report));
     assert_eq!(found, ["helps_0_2", "naps_0_1", "naps_0_3"]);
+}
+
+/// The lengths of some tests of two workers can add up to little more than the length of their suite, if the workers began
+/// late: that does not prove that one process ran them.
+#[test]
+fn the_sum_of_the_lengths_does_not_prove_one_process() {
+    let case = case!("workers");
+    let lines: Vec<&str> = case
+        .report
+        .lines()
+        .filter(|line| line.contains("<testcase"))
+        .collect();
+    let mut told = 0;
+    for mask in 1_u32..1 << lines.len() {
+        let some = lines
+            .iter()
+            .enumerate()
+            .filter(|(at, _)| mask >> at & 1 == 1);
+        let some: Vec<&str> = some.map(|(_, line)| *line).collect();
+        let value = |line: &str, attribute: &str| {
+            let (_, after) = line.split_once(&format!(" {attribute}=\"")).unwrap();
+            let text = after.split('"').next().unwrap();
+            (text.parse::<f64>().unwrap() * 1e9) as i64
+        };
+        let began = some.iter().map(|line| value(line, "began")).min().unwrap();
+        let ended = some
+            .iter()
+            .map(|line| value(line, "began") + value(line, "time"));
+        let ended = ended.max().unwrap();
+        for before in [1, 120] {
+            let at = began / MS - before;
+            let length = (ended / MS - at + 1) as f64 / 1e3;
+            let report = format!(
+                "<testsuite name=\"pytest\" timestamp=\"{at}\" time=\"{length}\">{}</testsuite>",
+                some.concat()
+            );
+            for test in case.place(&report) {
+                let error = i64::try_from(test.span.error).unwrap() + MS;
+                if test.span.doubt.is_none_or(Doubt::has_place) {
+                    told += 1;
+                    assert!(
+                        test.off.abs() <= error,
+                        "{:?} off by {}: {report}",
+                        test.span,
+                        test.off
+                    );
+                }
+            }
+        }
+    }
+    assert!(told > 1_000, "{told}");
 }

@@ -66,7 +66,8 @@ impl Placer<'_> {
         }
         let runner = self.around(&whole).and_then(|around| self.runner(around));
         let known = runner.filter(|runner| runner.is_sure);
-        let mut found = self.possible(&whole, known.map(|runner| runner.process));
+        let found = self.possible(&whole, known.map(|runner| runner.process));
+        let mut found = found.ok()?;
         let found = found.pop().filter(|_| found.is_empty())?;
         if !self.is_alone(&found) || !found.is_measured() {
             return None;

@@ -61,7 +61,8 @@ impl Placer<'_> {
             let runner = self.around(suite).and_then(|around| self.runner(around));
             // One of several test programs is not known to be the runner.
             let known = runner.filter(|runner| runner.is_sure);
-            self.possible(suite, known.map(|runner| runner.process))
+            let found = self.possible(suite, known.map(|runner| runner.process));
+            found.unwrap_or_default()
         });
         let mut choices = choose(possible.collect());
         if self.several {
@@ -115,21 +116,21 @@ impl Placer<'_> {
     /// `runner` or its descendants, because a runner that started workers only waits, and so does a wrapper such as
     /// npx, make or a shell. If the runner is not known, the processes that are likely to have run the suite, and their
     /// descendants, are tried. If there are several schedules, other suites can decide which of them is right.
-    pub fn possible(&mut self, suite: &Suite, runner: Option<ProcessIx>) -> Vec<Schedule> {
+    pub fn possible(
+        &mut self,
+        suite: &Suite,
+        runner: Option<ProcessIx>,
+    ) -> Result<Vec<Schedule>, Undecided> {
         if !self.is_of_recording(suite) {
-            return Vec::new();
+            return Ok(Vec::new());
         }
         let groups = self.groups(suite);
-        let Ok(mut found) = self.likely(suite, &groups, runner) else {
-            return Vec::new();
-        };
+        let mut found = self.likely(suite, &groups, runner)?;
         let [named, _, commands] = &self.runners;
         if named.is_empty() && !found.iter().any(Schedule::is_measured) {
             // Another process fits as well, or measured the tests of its workers.
             let commands = commands.clone();
-            let Ok(mut all) = self.below(suite, &groups, &commands, None) else {
-                return Vec::new();
-            };
+            let mut all = self.below(suite, &groups, &commands, None)?;
             for schedule in found {
                 let processes = &schedule.runner.processes;
                 if !all.iter().any(|found| found.runner.processes == *processes) {
@@ -143,7 +144,7 @@ impl Placer<'_> {
         if found.iter().any(is_proven) {
             found.retain(|found| self.is_alone(found));
         }
-        found
+        Ok(found)
     }
 
     /// The schedules of a suite in the processes that are the likeliest to have run it: the given runner, or those of the

@@ -1,6 +1,7 @@
 //! Finds out whether the times in a report are the beginnings or the ends of its suites and tests.
 
 use super::placer::Placer;
+use super::pool::Undecided;
 use super::proof::{Contradictions, Stamp, Stamped};
 use super::report::{Attributes, Suite};
 use crate::imports::lookup::signed;
@@ -63,13 +64,17 @@ impl Placer<'_> {
             let fits = [Stamp::Begin, Stamp::End].map(|stamp| {
                 set(self, Some(stamp));
                 let runner = self.around(suite).and_then(|around| self.runner(around));
-                runner.is_some_and(|runner| {
-                    let known = runner.is_sure.then_some(runner.process);
-                    let schedules = self.possible(suite, known);
-                    !schedules.is_empty()
-                })
+                let Some(runner) = runner else {
+                    return Ok(false);
+                };
+                let known = runner.is_sure.then_some(runner.process);
+                let schedules = self.possible(suite, known)?;
+                Ok::<bool, Undecided>(!schedules.is_empty())
             });
-            found.by_fit(fits);
+            // A suite that is not decided contradicts neither.
+            if let [Ok(as_begin), Ok(as_end)] = fits {
+                found.by_fit([as_begin, as_end]);
+            }
         }
         set(self, None);
         found.stamp()
