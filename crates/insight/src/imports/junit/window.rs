@@ -118,6 +118,16 @@ impl Placer<'_> {
             return None;
         }
         let life = self.of_command?;
+        // A time outside of the command's life is that of another run.
+        let cases = suite.cases.iter().map(|case| case.attributes.at);
+        let mut dates = cases.chain([suite.attributes.at]).flatten();
+        let is_outside = dates.any(|date| {
+            let (time, error) = (self.time(date), self.stamp_error(date.digit));
+            time.saturating_add(error) < life.0 || life.1 < time.saturating_sub(error)
+        });
+        if is_outside {
+            return None;
+        }
         let window = self.narrowed(suite, life);
         (window.0 <= window.1).then_some(window)
     }
