@@ -4,6 +4,7 @@ use serde::Serialize;
 pub use tr_analyze::status::{code, failed, killed_by};
 use tr_analyze::status::{has_core, name};
 
+use tr_analyze::critical_path;
 use tr_analyze::model::Analysis;
 use tr_format::event::Ktime;
 use tr_format::meta::{CommandEnd, EndReason, Metadata, Summary};
@@ -145,4 +146,10 @@ pub fn cell(status: Option<u32>, alive: bool) -> Cell {
         None if alive => Cell::from("alive"),
         None => Cell::Unknown,
     }
+}
+
+/// Whether COMMAND failed.
+pub(crate) fn command_failed(analysis: &Analysis) -> bool {
+    let root = critical_path::root(analysis).ok();
+    root.is_some_and(|root| failed(analysis.process(root).status))
 }

@@ -81,7 +81,7 @@ impl Analysis {
         let wait = last_wait(timeline, *main, exited);
         wait.is_some_and(|wait| match (self.wait_end(*main, &wait), wait.waker()) {
             (WaitEnd::Signal(Actor::Thread(by)), _) => self.thread(by).process != process,
-            // Of a wait for a child, another task than that child.
+            // Only a child's end or a signal ends a wait for a child.
             (WaitEnd::Task(_), Actor::Thread(by)) => {
                 wait.reason == Reason::Child && self.thread(by).process != process
             }

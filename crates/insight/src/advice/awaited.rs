@@ -14,7 +14,7 @@ use tr_format::event::{Ktime, Reason, Timeout};
 
 use super::facts::Facts;
 use super::machine::starved_within;
-use super::naps::{Nap, LOOP};
+use super::nap::{Nap, LOOP};
 use super::polls::{awaited_work, LONG_WAIT};
 
 /// The longest time in nanoseconds between the moment in which a thread wakes another one and its own sleep for that

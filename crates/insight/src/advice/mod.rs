@@ -15,6 +15,7 @@ mod fetches;
 mod job_limit;
 mod jobs;
 mod machine;
+mod nap;
 mod naps;
 mod open;
 mod pauses;
@@ -127,11 +128,6 @@ pub fn advise_by(view: &View<'_>, path: &CriticalPath, facts: Option<&Facts<'_>>
     facts
         .and_then(|facts| advised(facts).ok())
         .unwrap_or_default()
-}
-
-fn failed(analysis: &Analysis) -> bool {
-    let root = critical_path::root(analysis).ok();
-    root.is_some_and(|root| exit::failed(analysis.process(root).status))
 }
 
 fn advised(facts: &Facts<'_>) -> Result<BuildAdvice, NoPath> {
@@ -365,7 +361,7 @@ fn verdict(
             0
         },
         open: Vec::new(),
-        failed: failed(facts.analysis),
+        failed: exit::command_failed(facts.analysis),
         cpus: facts.cpus,
     }
 }

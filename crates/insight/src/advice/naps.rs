@@ -17,41 +17,19 @@ use tr_programs::tools::Role;
 use super::awaited::{asked_work, starting, superfluous};
 use super::candidate::{Candidate, Kind};
 use super::facts::Facts;
+use super::nap::{sum, Nap, LOOP};
 use super::pauses::Pauses;
 use super::polls;
 use crate::timeout::{ran, timed_out};
 use crate::{exit, label};
 use tr_text::units;
 
-/// The least number of equal sleeps that count as a loop that sleeps and checks. A guess: two equal sleeps may be
-/// chance.
-pub(super) const LOOP: usize = 3;
 /// The least number of unequal sleeps that count as tries to get what another process has, such as a database's lock.
 /// A guess: sqlite's busy handler sleeps seven times within the first 80 ms.
 const TRIES: usize = 8;
 /// The longest sleep in ns that counts as one of a language's runtime between looks at its own threads, which nobody
 /// can change (Go's `sysmon` doubles its sleeps up to 10 ms, runtime/proc.go).
 const RUNTIMES: u64 = 12_000_000;
-
-/// A sleep on the critical path of a build.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Nap {
-    pub thread: ThreadIx,
-    pub group: Group,
-    /// The execution of a program that decided to sleep. It is another one than the execution that slept if a program
-    /// starts sleep(1).
-    pub by: Group,
-    pub from: Ktime,
-    pub to: Ktime,
-    /// The time at which the sleeping task ran again. On a busy machine it is long after the end of the sleep.
-    pub ran: Ktime,
-}
-
-impl Nap {
-    pub(super) fn length(&self) -> u64 {
-        self.to.since(self.from)
-    }
-}
 
 /// Advice on sleeps on the critical path, as one proposed change for each program that decided to sleep.
 pub(super) fn sleeps(facts: &Facts<'_>) -> Vec<Candidate> {
@@ -482,7 +460,7 @@ fn ended_by_limit(facts: &Facts<'_>) -> Vec<Candidate> {
             ..Candidate::of(Kind::Sleep)
         })
     };
-    if super::failed(facts.analysis) {
+    if exit::command_failed(facts.analysis) {
         return Vec::new();
     }
     ended.filter_map(candidate).collect()
@@ -759,12 +737,6 @@ fn of_naps(
 /// same line if their sum is at least this part of it. A guess: with smaller sums, the line would name a process whose
 /// sleeps do not matter.
 const SMALL: u64 = 20;
-
-/// The sum of the lengths of the given sleeps, in nanoseconds.
-pub(super) fn sum<'s>(slept: impl IntoIterator<Item = &'s Nap>) -> u64 {
-    let lengths = slept.into_iter().map(Nap::length);
-    lengths.fold(0, u64::saturating_add)
-}
 
 /// The sleeps that one process decided on while it ran one program.
 struct Naps {

@@ -10,7 +10,7 @@ use tr_analyze::timeline::{Actor, Bucket};
 use tr_format::event::{Ktime, Reason};
 
 use super::facts::Facts;
-use super::naps::{sum, Nap, LOOP};
+use super::nap::{sum, Nap, LOOP};
 use crate::exit;
 
 /// The longest time in nanoseconds between the last sleep of a program and its end, if the sleep decided when the
@@ -28,7 +28,7 @@ const TRIES: usize = 10_000;
 /// of more, the line would say of all what holds for one.
 const SMALL: u64 = 10;
 
-/// What the recording shows about the sleeps of one program.
+/// A fact that the recording shows about the sleeps of one program.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Pauses {
     /// Before most of the sleeps, a connection or a child of the program failed.

@@ -13,7 +13,7 @@ use tr_analyze::timeline::Bucket;
 use tr_format::event::Ktime;
 
 use super::facts::Facts;
-use super::naps::{Nap, LOOP};
+use super::nap::{Nap, LOOP};
 
 /// The largest number of stretches of a child's time that are searched for work which a loop of its parent waits for. A
 /// bound of the work.

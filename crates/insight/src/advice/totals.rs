@@ -10,6 +10,7 @@ use tr_format::meta::{Known, Origin, Scope};
 use super::candidate::Kind;
 use super::verdict::{errors, Blame, Verdict};
 use super::SHORTEST;
+use crate::exit;
 use crate::loads::{Load, Loads};
 use crate::warnings;
 
@@ -61,7 +62,7 @@ pub(super) fn verdict(analysis: &Analysis, path: &CriticalPath) -> Option<Verdic
         mostly: None,
         waits: 0,
         open: Vec::new(),
-        failed: super::failed(analysis),
+        failed: exit::command_failed(analysis),
         cpus: analysis.meta.cpus.len() as u64,
     })
 }

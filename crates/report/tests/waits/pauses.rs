@@ -39,7 +39,7 @@ fn a_program_that_fails_after_its_last_nap_waited_in_vain() {
             "sleeps 800 ms, and then fails: find out why what it waits for",
         ),
         (5, 0, "sleeps 800 ms: wait for an event, unless"),
-        // It works after its nap.
+        // A program that works after its nap did not wait in vain.
         (300, EXIT_1, "sleeps 800 ms: wait for an event, unless"),
     ] {
         let mut hand = command(1_300);
@@ -85,7 +85,7 @@ fn passes(last: u32) -> Hand {
         hand.fork(1, (at + 3) * MS, pid, pid + 1, pid + 1)
             .first_waking(1, (at + 3) * MS + 1, pid, pid + 1, false)
             .switch(2, (at + 3) * MS + 2, 0, RUNNING, pid + 1);
-        becomes_on(&mut hand, (pid + 1, 2), at + 4, "/w/typeset doc");
+        becomes_on(&mut hand, 2, pid + 1, at + 4, "/w/typeset doc");
         sleeps(&mut hand, (pid, 1), at + 5, (Reason::Child, SLEEPS));
         hand.exit(2, (at + 150) * MS, pid + 1, pid + 1, true);
         wakes(&mut hand, pid + 1, at + 151, (pid, 1));
@@ -150,7 +150,7 @@ fn a_limit_that_ends_a_program_is_named() {
         hand.fork(1, 4 * MS, 11, 12, 12)
             .first_waking(1, 4 * MS + 1, 11, 12, false)
             .switch(2, 4 * MS + 2, 0, RUNNING, 12);
-        becomes_on(&mut hand, (12, 2), 5, "/w/follow log");
+        becomes_on(&mut hand, 2, 12, 5, "/w/follow log");
         sleeps(&mut hand, (11, 1), 5, (Reason::Signal, SLEEPS));
         for nap in 0..4 {
             naps(&mut hand, (12, 2), 10 + 240 * nap, 240 + 240 * nap);
@@ -185,7 +185,7 @@ fn tests_of_a_runner_with_jobs_that_run_one_by_one_are_not_judged() {
     for test in 0..3u32 {
         let (pid, at) = (11 + test, 10 + 310 * i64::from(test));
         starts(&mut hand, 10, at, pid, 1);
-        becomes_on(&mut hand, (pid, 1), at + 1, &format!("/w/solver {test}"));
+        becomes_on(&mut hand, 1, pid, at + 1, &format!("/w/solver {test}"));
         sleeps(&mut hand, (10, 0), at + 2, (Reason::Child, SLEEPS));
         ends_for_command(&mut hand, pid, 1, at + 302);
     }
@@ -202,16 +202,16 @@ fn tests_of_a_runner_with_jobs_that_run_one_by_one_are_not_judged() {
 fn a_heartbeat_that_handles_its_end_has_no_length_of_its_own() {
     let mut hand = command(1_500);
     starts(&mut hand, 10, 2, 11, 1);
-    becomes_on(&mut hand, (11, 1), 3, "/bin/sh dots.sh");
+    becomes_on(&mut hand, 1, 11, 3, "/bin/sh dots.sh");
     starts(&mut hand, 10, 4, 30, 2);
-    becomes_on(&mut hand, (30, 2), 5, "/w/work");
+    becomes_on(&mut hand, 2, 30, 5, "/w/work");
     sleeps(&mut hand, (10, 0), 6, (Reason::Child, SLEEPS));
     for beat in 0..5u32 {
         let (pid, at) = (12 + beat, 10 + 210 * i64::from(beat));
         hand.fork(1, at * MS, 11, pid, pid)
             .first_waking(1, at * MS + 1, 11, pid, false)
             .switch(3, at * MS + 2, 0, RUNNING, pid);
-        becomes_on(&mut hand, (pid, 3), at + 1, "/bin/sleep 0.2");
+        becomes_on(&mut hand, 3, pid, at + 1, "/bin/sleep 0.2");
         sleeps(&mut hand, (11, 1), at + 2, (Reason::Child, SLEEPS));
         sleeps(&mut hand, (pid, 3), at + 3, (Reason::Timer, SLEEPS));
         if beat == 4 {

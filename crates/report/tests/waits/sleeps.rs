@@ -10,11 +10,11 @@ const NAP: (Reason, u16) = (Reason::Timer, SLEEPS);
 
 /// A process becomes a program.
 pub(super) fn becomes(hand: &mut Hand, at: i64, pid: u32, line: &str) {
-    becomes_on(hand, (pid, 0), at, line);
+    becomes_on(hand, 0, pid, at, line);
 }
 
 /// A process becomes a program on a CPU, where it goes on.
-pub(super) fn becomes_on(hand: &mut Hand, (pid, cpu): (u32, u16), at: i64, line: &str) {
+pub(super) fn becomes_on(hand: &mut Hand, cpu: u16, pid: u32, at: i64, line: &str) {
     hand.exec(cpu, at * MS, pid, pid);
     if let Some(LifeKind::Exec(exec)) = hand.life.last_mut().map(|life| &mut life.kind) {
         exec.argv = Argv::from_args(line.split(' '));
