@@ -30,8 +30,8 @@ mod waits;
 mod work;
 mod wrappers;
 
-use tr_analyze::critical_path::{self, CriticalPath, Kind as Time, NoPath, Segment};
-use tr_analyze::model::{Analysis, Basis};
+use tr_analyze::critical_path::{CriticalPath, Kind as Time, NoPath, Segment};
+use tr_analyze::model::Basis;
 use tr_analyze::schedule::{self, Change, Changes, Effect, Schedule};
 
 #[cfg(doc)]

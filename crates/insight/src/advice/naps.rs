@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use tr_analyze::critical_path::{Kind as Time, Segment};
 use tr_analyze::killed;
-use tr_analyze::model::{Process, ProcessIx, ThreadIx};
+use tr_analyze::model::{Process, ProcessIx};
 use tr_analyze::programs::{sleeper, Group};
 use tr_analyze::schedule::MOST;
 use tr_analyze::share;
@@ -879,6 +879,8 @@ fn interval(facts: &Facts<'_>, slept: &[Nap]) -> Option<(u64, u64)> {
 
 #[cfg(test)]
 mod tests {
+    use tr_analyze::model::ThreadIx;
+
     use super::*;
 
     #[test]

@@ -1,6 +1,7 @@
 //! Places the test suites of a JUnit report under the processes that ran them.
 
 mod active;
+mod anywhere;
 mod assign;
 mod blocks;
 pub mod cases;
@@ -11,6 +12,7 @@ mod neighbours;
 mod nested;
 mod own;
 mod placer;
+mod placing;
 mod pool;
 mod proof;
 mod report;

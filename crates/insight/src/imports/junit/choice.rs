@@ -11,10 +11,6 @@ use super::serial;
 /// threads of a Java program, one fitted to tests of another process.
 const FEW: usize = 4;
 
-/// The smallest error in nanoseconds that is assumed for the length of a test, however many digits the report has. A
-/// runner reads two clocks, and a tracepoint is a little before or after what it traces.
-pub const LEAST_ERROR: i64 = 100_000;
-
 /// The places in time of a suite's tests in the only processes that can have run them.
 #[derive(Clone, Debug)]
 pub struct Schedule {

@@ -45,7 +45,7 @@ impl Bounds {
     }
 
     /// The bounds of a test of this length, known up to `error`, that can have run anywhere between two times.
-    pub fn anywhere((from, to): (i64, i64), length: i64, error: i64) -> Bounds {
+    pub fn anywhere(from: i64, to: i64, length: i64, error: i64) -> Bounds {
         Bounds {
             begin: (from, to.saturating_sub(length).max(from)),
             end: (from.saturating_add(length).min(to), to),

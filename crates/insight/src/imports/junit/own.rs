@@ -5,9 +5,9 @@ use std::collections::{HashMap, HashSet};
 
 use tr_analyze::model::{Doubt, ProcessIx};
 
-use super::choice::LEAST_ERROR;
-use super::placer::{Placer, Times, LONGER, TRIED};
-use super::report::{Case, Report, Suite};
+use super::placer::{Placer, Times, LONGER};
+use super::report::{Case, Report, Suite, LEAST_ERROR};
+use super::runner::TRIED;
 use super::serial::{self, Place, Test};
 use crate::imports::lookup::{base, signed, Lookup, CLOCKS, TOLERATED};
 

@@ -9,7 +9,7 @@ use tr_format::event::Ktime;
 use tr_programs::rules;
 use tr_programs::steps::Tests;
 
-use super::window::Anywhere;
+use super::anywhere::Anywhere;
 use crate::imports::lookup::{ktime, program, signed, CLOCKS, TOLERATED};
 
 /// The largest error in nanoseconds of the place of a test that gets figures. With a larger error, the CPU time could

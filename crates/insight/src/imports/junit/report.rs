@@ -6,6 +6,10 @@ use std::collections::HashMap;
 use crate::imports::lookup::Placed;
 use crate::imports::unplaced::{TestCount, UnplacedTest};
 
+/// The smallest error in nanoseconds that is assumed for the length of a test, however many digits the report has. A
+/// runner reads two clocks, and a tracepoint is a little before or after what it traces.
+pub const LEAST_ERROR: i64 = 100_000;
+
 /// The largest number of slashes in a test's name that are examined to find the name of the test that contains it. A
 /// bound of the work.
 const SLASHES: usize = 100;

@@ -10,8 +10,10 @@ use tr_programs::command_line::role_of;
 use tr_programs::tools::Role;
 
 use super::active::Active;
-use super::placer::TRIED;
 use crate::imports::lookup::{program, signed};
+
+/// The largest number of processes that are tried as the process that ran a suite. A bound of the work.
+pub(super) const TRIED: usize = 1_000;
 
 /// The largest number of threads of a process for which it is examined whether one of them alone ran the tests.
 const THREADS: usize = 64;

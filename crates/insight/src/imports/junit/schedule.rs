@@ -8,13 +8,13 @@ use tr_analyze::model::ProcessIx;
 
 use super::active::Active;
 use super::blocks::{joined, Block};
-use super::choice::{choose, Choice, Schedule, Scheduled, LEAST_ERROR};
+use super::choice::{choose, Choice, Schedule, Scheduled};
 use super::even::Bounds;
-use super::placer::{Placer, Times, TRIED};
+use super::placer::{Placer, Times};
 use super::pool::{self, Share, Undecided, Worker};
 use super::proof::Stamp;
-use super::report::{Case, Suite};
-use super::runner::RunnerFacts;
+use super::report::{Case, Suite, LEAST_ERROR};
+use super::runner::{RunnerFacts, TRIED};
 use super::serial::{self, Place, Test};
 use crate::imports::lookup::signed;
 
@@ -503,14 +503,14 @@ impl Placer<'_> {
         let life = |process: &ProcessIx| self.lookup.analysis.process(*process);
         let from = signed(life(processes.first()?).start);
         let to = signed(life(processes.last()?).end);
-        let (from, to) = self.narrowed(suite, (from, to));
+        let (from, to) = self.narrowed(suite, from, to);
         Some(from..=to)
     }
 
     /// The part of a span of time in which the tests of a suite can have run, by the time of the report's writing and by
     /// the suite's time.
-    pub fn narrowed(&self, suite: &Suite, (mut from, mut to): (i64, i64)) -> (i64, i64) {
-        to = to.min(self.written.unwrap_or(to));
+    pub fn narrowed(&self, suite: &Suite, mut from: i64, to: i64) -> (i64, i64) {
+        let mut to = to.min(self.written.unwrap_or(to));
         let Some(times) = self.of_suite(suite).filter(|times| times.doubt.is_none()) else {
             return (from, to);
         };

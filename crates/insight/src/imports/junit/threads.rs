@@ -7,9 +7,8 @@ use std::collections::{BTreeMap, HashSet};
 
 use tr_analyze::model::{Analysis, Doubt, Imported, ImportedKind, ThreadIx};
 
-use super::choice::LEAST_ERROR;
 use super::placer::{Placer, LONGER};
-use super::report::{Case, Suite};
+use super::report::{Case, Suite, LEAST_ERROR};
 use crate::imports::lookup::{imported, signed, CLOCKS, TOLERATED};
 
 /// The number of bytes of a thread's name that the kernel keeps (`TASK_COMM_LEN` without the zero at the end).

@@ -4,41 +4,12 @@
 
 use tr_analyze::model::{Analysis, Doubt, Imported, ImportedKind, ProcessIx};
 
-use super::choice::LEAST_ERROR;
+use super::anywhere::Anywhere;
 use super::even::{self, Bounds, Possible};
 use super::placer::Placer;
 use super::proof::Guess;
-use super::report::{Case, Suite};
+use super::report::{Case, Suite, LEAST_ERROR};
 use crate::imports::lookup::{imported, ktime, signed};
-
-/// The place in time of a test that can have run anywhere within its suite, in nanoseconds.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Anywhere {
-    /// The beginning of the test, if it ran in the middle of its suite.
-    pub from: i64,
-    pub to: i64,
-    /// The largest error of the beginning or the end of the test.
-    pub error: i64,
-}
-
-impl Anywhere {
-    /// The place of a test that ran somewhere between `first` and `last`; `None` if it is longer than that.
-    fn new(case: &Case, (first, last): (i64, i64)) -> Option<Anywhere> {
-        let length = case.attributes.length?;
-        let digit = case.attributes.digit.max(LEAST_ERROR);
-        let left = last.saturating_sub(first).saturating_sub(length);
-        if left < -digit {
-            return None;
-        }
-        let left = left.max(0);
-        let from = first.saturating_add(left / 2);
-        Some(Anywhere {
-            from,
-            to: from.saturating_add(length),
-            error: (left - left / 2).saturating_add(digit),
-        })
-    }
-}
 
 /// The life of the recorded command; `None` if the recording has other processes that the command did not start, and it
 /// did not live all the time.
@@ -66,7 +37,7 @@ impl Guess {
         let window = (first.max(signed(life.start)), last.min(signed(life.end)));
         let shown = (signed(self.span.from), signed(self.span.to));
         let digit = case.attributes.digit.max(LEAST_ERROR);
-        let bounds = Bounds::anywhere(window, length, digit);
+        let bounds = Bounds::anywhere(window.0, window.1, length, digit);
         let is_even = placer.spend(even::COST).is_some()
             && case.attributes.between() == 0
             && even::is_even(analysis, &[Possible { process, bounds }], shown);
@@ -89,7 +60,7 @@ impl Placer<'_> {
             let own = self.of_stamp(case);
             let own = own.filter(|_| !case.is_unmeasured());
             let (first, last) = own.unwrap_or(window);
-            Anywhere::new(case, (first.max(window.0), last.min(window.1)))
+            Anywhere::new(case, first.max(window.0), last.min(window.1))
         });
         places.collect()
     }
@@ -128,7 +99,7 @@ impl Placer<'_> {
         if is_outside {
             return None;
         }
-        let window = self.narrowed(suite, life);
+        let window = self.narrowed(suite, life.0, life.1);
         (window.0 <= window.1).then_some(window)
     }
 
