@@ -85,9 +85,11 @@ T('g computes 500', () => compute(.5));
 """
 
 # The program notes its own life.
-SHELL_HELPER = "python3 -S -c 'import os, time\nbegan = time.time()\nwhile time.process_time() < %s: pass\nos.write(os.open(os.environ[\"TRUTH\"], os.O_WRONLY | os.O_APPEND | os.O_CREAT), f\"helper_{%s * 1e3:.0f} {began * 1e3:.3f} {time.time() * 1e3:.3f}\\n\".encode())'"
+SHELL_HELPER = 'python3 -S -c \'import os, time\nbegan = time.time()\nwhile time.process_time() < %s: pass\nos.write(os.open(os.environ["TRUTH"], os.O_WRONLY | os.O_APPEND | os.O_CREAT), f"helper_{%s * 1e3:.0f} {began * 1e3:.3f} {time.time() * 1e3:.3f}\\n".encode())\''
 # bash reads the clock without a program.
-SHELL_NAP = "began=${EPOCHREALTIME/./}; sleep %s; ended=${EPOCHREALTIME/./}; echo nap_%s ${began%%???} ${ended%%???} >> $TRUTH"
+SHELL_NAP = (
+    "began=${EPOCHREALTIME/./}; sleep %s; ended=${EPOCHREALTIME/./}; echo nap_%s ${began%%???} ${ended%%???} >> $TRUTH"
+)
 
 
 def shell_helper(seconds):
@@ -771,7 +773,9 @@ def judge(name, steps, truth):
         if step["on_cpu_ns"] is None:
             counts["placed" if has_place else "none"] += 1
             place = "placed, " if has_place else ""
-            lines.append(f"    {name}: {'VERDICT, ' if step['verdict'] else ''}{place}{step['no_figures'] or 'no figures'}")
+            lines.append(
+                f"    {name}: {'VERDICT, ' if step['verdict'] else ''}{place}{step['no_figures'] or 'no figures'}"
+            )
             continue
         if (step["pid"], step["start_ns"]) in seen:
             continue

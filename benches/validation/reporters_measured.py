@@ -1280,7 +1280,11 @@ def judge(name, steps, reports, truth):
         seen.add(one)
         # A body goes on after its test, if that had a limit of time.
         has_body = one in spent and spent[one]["body"][-1][0] < wanted[one] * 1.2 + 20
-        if step["place_error_ns"] is not None and has_body and is_beside(step, runs(spent[one]), wanted[one], name in PROCESSES):
+        if (
+            step["place_error_ns"] is not None
+            and has_body
+            and is_beside(step, runs(spent[one]), wanted[one], name in PROCESSES)
+        ):
             counts["wrong"] += 1
             lines.append(
                 f"    t{one} ({wanted[one]:.0f} ms): MISPLACED by more than {step['place_error_ns'] / 1e6:.1f} ms"

@@ -52,7 +52,16 @@ MACHINE = ("others", "throttled", "stolen")
 ALONE = ("alone", "last")
 # The kinds of plants whose fault is that too little runs at once.
 SERIAL = ("jobs", "serial", "pool", "lock")
-PLANTS = [*plants.PLANTS, *blind.PLANTS, *later.PLANTS, *fourth.PLANTS, *fifth.PLANTS, *sixth.PLANTS, *seventh.PLANTS, *eighth.PLANTS]
+PLANTS = [
+    *plants.PLANTS,
+    *blind.PLANTS,
+    *later.PLANTS,
+    *fourth.PLANTS,
+    *fifth.PLANTS,
+    *sixth.PLANTS,
+    *seventh.PLANTS,
+    *eighth.PLANTS,
+]
 HEADER = [
     "plant",
     "kind",

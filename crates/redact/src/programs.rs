@@ -40,7 +40,7 @@ pub enum SecretPlace {
 }
 
 impl SecretPlace {
-    /// The first result that is not [`Found::No`]. The iterator is always read to its end, because
+    /// The first result that is not [`SecretPlace::No`]. The iterator is always read to its end, because
     /// each of its steps has effects.
     fn first(found: impl Iterator<Item = SecretPlace>) -> SecretPlace {
         found.fold(SecretPlace::No, |first, found| match first {
@@ -512,7 +512,7 @@ fn cluster(name: &[u8], word: &[u8], after: Option<u8>) -> SecretPlace {
     SecretPlace::No
 }
 
-/// The position of the secret in a word after the previous word returned [`Found::Next`]; `None` if
+/// The position of the secret in a word after the previous word returned [`SecretPlace::Next`]; `None` if
 /// the word is harmless.
 pub fn next(word: &[u8], after: Option<u8>) -> Option<usize> {
     let from = match after {

@@ -436,7 +436,9 @@ const COMPARES: [&str; 3] = ["cmp", "diff", "git diff"];
 /// repeats others: programs that compare files, and command lines whose status finally changed.
 fn questions(facts: &Facts<'_>) -> BTreeMap<Group, Vec<Ktime>> {
     let mut asked: BTreeMap<Group, Vec<Ktime>> = BTreeMap::new();
-    let mut equal: BTreeMap<(Group, Vec<&[u8]>), Vec<(Ktime, bool)>> = BTreeMap::new();
+    // The ends of equal command lines of one program, each with whether it failed.
+    type Ends = Vec<(Ktime, bool)>;
+    let mut equal: BTreeMap<(Group, Vec<&[u8]>), Ends> = BTreeMap::new();
     for (group, execution) in facts.all() {
         let (Some(owner), Some(exec)) = (execution.owner, facts.exec(group)) else {
             continue;
