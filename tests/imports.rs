@@ -111,9 +111,9 @@ fn junit_out() -> Result<(), Failed> {
     ] {
         ensure(after.contains(wanted), || format!("no {wanted} in {after}"))?;
     }
-    // The other tests can have begun with the suite's time or ended with it, which is more than 1 s apart.
+    // The other tests ran at some time in the life of the program that names the report.
     let unsure = after
-        .matches("<properties><property name=\"tr.place\" value=\"±1.")
+        .matches("<properties><property name=\"tr.place\" value=\"±")
         .count();
     let counts = [unsure, after.matches("name=\"tr.cpu_s\"").count()];
     ensure(counts == [4, 1], || after.clone())?;

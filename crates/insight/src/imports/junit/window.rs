@@ -9,6 +9,7 @@ use super::even::{self, Bounds, Possible};
 use super::placer::Placer;
 use super::proof::Guess;
 use super::report::{Case, Suite, LEAST_ERROR};
+use super::runner::TRIED;
 use crate::imports::lookup::{imported, ktime, signed};
 
 /// The life of the recorded command; `None` if the recording has other processes that the command did not start, and it
@@ -76,7 +77,8 @@ impl Placer<'_> {
         Some((times.from.saturating_sub(error), last))
     }
 
-    /// The span of time in which all tests of a suite ran, whichever processes below the recorded command ran them.
+    /// The span of time in which all tests of a suite ran, whichever processes below the test program that names the report,
+    /// or else below the recorded command, ran them.
     fn whole(&self, suite: &Suite, has_schedule: bool) -> Option<(i64, i64)> {
         let cases = suite.cases.iter().map(|case| case.attributes.at);
         let mut dates = cases.chain([suite.attributes.at]).flatten().peekable();
@@ -88,8 +90,8 @@ impl Placer<'_> {
         if !is_proven || !has_zone || suite.sum() == 0 || !self.is_of_recording(suite) {
             return None;
         }
-        let life = self.of_command?;
-        // A time outside of the command's life is that of another run.
+        let life = self.writer().map(|ix| self.life(ix)).or(self.of_command)?;
+        // A time outside of that life is that of another run.
         let cases = suite.cases.iter().map(|case| case.attributes.at);
         let mut dates = cases.chain([suite.attributes.at]).flatten();
         let is_outside = dates.any(|date| {
@@ -103,6 +105,24 @@ impl Placer<'_> {
         (window.0 <= window.1).then_some(window)
     }
 
+    /// The test program whose command line names the report, and below which all other such programs run. All tests of the
+    /// report ran in its life, in the program itself or in programs that it started.
+    fn writer(&self) -> Option<ProcessIx> {
+        let analysis = self.lookup.analysis;
+        let [named, tests, _] = &self.runners;
+        let is_test = |ix: &&ProcessIx| tests.binary_search(ix).is_ok();
+        let writers = || named.iter().copied().filter(|ix| is_test(&ix)).take(TRIED);
+        let first = writers().min_by_key(|ix| (analysis.process(*ix).start, *ix))?;
+        let is_below = |ix: ProcessIx| analysis.lineage(ix).take(TRIED).any(|above| above == first);
+        writers().all(is_below).then_some(first)
+    }
+
+    /// The life of a process in nanoseconds.
+    fn life(&self, process: ProcessIx) -> (i64, i64) {
+        let process = self.lookup.analysis.process(process);
+        (signed(process.start), signed(process.end))
+    }
+
     /// Whether the command line of a test program names the report, and the program lived as long as each of the suite's
     /// tests.
     fn has_writer(&self, suite: &Suite) -> bool {
@@ -110,20 +130,21 @@ impl Placer<'_> {
         let lengths = suite.cases.iter().map(|case| case.attributes.length);
         let longest = lengths.flatten().max().unwrap_or(i64::MAX);
         named.iter().any(|ix| {
-            let process = self.lookup.analysis.process(*ix);
-            let lived = signed(process.end).saturating_sub(signed(process.start));
-            tests.binary_search(ix).is_ok() && longest <= lived
+            let (start, end) = self.life(*ix);
+            tests.binary_search(ix).is_ok() && longest <= end.saturating_sub(start)
         })
     }
 
-    /// Places a test without a known runner in the recorded command. Returns whether it has such a place.
+    /// Places a test without a known runner in the test program that names the report, or else in the recorded command.
+    /// Returns whether it has such a place.
     pub fn add_anywhere(&mut self, case: &Case, place: Option<Anywhere>) -> bool {
         let [_, _, commands] = &self.runners;
-        let (Some(place), Some(command)) = (place, commands.first()) else {
+        let process = self.writer().or(commands.first().copied());
+        let (Some(place), Some(process)) = (place, process) else {
             return false;
         };
         let name = case.attributes.title();
-        let at = (*command, (ktime(place.from), ktime(place.to)));
+        let at = (process, (ktime(place.from), ktime(place.to)));
         self.placed.spans.push(Imported {
             result: Some(case.result),
             error: place.error.unsigned_abs(),
