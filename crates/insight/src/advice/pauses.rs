@@ -196,7 +196,7 @@ fn get_longer(lengths: &[u64]) -> bool {
         let [one, next] = pair else { continue };
         let fifths = next.saturating_mul(5);
         longer += usize::from(fifths > one.saturating_mul(EQUAL.1));
-        shorter += usize::from(fifths < one.saturating_mul(EQUAL.0));
+        shorter += usize::from(fifths <= one.saturating_mul(EQUAL.0));
     }
     let once = shorter == 0 && longer > 0;
     lengths.len() >= LOOP && (once || longer > 1 && longer > 2 * shorter)
