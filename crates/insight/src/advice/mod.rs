@@ -14,6 +14,7 @@ pub mod facts;
 mod fetches;
 mod job_limit;
 mod jobs;
+mod limits;
 mod machine;
 mod nap;
 mod naps;

@@ -8,8 +8,7 @@ use tr_analyze::model::{Process, ProcessIx};
 use tr_analyze::programs::{sleeper, Group};
 use tr_analyze::schedule::MOST;
 use tr_analyze::share;
-use tr_analyze::stopped;
-use tr_analyze::timeline::{Actor, Bucket, Stretch, Wait};
+use tr_analyze::timeline::{Actor, Bucket, Wait};
 use tr_analyze::what_if::Without;
 use tr_format::event::{Ktime, Reason};
 use tr_programs::tools::Role;
@@ -17,10 +16,11 @@ use tr_programs::tools::Role;
 use super::awaited::{asked_work, starting, superfluous};
 use super::candidate::{Candidate, Kind};
 use super::facts::Facts;
+use super::limits::{ended_by_limit, given_up_at_once, killed_after_grace};
 use super::nap::{sum, Nap, LOOP};
 use super::pauses::Pauses;
 use super::polls;
-use crate::timeout::{ran, timed_out};
+use crate::timeout::timed_out;
 use crate::{exit, label};
 use tr_text::units;
 
@@ -304,183 +304,6 @@ fn until_kill(facts: &Facts<'_>, slept: &[Nap], child: &Process) -> Option<Candi
         evidence: slept.iter().map(|nap| nap.group).collect(),
         ..Candidate::of(Kind::Sleep)
     })
-}
-
-/// The number of SIGKILL by signal(7), which no process can handle.
-const SIGKILL: u32 = 9;
-
-/// The longest time in nanoseconds between the end of a parent's time-out and the end of the child that the parent
-/// kills because of it. A guess: the parent runs, and the child dies.
-const KILLED: u64 = 100_000_000;
-
-/// Advice on the waits of processes for the ends of others that they signal first and kill later. Each line has the
-/// process that waits. A first signal is proven: the waiting process woke the other one, and slept from then on until it
-/// killed it.
-fn killed_after_grace(facts: &Facts<'_>) -> Vec<(ProcessIx, Candidate)> {
-    let analysis = facts.analysis;
-    let all = facts.all().map(|(_, execution)| execution.process);
-    let all: BTreeSet<ProcessIx> = all.collect();
-    let killed = all.into_iter().filter(|ix| {
-        let status = analysis.process(*ix).status;
-        exit::killed_by(status) == Some(SIGKILL)
-    });
-    let candidate = |ix: ProcessIx| {
-        let timeline = analysis.timeline.as_ref()?;
-        let killed = analysis.process(ix);
-        let sender = stopped::sender(analysis, ix).filter(|sender| sender.is_proven)?;
-        let by = analysis.process(sender.process);
-        if timed_out(by) {
-            return None;
-        }
-        let sleeps = by.children.iter().copied();
-        let sleeps = sleeps.filter(|child| label::program(analysis.process(*child)) == "sleep");
-        let sleeps: BTreeSet<ProcessIx> = sleeps.collect();
-        let first = sleeps.iter().map(|child| analysis.process(*child).start);
-        let first = first.min()?;
-        let is_signal = |part: &Stretch| {
-            let Actor::Thread(waker) = part.waker() else {
-                return false;
-            };
-            analysis.thread(waker).process == sender.process
-        };
-        let parts = killed.threads.iter().take(BESIDE.0).flat_map(|thread| {
-            let parts = timeline.since(*thread, by.start).take(BESIDE.1);
-            parts.take_while(|part| part.from < first)
-        });
-        let signals = parts.filter(is_signal).map(|part| part.to);
-        let from = signals.filter(|at| *at >= by.start && *at <= first).min()?;
-        if sleeps.len() < LOOP {
-            return None;
-        }
-        let own = [ix, sender.process].into_iter().chain(sleeps);
-        let own: BTreeSet<ProcessIx> = own.collect();
-        let segments = facts.path.segments.iter().filter(|segment| {
-            let is_work = matches!(segment.kind, Time::OnCpu | Time::RunQueue);
-            let is_own = own.contains(&analysis.thread(segment.thread).process);
-            !is_work && is_own && segment.to > from && segment.from < killed.end
-        });
-        let lengths =
-            segments.map(|segment| segment.to.min(killed.end).since(segment.from.max(from)));
-        let cap = lengths.fold(0, u64::saturating_add);
-        let owner = facts.groups.at(sender.process, killed.end)?;
-        let groups = facts.groups_of(&own);
-        let candidate = Candidate {
-            finding: format!(
-                "{} waits {} for the end of {}, and kills it",
-                facts.name(owner),
-                units::time(killed.end.since(from)),
-                label::label(killed)
-            ),
-            action: "find out why the first signal does not end it".into(),
-            without: Without::own(
-                |kind, _| !matches!(kind, Time::OnCpu | Time::RunQueue),
-                Some(facts.set(groups.iter().copied())),
-            ),
-            cap,
-            unsure: true,
-            evidence: groups,
-            ..Candidate::of(Kind::Sleep)
-        };
-        Some((sender.process, candidate))
-    };
-    killed.filter_map(candidate).collect()
-}
-
-/// Advice on the wait of a process for a child with a time-out, after which the process kills the child. The critical
-/// path goes through the child, whose own waits nothing ended.
-fn given_up_at_once(facts: &Facts<'_>) -> Vec<Candidate> {
-    let mut waited: BTreeMap<ProcessIx, (Vec<Group>, u64)> = BTreeMap::new();
-    for (segment, group, _) in facts.segments() {
-        let is_work = matches!(segment.kind, Time::OnCpu | Time::RunQueue);
-        if let Some(group) = group.filter(|_| !is_work) {
-            let process = facts.analysis.thread(segment.thread).process;
-            let (groups, ns) = waited.entry(process).or_default();
-            groups.push(group);
-            *ns = ns.saturating_add(segment.length());
-        }
-    }
-    let candidate = |(child, (mut groups, ns)): (ProcessIx, (Vec<Group>, u64))| {
-        let process = facts.analysis.process(child);
-        exit::killed_by(process.status)?;
-        let parent = facts.analysis.process(process.parent?);
-        if exit::failed(parent.status) || timed_out(parent) {
-            return None;
-        }
-        let timeout = timed_wait(facts, parent, process.end)?;
-        let by = facts.groups.at(process.parent?, timeout.from)?;
-        groups.push(by);
-        let (name, time) = (facts.name(by), units::time(timeout.length()));
-        Some(Candidate {
-            finding: format!(
-                "{name} waits {time} for {}, until its time-out, and kills it",
-                label::label(process)
-            ),
-            action: "use a shorter time-out, or find out why it does not end".into(),
-            without: Without::own(
-                |kind, _| !matches!(kind, Time::OnCpu | Time::RunQueue),
-                Some(facts.set(groups.iter().copied())),
-            ),
-            cap: ns.min(timeout.length()),
-            unsure: true,
-            evidence: groups,
-            ..Candidate::of(Kind::Sleep)
-        })
-    };
-    waited.into_iter().filter_map(candidate).collect()
-}
-
-/// Advice on programs that `timeout` ended in a build that succeeded. The build needs no more of them than they did until
-/// then.
-fn ended_by_limit(facts: &Facts<'_>) -> Vec<Candidate> {
-    let analysis = facts.analysis;
-    let ended = facts.all().filter(|(_, execution)| {
-        let process = analysis.process(execution.process);
-        timed_out(process) && execution.program == "timeout"
-    });
-    let candidate = |(group, execution): (Group, &super::facts::Execution)| {
-        let below = facts.below(&[group]);
-        let is_wait = |kind: Time, _| !matches!(kind, Time::OnCpu | Time::RunQueue);
-        let cap = facts.on_path(&below, is_wait);
-        let process = analysis.process(execution.process);
-        let child = process.children.first()?;
-        Some(Candidate {
-            finding: format!(
-                "timeout ends {} after {}",
-                label::label(analysis.process(*child)),
-                units::time(ran(process))
-            ),
-            action: "find out why it does not end, or use a shorter limit".into(),
-            without: Without::own(
-                |kind, _| !matches!(kind, Time::OnCpu | Time::RunQueue),
-                Some(below),
-            ),
-            cap,
-            unsure: true,
-            evidence: vec![group],
-            ..Candidate::of(Kind::Sleep)
-        })
-    };
-    if exit::command_failed(facts.analysis) {
-        return Vec::new();
-    }
-    ended.filter_map(candidate).collect()
-}
-
-/// The longest wait of a process that a time-out of the process itself ended at the time `end` or shortly before it.
-fn timed_wait(facts: &Facts<'_>, process: &Process, end: Ktime) -> Option<Stretch> {
-    let timeline = facts.analysis.timeline.as_ref()?;
-    let from = Ktime(end.0.saturating_sub(KILLED));
-    let threads = process.threads.iter().take(BESIDE.0);
-    let waits = threads.flat_map(|thread| {
-        let since = timeline.since(*thread, from).take(BESIDE.1);
-        since.take_while(|stretch| stretch.from < end)
-    });
-    let timed = waits.filter(|stretch| {
-        let is_timed = matches!(stretch.waker(), Actor::Timeout { .. });
-        let is_wait = matches!(stretch.doing, Bucket::Wait(_)) && stretch.reason != Reason::Timer;
-        is_wait && is_timed && stretch.to >= from && stretch.to <= end
-    });
-    timed.max_by_key(Stretch::length)
 }
 
 /// Advice on the longest sleeps of one process if no sleep is on the critical path. With other tasks on the machine,
