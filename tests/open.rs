@@ -46,7 +46,7 @@ fn ask(port: &str, request: &str) -> String {
 fn without_a_display_the_page_is_served_below_a_secret_path() {
     let mut command = tr_open();
     command
-        .env("SSH_CONNECTION", "x")
+        .env("SSH_CONNECTION", "10.0.0.1 40000 10.0.0.2 2222")
         .stdout(Stdio::piped())
         .stderr(Stdio::piped());
     let mut server = Server(command.spawn().unwrap());
@@ -64,6 +64,11 @@ fn without_a_display_the_page_is_served_below_a_secret_path() {
     let page = get(&format!("/{path}"), &own);
     assert!(page.starts_with("HTTP/1.1 200 "), "{}", &page[..200]);
     assert!(page.contains("text/html") && page.contains("<html"));
+    let head = ask(
+        port,
+        &format!("HEAD /{path} HTTP/1.1\r\nHost: {own}\r\nConnection: close\r\n\r\n"),
+    );
+    assert!(head.starts_with("HTTP/1.1 200 ") && !head.contains("<html"));
     let localhost = get(&format!("/{path}"), &format!("localhost:{port}"));
     assert!(localhost.starts_with("HTTP/1.1 200 "));
     let long = "x".repeat(100_000);
@@ -104,7 +109,7 @@ fn without_a_display_the_page_is_served_below_a_secret_path() {
         .read_to_string(&mut said)
         .unwrap();
     assert!(
-        said.contains(&format!("ssh -L {port}:127.0.0.1:{port} ")),
+        said.contains(&format!("ssh -p 2222 -L {port}:127.0.0.1:{port} ")),
         "{said}"
     );
 }

@@ -161,16 +161,17 @@ fn serve(port: u16, page: &Page) -> io::Result<ExitCode> {
     eprintln!("tr: {}, until Ctrl-C:", page.contents);
     println!("http://127.0.0.1:{port}{path}");
     io::stdout().flush()?;
-    if std::env::var_os("SSH_CONNECTION").is_some() {
+    if let Some(connection) = std::env::var_os("SSH_CONNECTION") {
+        let by = ssh_port(&connection.to_string_lossy());
         let host = nix::unistd::gethostname().unwrap_or_default();
         let host = tr_text::escape::raw(host.as_encoded_bytes());
-        eprintln!("tr: from your own machine: ssh -L {port}:127.0.0.1:{port} {host}");
+        eprintln!("tr: from your own machine: ssh {by}-L {port}:127.0.0.1:{port} {host}");
     }
     // Pages of other origins can send requests here, but do not know the path; a name that leads here is refused.
     let hosts = ["127.0.0.1", "localhost"].map(|host| format!("{host}:{port}"));
     for request in server.incoming_requests() {
         let is_known = is_for(&request, &hosts) && request.url() == path;
-        let answered = if is_known && *request.method() == Method::Get {
+        let answered = if is_known && matches!(request.method(), Method::Get | Method::Head) {
             respond(request, &page.html, 200)
         } else {
             respond(request, "not found\n", 404)
@@ -179,6 +180,14 @@ fn serve(port: u16, page: &Page) -> io::Result<ExitCode> {
         drop(answered);
     }
     Ok(ExitCode::SUCCESS)
+}
+
+/// The option of ssh for the server's port, which is the fourth word of `SSH_CONNECTION` (ssh(1)). Empty for the usual port.
+fn ssh_port(connection: &str) -> String {
+    let port = connection.split_whitespace().nth(3);
+    let port = port.and_then(|port| port.parse::<u16>().ok());
+    let unusual = port.filter(|port| *port != 22);
+    unusual.map_or(String::new(), |port| format!("-p {port} "))
 }
 
 /// Whether the `Host` header of an HTTP request is one of the names of this server. Other names that resolve to this
