@@ -7,6 +7,8 @@ import os
 import subprocess
 import sys
 
+from results import lay_out
+
 HERE = os.path.dirname(os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__)))))
 PYTHON = sys.executable
 # Not one of the tests' names begins with another's.
@@ -15,14 +17,6 @@ TESTS = ["one", "two", "three", "four", "subject"]
 
 def words(name):
     return "subject" if name == "subject" else "small"
-
-
-def put(place, files):
-    for name, text in files.items():
-        path = os.path.join(place, name)
-        os.makedirs(os.path.dirname(path), exist_ok=True)
-        with open(path, "w") as out:
-            out.write(text)
 
 
 def each(text):
@@ -36,7 +30,7 @@ def build(place, *command):
 
 
 def pytest(place, _):
-    put(place, {"test_x.py": "from op import run\n" + each('def test_NAME(): assert run(["WORD"]) == 0\n')})
+    lay_out(place, {"test_x.py": "from op import run\n" + each('def test_NAME(): assert run(["WORD"]) == 0\n')})
     return [
         "env",
         f"PYTHONPATH={HERE}/integrations",
@@ -54,7 +48,7 @@ def pytest(place, _):
 
 def prove(place, _):
     for name in TESTS:
-        put(
+        lay_out(
             place,
             {
                 f"t/{name}.t": f"#!/bin/sh\necho 1..1\n{PYTHON} op.py {words(name)} && echo ok 1 || {{ echo not ok 1; exit 1; }}\n"
@@ -64,18 +58,18 @@ def prove(place, _):
 
 
 def bats(place, _):
-    put(place, {"x.bats": each('@test "NAME" {\n PYTHON op.py WORD\n}\n')})
+    lay_out(place, {"x.bats": each('@test "NAME" {\n PYTHON op.py WORD\n}\n')})
     return ["bats", "x.bats"], None
 
 
 def ctest(place, _):
-    put(place, {"CTestTestfile.cmake": each(f"add_test(NAME PYTHON {place}/op.py WORD)\n")})
+    lay_out(place, {"CTestTestfile.cmake": each(f"add_test(NAME PYTHON {place}/op.py WORD)\n")})
     return ["ctest"], None
 
 
 def node(place, _):
     one = "test('NAME', () => { const r = spawnSync('PYTHON', ['op.py', 'WORD'], { stdio: 'inherit' }); if (r.status !== 0) throw new Error('failed'); });\n"
-    put(
+    lay_out(
         place,
         {"x.test.mjs": "import test from 'node:test';\nimport { spawnSync } from 'node:child_process';\n" + each(one)},
     )
@@ -84,7 +78,7 @@ def node(place, _):
 
 def cargo(place, _):
     one = '#[test]\nfn NAME() { assert!(std::process::Command::new("PYTHON").args(["op.py", "WORD"]).status().unwrap().success()); }\n'
-    put(
+    lay_out(
         place,
         {
             "Cargo.toml": '[package]\nname = "x"\nversion = "0.1.0"\nedition = "2021"\n[workspace]\n',
@@ -99,7 +93,7 @@ def cargo(place, _):
 
 
 def unittest(place, _):
-    put(
+    lay_out(
         place,
         {
             "test_x.py": "import unittest\nfrom op import run\nclass X(unittest.TestCase):\n"
@@ -111,21 +105,23 @@ def unittest(place, _):
 
 def go(place, _):
     one = 'func Test_NAME(t *testing.T) { if exec.Command("PYTHON", "op.py", "WORD").Run() != nil { t.Fail() } }\n'
-    put(place, {"go.mod": "module x\ngo 1.18\n", "x_test.go": 'package x\nimport ("os/exec"; "testing")\n' + each(one)})
+    lay_out(
+        place, {"go.mod": "module x\ngo 1.18\n", "x_test.go": 'package x\nimport ("os/exec"; "testing")\n' + each(one)}
+    )
     build(place, "go", "test", "-count=1", "-run", "nothing", ".")
     return ["go", "test", "-count=1", "."], None
 
 
 def gtest(place, _):
     one = 'TEST(X, NAME) { EXPECT_EQ(0, system("PYTHON op.py WORD")); }\n'
-    put(place, {"x_test.cc": "#include <gtest/gtest.h>\n#include <stdlib.h>\n" + each(one)})
+    lay_out(place, {"x_test.cc": "#include <gtest/gtest.h>\n#include <stdlib.h>\n" + each(one)})
     build(place, "g++", "-o", "x_test", "x_test.cc", "-lgtest", "-lgtest_main", "-lpthread")
     return ["./x_test", "--gtest_output=xml:junit.xml"], "junit.xml"
 
 
 def mocha(place, modules):
     one = "it('NAME', function () { this.timeout(30000); assert.equal(spawnSync('PYTHON', ['op.py', 'WORD']).status, 0); });\n"
-    put(
+    lay_out(
         place,
         {"test.js": "const assert = require('assert'); const { spawnSync } = require('child_process');\n" + each(one)},
     )
@@ -142,13 +138,13 @@ def mocha(place, modules):
 
 def jest(place, modules):
     one = "test('NAME', () => expect(spawnSync('PYTHON', ['op.py', 'WORD']).status).toBe(0), 30000);\n"
-    put(place, {"package.json": "{}", "x.test.js": "const { spawnSync } = require('child_process');\n" + each(one)})
+    lay_out(place, {"package.json": "{}", "x.test.js": "const { spawnSync } = require('child_process');\n" + each(one)})
     return ["node", f"{modules}/jest/bin/jest.js", "--ci"], None
 
 
 def vitest(place, modules):
     one = "test('NAME', () => expect(spawnSync('PYTHON', ['op.py', 'WORD']).status).toBe(0), 30000);\n"
-    put(
+    lay_out(
         place,
         {
             "package.json": "{}",
@@ -162,7 +158,7 @@ def vitest(place, modules):
 
 
 def rspec(place, _):
-    put(
+    lay_out(
         place,
         {
             "x_spec.rb": "RSpec.describe 'X' do\n"
@@ -174,7 +170,7 @@ def rspec(place, _):
 
 
 def minitest(place, _):
-    put(
+    lay_out(
         place,
         {
             "test_x.rb": "require 'minitest/autorun'\nclass X < Minitest::Test\n"
@@ -187,7 +183,7 @@ def minitest(place, _):
 
 def phpunit(place, _):
     one = ' public function testNAME(): void { exec("PYTHON op.py WORD", $out, $status); $this->assertSame(0, $status); }\n'
-    put(
+    lay_out(
         place,
         {
             "XTest.php": "<?php\nuse PHPUnit\\Framework\\TestCase;\nfinal class XTest extends TestCase {\n"
@@ -200,7 +196,7 @@ def phpunit(place, _):
 
 def junit(place, _):
     one = ' @Test public void NAME() throws Exception { Assert.assertEquals(0, new ProcessBuilder("PYTHON", "op.py", "WORD").start().waitFor()); }\n'
-    put(place, {"XTest.java": "import org.junit.*;\npublic class XTest {\n" + each(one) + "}\n"})
+    lay_out(place, {"XTest.java": "import org.junit.*;\npublic class XTest {\n" + each(one) + "}\n"})
     path = "/usr/share/java/junit4.jar:/usr/share/java/hamcrest-core.jar:/usr/share/java/hamcrest.jar:."
     build(place, "javac", "-cp", path, "XTest.java")
     return ["java", "-cp", path, "org.junit.runner.JUnitCore", "XTest"], None

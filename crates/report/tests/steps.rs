@@ -25,6 +25,7 @@ use tr_insight::Recording;
 use tr_programs::steps::StepKind;
 use tr_report::reports::{Ask, ReportKind, View};
 use tr_sim::config::Config;
+use tr_sim::program::World;
 use tr_sim::scenario;
 use tr_text::style::Style;
 
@@ -416,6 +417,18 @@ target cargo test 0-900
     );
 }
 
+/// The analysis of a simulated run on this number of CPUs.
+fn simulated(world: World, cpus: u16) -> Analysis {
+    let config = Config::new(world, cpus, 300_000_000).seed(7);
+    let (file, ..) = tr_sim::file::record_to(&config, Vec::new()).expect("a file");
+    let trace = Trace::open(Source::bytes(file)).expect("a trace");
+    let options = Options {
+        timeline: true,
+        ..Options::default()
+    };
+    analyze(&trace, &options)
+}
+
 /// The times of the steps and of the rest add up to the whole, and the parts of a step's time to its length.
 #[test]
 fn times_add_up() {
@@ -424,14 +437,7 @@ fn times_add_up() {
         ("threads", scenario::pool(5)),
         ("short", scenario::short_processes(2, 200)),
     ] {
-        let config = Config::new(world, 3, 300_000_000).seed(7);
-        let (file, ..) = tr_sim::file::record_to(&config, Vec::new()).expect("a file");
-        let trace = Trace::open(Source::bytes(file)).expect("a trace");
-        let options = Options {
-            timeline: true,
-            ..Options::default()
-        };
-        let mut analysis = analyze(&trace, &options);
+        let mut analysis = simulated(world, 3);
         if name == "threads" {
             threads_are_tests(&mut analysis);
         }
@@ -528,14 +534,7 @@ fn the_time_that_no_inner_step_explains() {
 /// Steps whose paths are not walked keep the figures that need no path; the others keep all.
 #[test]
 fn only_the_steps_that_are_asked_for_have_a_path() {
-    let config = Config::new(scenario::make(4, 12), 3, 300_000_000).seed(7);
-    let (file, ..) = tr_sim::file::record_to(&config, Vec::new()).expect("a file");
-    let trace = Trace::open(Source::bytes(file)).expect("a trace");
-    let options = Options {
-        timeline: true,
-        ..Options::default()
-    };
-    let analysis = analyze(&trace, &options);
+    let analysis = simulated(scenario::make(4, 12), 3);
     let mut steps = Steps::new(&analysis, &[]);
     let all = JudgedTimes::new(&analysis, &steps, &[], None).times.steps;
     let verdicts = Verdicts::new(&analysis, &steps);
@@ -590,15 +589,7 @@ fn path_by_step_adds_up(analysis: &Analysis, steps: &Steps, times: &AllTimes, pa
 /// rustc links a procedural macro by another compiler, which is a step of its own, and works itself before that.
 #[test]
 fn a_unit_that_holds_its_link_has_its_name_on_the_path() {
-    let world = scenario::make(2, 4);
-    let config = Config::new(world, 2, 300_000_000).seed(7);
-    let (file, ..) = tr_sim::file::record_to(&config, Vec::new()).expect("a file");
-    let trace = Trace::open(Source::bytes(file)).expect("a trace");
-    let options = Options {
-        timeline: true,
-        ..Options::default()
-    };
-    let mut analysis = analyze(&trace, &options);
+    let mut analysis = simulated(scenario::make(2, 4), 2);
     for exec in analysis
         .processes
         .iter_mut()
@@ -644,15 +635,7 @@ fn threads_are_tests(analysis: &mut Analysis) {
 
 #[test]
 fn the_text_tells_what_a_slow_test_waited_for() {
-    let world = scenario::make(4, 12);
-    let config = Config::new(world, 2, 300_000_000).seed(7);
-    let (file, ..) = tr_sim::file::record_to(&config, Vec::new()).expect("a file");
-    let trace = Trace::open(Source::bytes(file)).expect("a trace");
-    let options = Options {
-        timeline: true,
-        ..Options::default()
-    };
-    let mut analysis = analyze(&trace, &options);
+    let mut analysis = simulated(scenario::make(4, 12), 2);
     for process in &mut analysis.processes {
         for exec in &mut process.execs {
             if exec.argv.args().next() == Some(b"gcc") {

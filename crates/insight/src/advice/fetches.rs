@@ -82,16 +82,17 @@ fn fetched<'f>(facts: &'f Facts<'_>, waited: &[Waited]) -> Vec<Fetch<'f>> {
             answered.insert(segment.thread);
         }
         let execution = facts.execution((*group)?)?;
-        if has_connection_to_itself(analysis, waited.process, segment.from) {
-            return None;
-        }
         // The build's own programs talk to one another, and so do it and a server of this machine: nothing is
         // fetched.
         let own = among_themselves.contains(&execution.process);
         let near = silent.is_none() && waited.local;
         // A request without an answer is proven, whoever serves.
         let unanswered = silent.is_some() && wait.waker() == Actor::Timeout { asked: true };
-        (unanswered || !own && !near).then_some(Fetch {
+        let counts = unanswered || !own && !near;
+        if !counts || has_connection_to_itself(analysis, waited.process, segment.from) {
+            return None;
+        }
+        Some(Fetch {
             group: (*group)?,
             program: &execution.program,
             ns: segment.length(),

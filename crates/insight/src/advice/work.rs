@@ -1,5 +1,6 @@
 //! Gives advice on work on the critical path: programs that run alone, that are repeated, or that are many and short.
 
+use std::cell::LazyCell;
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -318,7 +319,8 @@ fn repeated(facts: &Facts<'_>) -> Vec<Candidate> {
     let tried_again = facts.groups_of(facts.tried_again());
     let tried_again = facts.below(&tried_again);
     let edits = edits(facts);
-    let questions = questions(facts);
+    // Most builds repeat nothing.
+    let questions = LazyCell::new(|| questions(facts));
     type Key = (String, Vec<String>, Directory);
     let mut equal: BTreeMap<Key, Vec<(Group, u64)>> = BTreeMap::new();
     for (group, execution) in facts.all() {

@@ -61,6 +61,7 @@ impl Report {
         let command = commands.first().copied();
         let mut placer = Placer {
             of_command: window::life_of_command(lookup.analysis, command),
+            writer: window::writer(lookup.analysis, &runners),
             lookup,
             written,
             facts: HashMap::new(),

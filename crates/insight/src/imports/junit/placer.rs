@@ -58,6 +58,8 @@ pub(super) struct Placer<'a> {
     pub runners: [Vec<ProcessIx>; 3],
     /// The life of the recorded command in nanoseconds, if no other process can have run the tests.
     pub of_command: Option<(i64, i64)>,
+    /// The test program in whose life all tests of the report ran, if its command line proves that.
+    pub writer: Option<ProcessIx>,
     pub own: OwnProcesses,
     /// The processes that ran a single test and to which that test has already been assigned.
     pub used: HashSet<ProcessIx>,

@@ -8,7 +8,7 @@ use super::anywhere::Anywhere;
 use super::even::{self, Bounds, Possible};
 use super::placer::Placer;
 use super::proof::Guess;
-use super::report::{Case, Suite, LEAST_ERROR};
+use super::report::{Case, Date, Suite, LEAST_ERROR};
 use super::runner::TRIED;
 use crate::imports::lookup::{imported, ktime, signed};
 
@@ -20,6 +20,18 @@ pub fn life_of_command(analysis: &Analysis, command: Option<ProcessIx>) -> Optio
     let process = analysis.process(command?);
     let is_all = process.started_before && process.alive || roots.nth(1).is_none();
     is_all.then_some((signed(process.start), signed(process.end)))
+}
+
+/// The test program whose command line names the report, and below which all other such programs run. All tests of the
+/// report ran in its life, in the program itself or in programs that it started. `runners` has what
+/// [`Placer::runners`](super::placer::Placer) has.
+pub fn writer(analysis: &Analysis, runners: &[Vec<ProcessIx>; 3]) -> Option<ProcessIx> {
+    let [named, tests, _] = runners;
+    let is_test = |ix: &&ProcessIx| tests.binary_search(ix).is_ok();
+    let writers = || named.iter().copied().filter(|ix| is_test(&ix)).take(TRIED);
+    let first = writers().min_by_key(|ix| (analysis.process(*ix).start, *ix))?;
+    let is_below = |ix: ProcessIx| analysis.lineage(ix).take(TRIED).any(|above| above == first);
+    writers().all(is_below).then_some(first)
 }
 
 impl Guess {
@@ -81,21 +93,18 @@ impl Placer<'_> {
     /// or else below the recorded command, ran them.
     fn whole(&self, suite: &Suite, has_schedule: bool) -> Option<(i64, i64)> {
         let cases = suite.cases.iter().map(|case| case.attributes.at);
-        let mut dates = cases.chain([suite.attributes.at]).flatten().peekable();
-        let has_date = dates.peek().is_some();
-        let has_zone = self.zone || dates.all(|date| date.ahead.is_some());
+        let dates: Vec<Date> = cases.chain([suite.attributes.at]).flatten().collect();
+        let has_zone = self.zone || dates.iter().all(|date| date.ahead.is_some());
         // Lengths that are all zero were not measured.
         let is_known = has_schedule || self.has_writer(suite);
-        let is_proven = has_date || is_known && self.written.is_some();
+        let is_proven = !dates.is_empty() || is_known && self.written.is_some();
         if !is_proven || !has_zone || suite.sum() == 0 || !self.is_of_recording(suite) {
             return None;
         }
-        let life = self.writer().map(|ix| self.life(ix)).or(self.of_command)?;
+        let life = self.writer.map(|ix| self.life(ix)).or(self.of_command)?;
         // A time outside of that life is that of another run.
-        let cases = suite.cases.iter().map(|case| case.attributes.at);
-        let mut dates = cases.chain([suite.attributes.at]).flatten();
-        let is_outside = dates.any(|date| {
-            let (time, error) = (self.time(date), self.stamp_error(date.digit));
+        let is_outside = dates.iter().any(|date| {
+            let (time, error) = (self.time(*date), self.stamp_error(date.digit));
             time.saturating_add(error) < life.0 || life.1 < time.saturating_sub(error)
         });
         if is_outside {
@@ -103,18 +112,6 @@ impl Placer<'_> {
         }
         let window = self.narrowed(suite, life.0, life.1);
         (window.0 <= window.1).then_some(window)
-    }
-
-    /// The test program whose command line names the report, and below which all other such programs run. All tests of the
-    /// report ran in its life, in the program itself or in programs that it started.
-    fn writer(&self) -> Option<ProcessIx> {
-        let analysis = self.lookup.analysis;
-        let [named, tests, _] = &self.runners;
-        let is_test = |ix: &&ProcessIx| tests.binary_search(ix).is_ok();
-        let writers = || named.iter().copied().filter(|ix| is_test(&ix)).take(TRIED);
-        let first = writers().min_by_key(|ix| (analysis.process(*ix).start, *ix))?;
-        let is_below = |ix: ProcessIx| analysis.lineage(ix).take(TRIED).any(|above| above == first);
-        writers().all(is_below).then_some(first)
     }
 
     /// The life of a process in nanoseconds.
@@ -139,7 +136,7 @@ impl Placer<'_> {
     /// Returns whether it has such a place.
     pub fn add_anywhere(&mut self, case: &Case, place: Option<Anywhere>) -> bool {
         let [_, _, commands] = &self.runners;
-        let process = self.writer().or(commands.first().copied());
+        let process = self.writer.or(commands.first().copied());
         let (Some(place), Some(process)) = (place, process) else {
             return false;
         };
