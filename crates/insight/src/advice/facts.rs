@@ -526,6 +526,7 @@ impl<'a> Facts<'a> {
             action: candidate.action,
             at_least: gain.at_least,
             gain: gain.at_most,
+            unless_meant: candidate.unless_meant,
             from: from.unwrap_or(self.path.from).max(self.path.from),
             to: to.unwrap_or(self.path.to).min(self.path.to),
             processes,

@@ -324,7 +324,6 @@ impl Order {
             action: "run them at once, as none writes what another one reads".into(),
             without: Without::own(|_, _| true, Some(facts.below(&row.others))),
             cap: row.cap,
-            superfluous: 0,
             jobs: vec![row.jobs],
             evidence: row.groups.clone(),
             stays: true,
@@ -350,7 +349,6 @@ impl Order {
         let count = units::count(row.groups.len() as u64);
         let length = units::time(row.length);
         Some(Candidate {
-            kind: Kind::FewJobs,
             finding: format!("{name} runs {count} {program} one after the other, {length}"),
             action: format!("{action}, if they are targets of their own"),
             without: Without::own(|_, _| true, Some(facts.below(&row.others))),
@@ -362,7 +360,7 @@ impl Order {
             stays: true,
             unsure: true,
             mostly_wait: row.mostly_wait,
-            beside: false,
+            ..Candidate::of(Kind::FewJobs)
         })
         .filter(|_| !action.is_empty() && facts.role(row.owner) == Some(Role::Jobs))
     }
@@ -527,12 +525,12 @@ fn of_rows(facts: &Facts<'_>, program: &str, rows: &[Row]) -> Option<Candidate> 
     let program = if are_builds { own } else { program };
     let others: Vec<Group> = rows.iter().flat_map(|row| &row.others).copied().collect();
     let length = rows.iter().map(|row| row.length).max()?;
+    let kind = if is_runner(facts, first.owner) {
+        Kind::Tests
+    } else {
+        Kind::FewJobs
+    };
     Some(Candidate {
-        kind: if is_runner(facts, first.owner) {
-            Kind::Tests
-        } else {
-            Kind::FewJobs
-        },
         finding: format!(
             "{name} run{s} {} × {program} {at_once}, {}",
             units::count(all().count() as u64),
@@ -561,8 +559,7 @@ fn of_rows(facts: &Facts<'_>, program: &str, rows: &[Row]) -> Option<Candidate> 
         stays: true,
         unsure: rows.iter().any(|row| row.unsure),
         mostly_wait: rows.iter().all(|row| row.mostly_wait),
-        superfluous: 0,
-        beside: false,
+        ..Candidate::of(kind)
     })
 }
 

@@ -149,12 +149,14 @@ fn advised(facts: &Facts<'_>) -> Result<BuildAdvice, NoPath> {
     let superfluous = superfluous.map(|candidate| candidate.superfluous);
     let superfluous = superfluous.fold(0, u64::saturating_add);
     candidates.sort_by_key(|candidate| (std::cmp::Reverse(candidate.cap), candidate.kind));
-    // The last change is that of the orders which no candidate changes.
-    candidates.truncate(schedule::MOST - 1);
+    // The last two changes are no candidates: the waits without a proven cause, and the orders which no candidate changes.
+    candidates.truncate(schedule::MOST - 2);
     let orders = jobs::orders(facts);
-    let last: Changes = 1 << candidates.len();
+    let unproven: Changes = 1 << candidates.len();
+    let last: Changes = unproven << 1;
     let order = jobs::order_of_all(facts, &orders);
     let changes = candidates.iter().map(Candidate::change);
+    let changes = changes.chain([rating::without_unproven_waits()]);
     let changes: Vec<Change> = changes.chain(order).collect();
     let schedule = Schedule::new(facts.analysis, facts.path, &facts.groups, &changes)?;
     let run = schedule.alone();
@@ -162,7 +164,7 @@ fn advised(facts: &Facts<'_>) -> Result<BuildAdvice, NoPath> {
     let affinity = Affinity::of(facts, &schedule, own);
     let limited = affinity.as_ref().map_or(own, |affinity| affinity.own);
     let mut withheld = WithheldTime::new(facts, limited);
-    let (rated, silenced) = rated(facts, candidates, &schedule, own, &withheld)?;
+    let (rated, silenced) = rated(facts, candidates, &schedule, unproven, &withheld)?;
     let (mut kept, covered) = distinct(facts, rated);
     withheld.add_polled(facts, &polled, superfluous);
     kept.sort_by_key(|(advice, _)| rank(advice));
@@ -170,7 +172,7 @@ fn advised(facts: &Facts<'_>) -> Result<BuildAdvice, NoPath> {
     // Work that runs alone can perhaps not be divided or left out.
     let alone_from = kept.partition_point(|(advice, _)| advice.kind != Kind::Alone);
     let counted = kept.get(..alone_from).unwrap_or_default();
-    let all = counted.iter().fold(0, |all, (_, bit)| all | bit);
+    let all = counted.iter().fold(0, |all, (_, changes)| all | changes);
     let gains = counted.iter().map(|(advice, _)| advice.gain);
     let sum = gains.fold(0, u64::saturating_add);
     // A rule may know a bound.
@@ -188,9 +190,7 @@ fn advised(facts: &Facts<'_>) -> Result<BuildAdvice, NoPath> {
     changes.extend(pin);
     changes.sort_by_key(rank);
     let together = together.saturating_add(more_cpus);
-    let has_own = changes
-        .iter()
-        .any(|advice| !advice.kind.is_machine() && advice.kind != Kind::Alone);
+    let has_own = own_changes(&changes).next().is_some();
     let had = CpuOwners::of(facts.analysis, facts.path, withheld.others);
     changes.extend(withheld.advice(facts, &had.names));
     changes.truncate(MOST);
@@ -279,6 +279,12 @@ fn rank(advice: &Advice) -> (bool, std::cmp::Reverse<u64>, Kind) {
     )
 }
 
+/// The advised changes of the build itself whose gains the verdict counts. Work that runs alone can perhaps not be divided.
+fn own_changes(changes: &[Advice]) -> impl Iterator<Item = &Advice> {
+    let is_own = |advice: &&Advice| !advice.kind.is_machine() && advice.kind != Kind::Alone;
+    changes.iter().filter(is_own)
+}
+
 /// The cause of most of a build's waiting. It is returned only if the work of the build needs less than half of the
 /// recorded time on the CPUs of this machine (`bound`, in nanoseconds).
 fn waits(facts: &Facts<'_>, bound: u64) -> Option<Mostly> {
@@ -353,6 +359,7 @@ fn verdict(
         quota_of: withheld.container.clone(),
         stolen: stolen.map_or(0, |advice| advice.gain),
         changes: saved.unwrap_or(0),
+        unless_meant: own_changes(changes).all(|line| line.unless_meant),
         bound,
         // A loop that looks for work of the build is not all of it the build's own.
         mostly: waits(facts, bound.unwrap_or(0)).filter(|mostly| mostly.ns <= alone),

@@ -27,6 +27,8 @@ use tr_text::units;
 /// The least number of unequal sleeps that count as tries to get what another process has, such as a database's lock.
 /// A guess: sqlite's busy handler sleeps seven times within the first 80 ms.
 const TRIES: usize = 8;
+/// A second in nanoseconds.
+const SECOND: u64 = 1_000_000_000;
 /// The longest sleep in ns that counts as one of a language's runtime between looks at its own threads, which nobody
 /// can change (Go's `sysmon` doubles its sleeps up to 10 ms, runtime/proc.go).
 const RUNTIMES: u64 = 12_000_000;
@@ -160,8 +162,16 @@ const BEATS: usize = 10;
 /// length again and again has the opposite.
 const REGULAR: u64 = 4;
 
-/// Whether the naps of a thread end in a rhythm: the times between their ends are more alike than their lengths, because
-/// the program subtracts its work from each nap. So it does to keep a rate, and a loop that looks for something does not.
+/// The farthest in nanoseconds that the end of a nap lies from a moment that the program computed in advance. A guess: a
+/// timer may be 50 µs late (`PR_SET_TIMERSLACK`, prctl(2)). The ends of ten naps of one length drift twice as far, because
+/// of the work between them.
+const NEAR: u64 = 60_000;
+/// The distance in nanoseconds of the moments at which a program that follows a timetable acts. A guess: its times are
+/// whole milliseconds.
+const TIMETABLE: u64 = 1_000_000;
+
+/// Whether the naps of a thread end at moments that the program computed in advance: in a rhythm, or by a timetable. The
+/// program subtracts its work from each nap. So it does to keep a rate, and a loop that looks for something does not.
 fn is_paced(slept: &[Nap]) -> bool {
     let same = |pair: &&[Nap]| matches!(pair, [one, next] if one.thread == next.thread);
     if slept.len() < BEATS || !slept.windows(2).all(|pair| same(&pair)) {
@@ -173,7 +183,36 @@ fn is_paced(slept: &[Nap]) -> bool {
     });
     let between: Vec<u64> = between.collect();
     let lengths: Vec<u64> = slept.iter().skip(1).map(Nap::length).collect();
-    spread(between).saturating_mul(REGULAR) < spread(lengths)
+    if spread(between).saturating_mul(REGULAR) < spread(lengths) {
+        return true;
+    }
+    let (first, last) = (slept.first(), slept.last());
+    let whole = first
+        .zip(last)
+        .map_or(0, |(first, last)| last.to.since(first.to));
+    // So many times a second, if the program keeps a rate.
+    let mean = whole / (slept.len() as u64 - 1);
+    let rate = (SECOND + mean / 2).checked_div(mean).unwrap_or(0);
+    let period = SECOND.checked_div(rate).unwrap_or(0);
+    // Shorter naps all end near such a moment.
+    let grids = [TIMETABLE, period].into_iter();
+    let mut grids = grids.filter(|grid| (TIMETABLE..=mean + NEAR).contains(grid));
+    grids.any(|grid| end_on_grid(slept, grid))
+}
+
+/// Whether four fifths of the naps end at moments that are a multiple of `grid` nanoseconds apart.
+fn end_on_grid(slept: &[Nap], grid: u64) -> bool {
+    let is_near = |from: &Nap, to: &Nap| {
+        let past = to.to.since(from.to).checked_rem(grid).unwrap_or(grid);
+        past.min(grid.saturating_sub(past)) <= NEAR
+    };
+    // The end of the first nap may itself be late.
+    slept.iter().take(LOOP).any(|first| {
+        let near = slept
+            .iter()
+            .filter(|nap| nap.to >= first.to && is_near(first, nap));
+        near.count() * 5 >= slept.len() * 4
+    })
 }
 
 /// The median distance in nanoseconds of some times from their median.
@@ -340,6 +379,7 @@ fn off_path(facts: &Facts<'_>) -> Option<Candidate> {
             Some(facts.set(longest.groups.iter().copied())),
         ),
         cap: longest.ns,
+        unless_meant: Pauses::Plain.may_be_meant(),
         evidence: longest.groups.into_iter().collect(),
         ..Candidate::of(Kind::Sleep)
     })
@@ -418,6 +458,7 @@ fn with_sleeps_beside(facts: &Facts<'_>, naps: &[Naps], alone: &Candidate) -> Op
             .copied()
             .chain(longest.groups)
             .collect(),
+        unless_meant: true,
         beside: !is_loop,
         ..Candidate::of(Kind::Sleep)
     })
@@ -498,6 +539,7 @@ fn of_naps(
         let (interval, loops) = naps.checks?;
         Some(interval.saturating_mul(loops))
     });
+    let mut unless_meant = false;
     let (kind, finding, action, cap) = match (intervals().min(), intervals().max()) {
         (Some(least), Some(most)) => (
             Kind::Poll,
@@ -534,8 +576,9 @@ fn of_naps(
                     cap,
                 ),
                 None => {
-                    let (finding, action) =
-                        Pauses::of(facts, &slept).words(&name, s, &time, &times);
+                    let pauses = Pauses::of(facts, &slept);
+                    unless_meant = pauses.may_be_meant();
+                    let (finding, action) = pauses.words(&name, s, &time, &times);
                     (Kind::Sleep, finding, action, cap)
                 }
             }
@@ -551,6 +594,7 @@ fn of_naps(
             .iter()
             .map(|naps| naps.superfluous)
             .fold(0, u64::saturating_add),
+        unless_meant,
         evidence: slept.iter().map(|nap| nap.group).collect(),
         ..Candidate::of(kind)
     })
@@ -731,6 +775,22 @@ mod tests {
         assert!(is_paced(&rate));
         assert!(!is_paced(&pause));
         assert!(!is_paced(&rate[..5]));
+        // Twelve times a second, with work of 20 µs and timers that are up to 30 µs late.
+        let twelve = naps(|n| {
+            let end = |n: u64| n * SECOND / 12 + n * 7 % 31 * 1000;
+            (end(n) + 20_000, end(n + 1))
+        });
+        assert!(is_paced(&twelve));
+        // A replay of events whose times are multiples of 10 ms.
+        let replay = naps(|n| {
+            let at = |n: u64| (n * n % 13 + n * 20) * 10_000_000 + n * 11 % 37 * 1000;
+            (at(n) + 200_000, at(n + 1))
+        });
+        assert!(is_paced(&replay));
+        // The timers of a task of real-time priority are not late, and its work between two naps takes 15 µs.
+        let exact = naps(|n| (n * 100_015_000, n * 100_015_000 + 100_000_000));
+        assert!(!is_paced(&exact));
+        assert!(!is_paced(&exact[..BEATS]));
     }
 
     #[test]

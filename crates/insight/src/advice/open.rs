@@ -33,6 +33,7 @@ impl OpenKind {
             Time::Sleep => Some(OpenKind::Sleep),
             Time::Outside => Some(OpenKind::Outside),
             Time::Unknown => Some(OpenKind::Unknown),
+            Time::Terminal => Some(OpenKind::Terminal),
             _ => None,
         }
     }
@@ -40,7 +41,7 @@ impl OpenKind {
     fn is_wait(self) -> bool {
         matches!(
             self,
-            OpenKind::Sleep | OpenKind::Outside | OpenKind::Unknown
+            OpenKind::Sleep | OpenKind::Outside | OpenKind::Unknown | OpenKind::Terminal
         )
     }
 }

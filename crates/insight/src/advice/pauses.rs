@@ -105,6 +105,12 @@ impl Pauses {
         }
     }
 
+    /// Whether the sleeps may be what the program is for, such as the waits of a test of a rate. The action names that
+    /// condition.
+    pub fn may_be_meant(self) -> bool {
+        matches!(self, Pauses::TimeOuts | Pauses::Plain)
+    }
+
     /// The finding and the action of a line of advice. `name` and `s` are the words for the program and the ending of
     /// its verb, `time` is how long it slept, and `times` how often, after a comma.
     pub fn words(self, name: &str, s: &str, time: &str, times: &str) -> (String, &'static str) {

@@ -3,10 +3,11 @@
 
 use std::collections::BTreeSet;
 
-use tr_analyze::critical_path::NoPath;
+use tr_analyze::critical_path::{Kind as Time, NoPath};
 use tr_analyze::model::ProcessIx;
 use tr_analyze::programs::Group;
-use tr_analyze::schedule::{Changes, Effect, Schedule};
+use tr_analyze::schedule::{Change, Changes, Effect, Schedule};
+use tr_analyze::what_if::Without;
 use tr_programs::tools::Role;
 
 use super::candidate::{Advice, Candidate, Gain, Kind, MOST};
@@ -23,15 +24,16 @@ pub(super) const WORTH: u64 = 20_000_000;
 const FIFTH: u64 = 5;
 
 /// The proposed changes that save enough for a line of advice. Also returns, of the changes that are not shown because
-/// other tasks have the CPUs, the one that saves most. `own` is the simulated time of the build without changes, in
-/// nanoseconds.
+/// other tasks have the CPUs, the one that saves most. `unproven` is the
+/// change of [`without_unproven_waits`].
 pub(super) fn rated(
     facts: &Facts<'_>,
     candidates: Vec<Candidate>,
     schedule: &Schedule,
-    own: u64,
+    unproven: Changes,
     withheld: &WithheldTime,
 ) -> Result<(Vec<RatedCandidate>, Option<Silenced>), NoPath> {
+    let own = schedule.wall(0, Effect::Best);
     let mut rated: Vec<RatedCandidate> = Vec::new();
     let mut silenced: Option<Silenced> = None;
     // However the same work is divided, these CPUs need so long for it.
@@ -40,7 +42,7 @@ pub(super) fn rated(
     } else {
         own
     };
-    for (candidate, bit) in candidates.into_iter().zip(0..) {
+    for (candidate, number) in candidates.into_iter().zip(0..) {
         // Where others have the CPUs, a wait for a disk is longer, too.
         let whole = match candidate.kind {
             Kind::Disk | Kind::Memory | Kind::Lock => facts.wall,
@@ -54,8 +56,14 @@ pub(super) fn rated(
         if !enough(candidate.cap) {
             continue;
         }
-        let saved = |effect| own.saturating_sub(schedule.wall(1 << bit, effect));
-        let gain = saved(Effect::Best).saturating_sub(candidate.superfluous);
+        let bit: Changes = 1 << number;
+        // Without a sleep, another task may go on earlier whose wait has no proven cause.
+        let most = match candidate.kind {
+            Kind::Sleep | Kind::Poll => bit | unproven,
+            _ => bit,
+        };
+        let saved = |changes, effect| own.saturating_sub(schedule.wall(changes, effect));
+        let gain = saved(most, Effect::Best).saturating_sub(candidate.superfluous);
         let gain = gain.min(candidate.cap);
         let gain = if candidate.stays {
             gain.min(spare)
@@ -78,14 +86,14 @@ pub(super) fn rated(
                 // Beside others more tasks may get no more of the CPUs.
                 _ if jobs && withheld.shared => 0,
                 kind if candidate.jobs.is_empty() && kind.remains().1 >= 1000 => 0,
-                _ => saved(Effect::Worst).min(gain),
+                _ => saved(bit, Effect::Worst).min(gain),
             };
             rated.push(RatedCandidate {
                 gain: Gain {
                     at_least,
                     at_most: gain,
                 },
-                bit: 1 << bit,
+                changes: most,
                 candidate,
             });
         }
@@ -101,16 +109,33 @@ pub(super) struct Silenced {
     pub gain: u64,
 }
 
+/// The change that leaves out all waits whose cause the recording does not prove. It is assumed together with a proposed
+/// change where the most that the latter saves is asked for.
+pub(super) fn without_unproven_waits() -> Change {
+    let is_unproven = |kind: Time, _| {
+        matches!(
+            kind,
+            Time::Terminal | Time::Outside | Time::Unknown | Time::SleepOrBlocked
+        )
+    };
+    Change {
+        time: Without::own(is_unproven, None),
+        remains: (0, 1000),
+        jobs: Vec::new(),
+    }
+}
+
 /// Whether the jobs of a proposed change are builds themselves, such as a make that another make starts.
 fn of_builds(facts: &Facts<'_>, candidate: &Candidate) -> bool {
     let mut jobs = candidate.evidence.iter();
     jobs.any(|group| facts.role(*group) == Some(Role::Jobs))
 }
 
-/// A proposed change with its gain, and with the bit that stands for it in a set of changes.
+/// A proposed change with its gain.
 pub(super) struct RatedCandidate {
     pub gain: Gain,
-    pub bit: Changes,
+    /// The changes that a simulation assumes for the most that the proposed change saves.
+    pub changes: Changes,
     pub candidate: Candidate,
 }
 
@@ -170,7 +195,7 @@ pub(super) fn distinct(
             explained.extend(&told.processes);
         }
         kept.push((kind, covers));
-        advice.push((told, rated.bit));
+        advice.push((told, rated.changes));
     }
     let mut covered = vec![false; facts.path.segments.len()];
     for (_, covers) in &kept {

@@ -58,6 +58,7 @@ pub(super) fn verdict(analysis: &Analysis, path: &CriticalPath) -> Option<Verdic
             .filter(|ns| ns.saturating_mul(Kind::Stolen.least()) >= wall)
             .unwrap_or(0),
         changes: 0,
+        unless_meant: false,
         bound: None,
         mostly: None,
         waits: 0,

@@ -119,7 +119,9 @@ impl Builder<'_> {
                 }
                 (false, true) => {
                     if by.is_some() {
-                        ticks.extend(open.iter().copied());
+                        // The run went on when a sleep on its critical path ended, and not because of the other thread.
+                        let is_tick = |from: &Ktime| !self.sleeps.contains(&(thread, *from));
+                        ticks.extend(open.iter().copied().filter(is_tick));
                     }
                     open.clear();
                 }
