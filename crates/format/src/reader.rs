@@ -218,7 +218,7 @@ impl Trace {
     }
 
     fn skipped(&self) -> MutexGuard<'_, BTreeMap<u64, Unknown>> {
-        // A panic of another thread leaves no partial entry.
+        // The map is usable even if another thread panicked while it held the lock: no entry is ever partial.
         self.skipped.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
