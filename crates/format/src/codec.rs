@@ -97,8 +97,9 @@ pub enum Text {
 pub const TEXTS: usize = Text::Directory as usize + 1;
 
 impl Text {
-    /// The three columns in which the texts of this kind are stored. The first has how many new texts ago an equal
-    /// text was stored, or 0 for a new text. The others have the length and the bytes of each new text.
+    /// The three columns in which the texts of this kind are stored. The first has, for each text, 0 if it is new,
+    /// otherwise the distance to the equal text in the list of new texts (1 for the last one). The other two columns
+    /// have the length and the bytes of each new text.
     pub fn columns(self) -> [Col; 3] {
         match self {
             Text::Comm => [Col::Comm, Col::NewComm, Col::NewComm],

@@ -102,8 +102,8 @@ impl Trace {
         Ok(())
     }
 
-    /// Adds the frames that these rows of the index describe to the trace. A frame whose content does not fit its type
-    /// is recorded as damaged.
+    /// Adds the frames that these rows describe to the trace. A row has the header, the offset and the length of a
+    /// frame. A frame whose content does not fit its type is recorded as damaged.
     fn take(&mut self, rows: &[Row]) {
         for row in rows {
             if let Err(what) = self.take_one(row) {

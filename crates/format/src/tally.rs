@@ -138,9 +138,8 @@ pub struct Suspend {
 }
 
 impl Suspend {
-    /// The length of the shortest suspend of the machine that is recognized, in ns. The recorder reads one clock
-    /// after the other. If it is preempted in between, the difference of the clocks is wrong by the length of the
-    /// preemption.
+    /// The length of the shortest suspend of the machine that is recognized, in ns. A shorter difference of the two
+    /// clocks can have another cause: the recorder reads one after the other, and may be preempted in between.
     pub const LEAST: u64 = 100_000_000;
 
     /// The suspend of the machine between two consecutive readings of the clocks `CLOCK_MONOTONIC` and

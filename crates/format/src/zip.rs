@@ -95,7 +95,8 @@ impl Packer {
 
     fn compress(&mut self, parts: &[&[u8]], len: usize, level: i32) -> Result<(), usize> {
         self.buffer.clear();
-        // Each part ends a block, which `compress_bound` does not expect. A block has a header of three bytes.
+        // Each part ends a block, which `compress_bound` does not expect, so room is added for the headers of these
+        // blocks (three bytes each).
         let bound = zstd_safe::compress_bound(len) + 16 * parts.len();
         self.buffer.reserve(bound);
         self.zstd.reset(ResetDirective::SessionOnly)?;

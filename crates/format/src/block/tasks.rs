@@ -107,7 +107,7 @@ impl Tasks {
     /// sleep if the task's state was the same then, otherwise the reason of the last sleep whose event class has this
     /// number.
     #[inline(always)]
-    #[allow(clippy::indexing_slicing)] // A byte.
+    #[allow(clippy::indexing_slicing)] // The index is a byte, and the array has 256 elements.
     pub fn reason(&self, at: u16, state: u16, class: u8) -> u8 {
         match self.tasks.get(usize::from(at)) {
             Some(task) if task.slept.state == state => task.slept.reason,
@@ -118,7 +118,7 @@ impl Tasks {
     /// The number of the time-out that is predicted for a switch-out into a sleep: the time-out of the task's last
     /// sleep if the reason was the same then, else the time-out of the last sleep with this reason.
     #[inline(always)]
-    #[allow(clippy::indexing_slicing)] // A byte.
+    #[allow(clippy::indexing_slicing)] // The index is a byte, and the array has 256 elements.
     pub fn timeout(&self, at: u16, reason: u8) -> u8 {
         match self.tasks.get(usize::from(at)) {
             Some(task) if task.slept.reason == reason => task.slept.timeout,
