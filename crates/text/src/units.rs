@@ -270,8 +270,8 @@ pub fn wrap(text: &str, columns: usize) -> Vec<String> {
     lines
 }
 
-/// A text shortened to at most `columns` columns. It is shortened in the middle; a path at its end keeps its last part,
-/// because that part distinguishes the files of one directory.
+/// Shortens a text in the middle to at most `columns` columns. If the text ends with a path, the last part of the path
+/// is kept, because it distinguishes the files of one directory.
 pub fn shorten(text: &str, columns: usize) -> String {
     if width(text) <= columns {
         return text.to_owned();

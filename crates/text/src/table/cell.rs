@@ -46,7 +46,7 @@ impl From<&str> for Cell {
 }
 
 impl Cell {
-    /// The cell that `known` makes of a value, or an unknown cell for `None`.
+    /// The cell that the function `known` makes of a value, or a cell that shows `?` for `None`.
     pub fn known<T>(value: Option<T>, known: impl Fn(T) -> Cell) -> Cell {
         value.map_or(Cell::Unknown, known)
     }
