@@ -23,7 +23,7 @@ const BATCH_EVERY: Duration = Duration::from_millis(700);
 /// the recorder is killed, the events since the last flush are lost. So the first intervals are a quarter of the recording's
 /// age, but at least as long as a batch.
 const FLUSH_EVERY: Duration = Duration::from_millis(2800);
-/// The interval between two batches, which is also that between two flushes, of a light recording.
+/// The interval between two batches of events in a light recording. Each batch is followed by a flush.
 const LIGHT_FLUSH: Duration = Duration::from_secs(30);
 /// The interval between two events that have the readings of the machine's clocks.
 const CLOCK_EVERY: Duration = Duration::from_secs(10);
@@ -106,7 +106,8 @@ impl Collector {
         let waiting = waiting.map_or(0, |batch| batch.events.bytes());
         let reached = limit.is_reached(size.expected(waiting + self.source.waiting().0));
         if reached && !size.is_known() {
-            // How well the events pack is known after a flush.
+            // Only a flush shows by how much the events shrink when they are packed, so the next batch and its flush
+            // are due now.
             let now = Instant::now();
             (self.next_batch, self.next_flush) = (now, now);
             return false;
