@@ -134,7 +134,7 @@ macro_rules! wire {
             $(#[$meta])*
             #[repr(C)]
             #[derive(Clone, Copy, Debug, FromBytes, IntoBytes, KnownLayout, Immutable)]
-            // events.h is where the fields are explained.
+            // The fields are explained in events.h.
             pub struct $name { $(pub $field: $type),* }
         )*
 
@@ -224,9 +224,9 @@ wire! {
     Reclaim = "wire_reclaim" { head: Head, tid: u32, tgid: u32, count: u64, ns: u64 }
     /// The kernel kills a process for lack of memory.
     OomKill = "wire_oom_kill" { head: Head, tid: u32, tgid: u32, pages: u64 }
-    /// A task waits for this disk in all of its waits for block I/O from now on.
+    /// The disk of a task's waits for block I/O, from this record to the next one about the task.
     DiskWait = "wire_disk_wait" { head: Head, tid: u32, tgid: u32, device: u32, pad: u32 }
-    /// A task waits for this file in all of its waits in fsync from now on.
+    /// The file of a task's waits in fsync, from this record to the next one about the task.
     SyncFile = "wire_sync_file" {
         head: Head, tid: u32, tgid: u32, length: u32, pad: u32, name: [u8; 128],
     }
