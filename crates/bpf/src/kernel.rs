@@ -402,7 +402,7 @@ mod tests {
                 raw.push(place(tracepoint).unwrap_or_else(|| panic!("no row of {tracepoint}")));
             }
         }
-        // The programs on system calls are of another kind (`tp_btf`), so they are added to the `raw_tp` ones.
+        // The programs on system calls are of the kind `tp_btf`, so their tracepoints are not in the list yet.
         let typed = ["sys_exit", "sys_enter"].map(|name| place(name).unwrap());
         raw.extend(typed);
         raw.sort_unstable();

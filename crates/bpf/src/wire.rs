@@ -118,7 +118,7 @@ pub const OTHERS_SHARES: usize = 8;
 
 /// The largest number of CPUs that the BPF programs support.
 pub const MAX_CPUS: usize = 1024;
-/// The number of runs of the BPF programs on a CPU of which the time of one run is measured.
+/// The BPF programs measure the time of one run in every group of this many runs on a CPU.
 pub const SAMPLED: u64 = 127;
 
 /// The largest number of block devices for which the BPF programs sum up requests.

@@ -15,8 +15,8 @@ use crate::pace::Pace;
 use crate::size::SizeLimit;
 use crate::source::{recorder, Source};
 
-/// The interval between two batches of events for the writing thread: every second drain of the source. A mark without a time
-/// gets the time of its batch.
+/// The interval between two batches of events for the writing thread: every second drain of the source. If a program
+/// sets a mark without a time, the mark gets the time of its batch.
 const BATCH_EVERY: Duration = Duration::from_millis(700);
 /// The longest interval between two flushes of the trace file's open blocks. A block with few events consists mostly of names
 /// and tables that the previous block had as well: with an interval of 0.7 s the files of three builds are 9 to 12 % longer. If
@@ -188,8 +188,8 @@ impl Collector {
         LifeKind::Counters(counters)
     }
 
-    /// Makes a batch of the events that were drained. If `due` is set, the batch also has the marks that were read so far. If
-    /// `flush` is set, the writer closes all blocks after the batch.
+    /// Makes a batch of the events that were drained. If `due` is set, the batch also has the marks that programs have
+    /// set so far. If `flush` is set, the writer closes all blocks after the batch.
     fn batch(&mut self, due: bool, flush: bool) -> Batch {
         let marks = self.marks.as_mut().filter(|_| due);
         let lines = marks.map_or_else(Vec::new, Marks::take);
@@ -217,7 +217,8 @@ impl Collector {
         }
     }
 
-    /// Schedules the next batch, and with `flush` also the next flush, after the writer has taken a batch that was due.
+    /// Schedules the next regular batch, and with `flush` also the next flush, after the writer has taken a regular
+    /// batch.
     fn offered(&mut self, flush: bool) {
         let now = Instant::now();
         self.next_batch = now + self.batch_every;

@@ -447,7 +447,7 @@ struct Present {
 }
 
 impl Reader {
-    /// Creates a reader of the marks of a recording that began at `start`.
+    /// Creates a reader of the marks that programs set in a recording that began at `start`.
     pub fn new(start: Ktime) -> Reader {
         Reader {
             start,

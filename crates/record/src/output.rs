@@ -231,7 +231,7 @@ impl Output {
         self.size.written()
     }
 
-    /// The size of the trace file so far, for the limit of its size.
+    /// The size of the trace file so far, by which the limit of its size is enforced.
     pub fn size(&self) -> &Size {
         &self.size
     }

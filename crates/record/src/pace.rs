@@ -31,7 +31,7 @@ pub struct Pace {
 
 impl Pace {
     /// The pace of samples in a recording that begins at `now` with a sample. The size of the sample at the end of the
-    /// recording is counted from the start.
+    /// recording counts as used from the start.
     pub fn new(now: Instant) -> Pace {
         Pace {
             next: now + LEAST,

@@ -1,4 +1,4 @@
-//! Masking of secrets in command lines.
+//! Tests the masking of secrets in command lines.
 #![allow(clippy::unwrap_used)] // in a test
 
 use tr_format::event::{Argv, Comm, Ktime, LifeEvent, LifeKind, Mark, Outsider, Point};

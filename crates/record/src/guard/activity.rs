@@ -9,7 +9,7 @@ use crate::proc::{self, Id};
 /// The number of bytes that a process may read and write between two examinations and still count as idle. Some bytes
 /// are allowed because a timer may wake the event loop of an idle program by an eventfd, which has 8 bytes.
 const WAKE_BYTES: u64 = 16;
-/// The CPU time that all processes of COMMAND may use and still count as stalled.
+/// The CPU time that all processes of COMMAND may use together and still count as stalled.
 const SLACK: Duration = Duration::from_millis(50);
 
 /// The figures of a process of COMMAND at one examination by the guard.

@@ -24,8 +24,8 @@ const LIMIT: u32 = 20;
 /// The time in seconds without a request after which a loader that opens iterators for a `tr` ends. The `tr`
 /// sends a request each second, but may be stopped for a while.
 const IDLE: u32 = 3600;
-/// The path of a file that only root can open. The loader of BPF programs locks the byte at the number of its
-/// user in it.
+/// The path of a file that only root can open. In this file the loader of BPF programs locks the byte whose offset is
+/// the number of its user.
 const LOCK: &str = "/run/tr-loader.lock";
 /// The byte by which a `tr` requests a BPF iterator over the tasks from the loader.
 pub const ITERATOR: [u8; 1] = *b"i";

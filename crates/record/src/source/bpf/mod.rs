@@ -475,8 +475,8 @@ impl Source for Bpf {
         let mut ended: HashSet<(u32, u64)> = self.sink.ended_before(time).collect();
         let last = totals.last(&mut self.tracer, &mut self.sink, time);
         let mut tasks = self.tracer.snapshot().unwrap_or_default();
-        // Tasks may have ended after `time`, but before they were listed. Their ends are drained here, because the new
-        // part has them.
+        // A task can have ended after `time`, but before it was listed. The events of such ends are drained here,
+        // because they are part of the new part, in which the task still has to be listed.
         self.tracer.consume(|record| self.sink.receive(record));
         ended.extend(self.sink.ended_before(time));
         self.sink.split(time);

@@ -158,8 +158,9 @@ impl Joined {
 pub struct NamedThreads(HashMap<(Tgid, Comm), (Ktime, Threads)>);
 
 impl NamedThreads {
-    /// Takes the name of an unrecorded thread. The first thread of its process and name is not taken, nor is a thread
-    /// that began after the event of the first one: they get events of their own. Returns whether the name was taken.
+    /// Takes the name of an unrecorded thread, if it can share an event with the first thread of the same process and
+    /// name. The first thread itself cannot, nor can a thread that began after the first one's event: they get events
+    /// of their own. Returns whether the name was taken.
     pub fn take(&mut self, time: Ktime, task: &Outsider) -> bool {
         let key = (task.tgid, task.comm);
         let Some((first, threads)) = self.0.get_mut(&key) else {
