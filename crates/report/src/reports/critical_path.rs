@@ -74,7 +74,7 @@ struct BeforeExec {
 }
 
 /// A sentence about the times before and after the critical path, in nanoseconds; a time of less than 2 % of the
-/// recording is left out. `None` if both are.
+/// recording is left out. `None` if both times are left out.
 fn outside(whole: u64, before: BeforeExec, after: u64) -> Option<String> {
     let much = |ns: u64| ns >= AROUND && ns.saturating_mul(50) >= whole;
     let of_it = if much(before.waited) {
@@ -138,7 +138,8 @@ impl<'a> PathReport<'a> {
         let groups = path::groups(analysis);
         let found = path::path_of(view).and_then(|path| {
             let shares = shares(analysis, &groups, &path);
-            // A program with less than 1 % of the path hardly changes the bound.
+            // A program with less than 1 % of the path is left out, because the bound without it would hardly be
+            // smaller.
             let large = |share: &&Share| share.time.saturating_mul(100) >= path.length();
             let programs = shares.iter().filter(large);
             let programs = programs.filter_map(|share| match share.part {
@@ -188,7 +189,7 @@ impl<'a> PathReport<'a> {
     fn label(&self, thread: ThreadIx, program: Option<Program>) -> String {
         let analysis = self.view.analysis;
         let (thread, process) = who::thread(analysis, thread);
-        // A program of several threads: the thread's name, unless it has the program's.
+        // In a process with several threads, the label has the thread's name, unless it is that of the process.
         let comm = if process.threads.len() > 1 && thread.comm != process.comm {
             label::comm(thread)
         } else {
@@ -311,7 +312,8 @@ impl<'a> PathReport<'a> {
             .shown(wide)
             .column("length", |row| Cell::Time(row.length))
             .paint(|row| row.paint);
-        // A column needs 0.5 % of the path; on a terminal of less than 80 columns the largest have room.
+        // A column is shown if its time is at least 0.5 % of the path; on a terminal of less than 80 columns, only the
+        // largest ones are.
         let mut columns: Vec<_> = COLUMNS.iter().enumerate().collect();
         columns.retain(|(_, column)| {
             let ns = column.of(&spent);
@@ -377,7 +379,7 @@ impl<'a> PathReport<'a> {
             .rev()
             .filter_map(|count| names.get(..count));
         let mut fit = fit.map(text).filter(|text| units::width(text) <= room);
-        // No name rather than a part of one.
+        // If not even one name fits, only the number of steps is printed.
         fit.next()
             .unwrap_or_else(|| format!("{} shorter steps", units::count(legs.len() as u64)))
     }
