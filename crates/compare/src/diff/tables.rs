@@ -222,7 +222,7 @@ pub(super) fn show_parts(diff: &Diff, to: &mut impl Medium) {
     let parts = diff.causes.parts.iter();
     let parts = parts.map(|(part, it)| (part.title(), Some(*it), it.difference()));
     let all: u128 = parts.clone().map(|(.., by)| by.unsigned_abs()).sum();
-    // A hundredth of the differences is not worth a row.
+    // A part with less than a hundredth of all differences is not worth a row.
     let parts: Vec<PartRow> = parts
         .filter(|(.., by)| by.unsigned_abs() * 100 >= all)
         .collect();
