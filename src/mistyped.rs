@@ -21,7 +21,7 @@ use crate::inherited;
 pub struct Words {
     /// The names of the subcommands of this program, with which a mistyped word is compared.
     pub ours: Vec<&'static str>,
-    /// The names that other tools have for such subcommands, each with the name of the subcommand of `tr`.
+    /// The names that other tools have for subcommands of this kind, each with the name of the subcommand of `tr`.
     pub others: Vec<(&'static str, &'static str)>,
 }
 

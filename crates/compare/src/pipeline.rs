@@ -213,7 +213,8 @@ pub struct Pipeline {
     start: u64,
     /// The length of the pipeline in ns, from the start of its first job to the end of its last one.
     length: u64,
-    /// The warnings that the graph of CI jobs does not fit the recordings: jobs that only one of them has.
+    /// The warnings that the graph of CI jobs does not fit the recordings: jobs that only the graph has or only the
+    /// recordings have.
     warnings: Vec<String>,
 }
 

@@ -279,9 +279,9 @@ impl Run {
     }
 }
 
-/// The two runs, of the base and of the new runs, that represent their sides of the comparison in pictures. On each
-/// side the wall time is nearest to the median. If several runs are equally near, such as two of two, the difference
-/// between the two runs has the sign of the difference between the medians and is nearest to it.
+/// Picks a run of the base and a new run that represent their sides of the comparison in pictures: their wall times are
+/// nearest to the medians. Among equally near runs, such as both of two, the pair counts whose difference has the sign
+/// of the difference between the medians and is nearest to it.
 pub(super) fn middle<'a>(base: &'a [Run], new: &'a [Run]) -> Option<(&'a Run, &'a Run)> {
     let wall = |run: &Run| run.figures.get(Figure::Wall).unwrap_or(0);
     let median = |runs: &[Run]| {

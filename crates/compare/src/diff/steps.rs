@@ -31,8 +31,8 @@ pub struct StepChange {
     /// The part of the wall time of all steps with this kind and name (such as waits for the disk) that
     /// grew most, and by how much; `None` if none grew.
     pub more: Option<(WallPart, Difference)>,
-    /// The reason, with evidence, why a step of this kind and name failed or was slow in the new runs, if
-    /// something held it back.
+    /// The reason, with evidence, why a step of this kind and name failed or was slow in the new runs, if something
+    /// delayed it.
     pub held: Option<String>,
 }
 

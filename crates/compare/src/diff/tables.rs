@@ -96,8 +96,8 @@ fn count(both: PerSide<u64>) -> Cell {
     }
 }
 
-/// The text for a step in the table of steps: whether it fails now or was held back, and which part of its wall
-/// time grew most.
+/// The text for a step in the table of steps: whether it fails now or was delayed, and which part of its wall time grew
+/// most.
 fn verdict_of(step: &StepChange) -> String {
     let more = step.more.as_ref().map(|(part, it)| {
         let more = signed(it.difference(), units::time);

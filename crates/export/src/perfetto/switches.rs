@@ -148,7 +148,7 @@ pub fn by_events(
     let threads = view.threads();
     let chosen: HashSet<Tid> = threads.map(|ix| analysis.thread(ix).tid).collect();
     let mut all_cpus = Cpus::new(view, detail, comms);
-    // The task that runs on each CPU, and the time since when it does.
+    // The task that runs on each CPU, and the time since which it has been running.
     let mut running: HashMap<CpuId, (Tid, Ktime)> = HashMap::new();
     let mut merge = order::merge(trace);
     while let Some(event) = merge.next_event() {

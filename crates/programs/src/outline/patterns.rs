@@ -3,8 +3,8 @@
 
 use super::words::Word;
 
-/// Whether the commands after the patterns at a place of a `case` are the ones that run for this text; `None` if a
-/// pattern is not known.
+/// Whether the branch with the index `at` of a `case` statement is the one that runs for this text; `None` if a pattern
+/// is not known.
 pub(super) fn is_chosen(arms: &[Vec<Word>], at: usize, text: &[u8]) -> Option<bool> {
     let own = any_fits(arms.get(at)?, text);
     if own == Some(false) {

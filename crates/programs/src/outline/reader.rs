@@ -17,7 +17,8 @@ use super::tree::{
 use super::words::{Expansion, Word};
 use crate::words::split_name;
 
-/// The largest depth of nested commands in a script. The reader gives up at deeper ones.
+/// The largest depth of nested commands in a script. The reader stops at deeper commands, and the outline is
+/// incomplete.
 const DEEP: usize = 48;
 
 /// The largest number of `trap` commands that are read in a script.

@@ -160,7 +160,7 @@ pub enum Tree {
 
 impl Tree {
     /// Calls `each` for every simple command of this part of a script, with what the script does with its exit status.
-    /// `usage` tells what the script does with the status of the whole part.
+    /// `usage` is what the script does with the status of the whole part.
     pub(super) fn with_usage(
         &self,
         usage: StatusUsage,

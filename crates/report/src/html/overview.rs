@@ -42,7 +42,8 @@ object! {
         machine: String = escape::raw(analysis.meta.machine.as_bytes()),
         // The process of COMMAND.
         root: Option<u32> = critical_path::root(analysis).ok().map(|ix| ix.0),
-        // The number of parallel jobs that the arguments of the outermost such program set, in words: `make: 4 jobs`.
+        // The number of parallel jobs that a program's arguments set, in words (`make: 4 jobs`). The outermost such
+        // program counts.
         jobs: Option<String> = programs::jobs_told(analysis),
         // The build tools and their versions.
         tools: Vec<String> = versions::told(analysis, imports),

@@ -27,14 +27,14 @@ object! {
     Owner(share: &StepShare) {
         name: String = share.name.clone(),
         step: bool = share.is_step,
-        // The number of steps with this name, or of the path's stays in this use.
+        // The number of steps with this name, or of separate parts of the path with this use.
         count: u64 = share.count,
         times: StateTimes = states(&share.spent),
         // The longest wait in words.
         waited: Option<String> = share.waited(),
     }
 
-    // A kind of the path's waits, with the owner that has most of it.
+    // A kind of waits on the critical path, with the step or program that has most of their time.
     Wait(kind: Kind, time: u64, owner: u32) {
         name: &'static str = kinds::title(kind),
         state: usize = kinds::state(kind),
@@ -65,8 +65,8 @@ pub struct Path {
     from: u64,
     #[serde(flatten)]
     pieces: Pieces,
-    /// The kinds of use of the path's time, by program: the name, the time in nanoseconds, the number of stays on the
-    /// path, and its index in `states`.
+    /// The kinds of use of the path's time, by program: the name, the time in nanoseconds, the number of separate parts
+    /// of the path, and its index in `states`.
     shares: Vec<(String, u64, u64, usize)>,
     owners: Vec<Owner>,
     /// Whether the path is shown by step, because that says more than by program.

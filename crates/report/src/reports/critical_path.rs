@@ -212,7 +212,8 @@ impl<'a> PathReport<'a> {
         self.groups.at(process, at)
     }
 
-    /// The legs of the critical path with names, either those of steps or those of programs.
+    /// The legs of the critical path (its parts that lie in one step or program each), with the names of the steps or
+    /// of the programs.
     fn named(&self, found: &FoundPath) -> Vec<NamedLeg> {
         if is_by_step(&self.view, &found.by_step) {
             let legs = found.by_step.legs();
@@ -236,8 +237,8 @@ impl<'a> PathReport<'a> {
         found.legs.iter().map(named).collect()
     }
 
-    /// The text that says how the critical path goes on after a leg, for example that its program started the next
-    /// one; empty after the last leg.
+    /// The text that says how the critical path goes on after a leg (a part in one step or program), for example that
+    /// its program started the next one; empty after the last leg.
     fn then(&self, row: &NamedLeg, next: Option<&NamedLeg>) -> String {
         let Some(next) = next else {
             return String::new();
@@ -261,8 +262,8 @@ impl<'a> PathReport<'a> {
         }
     }
 
-    /// The rows for the longest legs of the critical path. All legs between two of them share one row. `room` is
-    /// the width in columns for a name.
+    /// The rows for the longest legs of the critical path (its parts in one step or program each). All legs between two
+    /// of them share one row. `room` is the width in columns for a name.
     fn rows(&self, legs: &[NamedLeg], room: usize) -> Vec<LegRow> {
         let mut order: Vec<usize> = (0..legs.len()).collect();
         let length = |at: &usize| legs.get(*at).map(|row| row.leg.length());
@@ -341,8 +342,8 @@ impl<'a> PathReport<'a> {
         out.grid(table.grid(rows(room)), 2);
     }
 
-    /// The text for a row of the table of legs: the task's name, and if there is room the way in which the
-    /// critical path goes on.
+    /// The text for a row of the table of the critical path's parts: the task's name, and if there is room the way in
+    /// which the critical path goes on.
     fn task(&self, row: &NamedLeg, next: Option<&NamedLeg>, room: usize) -> String {
         let (who, then) = (row.name.clone(), self.then(row, next));
         match room.saturating_sub(units::width(&then)) {
@@ -351,7 +352,7 @@ impl<'a> PathReport<'a> {
         }
     }
 
-    /// The text for the short legs of the critical path that share one row: their number, and up to four names of
+    /// The text for several short parts of the critical path that share one row: their number, and up to four names of
     /// steps or programs, as many as fit into `room` columns.
     fn between(&self, legs: &[NamedLeg], room: usize) -> String {
         if let [row] = legs {
@@ -430,7 +431,7 @@ impl<'a> PathReport<'a> {
         out.items("  ", &machines);
     }
 
-    /// The table of the critical path's legs with the columns of JSON and CSV.
+    /// The table of the critical path's legs (its parts in one step or program each) with the columns of JSON and CSV.
     fn legs(&self) -> Table<'_, &Leg> {
         let basis = self.view.analysis.basis();
         let found = |leg: &&Leg| who::thread(self.view.analysis, leg.thread);

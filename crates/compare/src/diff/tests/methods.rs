@@ -1,4 +1,4 @@
-//! Unit tests of what different methods have in common.
+//! Unit tests of the facts that recordings by different methods have in common.
 
 use super::*;
 use crate::diff::machine::tests;

@@ -11,8 +11,8 @@ use super::super::words::number;
 use super::causes::{Causes, PIPE_STATUS};
 use super::search::{EndingCause, Otherwise, Search, StateIx, Usage};
 
-/// The largest number of tests of variables for which commands are looked for that would have set the variable. A
-/// guess: a script ends by few of them.
+/// The largest number of tests of variables for which the search looks for commands that would have set the variable. A
+/// guess: a script ends by few such tests.
 const NOTED: usize = 8;
 
 /// The largest number of nodes that are followed from a command to the commands after its success. A guess: a function

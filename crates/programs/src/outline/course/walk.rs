@@ -165,7 +165,7 @@ impl Walk<'_> {
             What::Status(0) | What::Not(0) => vec![(ends.ok, at)],
             What::Status(_) | What::Not(_) => vec![(ends.failed, at)],
             What::Value(_) => vec![(ends.ok, at), (ends.failed, at)],
-            // Both ends are tried, but only one of them leads on.
+            // Both ends of the loop are tried, although paths lead on from only one of them.
             What::Left(_) => vec![(ends.ok, at), (ends.failed, at)],
             What::Wild => {
                 let mut next = vec![(ends.ok, at), (ends.failed, at)];
