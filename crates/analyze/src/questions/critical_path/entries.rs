@@ -46,8 +46,8 @@ const IN_VAIN: u64 = 1 << 22;
 /// The waits through which the walk over the critical path came to its present thread.
 #[derive(Debug, Default)]
 pub(super) struct Entries {
-    /// The waits to whose beginnings the walk may still have to return, with rising beginnings. A wait that began
-    /// before the wait that it is a part of shows nothing, and is not kept.
+    /// The remembered waits, to whose beginnings the walk may still have to return, sorted by their beginnings. A wait
+    /// is not kept if it began before the wait through which the walk came earlier, because it shows nothing.
     open: Vec<Entry>,
     in_vain: u64,
 }
