@@ -90,7 +90,8 @@ impl Disks {
         let tid = match kind {
             LifeKind::DiskWait(wait) => wait.tid,
             LifeKind::SyncFile(file) => file.tid,
-            // The programs begin anew with a thread that takes over the process's id.
+            // When a thread takes over the id of its process in an exec, the BPF programs forget the disk and file of
+            // its last wait. So the disk is unknown from here on.
             LifeKind::Exec(exec) if exec.old_tid != exec.tid => exec.tid,
             LifeKind::Lost(lost) if lost.stream == Stream::Lifecycle => {
                 return self.unknown.push((time, lost.until));

@@ -110,7 +110,7 @@ mod tests {
         assert_eq!(counted((0, 9000), (0, 9000)), 7);
         assert_eq!(counted((0, 9000), (1400, 9000)), 7);
         assert_eq!(counted((0, 9000), (1600, 9000)), 0);
-        // This task lived in the last part of the recording alone.
+        // This task began late in the interval. All of its part of the interval is in the span, so its calls count.
         assert_eq!(counted((1800, 9000), (1600, 9000)), 7);
         assert_eq!(counted((0, 1200), (1600, 9000)), 0);
         assert_eq!(counted((0, 9000), (2000, 9000)), 0);

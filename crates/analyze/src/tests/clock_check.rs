@@ -39,7 +39,8 @@ fn the_shorter_of_two_runs_bounds_the_difference() {
     assert_eq!(check.finish().map(|found| found.by), Some(100));
 }
 
-/// A guest that does not report a switch shows another task on the CPU.
+/// If a guest's kernel does not report a switch, the next switch of the CPU is away from another task than X. So the
+/// overlap of X's runs proves nothing.
 #[test]
 fn an_unreported_switch_is_no_clock_error() {
     let mut check = ClockCheck::default();
@@ -68,7 +69,7 @@ fn a_child_runs_after_its_fork() {
 }
 
 /// cpu0 _______f____
-/// cpu1 __XX________    no other task with the tid is told, so it was X
+/// cpu1 __XX________    the recording has no name of another task with the tid, so X itself ran before its fork
 #[test]
 fn a_child_whose_first_run_is_over_runs_after_its_fork() {
     let mut check = ClockCheck::default();
@@ -80,8 +81,8 @@ fn a_child_whose_first_run_is_over_runs_after_its_fork() {
 }
 
 /// cpu0 _______f____
-/// cpu1 __XX____XX__    the tid is used again: the last switch-out of its first holder, to another
-///                      task that is not recorded, is not recorded either
+/// cpu1 __XX____XX__    the tid is used again: the switch by which its first holder left the CPU is not
+///                      recorded, because it went to another task that is not recorded
 #[test]
 fn a_used_tid_is_no_clock_error() {
     let mut check = ClockCheck::default();
@@ -89,7 +90,7 @@ fn a_used_tid_is_no_clock_error() {
         check.unborn(Tid(7), B, Ktime(at));
         let goes_on = |cpu, since| (cpu, since) == (B, Ktime(at));
         check.fork(Tid(7), false, Some(A), Ktime(at + 200), goes_on);
-        // The new holder comes to the CPU.
+        // The CPU switches from an unrecorded task to the new task with the tid 7.
         check.switch_out(B, Tid(9), Ktime(at + 300), goes_on);
         let goes_on = |cpu, since| (cpu, since) == (B, Ktime(at + 300));
         check.switch_out(B, Tid(7), Ktime(at + 400), goes_on);
