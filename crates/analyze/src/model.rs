@@ -129,8 +129,8 @@ pub struct Disks {
 pub struct Memory {
     /// The waits for memory and the kills for lack of memory, in the order of time.
     pub events: Vec<MemoryEvent>,
-    /// The threads whose page faults waited for memory, not for pages of a file. Only with
-    /// [`Options::timeline`](crate::Options::timeline).
+    /// The threads whose page faults waited for memory, not for pages of a file; empty unless
+    /// [`Options::timeline`](crate::Options::timeline) is set.
     pub short: HashSet<ThreadIx>,
     /// Whether the kernel counts waits for pages from swap (`kernel.task_delayacct`).
     pub swap_told: bool,
@@ -152,8 +152,8 @@ pub struct Containers {
 pub struct Others {
     /// The tasks that are not recorded but met recorded ones, for example by waking them or by taking their CPU.
     pub outside: Outside,
-    /// The workers of the kernel that recorded threads woke. Only with
-    /// [`Options::timeline`](crate::Options::timeline).
+    /// The workers of the kernel that recorded threads woke; empty unless
+    /// [`Options::timeline`](crate::Options::timeline) is set.
     pub workers: Workers,
     /// The servers that have answered recorded processes, in the order of their first answers.
     pub servers: Vec<Server>,

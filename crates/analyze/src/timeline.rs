@@ -138,8 +138,8 @@ struct RecentSegment {
     changes: Vec<Change>,
 }
 
-/// The number of unpacked segments of timelines that are kept; a power of two. The number is a guess that changes the
-/// speed alone.
+/// The number of unpacked segments of timelines that are kept; a power of two. The number is a guess that changes only
+/// the speed.
 const RECENT: usize = 1024;
 
 impl Clone for Recent {

@@ -30,7 +30,8 @@ impl Calls {
     const MOST: usize = 1 << 20;
 
     /// Adds the system calls of a process that lived from `life.0` to `life.1`. The recorder sums the calls over
-    /// intervals. If less than half of the interval is in the analyzed span, the calls are left to another span.
+    /// intervals. If less than half of the process's part of an interval is in the analyzed span, these calls do not
+    /// count.
     pub fn take(
         &mut self,
         time: Ktime,

@@ -12,7 +12,8 @@ use crate::model::{Analysis, Process, ProcessIx, ThreadIx};
 use crate::status::{ended_by, failed, is_for, killed_by, Purpose, ALARM};
 use crate::timeline::{Actor, Bucket, Stretch, Wait};
 
-/// The largest number of a thread's stretches that may follow a wait if a signal ended the wait and with it the thread.
+/// The largest number of stretches (times in one state) that a thread may have after a wait, if the signal that ended
+/// the wait also ended the thread.
 const NEAR: usize = 64;
 
 /// The largest number of child processes that are searched for the one that worked when a signal came.

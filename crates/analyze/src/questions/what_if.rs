@@ -35,8 +35,8 @@ use replay::{Clock, Cursor, Replay, Scenario};
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Free {
     pub group: Group,
-    /// The least time in ns without the work of the group. It is a lower limit for two reasons: the rest of the work
-    /// depends on itself, on any number of CPUs, and the recorded CPUs need time for it.
+    /// The least time in ns without the work of the group. It is the longer one of two times: the longest chain of the
+    /// remaining work, on any number of CPUs, and the time that the recorded CPUs need for the remaining work.
     pub at_least: u64,
     /// The time in ns without the work of the group if every wait for a CPU, a timer, the network or a task
     /// outside the recording kept its length; at least `at_least`. It is not a limit: a loop that polls for other

@@ -205,8 +205,8 @@ impl Tracker {
         self.open_account(ix, time);
     }
 
-    /// Removes the old task with a tid that a fork gives to a new task, whether or not the old task's end was
-    /// seen. A task that has exited can leave its CPU later than that, because its parent need not wait for it.
+    /// Removes the old task with a tid that a fork gives to a new task, whether or not the old task's end was seen. A
+    /// task that has exited may leave its CPU only after this fork, because its parent need not wait for that.
     fn retire_tid(&mut self, tid: Tid, time: Ktime) {
         let Some(old) = self.by_tid.get(tid.0) else {
             return;

@@ -332,8 +332,8 @@ impl Tracker {
         self.task_to_run(wakee, time)
     }
 
-    /// Updates whether a parent waits for its vfork child (kernel/fork.c, wait_for_vfork_done). It waits from the
-    /// first waking of the child until it wakes another task or is woken.
+    /// Updates whether a parent waits for its vfork child (kernel/fork.c, wait_for_vfork_done). The parent waits from
+    /// the first waking of the child until the parent wakes another task or is woken.
     fn update_vfork(&mut self, waking: Waking, wakee: TaskIx, actor: ActorRef) {
         let waker = actor.place().map(TaskIx::new);
         // A task that wakes another one is not waiting. So if a vfork child was faster than its parent, the parent did

@@ -112,7 +112,8 @@ impl<'a> Evidence<'a> {
         let Some(stretch) = get(number) else {
             return false;
         };
-        // The end of the stretch, or any switch-out, shows that the thread ran.
+        // An event shows that the thread ran: one within the stretch, the one that ended the stretch, or the thread's
+        // end.
         let ran = stretch.to > now || get(number + 1).is_some() || !of.alive;
         let lost = self.lost.first_in(stretch.from, now).is_some();
         let has_total = |figures: &KernelFigures| figures.run_delay.is_some();

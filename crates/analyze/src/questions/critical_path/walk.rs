@@ -336,7 +336,7 @@ impl Walk<'_> {
     }
 
     /// The step of the walk over the critical path for a wait that no other thread ended. If another thread of the
-    /// process waited for this thread meanwhile, the time before that does not explain the path.
+    /// process began to wait for this thread meanwhile, only the part of the wait after that moment is on the path.
     fn sleep(&mut self, thread: ThreadIx, stretch: &Stretch, kind: Kind) -> Step {
         if kind == Kind::Sleep {
             let entry = self.entries.timer(thread, stretch.to, self.steps);

@@ -26,7 +26,7 @@ pub(super) struct Threads {
     pub first: Vec<ThreadIx>,
     /// The thread whose end is the end of the simulated run.
     pub last: ThreadIx,
-    /// The number of different numbers of wakings in the run. Wakings with equal numbers are interchangeable.
+    /// How many different numbers the wakings of the run have. Wakings with equal numbers are interchangeable.
     pub wakings: usize,
     /// Whether the simulated run has processes that need more memory than the caches of a single CPU have.
     pub large: bool,

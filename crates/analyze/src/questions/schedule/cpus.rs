@@ -192,9 +192,9 @@ impl Clock {
         let Some(quota) = quota.map(|quota| quota.max(1)) else {
             return false;
         };
-        // Whether the quota stopped the tasks in one period changes the caches and so the next period. Usually all
-        // periods are then equal, but because of rounding, periods with and without a stop can alternate: then pairs of
-        // periods are equal.
+        // A stop by the quota changes the caches, and so the next period. Mostly all periods are equal: the quota stops
+        // the tasks in each of them or in none. But because of rounding, periods with and without a stop can alternate.
+        // Then pairs of periods are equal.
         let first = rates.period(quota);
         let (each, length) = if first.stops == self.stopped {
             (first, PERIOD)

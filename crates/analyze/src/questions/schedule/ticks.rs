@@ -21,8 +21,8 @@ const TIMED: [Reason; 7] = [
     Reason::Poll,
     Reason::SocketRead,
     Reason::SocketWrite,
-    // A timerfd. The readers of an eventfd have this reason, too, but it is rare that the interrupt of a disk wakes
-    // them without a task.
+    // The reason of a timerfd. Readers of an eventfd have this reason, too, but it is rare that the interrupt of a disk
+    // wakes one of them, which would look like a timer.
     Reason::OtherDescriptor,
 ];
 
