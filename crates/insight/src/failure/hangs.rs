@@ -1,4 +1,4 @@
-//! Finds the program that a stopped process was waiting for: the one that hung when a time limit was exceeded.
+//! Finds the program that a stopped process was waiting for: this program hung until a time limit was exceeded.
 
 use tr_analyze::model::{Process, ProcessIx};
 
@@ -17,7 +17,8 @@ impl Finder<'_> {
             let Some(next) = self.awaited_child(at) else {
                 break;
             };
-            // The command line of `timeout 9 cat x` says the rest.
+            // The child of a shell needs to be named; the child of `timeout 9 cat x` already stands on its command
+            // line.
             is_named |= passes(self.analysis.process(at)) == Passes::Status;
             at = next;
         }
@@ -25,8 +26,8 @@ impl Finder<'_> {
         is_other.then(|| label::label(self.analysis.process(at)))
     }
 
-    /// The child that a process was waiting for when it was stopped: the last one that it started in the foreground, if the
-    /// same signal killed it, or if it outlived the process.
+    /// The child that a process was waiting for when it was stopped: the last child that it started, if the same signal
+    /// killed the child or the child outlived the process.
     fn awaited_child(&self, ix: ProcessIx) -> Option<ProcessIx> {
         let process = self.analysis.process(ix);
         let waits = passes(process) == Passes::Status || passes_status(process);
@@ -40,7 +41,7 @@ impl Finder<'_> {
     }
 }
 
-/// Whether a process ended its wait for a child before the child ended by itself.
+/// Whether a process was stopped before the child that it waited for ended by itself.
 fn ended_together(process: &Process, child: &Process) -> bool {
     let signal = exit::killed_by(child.status);
     let is_same = signal.is_some() && signal == exit::killed_by(process.status);
