@@ -199,7 +199,7 @@ impl Finder<'_> {
         let above = found.iter().flat_map(|found| &found.failed.above);
         let led = above.filter(|above| !above.perhaps && !above.is_hidden);
         let led = led.filter_map(|above| above.process);
-        // Processes that are not reported also count as led if another failure explains theirs.
+        // Processes that are not reported also belong to `led` if another failure certainly explains theirs.
         let others = chosen.difference(&in_chain).copied();
         let others = others.filter(|ix| self.is_explained(*ix));
         let led = led.chain(others).collect();

@@ -13,8 +13,9 @@ use tr_format::stack::Doing;
 
 use crate::frames::{Name, Names};
 
-/// The largest number of stretches of a thread's time that are examined for one sampled wait. A guess: three are usual
-/// (on a CPU before the wait, the wait itself, and the wait for a CPU after it), but a forged file may have any number.
+/// The largest number of entries in a thread's timeline that are examined for one sampled wait. A guess: three are
+/// usual (on a CPU before the wait, the wait itself, and the wait for a CPU after it), but a forged file may have any
+/// number.
 const STRETCHES: usize = 8;
 
 /// A number of stack samples, and the time that they stand for.

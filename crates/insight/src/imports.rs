@@ -1,5 +1,6 @@
 //! Places the spans from files of other build tools under the recorded processes that they belong to, by pid, time and
-//! command line, and describes them in words. A span that fits no process is counted, never guessed.
+//! command line, and describes them in words. A span that fits no process is only counted and never assigned by a
+//! guess.
 
 pub mod align;
 pub mod cargo;

@@ -13,8 +13,8 @@ use tr_text::named;
 use tr_text::words::{OTHER_WAITS, SLEEP, UNKNOWN};
 
 named! {
-    /// A part of the wall time of a run or a step: the use of the time (such as work or a wait for a disk), for waits
-    /// with the cause.
+    /// A part of the wall time of a run or a step, by the use of the time (such as work or a wait for a disk). Waits
+    /// for a CPU are divided by their cause.
     pub enum WallPart {
         /// The part of a wall time on a CPU, without the time that the hypervisor took from that CPU.
         Work = "work", "on a CPU";

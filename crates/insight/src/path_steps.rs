@@ -83,8 +83,8 @@ impl PathBySteps {
         let mut owners: Vec<(&str, Option<StepIx>)> = Vec::with_capacity(count);
         for (at, (segment, part)) in path.segments.iter().zip(&parts).enumerate() {
             let mut take = |from, to, step: Option<StepIx>| {
-                // A step without inner steps gets its time. A unit of cargo with an inner step (its link) also works
-                // itself, but a target that contains units only waits for them.
+                // Time counts for the innermost step if that step contains no other step. A unit of cargo with an inner
+                // step (its link) also works itself, but a target that contains units only waits for them.
                 let is_unit = |step: &StepIx| {
                     let step = steps.list().get(*step);
                     step.is_some_and(|step| step.kind == StepKind::Unit)

@@ -36,7 +36,7 @@ pub struct Node {
     pub sum: SubtreeSum,
 }
 
-/// Sums over a process and its descendants, or over several of them.
+/// Sums over a process and its descendants, or over several processes with their descendants.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct SubtreeSum {
     pub processes: u64,

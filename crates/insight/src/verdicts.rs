@@ -56,8 +56,8 @@ pub struct Verdict {
     pub ns: u64,
     /// The wall time in nanoseconds of the step that the verdict is about.
     pub wall: u64,
-    /// For a test, the median over the other tests of its suite: how much of the CPU time that a test wanted it really
-    /// had, in percent.
+    /// For a test, the median of a percentage over the other tests of its suite: the part of the wanted CPU time that a
+    /// test got.
     pub median: Option<u64>,
     /// The wall time of the step divided into all of its parts, in nanoseconds.
     pub parts: PartTimes,
@@ -358,8 +358,8 @@ fn judge(step: &Step, failed: bool, divided: &StepParts, median: Option<u64>) ->
     Some(Verdict { told, ..held })
 }
 
-/// For each suite, how much of the wanted CPU time its tests had (in percent), from which medians are computed. A suite
-/// consists of the tests directly inside one step.
+/// For each suite and each of its tests, the percentage of the wanted CPU time that the test got. Medians are computed
+/// from these percentages. A suite consists of the tests directly inside one step.
 struct Medians(BTreeMap<Option<StepIx>, Vec<(u64, StepIx)>>);
 
 impl Medians {
@@ -377,7 +377,8 @@ impl Medians {
         Medians(suites)
     }
 
-    /// The median over the other tests in the suite of a step: how much of the wanted CPU time a test had, in percent.
+    /// The median of a percentage over the other tests in the suite of a step: the part of the wanted CPU time that a
+    /// test got.
     fn of(&self, step: &Step, at: StepIx, divided: &StepParts) -> Option<u64> {
         let suite = self.0.get(&step.parent)?;
         let own = suite.binary_search(&(divided.times.share()?, at)).ok()?;

@@ -28,7 +28,7 @@ pub fn occupant(occupant: Occupant) -> Option<String> {
 /// the tasks that had the CPU for the longest time.
 pub const FURTHER: &str = "further tasks";
 
-/// The name of a recording: the recorded command line, or without a command what was recorded, such as `the whole
+/// The name of a recording: the recorded command line, or, if there is no command, a description such as `the whole
 /// machine`.
 pub fn recorded(meta: &Metadata) -> String {
     // A command whose words are all empty cannot have run, so it counts as no command.
@@ -50,7 +50,7 @@ pub fn recorded(meta: &Metadata) -> String {
     }
 }
 
-/// The name that is shown for a recording of which it is not known what was recorded.
+/// The name that is shown for a recording if it is not known what was recorded.
 const NO_COMMAND: &str = "the command";
 
 /// The name of a recording for people. The name is the CI job if COMMAND is a script that a CI runner wrote, or if

@@ -154,7 +154,8 @@ impl Finder<'_> {
     /// count, because a busy machine delays any program.
     pub(super) fn soon_ended(&self, child: &Process, parent: ProcessIx) -> bool {
         let above = self.analysis.process(parent);
-        // An exiting process can wait for a CPU before it leaves its last one.
+        // The beginning of the parent's exit counts, because an exiting process may still wait for a CPU before it has
+        // ended.
         let exit = self.exit(above).max(child.end);
         let (all, most) = (exit.since(child.end), soon(above));
         let queued = || self.queued_since(child.end, parent);

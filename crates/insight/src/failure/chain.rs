@@ -26,7 +26,8 @@ struct Rank {
     is_first: bool,
     /// The failed child is a member of the last pipe that its parent ran, or the parent only cleaned up after it.
     is_end: bool,
-    /// The failed child has the exit status of its parent, and this status is not one that any failure can have.
+    /// The failed child has the exit status of its parent, and this status is evidence because it is not 1, which any
+    /// failure can have.
     is_own: bool,
     /// The rank of the failed child among several possible reasons for its parent's failure ([`Finder::weight`]).
     weight: u8,

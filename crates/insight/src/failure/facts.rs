@@ -14,7 +14,7 @@ use tr_text::units;
 /// The largest width in columns of a script's statement that a report of a failure shows.
 const STATEMENT: usize = 60;
 
-/// The process or the step that failed. A process has its label, and a step its name.
+/// The process or the step that failed. A process is shown by its label, and a step by its name.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum FailedTask {
     /// The recorded COMMAND itself, which failed because of another failure.

@@ -18,8 +18,8 @@ impl Finder<'_> {
             let Some(next) = self.awaited_child(at) else {
                 break;
             };
-            // The child of a shell needs to be named; the child of `timeout 9 cat x` already stands on its command
-            // line.
+            // The awaited program is named only if a shell started it, because the command line of `timeout 9 cat x`
+            // already names the child.
             is_named |= passes(self.analysis.process(at)) == Passes::Status;
             at = next;
         }

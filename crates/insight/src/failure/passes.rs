@@ -139,7 +139,7 @@ pub(super) fn has_use(process: &Process, which: UtilityUse) -> bool {
     utilities::uses(&label::program(process)).contains(&which)
 }
 
-/// Whether a process asks whether a package is there (`pkg-config --exists`).
+/// Whether a process checks whether a package is installed (`pkg-config --exists`).
 pub(super) fn asks_for_packages(process: &Process) -> bool {
     tool(process).is_some_and(|tool| tool.answers)
 }
@@ -337,7 +337,7 @@ pub(super) fn is_optional(process: &Process) -> bool {
     utilities::uses(name).contains(&UtilityUse::Optional)
 }
 
-/// Whether a process is a step of a script: it executed a program that neither only reports, cleans up, nor checks
+/// Whether a process is a step of a script: it executed a program that does more than report, clean up or check
 /// something.
 pub(super) fn is_step(process: &Process) -> bool {
     !process.execs.is_empty() && !is_report(process) && !is_question(process)

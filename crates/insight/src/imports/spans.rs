@@ -51,7 +51,7 @@ pub struct Span {
     pub pid: Option<u32>,
     /// The tid of the thread that did the work of the span, as the process itself sees it.
     pub tid: Option<u32>,
-    /// The index in the file's list of the span that started this one.
+    /// The index, in the file's list of spans, of the span that started this one.
     pub parent: Option<usize>,
     pub is_test: bool,
     /// The result of the test, if the span is a test.

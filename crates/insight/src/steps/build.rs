@@ -64,9 +64,9 @@ fn is_too_deep(step: &Step) -> bool {
     step.depth >= DEEPEST
 }
 
-/// For each step, its position in a depth-first order of the steps, and the position after the last step inside it. A
-/// step lies inside another one exactly if its position is between these two. In `list`, a step comes before the steps
-/// inside it.
+/// For each step, its position in a depth-first order of the steps, and the position after the last step inside it.
+/// Step A lies inside step B exactly if the position of A is between these two positions of B. In `list`, a step comes
+/// before the steps inside it.
 fn places(list: &[Step]) -> Vec<(usize, usize)> {
     // For each step, the number of steps in its tree: the step itself and all steps inside it.
     let mut sizes = vec![1; list.len()];
@@ -97,7 +97,8 @@ struct Build<'a> {
     analysis: &'a Analysis,
     spans: HashMap<ProcessIx, Vec<&'a Span>>,
     of_threads: HashMap<ThreadIx, Vec<&'a Span>>,
-    /// For each process, the times of its execs, each with the tests that the executed program runs from then on.
+    /// For each process, the times of its execs, each with the way in which the executed program runs tests from then
+    /// on (such as in threads).
     tests: Vec<Vec<(Ktime, Tests)>>,
     /// The steps that are the whole life of a process, according to files of other tools.
     whole: HashSet<StepIx>,
@@ -186,7 +187,7 @@ impl Build<'_> {
         self.of_thread(parent?, process.start)
     }
 
-    /// The tests that the program of the parent was running when it forked the given process.
+    /// The way in which the parent's program ran tests (such as in threads) when it forked the given process.
     fn tests_of_parent(&self, process: &Process) -> Tests {
         let parent = process.parent;
         parent.map_or(Tests::None, |parent| self.tests_at(parent, process.start))

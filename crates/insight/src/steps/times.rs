@@ -263,7 +263,7 @@ fn each_part(
             from = to;
         }
     }
-    // Time that only the kernel's totals show counts where the thread ended.
+    // Time that only the kernel's totals show counts for the step in which the thread ended.
     let known = is.times_by_events();
     let last = sums.entry(part.2).or_default();
     let more = is.times.on_cpu.saturating_sub(known.on_cpu);

@@ -8,8 +8,9 @@ use super::even::Bounds;
 use super::placer::Times;
 use super::serial;
 
-/// The largest number of threads of a process that need no stronger proof. With more threads, one of them may fit a
-/// suite's tests by chance. A guess: of the 23 threads of a Java program, one fitted to tests of another process.
+/// The largest number of threads of a process for which the usual proof is enough. If a process has more threads, one
+/// of them may fit a suite's tests by chance, so one more test must fit. A guess: of the 23 threads of a Java program,
+/// one fitted to tests of another process.
 const FEW: usize = 4;
 
 /// A schedule of a suite: the processes that can have run the suite's tests, and the place of each test in time.

@@ -40,8 +40,8 @@ pub fn separate(guesses: &mut [Guess]) {
     }
 }
 
-/// For each suite, the indexes of its tests in the list of guesses. The tests come after their suite and before the
-/// next suite.
+/// For each suite, the indexes of its tests in the list of guesses (tests and suites that were placed by their times).
+/// The tests come after their suite and before the next suite.
 fn held(guesses: &[Guess]) -> BTreeMap<usize, Range<usize>> {
     let suites = guesses.iter().enumerate();
     let suites = suites.filter(|(_, guess)| guess.is_suite).map(|(at, _)| at);
@@ -120,7 +120,7 @@ fn in_turn(
     }
 }
 
-/// Moves a guess to another place, whose largest error is `error`.
+/// Moves a guess (a test or suite that was placed by its times) to another place, whose largest error is `error`.
 fn set(guess: &mut Guess, from: Ktime, to: Ktime, error: i64) {
     if (guess.span.from, guess.span.to) != (from, to) {
         guess.span.from = from;

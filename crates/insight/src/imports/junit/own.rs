@@ -23,7 +23,8 @@ const PARTS: usize = 8;
 #[derive(Debug, Default)]
 pub struct OwnProcesses {
     of_tests: HashMap<Vec<u8>, Vec<ProcessIx>>,
-    /// The processes that bats began for one test each: their command lines have the shell function of the test.
+    /// The processes that bats began for one test each: their command lines contain the name of the test's shell
+    /// function.
     of_bats: HashSet<ProcessIx>,
     /// For each test, the processes whose program, or whose interpreter's script, has the name of the test.
     of_programs: HashMap<Vec<u8>, Vec<ProcessIx>>,

@@ -9,7 +9,7 @@ use super::runner::TRIED;
 use crate::imports::lookup::{imported, ktime, signed, TOLERATED};
 use tr_analyze::model::{Doubt, Imported, ImportedKind, ProcessIx, ThreadIx};
 
-/// The unit of seconds in nanoseconds.
+/// The unit of seconds: the number of nanoseconds in one second.
 const SECOND: i64 = 1_000_000_000;
 
 impl Placer<'_> {

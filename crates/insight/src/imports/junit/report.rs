@@ -61,7 +61,7 @@ fn has_failed(result: &str) -> bool {
 
 impl Report {
     /// Counts the tests of the report that have no place in the recording and are not in it in another way (as a mark).
-    /// Returns their number with the number of failed ones, and the first failed ones.
+    /// Returns the number of such tests, the number of failed tests among them, and the first failed tests.
     pub(crate) fn tests_beside(&self, placed: &Placed) -> (TestCount, Vec<UnplacedTest>) {
         let suites = self.suites.iter();
         let cases = suites.flat_map(|suite| suite.cases.iter().map(move |case| (suite, case)));
@@ -181,7 +181,7 @@ impl Suite {
 pub struct Attributes {
     pub name: String,
     pub class: String,
-    /// The source file of the test that the report names.
+    /// The source file of the test, if the report names it.
     pub file: Option<String>,
     pub at: Option<Date>,
     /// The length of the suite or test in nanoseconds, if the report gives it.
