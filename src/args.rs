@@ -1,6 +1,6 @@
 //! Parses the values of command line options: sizes, durations, shares, numbers of CPUs.
 
-// A program without some features has fewer options.
+// A program that was built without some features has fewer options, so some parsers are unused.
 #![cfg_attr(not(all(feature = "record", feature = "export")), allow(dead_code))]
 
 use std::time::Duration;
@@ -54,7 +54,7 @@ pub fn duration(text: &str) -> Result<Duration, String> {
     Duration::try_from_secs_f64(number * scale).map_err(|e| e.to_string())
 }
 
-/// Parses a [`duration`] that must have a unit, because 10 s would be a long time where most values are in ms.
+/// Parses a [`duration`] that must have a unit, because most values are in ms: a plain 10 would mean 10 s.
 pub fn duration_with_unit(text: &str) -> Result<Duration, String> {
     let duration = duration(text)?;
     if duration.is_zero() || text.ends_with(|c: char| c.is_ascii_alphabetic()) {

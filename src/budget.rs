@@ -27,8 +27,8 @@ pub struct Budget {
 
 /// The longest time that a command may run, unless the user gives `--max-time`.
 const TIME: Duration = Duration::from_secs(3600);
-/// The memory in bytes and the time that a command always gets, whatever limits the user gives: a report about the
-/// smallest part of a recording takes as much.
+/// The memory in bytes and the time that a command always gets, even if the user's limits are lower, because a report
+/// about the smallest part of a recording needs as much.
 const LEAST: (u64, Duration) = (128 << 20, Duration::from_secs(5));
 /// The shortest sensible value of `--max-time`. With less, `tr` reads as little of the recording as possible, and
 /// raises the limit to the time that a report about this part takes.
@@ -58,7 +58,7 @@ impl Budget {
             let limit = format!("--max-time {given:?}");
             (most, limit + &raised(most > given, format!("{most:?}")))
         });
-        // The pool of rayon, one of --threads, and some.
+        // The threads of rayon's pool, those of `--threads`, and some more.
         let threads = std::thread::available_parallelism().map_or(1, usize::from);
         limits::hold(memory, time, 2 * threads as u64 + 4);
     }
@@ -81,9 +81,9 @@ impl Budget {
 }
 
 impl Watch {
-    /// The reason to stop reading the recording, if half of the memory or time limit is used up. The other half is
-    /// for the model of the build, which took a third of the memory once more for real builds, and for the reports.
-    /// Neither of these checks the limits again: a file that makes a report take more ends the command.
+    /// The reason to stop reading the recording, if half of the memory or time limit is used up. The other half is for
+    /// the reports and for the model of the build, which for real builds took another third of the memory. These do not
+    /// check the limits again: if they need more, the command ends.
     pub fn exceeded(&self) -> Option<String> {
         let time = self.time.filter(|(part, _)| self.begun.elapsed() >= *part);
         if let Some((_, most)) = time {

@@ -113,14 +113,14 @@ fn carry_out(
     first: &First,
     defaults: &Defaults,
 ) -> Result<ExitCode, clap::Error> {
-    // The parser requires the name of a subcommand, and knows those of the table.
+    // The parser refuses a command line without a subcommand of the table, so there always is one here.
     let named = matches.subcommand();
     let row = named.and_then(|(name, _)| subcommand::find(program.rows, name.as_ref()));
     let built = row.and_then(|row| row.built.as_ref());
     let (Some((_, of_subcommand)), Some(built)) = (named, built) else {
         return Err(clap::Error::new(ErrorKind::MissingSubcommand));
     };
-    // Also with --quiet: a mask that is missing keeps a secret.
+    // With `--quiet` this is also printed: if a mask is missing, a secret stays in the recording.
     if first.has_key(KeyKind::Mask) {
         config::warn_of_unused(&defaults.files);
     }
@@ -138,8 +138,8 @@ fn carry_out(
     })
 }
 
-/// A hint below clap's error for a word that it refuses: for an option of another tool, a value that was
-/// removed, or a second recording where one is read.
+/// A hint below clap's error, if the wrong word is an option of another tool, a value that no longer exists, or a
+/// second recording for a subcommand that reads one.
 fn hint(error: &clap::Error, row: &Row, rows: &[Row]) -> Option<String> {
     let built = row.built.as_ref()?;
     let text = |kind| match error.get(kind) {
@@ -202,7 +202,7 @@ fn is_given(matches: &ArgMatches, option: &str) -> bool {
 /// status.
 fn answer(mut error: clap::Error, rows: &[Row], first: &First, defaults: &Defaults) -> ExitCode {
     use std::io::IsTerminal;
-    // The parser's own tip is to pass the option as an operand.
+    // clap suggests to pass the unknown option as an operand, which does not help.
     if error.kind() == ErrorKind::UnknownArgument {
         error.remove(ContextKind::Suggested);
     }
@@ -214,7 +214,7 @@ fn answer(mut error: clap::Error, rows: &[Row], first: &First, defaults: &Defaul
     }
     let text = error.render();
     if error.exit_code() == 0 {
-        // Help, and the version.
+        // The answer is the help or the version, and no error.
         inherited::restore_sigpipe();
         let _pager = if defaults.pages { pager::start() } else { None };
         let text = if layout::color() {

@@ -67,8 +67,8 @@ pub struct Settings {
 /// The reason why a configuration file (`tr.toml`) is not used.
 #[derive(Clone, Debug)]
 pub enum Unused {
-    /// The file's owner is neither this user nor somebody whom the user trusts. The text is the reason, and
-    /// the settings are those that the file would make, if they could be read.
+    /// The file's owner is neither this user nor somebody whom the user trusts. The text is the reason, and the
+    /// settings are those in the file, if it could be read.
     Foreign(String, Option<Vec<Setting>>),
     /// The configuration file has an error, which the text describes for the user.
     Wrong(String),
@@ -91,8 +91,8 @@ pub fn files(rows: &'static [Row]) -> Vec<Settings> {
     user.into_iter().chain(project).collect()
 }
 
-/// The users who can have written a configuration file: this user alone for the file in the user's directory
-/// of settings, strangers as well for a project's file.
+/// The users who may have written a configuration file. The file in the user's directory of settings is the user's own,
+/// but a project's file may come from strangers.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Writer {
     User,
@@ -127,7 +127,8 @@ fn project() -> Option<PathBuf> {
 /// Reads a configuration file (`tr.toml`) of `tr`; `None` if there is no such file.
 fn read(path: PathBuf, writer: Writer, rows: &'static [Row]) -> Option<Settings> {
     let strangers = writer == Writer::Strangers;
-    // A link of a project's would have an error print parts of any file; a pipe would have us wait.
+    // If a project's file were a link, an error message could print parts of any file. Opening a pipe would wait for a
+    // writer.
     let flags = libc::O_NONBLOCK | if strangers { libc::O_NOFOLLOW } else { 0 };
     let opened = OpenOptions::new()
         .read(true)
@@ -136,7 +137,8 @@ fn read(path: PathBuf, writer: Writer, rows: &'static [Row]) -> Option<Settings>
     let content = match opened {
         Err(error) => match error.raw_os_error() {
             Some(libc::ENOENT | libc::ENOTDIR) => return None,
-            // HOME is another user's, as under setpriv and in images.
+            // The home directory belongs to another user, as under setpriv or in container images, so there is no such
+            // file.
             Some(libc::EACCES) if !strangers => return None,
             Some(libc::ELOOP) => Err(Unused::Foreign("it is a symbolic link".to_owned(), None)),
             _ => Err(Unused::Foreign(error.to_string(), None)),
@@ -243,7 +245,7 @@ fn commands(key: &Key, rows: &'static [Row]) -> Vec<&'static str> {
 /// The values of a key in a configuration file as texts for the command line: one value, or the elements of a
 /// list. `None` if a value has a type that no option accepts.
 fn values(value: &DeValue<'_>) -> Option<Vec<String>> {
-    // clap prints a value that it refuses as it is.
+    // clap prints a refused value unchanged, so a value with control characters is not passed to clap.
     let shown = |text: &str| !text.chars().any(char::is_control);
     let one = |value: &DeValue<'_>| match value {
         DeValue::String(text) => Some(text.to_string()).filter(|text| shown(text)),
@@ -263,7 +265,8 @@ fn values(value: &DeValue<'_>) -> Option<Vec<String>> {
 /// The settings of all trusted configuration files (`tr.toml`). Those of a later file, which override earlier
 /// ones, come last.
 ///
-/// # Errors The first file with an error. The command must not go on then: without a mask that the file asks
+/// # Errors
+/// The first file with an error. The command must not go on then: without a mask that the file asks
 /// for, a secret would be kept.
 pub fn used(files: &[Settings]) -> Result<Vec<Setting>, String> {
     let mut all = Vec::new();
@@ -357,7 +360,7 @@ pub fn defaults(mut command: clap::Command, settings: &[Setting], display: bool)
     };
     for setting in settings.iter().filter(applies) {
         for name in &setting.commands {
-            // A tr without the subcommand lacks it.
+            // A program that was built without this subcommand ignores its settings.
             if command.find_subcommand(name).is_some() {
                 command =
                     command.mut_subcommand(name, |subcommand| with_default(subcommand, setting));
@@ -371,18 +374,19 @@ pub fn defaults(mut command: clap::Command, settings: &[Setting], display: bool)
 fn with_default(subcommand: clap::Command, setting: &Setting) -> clap::Command {
     let id = |option: &str| option.replace('-', "_");
     let own = id(setting.option());
-    // A tr that does not record knows record as a word alone.
+    // A program that cannot record knows `record` only as a word without options.
     if !subcommand
         .get_arguments()
         .any(|arg| arg.get_id() == own.as_str())
     {
         return subcommand;
     }
-    // clap keeps its texts for as long as the program runs.
+    // clap requires texts that live as long as the program, so this memory is never freed.
     let leak = |value: &String| -> &'static str { value.clone().leak() };
     let values: Vec<&'static str> = setting.values.iter().map(leak).collect();
     let subcommand = subcommand.mut_arg(own, |arg| arg.default_values(values));
-    // For clap a default is not the presence that another option requires.
+    // For clap, a default value does not count as given. Options that require this option are therefore freed from that
+    // rule.
     let free = |arg: clap::Arg| arg.requires(Resettable::<clap::Id>::Reset);
     let requiring = setting.key.required_by.iter();
     requiring.fold(subcommand, |subcommand, option| {

@@ -8,23 +8,23 @@ use landlock::{
     RulesetError, Scope, ABI,
 };
 
-/// The version of Landlock that this program knows; an older kernel enforces less.
+/// The newest version of Landlock (Linux's access control) that this program knows. An older kernel enforces less.
 const KNOWN: ABI = ABI::V6;
 
 /// Restricts this thread, and the threads that it starts from now on, to reading `files`, /proc and /sys. If `files`
-/// has a pipe, a temporary file can still be written for its trace.
+/// contains a pipe, a temporary file may still be written, because the trace from the pipe is stored there.
 pub fn to_reading(files: &[&Path]) {
-    // A kernel without Landlock is no error; neither is another: the trace is read all the same.
+    // Without Landlock in the kernel, or after another error, the trace is read without this protection.
     let _ = restrict(files);
 }
 
 fn restrict(files: &[&Path]) -> Result<(), RulesetError> {
-    // Only a pipe goes to a temporary file.
+    // Only a trace from a pipe is stored in a temporary file.
     let is_stored =
         |file: &&Path| std::fs::metadata(file).is_ok_and(|meta| meta.is_file() || meta.is_dir());
     let temporary = (!files.iter().all(is_stored)).then(std::env::temp_dir);
     let read = AccessFs::from_read(KNOWN) & !AccessFs::Execute;
-    // Memory and CPUs: --max-memory, the number of threads.
+    // /proc and /sys show the memory, for `--max-memory`, and the CPUs, for the number of threads.
     let facts = ["/proc", "/sys"].map(Path::new);
     Ruleset::default()
         .handle_access(AccessFs::from_all(KNOWN))?

@@ -56,8 +56,8 @@ pub struct Contents {
     pub minor: u16,
     /// The size in bytes of the trace file that `tr info` describes.
     pub bytes: u64,
-    /// The counts of the trace's events and losses. The delay of commits is a lower bound of the longest
-    /// one; without an analysis, that requires that the CPUs' clocks agree.
+    /// The counts of the trace's events and losses. The delay of commits is a lower bound of the longest one; without
+    /// an analysis, this is true only if the clocks of the CPUs agree.
     pub tally: Tally,
     /// The length in ns of the span of time that the trace covers.
     pub duration: u64,
@@ -130,7 +130,7 @@ pub fn of(path: &Path, full: bool, budget: Budget) -> Result<Contents, Error> {
     if !full {
         if let Some(outline) = Outline::read(&source)? {
             let large = outline.tally.events.total() > ALWAYS;
-            // A later version may hold frames that this one must count.
+            // A trace of a later version may have frames that this version does not know and has to count.
             let later = outline.minor.saturating_sub(frame::MINOR) > 0;
             if large && !later {
                 return Ok(by_summary(outline));
@@ -200,7 +200,7 @@ fn by_analysis(trace: &Trace, budget: Budget) -> Contents {
         duration: analysis.wall(),
         end: trace.end().clone(),
         under_way: trace.under_way(),
-        // After all frames have been read.
+        // The unknown parts are counted only while frames are read, so this comes after the analysis.
         unknown: trace.unknown(),
         analysis: Some(analysis),
     }

@@ -89,7 +89,8 @@ fn copy<W: Write>(
                 Err(_) => gaps.push(trace.gap_of(frame)),
             },
         }
-        // The frames stay as they were, so that a reader can still stream them in time order.
+        // Each frame of the trace becomes one frame of the copy, so that a reader can still stream the copy in time
+        // order.
         writer.flush()?;
     }
     for event in more {

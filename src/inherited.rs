@@ -17,7 +17,8 @@ static CLOSED: [AtomicBool; 3] = [const { AtomicBool::new(false) }; 3];
 /// Stores the signal actions, streams and environment that this process inherited. It is called by an
 /// initialization function before `main`, and needs nothing that Rust's runtime sets up.
 pub fn look() {
-    // SAFETY: null for the new action only asks; `old` may hold any bits, zeros too.
+    // SAFETY: with null as the new action, the call only returns the present one. `old` is valid with any bits, also
+    // with zeros.
     unsafe {
         let mut old: libc::sigaction = std::mem::zeroed();
         if libc::sigaction(libc::SIGPIPE, std::ptr::null(), &mut old) == 0 {
@@ -25,7 +26,7 @@ pub fn look() {
         }
     }
     for (fd, closed) in (0..).zip(&CLOSED) {
-        // SAFETY: asks for a flag of a descriptor that may not be open.
+        // SAFETY: the call only reads a flag of the descriptor, which may be closed.
         let answer = unsafe { libc::fcntl(fd, libc::F_GETFD) };
         closed.store(answer < 0, Ordering::Relaxed);
     }
@@ -45,7 +46,7 @@ pub fn closed_streams() -> [bool; 3] {
 
 pub fn restore_sigpipe() {
     if !sigpipe_ignored() {
-        // SAFETY: the default action is no handler.
+        // SAFETY: the default action runs no code of this process.
         unsafe {
             libc::signal(libc::SIGPIPE, libc::SIG_DFL);
         }
@@ -55,7 +56,7 @@ pub fn restore_sigpipe() {
 /// Makes this process ignore Ctrl-C and Ctrl-\ from now on.
 pub fn ignore_interrupts() {
     for signal in [libc::SIGINT, libc::SIGQUIT] {
-        // SAFETY: to ignore is no handler.
+        // SAFETY: the signal is ignored, so no code of this process runs.
         unsafe {
             libc::signal(signal, libc::SIG_IGN);
         }
@@ -67,7 +68,7 @@ pub fn ignore_interrupts() {
 pub fn restore_streams() {
     for (fd, closed) in (0..).zip(closed_streams()) {
         if closed {
-            // SAFETY: only the runtime opened it, on /dev/null; no code of `tr` uses it.
+            // SAFETY: only the runtime has opened this descriptor, on /dev/null, and no code of `tr` uses it.
             unsafe {
                 libc::close(fd);
             }
@@ -79,11 +80,11 @@ pub fn restore_streams() {
 /// with file capabilities. COMMAND and the system's `tr` have no such capabilities and get them back. `None`
 /// if the loader removed nothing.
 pub fn original_environment() -> Option<Vec<CString>> {
-    // SAFETY: reads the auxiliary vector; no other effect.
+    // SAFETY: the call only reads the auxiliary vector.
     if unsafe { libc::getauxval(libc::AT_SECURE) } == 0 {
         return None;
     }
-    // The /proc files of such a process belong to root until it is dumpable. A process
+    // The /proc files of a process with file capabilities belong to root until it is dumpable. While it is, a process
     // with fewer capabilities still cannot trace it.
     let dumpable = nix::sys::prctl::get_dumpable().unwrap_or(true);
     let _ = nix::sys::prctl::set_dumpable(true);
@@ -99,18 +100,19 @@ pub fn path() -> OsString {
     std::env::var_os("PATH").unwrap_or_else(|| "/usr/bin:/bin".into())
 }
 
-/// Executes COMMAND in place of this process, with the inherited state; returns an exit status only if that
-/// fails. Not by `std`'s `Command::exec`: it empties the signal mask and resets SIGPIPE's action.
+/// Executes COMMAND in place of this process, with the inherited state; returns an exit status only if that fails.
+/// `Command::exec` of `std` cannot be used: it empties the signal mask and resets SIGPIPE's action.
 pub fn become_command(command: &[OsString]) -> u8 {
     restore_sigpipe();
     restore_streams();
-    // The arguments came from the kernel as C strings: there is no NUL.
+    // The arguments came from the kernel as C strings, so none contains a NUL byte.
     let string = |text: &OsString| CString::new(text.as_bytes()).unwrap_or_default();
     let args: Vec<CString> = command.iter().map(string).collect();
     let Some(program) = args.first() else {
         return status::FAILED;
     };
-    // As tr record does: a tr with file capabilities has lost LD_PRELOAD and the like.
+    // As in `tr record`, COMMAND gets back the variables such as LD_PRELOAD that the loader removed because `tr` has
+    // file capabilities.
     let failed = match original_environment() {
         None => nix::unistd::execvp(program, &args),
         Some(environment) => nix::unistd::execvpe(program, &args, &environment),

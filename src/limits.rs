@@ -1,9 +1,9 @@
-//! Ends a command that takes more memory or time than it may: a trace from a stranger can be made to cost any
-//! amount, in a report as well as in its reading.
+//! Ends a command that takes more memory or time than it may: a trace from a stranger can be made to cost any amount,
+//! in a report as well as in its reading.
 //!
-//! A thread looks at the resident memory and at the clock. Between two looks, the kernel refuses memory
-//! beyond twice the limit (RLIMIT_DATA): it counts what is allocated and not yet used, as a table that
-//! doubles has it. Files are complete or not there (`crates/output`), so either ends `tr` at once.
+//! A thread looks at the resident memory and at the clock. Between two looks, the kernel refuses memory beyond twice
+//! the limit (RLIMIT_DATA): it also counts memory that is allocated and not yet used, as in a table that has just
+//! doubled. Output files are complete or do not exist (`crates/output`), so both can end `tr` at once.
 
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -25,25 +25,25 @@ static MEMORY: OnceLock<String> = OnceLock::new();
 /// The system's allocator, which ends the process when the limit that [`hold`] has set is exceeded.
 pub struct Allocator;
 
-// SAFETY: each function is the system allocator's.
+// SAFETY: each function calls the function of the system's allocator.
 unsafe impl GlobalAlloc for Allocator {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
-        // SAFETY: the caller's contract is the same.
+        // SAFETY: the caller keeps to the contract of `alloc`, which is that of the system's function.
         granted(unsafe { System.alloc(layout) })
     }
 
     unsafe fn alloc_zeroed(&self, layout: Layout) -> *mut u8 {
-        // SAFETY: the caller's contract is the same.
+        // SAFETY: the caller keeps to the contract of `alloc_zeroed`, which is that of the system's function.
         granted(unsafe { System.alloc_zeroed(layout) })
     }
 
     unsafe fn realloc(&self, memory: *mut u8, layout: Layout, size: usize) -> *mut u8 {
-        // SAFETY: the caller's contract is the same.
+        // SAFETY: the caller keeps to the contract of `realloc`, which is that of the system's function.
         granted(unsafe { System.realloc(memory, layout, size) })
     }
 
     unsafe fn dealloc(&self, memory: *mut u8, layout: Layout) {
-        // SAFETY: the caller's contract is the same.
+        // SAFETY: the caller keeps to the contract of `dealloc`, which is that of the system's function.
         unsafe { System.dealloc(memory, layout) }
     }
 }
@@ -64,19 +64,19 @@ fn refused() {
     }
 }
 
-/// Gives memory that the process has freed back to the kernel. The threads that read a trace would keep it otherwise:
-/// 30 of 250 MB after 10^7 events.
+/// Gives memory that the process has freed back to the kernel. The allocator would otherwise keep it for the threads
+/// that have read a trace: 30 of 250 MB after 10^7 events.
 #[cfg(feature = "report")]
 pub fn give_back() {
     #[cfg(target_env = "gnu")]
-    // SAFETY: it takes any number, and locks what it looks at.
+    // SAFETY: `malloc_trim` accepts any number, and locks the allocator's data that it uses.
     unsafe {
         libc::malloc_trim(0);
     }
 }
 
-/// The function that is called before an exceeded limit ends the process, for example to finish the pager's text. It
-/// allocates no memory.
+/// The function that is called before an exceeded limit ends the process, for example to finish the pager's text. The
+/// function must not allocate memory.
 static BEFORE: OnceLock<fn()> = OnceLock::new();
 
 /// Sets the function that is called before an exceeded limit of memory or time ends the process.
@@ -94,7 +94,7 @@ fn end(message: &str) -> ! {
         before();
     }
     let _ = nix::unistd::write(std::io::stderr(), message.as_bytes());
-    // SAFETY: it takes any status. Other threads run; no destructor may meet them.
+    // SAFETY: `_exit` accepts any status. No destructor runs, because other threads may still use the data.
     unsafe { libc::_exit(UNREADABLE.into()) }
 }
 
@@ -112,7 +112,7 @@ pub fn hold(memory: Option<(u64, String)>, time: Option<(Duration, String)>, thr
         let _ = MEMORY.set(message(limit));
         let most = most.saturating_add(threads.saturating_mul(STACK));
         if let Ok((soft, hard)) = getrlimit(Resource::RLIMIT_DATA) {
-            // A limit that is too low already stays.
+            // If the process already has a lower limit, that one stays.
             let _ = setrlimit(
                 Resource::RLIMIT_DATA,
                 most.saturating_mul(2).min(soft),
@@ -138,7 +138,7 @@ pub fn hold(memory: Option<(u64, String)>, time: Option<(Duration, String)>, thr
         }
         std::thread::sleep(look);
     };
-    // Without a thread more there is the kernel's limit only, and all else goes on.
+    // If no further thread can be started, the kernel's limit alone remains, and the command goes on.
     let _ = std::thread::Builder::new()
         .name("limit".into())
         .spawn(watch);

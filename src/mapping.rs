@@ -36,12 +36,13 @@ pub struct Mapping {
 impl Mapping {
     /// Maps a file into memory for reading. `path` is its name in messages.
     ///
-    /// # Errors The file is empty or no regular file, or its file system has no mappings. It may still be
+    /// # Errors
+    /// The file is empty or no regular file, or its file system has no mappings. It may still be
     /// readable.
     pub fn new(file: &File, path: &Path) -> io::Result<Mapping> {
-        // The file may change; the type's description lists the consequences. An access to a
-        // truncated page ends the process before the access returns.
-        // SAFETY: it is only read, and no byte of it is used as a memory bound unchecked.
+        // The file may change while it is mapped; the description of the type lists the consequences. An access to a
+        // truncated page ends the process before the access returns. SAFETY: the mapping is only read, and no byte of
+        // it is used as a memory bound without a check.
         let bytes = unsafe { Mmap::map(file)? };
         if bytes.is_empty() {
             return Err(io::ErrorKind::InvalidInput.into());
@@ -66,7 +67,7 @@ impl AsRef<[u8]> for Mapping {
 
 impl Drop for Mapping {
     fn drop(&mut self) {
-        // The kernel may give the address range to another mapping.
+        // The kernel may give the address range to another mapping, so the entry must not match it any more.
         self.note.len.store(0, Ordering::Release);
     }
 }
@@ -87,7 +88,7 @@ static NOTES: AtomicPtr<Note> = AtomicPtr::new(std::ptr::null_mut());
 impl Note {
     fn leave(bytes: &[u8], name: &str) -> &'static Note {
         use std::io::IsTerminal;
-        // The line may hold a progress bar.
+        // The line on the terminal may show a progress bar, which is cleared first.
         let clear = if io::stderr().is_terminal() {
             "\r\x1b[2K"
         } else {
@@ -95,7 +96,8 @@ impl Note {
         };
         let what = "truncated while it was read";
         let message = format!("{clear}{TR}: {name}: {what}\n").into_bytes();
-        // Without the lock two threads could link to the same note, and lose one.
+        // Without the lock, two threads could link to the same entry of the list, and one of their entries would be
+        // lost.
         static LEAVING: Mutex<()> = Mutex::new(());
         let _alone = LEAVING.lock().unwrap_or_else(PoisonError::into_inner);
         let note: &'static Note = Box::leak(Box::new(Note {
@@ -109,7 +111,7 @@ impl Note {
     }
 
     fn latest() -> Option<&'static Note> {
-        // SAFETY: null, or a leaked note, which is immutable but for its atomic length.
+        // SAFETY: the pointer is null, or that of a leaked entry, which never changes except for its atomic length.
         unsafe { NOTES.load(Ordering::Acquire).as_ref() }
     }
 
@@ -132,10 +134,8 @@ impl Note {
 fn listen() {
     static LISTENING: Once = Once::new();
     LISTENING.call_once(|| {
-        // `gone` runs on the thread's signal stack, if that has one. Null: the previous
-        // action is not needed.
-        // SAFETY: zeros are a valid `action`, and `gone` is async-signal-safe, with the
-        // arguments of SA_SIGINFO.
+        // `gone` runs on the thread's signal stack, if the thread has one. The previous action is not needed. SAFETY:
+        // zeros are a valid `action`, and `gone` is async-signal-safe and has the arguments of SA_SIGINFO.
         unsafe {
             let mut action: libc::sigaction = std::mem::zeroed();
             action.sa_sigaction = gone as *const () as usize;
@@ -150,14 +150,15 @@ fn listen() {
 /// The handler of SIGBUS, which is raised when a mapped trace has been truncated: it prints the error and ends
 /// the process.
 extern "C" fn gone(_: libc::c_int, info: *mut libc::siginfo_t, _: *mut libc::c_void) {
-    // The kernel passes a valid `info`, which for SIGBUS has an address.
-    // SAFETY: `info` is; these may be called here, and a note's message is never freed.
+    // The kernel passes a valid `info`, which for SIGBUS has an address. SAFETY: `info` is valid, a signal handler may
+    // make these calls, and the message of an entry is never freed.
     unsafe {
         if let Some(message) = Note::at((*info).si_addr() as usize) {
             libc::write(libc::STDERR_FILENO, message.as_ptr().cast(), message.len());
             libc::_exit(libc::c_int::from(UNREADABLE));
         }
-        // Outside our mappings: restore the default action, which the repeated access triggers.
+        // The address is in none of our mappings. The default action is restored; the access is repeated and triggers
+        // it.
         libc::signal(libc::SIGBUS, libc::SIG_DFL);
     }
 }

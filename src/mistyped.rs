@@ -1,10 +1,10 @@
 //! Recognizes mistyped subcommands: `tr recrod make` gets "did you mean", `tr recrod RECROD` goes to the system's `tr`.
 //!
 //! A build script's `tr` must never break, so a command line that POSIX or GNU `tr` accepts passes through. Exceptions
-//! are an operand that is an existing recording, a word near a subcommand before an option that no `tr` has or before
-//! the name of a recording (`.bin`), and a word near `record` before the name of a program. If standard input is a
-//! terminal, every word near a subcommand, and other tools' words for one, count as mistyped, and the name of a program
-//! as a COMMAND without `record --`.
+//! are an operand that is an existing recording, a word that resembles a subcommand before an option that no `tr` has
+//! or before the name of a recording (`.bin`), and a word that resembles `record` before the name of a program. If
+//! standard input is a terminal, every word that resembles a subcommand, or is another tool's word for it, counts as
+//! mistyped, and the name of a program counts as a COMMAND without `record --`.
 
 use std::ffi::{OsStr, OsString};
 use std::fs::File;
@@ -21,7 +21,7 @@ use crate::inherited;
 pub struct Words {
     /// The names of the subcommands of this program, with which a mistyped word is compared.
     pub ours: Vec<&'static str>,
-    /// The names that other tools have for such subcommands, each with the name of the subcommand of `tr`.
+    /// The names that other tools have for subcommands of this kind, each with the name of the subcommand of `tr`.
     pub others: Vec<(&'static str, &'static str)>,
 }
 
@@ -60,7 +60,8 @@ pub fn meant(args: &[OsString], words: &Words) -> Option<&'static str> {
         Accepted::AsSet => meant.filter(|_| args.iter().any(|arg| is_foreign(arg))),
         Accepted::Yes => None,
     };
-    // A set may name any characters, but hardly a recording's file.
+    // A set of characters for the system's `tr` may have any characters, but hardly the form of a recording's file
+    // name.
     let names_file = || near.is_some() && args.iter().any(|arg| arg.as_bytes().ends_with(b".bin"));
     mistyped.or_else(|| meant.filter(|_| names_file() || std::io::stdin().is_terminal()))
 }
@@ -142,7 +143,7 @@ fn runs_program(args: &[OsString]) -> bool {
     is_program(program)
 }
 
-/// Whether a name is that of a program on PATH. Names of one character (`[`, `w`) are taken for sets.
+/// Whether a name is that of a program on PATH. Names of one character (`[`, `w`) are taken for sets of characters.
 fn is_program(name: &OsStr) -> bool {
     let executable = |file: PathBuf| {
         let meta = std::fs::metadata(file);
@@ -177,7 +178,8 @@ fn is_recording(path: &Path) -> bool {
 
 /// The name of the subcommand that is nearest to a mistyped word: at most one typing error away, or two for long names.
 fn near(word: &str, ours: &[&'static str]) -> Option<&'static str> {
-    // A set may have any length; two typing errors add at most two characters.
+    // A set of characters for the system's `tr` may have any length, but a mistyped subcommand is at most two
+    // characters longer than the subcommand.
     if word.len() < 3 || word.len() > 16 {
         return None;
     }

@@ -1,8 +1,8 @@
 //! Sends long text on a terminal through a pager, as git does: `TR_PAGER`, `PAGER`, or less; none if the name is empty
 //! or `cat`, and never into a pipe or a file.
 //!
-//! A shell waits for the first line and begins the pager then: until there is something to show, the terminal has the
-//! progress. The shell is started before a trace is read, because no program may be started after that.
+//! A shell waits for the first line and starts the pager then, so that the terminal shows the progress until there is
+//! text. The shell is started before a trace is read, because no program may be started after that.
 
 use std::io::{IsTerminal, Write};
 use std::process::{Child, Command, Stdio};
@@ -54,9 +54,9 @@ fn named() -> Option<String> {
 /// The environment variables, with values, that `tr` sets for the pager, for example LESS. `is_set` is a function that
 /// returns whether the user has set a variable.
 fn settings(is_set: impl Fn(&str) -> bool) -> Vec<(&'static str, &'static str)> {
-    // Colours, and no pages where the text fits: git's settings.
+    // As git sets them: colours are shown, and text that fits on the screen is not paged.
     let mut settings = vec![("LESS", "FRX"), ("LV", "-c")];
-    // The text is UTF-8 in every locale; in the POSIX locale less would print the bytes in hexadecimal.
+    // The text is UTF-8 in every locale. In the POSIX locale, less would otherwise print the bytes in hexadecimal.
     if !is_set("LESSCHARDEF") {
         settings.push(("LESSCHARSET", "utf-8"));
     }
@@ -84,7 +84,7 @@ pub fn start() -> Option<Pager> {
         RUNNING.store(pid, Ordering::Release);
         limits::before_end(cut);
     }
-    // From the first output on, Ctrl-C is the pager's.
+    // From the first output on, the pager alone handles Ctrl-C.
     open::on_begin(inherited::ignore_interrupts);
     Some(Pager(child))
 }
@@ -97,13 +97,13 @@ fn cut() {
         return;
     }
     inherited::ignore_interrupts();
-    // A pipe that nobody reads is soon full.
+    // Standard output becomes a pipe that nobody reads. It is soon full, which stops the threads that still print.
     let full = nix::unistd::pipe();
     if let Ok((_, input)) = &full {
         let _ = nix::unistd::dup2_stdout(input);
     }
     let _ = nix::sys::wait::waitpid(nix::unistd::Pid::from_raw(pid), None);
-    // Until the end: without a reader SIGPIPE would be the process's.
+    // The pipe stays open until the process ends: without a reader, SIGPIPE would end the process too early.
     std::mem::forget(full);
 }
 
@@ -112,11 +112,12 @@ impl Drop for Pager {
     fn drop(&mut self) {
         inherited::ignore_interrupts();
         let _ = std::io::stdout().flush();
-        // Closing the pipe lets the pager end; nothing is printed any more.
+        // Closing the pipe lets the pager end. Standard error takes its place, because nothing is printed any more.
         let _ = nix::unistd::dup2_stdout(std::io::stderr());
         let _ = self.0.wait();
         let known = i32::try_from(self.0.id()).is_ok();
-        // A limit has cut the text: its thread ends the process, which has failed.
+        // If a limit has cut the text, the thread that watches the limit ends the process with an error. This thread
+        // only waits for that.
         while known && RUNNING.load(Ordering::Acquire) == 0 {
             std::thread::park();
         }

@@ -30,8 +30,8 @@ pub fn name(first: &Path, more: &[PathBuf]) -> String {
     })
 }
 
-/// Opens the parts of a rotated recording (`--rotate`) as one trace, in the order of time, like [`open::warned`]. A single FILE is
-/// opened as it is.
+/// Opens the parts of a rotated recording (`--rotate`) as one trace, in the order of time, like [`open::warned`]. A
+/// single FILE is opened as it is.
 pub fn opened(first: &Path, more: &[PathBuf]) -> Result<Trace, ExitCode> {
     if more.is_empty() {
         return open::warned(first);

@@ -52,8 +52,8 @@ fn words() -> Words {
 }
 
 /// Stores the inherited signal actions and streams. Then it passes a command line for the system's `tr` on, or sets a
-/// mark, before Rust's runtime starts, whose setup (memory map, stack guard, signals) would be a sixth of the cost.
-/// With a C library that gives no arguments to initialization functions, `main` does this.
+/// mark. This happens before Rust's runtime starts, because its setup (memory map, stack guard, signals) would be a
+/// sixth of the cost. With a C library that gives no arguments to initialization functions, `main` does this.
 extern "C" fn before_main() {
     inherited::look();
     // Test programs keep their arguments for the test harness.
@@ -128,12 +128,12 @@ fn own() -> Option<(u64, u64)> {
     Some((meta.dev(), meta.ino()))
 }
 
-/// Executes the next `tr` on PATH in place of this process. Not by `std`'s `Command::exec`: it empties the
+/// Executes the next `tr` on PATH in place of this process. `Command::exec` of `std` cannot be used: it empties the
 /// signal mask and resets SIGPIPE's action, which the other `tr` must inherit unchanged.
 fn exec(args: Vec<OsString>) -> u8 {
     let path = inherited::path();
     let mut tried = std::env::var_os(TRIED).unwrap_or_default();
-    // Arguments and PATH came from the kernel as C strings: there is no NUL.
+    // The arguments and PATH came from the kernel as C strings, so none contains a NUL byte.
     let string = |text: &OsStr| CString::new(text.as_bytes()).unwrap_or_default();
     let args: Vec<CString> = std::iter::once(OsString::from("tr"))
         .chain(args)
@@ -160,7 +160,8 @@ fn exec(args: Vec<OsString>) -> u8 {
             }
         };
         let Err(errno) = failed;
-        // As a shell does, skip a file that cannot be executed.
+        // A file that cannot be executed is skipped, as a shell does. The first one is remembered for the error
+        // message.
         refused.get_or_insert((candidate, errno));
     }
     match refused {
@@ -226,7 +227,7 @@ mod tests {
         known.extend(["--help", "-h", "--version", "-V", "--no-pager"]);
         known.sort_unstable();
         let mut ours: Vec<&str> = ours().collect();
-        // The names of subcommands that this tr was built without are refused.
+        // The names of subcommands that this program was built without are refused, so clap does not know them.
         let left_out = cmd::ROWS.iter().filter(|row| row.built.is_none());
         let left_out: Vec<&str> = left_out.flat_map(|row| row.names).copied().collect();
         ours.retain(|name| !left_out.contains(name));

@@ -33,7 +33,7 @@ pub fn of(first: &Path, last: &Path, count: u64) -> Option<String> {
         let mut files = files.flatten();
         let names = files.by_ref().take(FILES).map(|file| file.file_name());
         let is_all = names.filter(|name| is_one(name)).count() as u64 == count;
-        // Files after those may have such a name as well.
+        // More files than are examined might match the pattern as well.
         if !is_all || files.next().is_some() {
             return None;
         }
@@ -81,7 +81,7 @@ mod tests {
             of("host.20261129T034601Z.bin", 2).as_deref(),
             Some("host.20261129T034*Z.bin")
         );
-        // Another file matches.
+        // A pattern for these files would match another file, too.
         assert_eq!(of("host.20261129T040000Z.bin", 2), None);
         assert_eq!(of("host.20261129T034557Z.bin", 1), None);
     }

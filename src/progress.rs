@@ -30,15 +30,15 @@ pub enum Use {
 }
 
 /// The largest number of bytes of memory for each event of the trace that the timeline takes if it is not in a
-/// temporary file. It is counted twice, because reading may use only half of the memory limit.
+/// temporary file. The number is doubled, because reading may use only half of the memory limit.
 const IN_MEMORY: u64 = 2 * 16;
 /// The number of bytes of memory for each event of the trace that an analysis with a timeline takes for tasks, for
 /// the index of the timeline and for reports.
 const EACH: u64 = 10;
 
 impl Use {
-    /// The number of bytes of memory that the analysis takes for each wait that another task ended (measured:
-    /// benches/memory.sh). In a recording with few such waits, tasks take most of the memory.
+    /// The number of bytes of memory that the analysis takes for each wait that was ended by another task (measured:
+    /// benches/memory.sh). In a recording with few such waits, most of the memory is used for tasks.
     fn dependency(self) -> u64 {
         match self {
             Use::Path => 20,
@@ -84,7 +84,7 @@ pub fn events_in(trace: &Trace, (from, to): (Option<u64>, Option<u64>)) -> u64 {
 fn too_many(budget: Budget, events: u64, needed: u64) -> Option<String> {
     let most = budget.memory()?;
     (needed > most).then(|| {
-        // Whole GiB are easier to type, and enough.
+        // A number of whole GiB is easier to type, and exact enough.
         let give = needed.div_ceil(1 << 30);
         let at = if budget::half().is_none_or(|half| fits(give, 2 * half)) {
             ""
@@ -150,11 +150,11 @@ impl Bar {
     }
 }
 
-/// The length of the progress bar's part for each of several recordings, in steps of the bar.
+/// The number of steps of the progress bar for each of several recordings.
 #[cfg(feature = "compare")]
 const PARTS: u64 = 1000;
-/// The number of steps of the progress bar for reading one of several recordings. The remaining ones of its part are for
-/// the analysis after it.
+/// The number of steps of the progress bar for reading one of several recordings. The remaining ones of its part are
+/// for the analysis after it.
 #[cfg(feature = "compare")]
 const READING: u64 = 400;
 
@@ -167,7 +167,7 @@ pub fn several<T>(
     allowance: Allowance,
     mut analyze: impl FnMut(usize, Recording) -> T,
 ) -> Vec<T> {
-    // Only a wrong template is an error.
+    // An error can only mean that the template is wrong.
     let style = ProgressStyle::with_template(&format!("{TR}: {{msg}} {SEVERAL}"));
     let bar = Bar::new(style.unwrap_or_else(|_| ProgressStyle::default_bar()));
     let files = traces.len();
@@ -240,7 +240,7 @@ fn read(
         bar.say(&format!("{why}; the rest of the recording is unknown"));
     }
     if let Some(timeline) = &analysis.timeline {
-        // The number of dependencies is known only now.
+        // How many waits were ended by other tasks is known only now, and each takes memory.
         let of_dependencies = timeline.dependencies().saturating_mul(wanted.dependency());
         left_out = too_many(budget, events, each.saturating_add(of_dependencies));
         if left_out.is_some() {
@@ -262,17 +262,18 @@ const BAR: &str = "{wide_bar} {percent:>3} %, {rate}, {eta} left";
 const SEVERAL: &str = "{wide_bar} {percent:>3} %, {eta} left";
 
 fn style(part: bool) -> ProgressStyle {
-    // A task's state at --from depends on the events before it.
+    // The whole trace is read even for a part of it, because the state of a task at `--from` depends on the events
+    // before.
     let template = if part {
         format!("{TR}: reading the whole trace {BAR}")
     } else {
         format!("{TR}: {BAR}")
     };
-    // Only a wrong template is an error.
+    // An error can only mean that the template is wrong.
     let style = ProgressStyle::with_template(&template);
     let style = style.unwrap_or_else(|_| ProgressStyle::default_bar());
     style.with_key("rate", |state: &ProgressState, to: &mut dyn Write| {
-        // A string takes everything.
+        // Writing to a string cannot fail.
         let _ = write!(to, "{:.1} M events/s", state.per_sec() / 1e6);
     })
 }

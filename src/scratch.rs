@@ -50,7 +50,7 @@ fn get() -> Option<&'static Scratch> {
 /// Opens a temporary file without a name, in TMPDIR, /var/tmp or /tmp. A file in memory (tmpfs) is not used, because
 /// it would save no memory.
 fn open() -> Option<File> {
-    // Beyond a limit of the size of files, a signal ends the process.
+    // If the size of files is limited, a write beyond the limit would end the process by a signal, so no file is used.
     let (limit, _) = getrlimit(Resource::RLIMIT_FSIZE).ok()?;
     if limit != RLIM_INFINITY {
         return None;

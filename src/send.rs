@@ -57,7 +57,8 @@ pub fn endpoint(signal: Signal) -> Option<String> {
 
 /// The format of the export (Protobuf or JSON) that OTEL_EXPORTER_OTLP_PROTOCOL names.
 ///
-/// # Errors A protocol that is not supported; the error is text for the user.
+/// # Errors
+/// A protocol that is not supported; the error is text for the user.
 pub fn protocol() -> Result<Format, String> {
     match variable(Signal::Traces, "PROTOCOL")
         .as_deref()
@@ -166,7 +167,7 @@ fn send(
     out.flush()?;
     drop(out);
     request.seek(SeekFrom::Start(0))?;
-    // The configuration of curl has the headers: a command line is no place for secrets.
+    // curl reads the headers from a configuration file, because they may be secret and others can read a command line.
     let mut settings = tempfile::NamedTempFile::new()?;
     settings.write_all(config(&target, signal, encoding)?.as_bytes())?;
     let curl = Command::new("curl")

@@ -39,7 +39,7 @@ pub fn with_room(job: fn() -> ExitCode) -> ExitCode {
 fn allocated() -> Option<*mut libc::c_void> {
     const GUARD: usize = 64 << 10;
     let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_STACK | libc::MAP_NORESERVE;
-    // SAFETY: a new mapping at a place of the kernel's choice; nothing else uses its parts.
+    // SAFETY: the kernel chooses the place of the new mapping, which nothing else uses.
     unsafe {
         let null = std::ptr::null_mut();
         let mapping = libc::mmap(null, GUARD + SIZE, libc::PROT_NONE, flags, -1, 0);
@@ -55,8 +55,8 @@ fn allocated() -> Option<*mut libc::c_void> {
 /// Switches the main thread to this stack of [`SIZE`] bytes, calls [`begin`] there, and returns after it has returned.
 #[cfg(target_env = "gnu")]
 fn run_on(stack: *mut libc::c_void) {
-    // SAFETY: all zeros are valid contexts, which the calls fill in. `stack` is memory of `SIZE` bytes that nothing else
-    // uses. `begin` takes no arguments; when it returns, the thread goes on in `before`, which lives as long as
+    // SAFETY: all zeros are valid contexts, which the calls fill in. `stack` is memory of `SIZE` bytes that nothing
+    // else uses. `begin` takes no arguments; when it returns, the thread goes on in `before`, which lives as long as
     // this function. It does not unwind: a panic that leaves an `extern "C"` function ends the process.
     unsafe {
         let mut before: libc::ucontext_t = std::mem::zeroed();

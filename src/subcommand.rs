@@ -218,7 +218,7 @@ fn run<A: Subcommand>(call: &Call<'_>) -> Result<ExitCode, clap::Error> {
         budget: args.budget(),
         only_reads: args.only_reads(),
     };
-    // The pager waits for its user after everything else.
+    // `_pager` is dropped last, because it waits until the user has closed the pager.
     let _pager = preparation.prepare();
     let status = args.run(call.program).unwrap_or_else(|status| status);
     #[cfg(feature = "report")]

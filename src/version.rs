@@ -22,7 +22,7 @@ pub fn is_asked() -> bool {
 /// Prints the features, methods and formats of this program for `tr --version --verbose`, one in each line,
 /// as `name: values`.
 pub fn run() -> ExitCode {
-    // Without the recorder there is none.
+    // A program that was built without the recorder has no recording methods.
     let methods = if cfg!(feature = "record") {
         "bpf sudo ptrace"
     } else {
@@ -53,7 +53,7 @@ pub fn run() -> ExitCode {
     ];
     let mut text = format!("{TR} {}\n", env!("CARGO_PKG_VERSION"));
     for (name, values) in facts {
-        // To a string: no error.
+        // Writing to a string cannot fail.
         let _ = writeln!(text, "{name}: {values}");
     }
     open::print_text(&text)

@@ -22,10 +22,11 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         )
         .into());
     }
-    // BTF contains the names of the sources, which must not depend on the directory of the build.
+    // BTF contains the paths of the sources. They are made relative, so that the object does not depend on the
+    // directory of the build.
     let here = env::var("CARGO_MANIFEST_DIR")?;
     let sources = format!("-fdebug-prefix-map={here}=crates/bpf");
-    // Every kernel that has ring buffers supports v3 (32-bit registers).
+    // The instruction set v3 (with 32-bit registers) is used, because every kernel that has ring buffers supports it.
     let flags = ["-Wall", "-Werror", "-mcpu=v3", "-Isrc/bpf", &sources];
     SkeletonBuilder::new()
         .source("src/bpf/tracer.bpf.c")
@@ -37,8 +38,8 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         .source("src/bpf/tracer.bpf.c")
         .clang(&clang)
         .obj(out.join("tracer.bpf.o"))
-        // Rust's minimal profile has no rustfmt, and rustup's stand-in for it fails. Without
-        // a program of that name the code stays as it is generated.
+        // The skeleton is not formatted: Rust's minimal profile has no rustfmt, and rustup's stand-in for it fails.
+        // With a path that does not exist, libbpf-cargo leaves the code as it is generated.
         .rustfmt(out.join("absent/rustfmt"))
         .clang_args(flags)
         .build_and_generate(out.join("tracer.skel.rs"))?;

@@ -289,7 +289,7 @@ fn use_of(kind: ReportKind) -> Use {
     match kind {
         ReportKind::Top | ReportKind::Advice => Use::Schedule,
         ReportKind::Steps => Use::Times,
-        // A report that simulates runs or sums up steps has to be named above.
+        // A new report that simulates runs or sums up steps has to be added above.
         _ => Use::Path,
     }
 }
@@ -303,7 +303,7 @@ fn options(
     span: (Option<u64>, Option<u64>),
 ) -> Options {
     let has = |kind| kinds.contains(&kind);
-    // The reason of a sampled wait is that of the wait in the timeline at its time.
+    // The reason of a sampled wait is taken from the timeline, from the wait at that time.
     let reasons = has(ReportKind::Flame) && trace.meta().has(Extra::OffCpuStacks);
     let by_function = has(ReportKind::CriticalPath) && args.by == Some(Grouping::Function);
     Options {
@@ -323,7 +323,7 @@ fn write(args: &Args, kinds: &[ReportKind], recording: &Recording, name: &str) -
     let filter = args.filters.filter_in(recording)?;
     let for_people = matches!(args.format, FormatArg::Text | FormatArg::Markdown);
     let chosen = if for_people && kinds.contains(&ReportKind::Top) {
-        // The report `top` itself has a line that no process was chosen.
+        // The report `top` prints itself that no process was chosen.
         filter.apply(recording)
     } else {
         Filters::chosen(&filter, recording)
@@ -420,7 +420,7 @@ fn has_first_screen(args: &Args, kinds: &[ReportKind]) -> bool {
 }
 
 fn sorts() -> impl TypedValueParser<Value = Sort> {
-    // The column TIME of execs is the wall time of the other reports.
+    // The option also accepts the titles of columns in reports: the column TIME of `execs` is the wall time.
     let also = |name: &str| match name {
         "wall" => Some("time"),
         "on-cpu" => Some("cpu"),

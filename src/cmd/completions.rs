@@ -30,7 +30,8 @@ impl Subcommand for CompletionsArgs {
     fn run(self, program: &Program) -> Done {
         let mut command = called::command(program.rows);
         let mut script = Vec::new();
-        // In bash's script of a name with a dash, the labels of the subcommands do not agree with one another.
+        // In clap_complete's script for bash, the labels of subcommands differ from each other if the program's name
+        // has a dash.
         let name = match self.shell {
             Shell::Bash => function(TR.name()),
             _ => TR.name().to_owned(),
@@ -104,7 +105,7 @@ fn bash(script: &str, called: &str) -> String {
 }
 
 fn zsh(script: &str, name: &str, lists: &[List]) -> String {
-    // COMMAND and its arguments are completed like a command line of their own.
+    // Makes zsh complete COMMAND and its arguments like a command line of their own.
     let mut lines = Vec::new();
     for line in script.lines() {
         let is_command = line.starts_with("'*::command --");
@@ -168,7 +169,7 @@ fn fish(script: &str, name: &str, lists: &[List]) -> String {
         let mut out = lines.next().unwrap_or_default().to_owned();
         for line in lines {
             out.push_str(&begin);
-            // The words stand one in each line of one quoted argument.
+            // fish takes the words in one quoted argument, each on a line of its own.
             match line.split_once(" -a \"") {
                 Some((before, after)) if !before.contains('\n') => {
                     let tail = after.split_once('"').map_or("", |(_, tail)| tail);

@@ -280,7 +280,7 @@ fn run(args: &Args) -> Done {
             Ok(printed)
         }
         Some(Err(why)) => Err(errors::refused(why)),
-        // An output error must not look like a gate that has failed (1).
+        // The status of an output error must differ from 1, the status of a failed gate.
         _ if printed != ExitCode::SUCCESS => Err(ExitCode::from(errors::UNREADABLE)),
         _ => {
             ends::comparable(&diff).map_err(errors::refused)?;

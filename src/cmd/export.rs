@@ -182,7 +182,7 @@ fn convert(args: &Args, format: Format, endpoint: Option<&str>) -> Done {
             to_file((output, args.force), &args.file, kind, write)
         }
         (None, Some(url)) => Ok(send::otlp(url, signal, format.encoding(), write)),
-        // `run` has asked for one of them.
+        // `run` has already refused a command line with neither an output file nor a URL.
         (None, None) => Err(ExitCode::from(errors::UNREADABLE)),
     }
 }
@@ -218,7 +218,8 @@ fn kind(format: Format) -> (tr_output::Kind, bool) {
         Format::Perfetto | Format::Otlp | Format::OtlpMetrics
     );
     let (name, is): (_, fn(&[u8]) -> bool) = match format {
-        // Both messages begin with a field 1 of bytes. Text has no control characters but white space.
+        // The messages of both formats begin with a field 1 of bytes, whose first byte is a line feed. Text has no
+        // control characters but white space.
         Format::Perfetto | Format::Otlp | Format::OtlpMetrics => ("such an export", |bytes| {
             bytes.starts_with(b"\n") && bytes.iter().any(|b| *b < b'\t')
         }),

@@ -44,9 +44,11 @@ fn load() -> ExitCode {
 /// Runs the search for the functions of sampled stacks, which `tr record --stacks` and `tr symbolize`
 /// start as a process.
 fn search() -> ExitCode {
-    // A file of a stranger can keep it busy for long: it ends with who asked it, if not before.
+    // A file from a stranger can keep the helper busy for long, so the helper ends at the latest when the process that
+    // asked it ends.
     let _ = set_pdeathsig(Signal::SIGKILL);
-    // The helper reads files that a build has made: it can write none, and reach no network.
+    // The helper reads files that the recorded build has made. It therefore gives up writing files and using the
+    // network.
     confine::to_reading(&["/".as_ref()]);
     let _ = setrlimit(Resource::RLIMIT_AS, MEMORY, MEMORY);
     let (requests, answers) = (std::io::stdin().lock(), std::io::stdout().lock());

@@ -129,7 +129,7 @@ fn document(contents: &Contents) -> Value {
     let analysis = contents.analysis.as_ref();
     let quality = analysis.map(|analysis| &analysis.quality);
     let allowed = meta.options.allowed.as_ref();
-    // The event-based fields of an untraced run are null.
+    // The fields that come from events are null for a run without tracing.
     let traced = meta.not_traced.is_none();
     json!({
         "schema": "tr.info/1",
@@ -303,8 +303,8 @@ fn full(contents: &Contents) -> Option<String> {
     exit::full(&contents.meta, summary, summary.end)
 }
 
-/// The size limit of the file at which the recording ended, and the later end of COMMAND (exit status, times),
-/// in JSON; null if no limit was reached.
+/// The size limit at which the recording ended, and how COMMAND ended after that (exit status, times), in JSON; null if
+/// no limit was reached.
 fn full_json(contents: &Contents) -> Value {
     let summary = contents.summary.as_ref();
     let Some((summary, full)) = summary.and_then(|summary| Some((summary, summary.full?))) else {
@@ -449,7 +449,7 @@ fn method(lines: &mut Lines, contents: &Contents) {
 fn completeness(lines: &mut Lines, contents: &Contents) {
     let lost = contents.lost().into_iter();
     let lost = lost.map(|(stream, n)| format!("{} on {stream}", units::count(n)));
-    // The summary comes after all events.
+    // The summary is written after all events, so without it later events may be missing.
     let cut = contents.summary.is_none();
     let cut = cut.then(|| "the rest is missing".to_owned());
     let lost: Vec<String> = lost.chain(cut).collect();
@@ -468,13 +468,13 @@ fn completeness(lines: &mut Lines, contents: &Contents) {
             back => units::time(back),
         },
     );
-    // A lower bound: the order of the file proves no more.
+    // The delay is a lower bound, because the order of events in the file proves no more.
     lines.say(
         "commit delay",
         match (contents.tally.commit_delay, &contents.analysis) {
             (0, _) => "none found".into(),
             (delay, Some(_)) => format!("at least {}", units::time(delay)),
-            // A CPU whose clock is behind looks like a delay.
+            // Without an analysis the clocks are not compared: a CPU whose clock is behind looks like a delay.
             (delay, None) => format!("at least {}, if the clocks agree", units::time(delay)),
         },
     );

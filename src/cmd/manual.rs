@@ -52,7 +52,7 @@ fn pages(cli: clap::Command) -> std::io::Result<Vec<(String, Vec<u8>)>> {
     let mut cli = cli.disable_help_subcommand(true);
     cli.build();
     let commands = cli.get_subcommands().cloned();
-    // The first page names the others by the name that it has in it, `tr`.
+    // The first page names the other pages by the program's name in it, which is `tr`.
     let first = (format!("{SECOND}.1"), cli.clone());
     let others = commands.map(|command| {
         (

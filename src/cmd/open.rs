@@ -108,8 +108,8 @@ fn browsers() -> Vec<String> {
     all
 }
 
-/// Runs a browser's command line with an address, in place of `%s` if the command line has it. Returns whether it
-/// worked: the command ended with exit status 0, or it is a browser that still runs.
+/// Runs a browser's command line with an address, in place of `%s` if the command line has it. Returns whether the page
+/// was opened: the command ended with exit status 0, or it is a browser and still runs.
 fn starts(browser: &str, address: &str) -> bool {
     let mut words = browser.split_whitespace();
     let mut command = Command::new(words.next().unwrap_or(browser));
@@ -118,7 +118,7 @@ fn starts(browser: &str, address: &str) -> bool {
     } else {
         command.args(words).arg(address);
     }
-    // A browser's messages are not the user's concern.
+    // The messages of a browser would only disturb the user, so they are dropped.
     command
         .stdin(Stdio::null())
         .stdout(Stdio::null())
@@ -145,7 +145,7 @@ fn kept(page: &Page) -> io::Result<PathBuf> {
         .tempdir()?;
     let file = directory.path().join("report.html");
     std::fs::write(&file, &page.html)?;
-    // The browser reads it after this program has ended.
+    // The directory is kept, because the browser reads the page after this program has ended.
     let directory = directory.keep();
     Ok(directory.join("report.html"))
 }
@@ -167,7 +167,8 @@ fn serve(port: u16, page: &Page) -> io::Result<ExitCode> {
         let host = tr_text::escape::raw(host.as_encoded_bytes());
         eprintln!("tr: from your own machine: ssh {by}-L {port}:127.0.0.1:{port} {host}");
     }
-    // Pages of other origins can send requests here, but do not know the path; a name that leads here is refused.
+    // Pages of other origins can send requests to this server, but do not know the secret path. A request under another
+    // host name is refused, even if the name leads here.
     let hosts = ["127.0.0.1", "localhost"].map(|host| format!("{host}:{port}"));
     for request in server.incoming_requests() {
         let is_known = is_for(&request, &hosts) && request.url() == path;
@@ -176,13 +177,14 @@ fn serve(port: u16, page: &Page) -> io::Result<ExitCode> {
         } else {
             respond(request, "not found\n", 404)
         };
-        // A browser that went away is no error.
+        // If the browser has gone away meanwhile, the failed answer is no error.
         drop(answered);
     }
     Ok(ExitCode::SUCCESS)
 }
 
-/// The option of ssh for the server's port, which is the fourth word of `SSH_CONNECTION` (ssh(1)). Empty for the usual port.
+/// The option of ssh for the server's port, which is the fourth word of `SSH_CONNECTION` (ssh(1)). Empty for the usual
+/// port.
 fn ssh_port(connection: &str) -> String {
     let port = connection.split_whitespace().nth(3);
     let port = port.and_then(|port| port.parse::<u16>().ok());

@@ -288,7 +288,8 @@ fn run(args: &Args) -> Done {
     {
         return Ok(ExitCode::SUCCESS);
     }
-    // Tests that share a process have a plan alone, which only the text shows.
+    // Tests that share a process can only be divided by a plan, without a forecast. Only the output as text can show
+    // that.
     let alone = plan
         .as_ref()
         .filter(|_| matches!(args.format(), FormatArg::Text));

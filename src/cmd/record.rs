@@ -114,7 +114,8 @@ fn config(args: &Args, follow: Follow, redactor: Redactor, started: Instant) -> 
         },
         method: MethodSettings {
             choice: args.choice(),
-            // Not without a word to someone who can end it.
+            // ptrace changes what setuid programs can do, so it is only used if somebody sees the warning and can stop
+            // COMMAND.
             may_ptrace: !args.best_effort && !args.quiet && std::io::stderr().is_terminal(),
         },
         scope: Scope {
@@ -182,7 +183,7 @@ fn run(args: Args, started: Instant) -> ExitCode {
     let Some(follow) = args.follow() else {
         return errors::failed(format_args!("nothing to record: give a COMMAND, or --all, --pid or --cgroup (try: {TR} record --help)"));
     };
-    // Before anything else: a typing error must not cost the last recording.
+    // This comes before anything else, because a typing error in COMMAND must not replace the last recording.
     let found = args.command.first().map(|name| tr_record::find(name));
     if let Some(Err(errno)) = found {
         say_not_executed(&args, Some(errno));

@@ -99,7 +99,7 @@ pub fn page(
         let reason = tr_text::escape::text(reason.as_bytes());
         eprintln!("tr: {}: not traced: {reason}", errors::shown(file));
     }
-    // Without the directory: pages are passed on, and it may be private.
+    // The page names the file without its directory, which may be private, because users pass pages on to others.
     let base = file.file_name().map(|name| name.to_string_lossy());
     let page = tr_report::html::render(&recording, base.as_deref().unwrap_or(&name));
     let html = page.map_err(|error| errors::unwritten("the report", error))?;

@@ -155,7 +155,7 @@ impl Finder {
         Masked::new(trace.meta().clone(), self)?;
         let mut events = Vec::new();
         for frame in trace.frames() {
-            // `open::warn` and `tr verify` report a frame that cannot be read.
+            // A frame that cannot be read is skipped here, because `open::warn` and `tr verify` report it.
             if matches!(frame.stream, Stream::Cpu(_))
                 || trace.read_life(frame, &mut events).is_err()
             {

@@ -189,7 +189,7 @@ impl Unnamed {
             if matches!(frame.stream, Stream::Cpu(_)) {
                 continue;
             }
-            // A frame that cannot be read is a gap, which the copy tells.
+            // A frame that cannot be read is skipped here. The copy has a loss event in its place.
             if trace.read_life(frame, &mut events).is_ok() {
                 for event in events.drain(..) {
                     all.end = all.end.max(event.time);
@@ -220,7 +220,8 @@ impl Unnamed {
                 named.insert(symbol.frame);
             }
             LifeKind::Exec(exec) => {
-                // Files from other directories have other build ids.
+                // Only the working directory of COMMAND is tried for a relative path. If the file is another one there,
+                // it has another build id.
                 let path = self.cwd.join(OsStr::from_bytes(&exec.filename));
                 if path.is_absolute() && self.paths.len() < PATHS {
                     self.paths.insert(path);

@@ -91,7 +91,8 @@ fn problems(trace: &Trace, watch: &Watch) -> Vec<String> {
     }
     let (found, mut unreadable) = count(trace, watch);
     problems.append(&mut unreadable);
-    // A damaged trace lacks events that its summary counts.
+    // The counts are compared only if there are no problems yet, because a damaged trace lacks events that its summary
+    // counts.
     if let (true, Some(found)) = (problems.is_empty(), found) {
         problems.extend(miscounted(trace, &found).map(|what| (trace.bytes(), what)));
     }
@@ -150,7 +151,7 @@ fn miscounted(trace: &Trace, found: &Tally) -> Option<String> {
     if tally.frames != found.frames {
         return Some(differ("frames", tally.frames, found.frames));
     }
-    // Events of a later version are not counted.
+    // Events that only a later version understands are not in the counts, so these cannot be compared.
     if trace.unknown().events > 0 {
         return None;
     }

@@ -80,7 +80,7 @@ fn trace(readings: &[(u64, u64)]) -> Trace {
 
 #[test]
 fn a_jump_between_the_clocks_is_a_suspend() {
-    // An hour of sleep between the second reading and the third.
+    // The machine was suspended for an hour between the second and the third reading.
     let trace = trace(&[
         (5 * S, 7 * S),
         (15 * S, 17 * S),
@@ -97,7 +97,8 @@ fn a_jump_between_the_clocks_is_a_suspend() {
 
 #[test]
 fn clocks_that_go_together_show_none() {
-    // Read 5 ms apart once: the recorder was kept waiting in between.
+    // The clocks of one reading differ by 5 ms, because the recorder lost the CPU between the two calls. That is no
+    // suspend.
     let trace = trace(&[
         (5 * S, 7 * S),
         (15 * S, 17 * S + 5_000_000),

@@ -7,9 +7,8 @@ use tr_format::meta::Metadata;
 
 use crate::model::{CpuFigures, Switches};
 
-/// The number of online CPUs on which the build could run, if it ran only on these and they are fewer than
-/// all. If a container, a server or a process with its own affinity has run on other CPUs, there is no
-/// such limit.
+/// The number of online CPUs to which the affinity and the cpuset limited the build; `None` if they allowed all CPUs.
+/// If a container, a server or a process with its own affinity has run on other CPUs, there is no such limit.
 pub fn limited_to(meta: &Metadata, cpus: &[(CpuId, CpuFigures)]) -> Option<u64> {
     let allowed: BTreeSet<CpuId> = meta.options.allowed.as_ref()?.iter().copied().collect();
     let online: BTreeSet<CpuId> = meta.cpus.iter().copied().collect();
@@ -45,7 +44,8 @@ mod tests {
     #[test]
     fn the_allowed_cpus_count_if_the_build_kept_to_them() {
         assert_eq!(limit(64, Some(&[0, 1, 5]), &[0, 5]), Some(3));
-        // Totals do not tell on which CPUs tasks ran.
+        // A recording of totals does not show on which CPUs tasks ran, so the list of used CPUs is empty and the limit
+        // counts.
         assert_eq!(limit(64, Some(&[0]), &[]), Some(1));
         assert_eq!(limit(64, Some(&[0, 1]), &[0, 2]), None);
         assert_eq!(limit(64, None, &[0]), None);

@@ -45,7 +45,7 @@ impl<I: Ix, T> Arena<I, T> {
     /// Reserves memory for `items` further items of the table. If there is not enough memory, nothing
     /// is reserved, which is no error.
     pub fn reserve(&mut self, items: usize) {
-        // Memory that is not there may not be needed.
+        // A failure is ignored, because the table may never need the memory.
         let _ = self.items.try_reserve_exact(items);
     }
 

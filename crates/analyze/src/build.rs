@@ -18,7 +18,8 @@ use crate::questions::ticks::Ticks;
 use crate::servers;
 use crate::tracker::{Exited, ProcIx, ProcessEntry, Task, TaskIx, Tracker};
 
-/// The least number of processes or threads for which starting another thread of `tr` pays.
+/// The number of processes or threads from which on dividing the work between two threads of `tr` saves more time than
+/// starting the second thread costs.
 const FEW: usize = 1 << 10;
 
 /// Fills in all parts of the analysis that come from the tracker, after the tracker has seen all events of the trace.
@@ -144,8 +145,8 @@ fn histories(tracker: &mut Tracker, analysis: &mut Analysis, order: &Order) {
     }
 }
 
-/// The processes and the threads of the model in their final order, as the tracker's indices, and the index in the
-/// model for each task and process of the tracker.
+/// The processes and the threads of the model in their final order, given as indices of the tracker. Conversely, also
+/// the index in the model for each task and process of the tracker.
 struct Order {
     processes: Vec<ProcIx>,
     process: Arena<ProcIx, Option<ProcessIx>>,
@@ -181,7 +182,8 @@ impl Order {
             process[*ix] = Some(ProcessIx(new));
             let these = tracker.processes[*ix].threads.iter();
             let mut these: Vec<TaskIx> = these.copied().filter(inside).collect();
-            // An exec gives a thread the tid of its leader, which has ended before.
+            // Two threads can have the same tid: an exec gives a thread the tid of its leader, which has ended before.
+            // So the time of the end decides between them.
             these.sort_by_key(|ix| {
                 let task = &tracker.tasks[*ix];
                 (
@@ -208,7 +210,8 @@ impl Order {
     /// The process of the model that a tracked process belongs to, also if the events of one process were
     /// moved to another one.
     fn process(&self, tracker: &Tracker, mut ix: ProcIx) -> Option<ProcessIx> {
-        // A process is moved once, or twice when its events come before its snapshot.
+        // A process is moved once, or twice when its events come before its snapshot. The bound of four steps ends the
+        // loop also in a damaged trace.
         for _ in 0..4 {
             match tracker.processes[ix].moved {
                 Some(new) => ix = new,
@@ -320,8 +323,8 @@ fn process_of(
     // A process with an exit status has ended, even if the last switch-out of its last thread is missing.
     let alive = entry.status.is_none() && threads().any(|t| t.alive);
     let mut execs = entry.execs;
-    // Events whose order is impossible leave programs that begin before the ones before them.
-    // A look-up by time needs their order.
+    // In a damaged trace a program can begin before the program that the process executed earlier. The times are made
+    // to increase, because looking up the program at a time needs sorted times.
     for at in 1..execs.len() {
         if let Some([last, next]) = execs.get_mut(at - 1..=at) {
             next.start = next.start.max(last.start);
@@ -373,7 +376,8 @@ fn process_of(
 /// Returns the number of cycles.
 fn cut_cycles(analysis: &mut Analysis) -> u64 {
     let mut cut = 0;
-    // The walk that has met a process, by the process in which it began.
+    // For each process, the start of the first walk up the tree that reached it. A walk that reaches a process of its
+    // own has found a cycle.
     let mut met: Arena<ProcessIx, Option<ProcessIx>> =
         analysis.processes.iter().map(|_| None).collect();
     for first in met.ids() {

@@ -1,19 +1,19 @@
 //! Checks that the clocks of the CPUs agree.
 //!
-//! Linux stamps the events of all CPUs from one timekeeper, so times are checked but never corrected. Two
-//! rules are true whatever the clocks show:
-//! - A task runs on one CPU at a time. If two of its runs overlap, the clocks differ by at least the
-//!   length of the overlap, whichever run came first.
-//! - A task is forked before it is switched in for the first time. The tid alone does not prove that it
-//!   is the same task, because a task that is not recorded may have had the tid before. Either of two
-//!   facts proves it: unrecorded tasks are recorded by name, and this one is not among them; or the run
-//!   on one CPU began before the fork and ended after it, without another switch of that CPU in between.
+//! Linux stamps the events of all CPUs from one timekeeper, so times are checked but never corrected. Two rules are
+//! true whatever the clocks show:
+//! - A task runs on one CPU at a time. If two of its runs overlap, the clocks differ by at least the length of the
+//!   overlap, whichever run came first.
+//! - A task is forked before it is switched in for the first time. The tid alone does not prove that it is the same
+//!   task, because a task that is not recorded may have had the tid before. Either of two facts proves it: the
+//!   recording has the names of unrecorded tasks, but none with this tid; or the run on one CPU began before the fork
+//!   and ended after it, without another switch of that CPU in between.
 //!
-//! A waking that follows the switch-in of its task proves nothing: a signal keeps a task runnable that
-//! was switched out as asleep, and a running task can be woken while it is about to sleep.
+//! A waking that follows the switch-in of its task proves nothing: a signal keeps a task runnable that was switched out
+//! as asleep, and a running task can be woken while it is about to sleep.
 //!
-//! One impossible order proves nothing, because the kernel of a virtual machine may not report every
-//! switch. Two impossible orders of one pair of CPUs are a proof.
+//! One impossible order of two events proves nothing, because the kernel of a virtual machine may not report every
+//! switch. Two impossible orders on the same pair of CPUs are a proof.
 
 use std::collections::{BTreeMap, HashMap};
 
@@ -27,7 +27,8 @@ use crate::model::ClockDisagreement;
 const ENOUGH: u64 = 2;
 /// The largest number of pairs of CPUs that are checked.
 const MOST: usize = 1 << 12;
-/// The number of first switch-ins of unknown tasks that are remembered. A later one replaces an earlier one.
+/// The number of slots in which first switch-ins of unknown tasks are remembered. A task's tid determines its slot, and
+/// a later task replaces an earlier one.
 const UNBORN: usize = 1 << 10;
 
 /// A suspected contradiction of two CPUs' clocks: a task is switched in on one CPU while it still runs on another CPU.
@@ -89,8 +90,8 @@ impl ClockCheck {
         }
     }
 
-    /// Records that the task `tid` is switched in on `cpu` while it runs on another CPU. It has run there since the
-    /// last switch of that CPU.
+    /// Records that the task `tid` is switched in on `cpu` while it runs on the CPU `on`, to which it was switched at
+    /// `first`. `since` is the time of the switch-in on `cpu`.
     pub fn overlap(&mut self, tid: Tid, (on, first): (CpuId, Ktime), cpu: CpuId, since: Ktime) {
         let overlap = Overlap {
             tid,
@@ -133,7 +134,8 @@ impl ClockCheck {
                 self.differ(cpu, overlap.cpu, until.since(overlap.since));
             }
         }
-        // The next switch of the other CPU ends the task's run there, or is not reported.
+        // If the task has come to this CPU while it still ran elsewhere, then this CPU's next switch ends the task's
+        // run here. A switch away from another task shows that a switch was not reported, so the suspicion is dropped.
         self.overlaps.retain(|_, overlap| {
             if overlap.cpu != cpu || overlap.until.is_some() {
                 return true;

@@ -229,7 +229,8 @@ mod tests {
     fn a_task_of_unknown_state_is_on_no_cpu_if_all_switches_are_recorded() {
         assert_eq!(counted(None), [0]);
         assert_eq!(counted(Some(2)), [0, 40]);
-        // The task may be on the third CPU.
+        // With three CPUs, one has not switched yet. The second task may be on it, so the number of running tasks is
+        // unknown.
         assert_eq!(counted(Some(3)), [0]);
     }
 }

@@ -87,7 +87,8 @@ pub(crate) fn place(
         let client = client.and_then(|pid| by_pid.client(analysis, pid, process));
         let adopted = container.evidence != Evidence::Descendant;
         if container.id.is_empty() {
-            // A process of a container without an id is an ordinary program of the client.
+            // Without an id it is not known to which container the process belongs. It becomes a child of the client,
+            // like a program that the client started.
             if adopted {
                 analysis.process_mut(process).parent = client;
             }
@@ -125,7 +126,7 @@ pub(crate) fn place(
                 *text = new;
             }
         }
-        // A further program of the same container's runtime.
+        // The process belongs to a container that already has a first runtime process, and becomes a child of that one.
         let parent = Some(first.process).filter(|_| adopted);
         if let Some(parent) = parent.filter(|parent| *parent != process) {
             analysis.process_mut(process).parent = Some(parent);
@@ -186,7 +187,8 @@ fn link_one(analysis: &mut Analysis, timeline: &mut Timeline, container: &Contai
     };
     let begin = analysis.process(container.process).start;
     let end = container.main.and_then(|main| end_of(analysis, main));
-    // The end first: both may be in one wait. Any of the client's threads may be the one that goes on.
+    // The end of the container is handled before its beginning, because both may be in the same wait of the client. All
+    // waiting threads of the client are divided there, because any of them may be the one that goes on.
     if let Some((last, at)) = end {
         for (waiter, _) in waiters(analysis, timeline, client, at) {
             timeline.divide(waiter, at, Actor::Thread(last));
@@ -209,10 +211,10 @@ fn link_one(analysis: &mut Analysis, timeline: &mut Timeline, container: &Contai
     }
 }
 
-/// Links the sleeps of container programs that poll. A container program that is an ancestor of the
-/// runtime may query again and again whether the container has ended. The sleep during which the container
-/// ends is a wait for that end. If none of its sleeps contains the end, because it waited for a CPU or queried then,
-/// it is the sleep before.
+/// Links the sleeps of container programs (such as `docker`) that poll. A container program that is an ancestor of the
+/// container's runtime may query again and again whether the container has ended, and sleep in between. The sleep
+/// during which the container ends counts as a wait for this end. If the program was not asleep at the end, because it
+/// waited for a CPU or queried then, the sleep before the end counts.
 fn link_polls(analysis: &Analysis, timeline: &mut Timeline, container: &Container) {
     let Some((last, at)) = container.main.and_then(|main| end_of(analysis, main)) else {
         return;
@@ -234,13 +236,12 @@ fn link_polls(analysis: &Analysis, timeline: &mut Timeline, container: &Containe
     end_waits(analysis, timeline, container, ((begin, at), timer));
 }
 
-/// The largest number of stretches of a thread, on a CPU or waiting for one, that are searched for the sleep
-/// before them.
+/// The largest number of a thread's runs and waits for a CPU that are skipped on the way back to the sleep before them.
 const QUERY: usize = 64;
 
-/// The sleep of a thread during which a container ended, which was between `begin` and `end`, and the number of the
-/// sleep among the thread's stretches. If the thread was on a CPU or waited for one when the container ended, it is
-/// the sleep before that.
+/// The sleep of a thread during which a container ended, and its index among the stretches of the thread's timeline.
+/// The container lived from `begin` to `end`. If the thread was on a CPU or waited for one when the container ended, it
+/// is the last sleep before that.
 fn last_sleep(
     timeline: &Timeline,
     thread: ThreadIx,
@@ -256,8 +257,8 @@ fn last_sleep(
     (sleeps && sleep.to > begin).then_some((number, sleep))
 }
 
-/// Links the waits of the processes that wait for a container to the tasks that ran in it: the waits that
-/// another task ended while the container lived.
+/// Attributes waits of the processes that wait for a container to the tasks that ran in the container. These are the
+/// waits that end while the container lives and whose waker fits the given predicate.
 fn end_waits(
     analysis: &Analysis,
     timeline: &mut Timeline,
@@ -325,9 +326,9 @@ impl WaitedFor {
     }
 }
 
-/// The thread of a client that waited for the daemon at a time and was the first to go on, and its wait. If
-/// no thread waited for another task, it is the thread that ran last: Go's threads wait for locks and timers
-/// in place of the thread that waits for the daemon.
+/// The thread of a client that waited for the container daemon at a time and was the first one to go on, with its wait.
+/// If no thread waited for another task, it is the thread that began to wait last: in Go programs, other threads wait
+/// for locks and timers in place of the thread that waits for the daemon.
 pub(crate) fn first_waiter(
     analysis: &Analysis,
     timeline: &Timeline,
@@ -368,9 +369,9 @@ impl Active {
         Active(all)
     }
 
-    /// Links some waits of a container's client to the task of the container that ran when the wait ended, or to the
-    /// task that ran last if none ran then. These are the waits that the daemon ended while the container lived,
-    /// mostly with output of the container. No task runs, for example, while the exit of a shell waits.
+    /// Attributes waits of a container's client to the task of the container that ran when the wait ended, or, if none
+    /// ran then, to the task that ran last during the wait. Only waits are changed that ended while the container lived
+    /// and whose waker fits `others`: mostly the daemon passed on output of the container then.
     fn end_waits(
         &self,
         timeline: &mut Timeline,
@@ -379,7 +380,7 @@ impl Active {
     ) {
         let first = timeline.at(thread, begin).unwrap_or(0);
         let last = timeline.at(thread, end).unwrap_or(0);
-        // From the last one on: a division gives those behind it other numbers.
+        // The last wait comes first, because dividing a wait changes the numbers of all stretches after it.
         for number in (first..=last).rev() {
             let Some(wait) = timeline.get(thread, number) else {
                 continue;

@@ -62,8 +62,8 @@ impl Gaps {
             self.lives.insert(since, until);
         }
         if let Stream::Cpu(cpu) = stream {
-            // Another stream's event with the time of the last lost one may come before
-            // it.
+            // The gap ends 1 ns later, because an event of another stream that has the same time as the last lost event
+            // may be taken before that event.
             let until = Ktime(until.0.saturating_add(1));
             self.any.insert(since, until);
             self.cpus.entry(cpu).or_default().insert(since, until);

@@ -68,8 +68,8 @@ pub struct Analysis {
     pub memory: Memory,
     pub containers: Containers,
     pub others: Others,
-    /// The states of every thread in the order of time. Only with
-    /// [`Options::timeline`](crate::Options::timeline).
+    /// The states of every thread in the order of time; `None` unless [`Options::timeline`](crate::Options::timeline)
+    /// is set.
     pub timeline: Option<Timeline>,
     /// The time-outs after which threads went on waiting for the same object. They are known only with a timeline.
     pub ticks: Ticks,
@@ -91,7 +91,8 @@ pub struct Concurrency {
 /// The machine that the recording was made on.
 #[derive(Clone, Debug, Default)]
 pub struct Machine {
-    /// The number of CPUs on which the build could run, if it ran only on these and more were online.
+    /// The number of CPUs to which the affinity and the cpuset limited the build; `None` if it could use all online
+    /// CPUs.
     pub limited_to: Option<u64>,
     /// The figures of each CPU, in the order of their numbers: the CPUs of the machine and of the events.
     pub cpus: Vec<(CpuId, CpuFigures)>,
@@ -128,8 +129,8 @@ pub struct Disks {
 pub struct Memory {
     /// The waits for memory and the kills for lack of memory, in the order of time.
     pub events: Vec<MemoryEvent>,
-    /// The threads whose page faults waited for memory, not for pages of a file. Only with
-    /// [`Options::timeline`](crate::Options::timeline).
+    /// The threads whose page faults waited for memory, not for pages of a file; empty unless
+    /// [`Options::timeline`](crate::Options::timeline) is set.
     pub short: HashSet<ThreadIx>,
     /// Whether the kernel counts waits for pages from swap (`kernel.task_delayacct`).
     pub swap_told: bool,
@@ -145,14 +146,14 @@ pub struct Containers {
     pub not_recorded: u64,
 }
 
-/// The tasks that were not started by recorded processes but worked for them or met them: unrecorded tasks, workers
-/// of the kernel and servers.
+/// The tasks that recorded processes did not start but that worked for recorded tasks, woke them or had their CPUs:
+/// unrecorded tasks, workers of the kernel and servers.
 #[derive(Clone, Debug, Default)]
 pub struct Others {
     /// The tasks that are not recorded but met recorded ones, for example by waking them or by taking their CPU.
     pub outside: Outside,
-    /// The workers of the kernel that recorded threads woke. Only with
-    /// [`Options::timeline`](crate::Options::timeline).
+    /// The workers of the kernel that recorded threads woke; empty unless
+    /// [`Options::timeline`](crate::Options::timeline) is set.
     pub workers: Workers,
     /// The servers that have answered recorded processes, in the order of their first answers.
     pub servers: Vec<Server>,
@@ -209,7 +210,8 @@ pub enum Doubt {
 }
 
 impl Doubt {
-    /// Whether the place of an imported span in time is known with its error, although the span has no figures.
+    /// Whether reports can show the span at its approximate place in time, because the error of the place is known,
+    /// although they give no figures for the span.
     pub fn has_place(self) -> bool {
         matches!(
             self,
@@ -307,7 +309,7 @@ impl Analysis {
     /// A process and its descendants, each after its parent.
     pub fn below(&self, ix: ProcessIx) -> Vec<ProcessIx> {
         let (mut below, mut next) = (Vec::new(), vec![ix]);
-        // No process is its own ancestor.
+        // The loop ends, because `build` has removed all cycles of parents: no process is its own ancestor.
         while let Some(ix) = next.pop() {
             below.push(ix);
             next.extend(&self.process(ix).children);
@@ -338,9 +340,10 @@ pub struct Quality {
     pub stopped: Option<String>,
     /// The largest step back in time inside one ring buffer between the kernel and the recorder, in ns.
     pub largest_inversion: u64,
-    /// The longest commit delay that the file proves, in ns: an event was written after a younger event of its
-    /// ring, or the recorder had emptied the ring after the stamp of the event and had not found the event.
-    /// The true delay may be longer. The value is never less than `largest_inversion`.
+    /// The longest commit delay that the file proves, in ns: the time by which a ring buffer received an event later
+    /// than the event's time stamp. The proof is that a younger event of the ring came first, or that the recorder
+    /// emptied the ring after the time stamp without finding the event. The true delay may be longer. The value is
+    /// never less than `largest_inversion`.
     pub commit_delay: u64,
     /// For each kind of event that contradicts earlier ones (a task on two CPUs, a task running before its fork,
     /// …), the number of such events. The list is empty for a good trace.

@@ -350,8 +350,8 @@ impl Ties {
         arrivals.is_some_and(|count| *count > 1)
     }
 
-    /// Notes that a switch has been returned, so that it no longer counts among the switches into its task at its
-    /// time.
+    /// Notes that a switch has been returned, so that it no longer counts among the switches with its time that switch
+    /// in the same task.
     fn forget(&mut self, record: Option<&Record>) {
         let Some(key) = record.and_then(Record::arrival) else {
             return;

@@ -179,15 +179,16 @@ impl Keeper {
                 Event::Sched(..) => {}
                 Event::Life(event) => {
                     self.lives.life(event);
-                    // The loss of a frame that turned out to be damaged.
+                    // Most losses were found before all other events (`RecorderFacts`). New is only the loss of a frame
+                    // that turned out to be damaged when it was read.
                     if let Some(span) = loss(event).filter(|span| self.lost.insert(*span)) {
                         tracker.lost(span.stream, span.since, span.until);
                     }
-                    // Only names matter in the events after the end.
+                    // After the end of the recording, only events that contain names are used.
                     let names =
                         matches!(event.kind, LifeKind::Snapshot(_) | LifeKind::CgroupPath(_));
                     if let LifeKind::Counters(counters) = &event.kind {
-                        // Counters that are read after the end show the time before it.
+                        // Counters are used even after the end, because their values show the time before it.
                         tracker.collectors.sample(time, counters);
                     } else if let LifeKind::SystemCalls(calls) = &event.kind {
                         tracker.system_calls(time, calls);
@@ -220,7 +221,7 @@ impl RecorderFacts {
             if frame.stream != Stream::Recorder {
                 continue;
             }
-            // The merge meets a frame that cannot be read again, and reports it.
+            // An error is ignored here, because the merge reads the frame again and reports it.
             let _ = trace.read_life(frame, &mut events);
             for event in events.drain(..) {
                 known.late.event(&event);
@@ -258,7 +259,8 @@ impl RecorderFacts {
 
     fn gaps(&self, meta: &Metadata) -> Gaps {
         let mut gaps = Gaps::default();
-        // A task off the recorded CPUs may run on one that --cpu leaves out.
+        // With --cpu, the events of the other CPUs are missing all the time: a task that is on none of the recorded
+        // CPUs may run on one of these.
         let recorded = &meta.options.cpus;
         let left_out = |cpu: &&CpuId| !recorded.is_empty() && !recorded.contains(cpu);
         for cpu in meta.cpus.iter().filter(left_out) {
@@ -311,7 +313,7 @@ mod tests {
             let (fast, slow) = (by(false), by(true));
             let differ = |(a, b): &(&str, &str)| a != b;
             let first = fast.lines().zip(slow.lines()).find(differ);
-            // Not prop_assert_eq: that would print both.
+            // Unlike prop_assert_eq, this does not print both analyses in full.
             prop_assert!(fast == slow, "the fast path differs: {first:?}");
         }
     }

@@ -1,6 +1,6 @@
-//! Servers in the model: processes of this machine that have answered recorded processes, and are recorded
-//! from their first answer on. Their later work is linked to their clients by wakings, like any other work.
-//! The first answer divides the wait that it ended.
+//! Servers in the model: processes of this machine that have answered recorded processes, and are recorded from their
+//! first answer on. Wakings link their later work to their clients, like any other work. The wait of a client that the
+//! first answer ended is divided where the recording of the server begins.
 
 use tr_format::event::{Tgid, Tid};
 
@@ -34,7 +34,7 @@ pub(crate) fn place(
         let Some(process) = process else { continue };
         let client = by_pid.client(analysis, found.client, process);
         if analysis.process(process).role.shared {
-            continue; // a damaged trace
+            continue; // only in a damaged trace
         }
         let is_new = analysis.process(process).parent.is_none();
         let adopted = analysis.process_mut(process);

@@ -27,7 +27,7 @@ pub enum State {
     Dead,
 }
 
-/// The kinds of things that a task waits for, as far as the task's state bits show them.
+/// The kinds of waits, as far as the state bits of the waiting task show them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Wait {
     /// The task is in an interruptible sleep (it waits for a timer, a pipe, a child or input), or it is a
@@ -86,22 +86,22 @@ impl States {
     pub fn listed(&self, state: u16, on_cpu: bool) -> State {
         match state {
             _ if on_cpu => State::On(None),
-            // Preempted or woken: a snapshot does not tell.
+            // The task was preempted or woken. A snapshot does not show which, so the task counts as woken.
             0 => State::Runnable { preempted: false },
             state => State::Waiting(self.wait(state, false, false)),
         }
     }
 
-    /// Returns for which kind of thing a task with these state bits, which are not 0, waits. `vfork` is whether the task has a child that
-    /// runs in its memory.
+    /// Returns the kind of wait that a task with these state bits is in. The bits are not 0. `vfork` is whether the
+    /// task has a child that runs in its memory.
     pub fn wait(&self, state: u16, iowait: bool, vfork: bool) -> Wait {
         if state & !self.known != 0 {
             Wait::Unknown
         } else if state & self.stopped != 0 {
             Wait::Stopped
         } else if state & self.uninterruptible != 0 {
-            // A kernel thread with nothing to do waits uninterruptibly, but
-            // TASK_NOLOAD keeps it out of the load.
+            // A kernel thread with nothing to do waits uninterruptibly. The bit TASK_NOLOAD, which keeps it out of the
+            // load average, shows that it only sleeps.
             match () {
                 () if state & self.noload != 0 => Wait::Sleep,
                 () if iowait => Wait::Io,
@@ -239,8 +239,8 @@ impl State {
         match self {
             State::On(cpu) => Bucket::OnCpu(cpu),
             State::Runnable { preempted } => Bucket::RunQueue { preempted },
-            // A task that was not woken was runnable all the time: its switch-out came
-            // between its state being set and a signal or waking.
+            // A task that is switched in without a waking was runnable all the time: a signal or a waking came when it
+            // had set its state, but before it was switched out.
             State::Waiting(_) if ended == Ended::SwitchedIn => {
                 Bucket::RunQueue { preempted: false }
             }

@@ -3,8 +3,7 @@
 /// The purpose for which a signal is sent to a program.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Purpose {
-    /// The signal asks a program to end in good order, or notifies it. A program that it ends has not
-    /// crashed.
+    /// The signal asks a program to end in good order, or notifies it. A program that this signal ends has not crashed.
     Order,
     /// The signal ends a build from outside: a CI agent or Ctrl-C sends it.
     Outside,
@@ -39,7 +38,7 @@ const SIGNALS: [(u32, &str, &[Purpose]); 16] = [
     (10, "SIGUSR1", &[Order]),
     (11, "SIGSEGV", &[]),
     (12, "SIGUSR2", &[Order]),
-    // A reader has had enough.
+    // The reader of a pipe needed no more data and closed the pipe.
     (13, "SIGPIPE", &[Order]),
     (ALARM, "SIGALRM", &[Order, Late]),
     (15, "SIGTERM", &[Order, Outside, Late]),
@@ -60,19 +59,19 @@ pub fn is_for(signal: u32, purpose: Purpose) -> bool {
     all.any(|(number, _, purposes)| *number == signal && purposes.contains(&purpose))
 }
 
-/// Whether a signal is one of a crash. Programs send no such signal to end another one.
+/// Whether a signal shows a crash of the program that it ends. No program sends such a signal to end another one.
 pub fn is_crash(signal: u32) -> bool {
     signal != KILL && !is_for(signal, Order)
 }
 
-/// The number of the signal that ended the process, as its status shows it. If the status has the form in
-/// which shells report the signal that ended a child, it is that signal.
+/// The number of the signal that ended the process, as its status shows it. If the process is a shell that reports the
+/// signal that ended its child, the result is that signal.
 pub fn ended_by(status: u32) -> Option<u32> {
     in_shell(status).checked_sub(128)
 }
 
-/// Whether a status shows that a command could not be executed or was not found. A shell's child, or make's,
-/// ends with this status if its command could not be executed.
+/// Whether a status shows that a command could not be executed or was not found. A child of a shell or of make ends
+/// with this status if it could not execute its command.
 pub fn is_unstarted(status: u32) -> bool {
     matches!(code(status), Some(126 | 127))
 }

@@ -1,5 +1,5 @@
-//! Tables from tids or pids to tasks or processes, in which every event is looked up. They are arrays,
-//! not hash maps.
+//! Tables from tids or pids to tasks or processes. Every event looks up ids in them, so they are arrays and not hash
+//! maps.
 
 use std::collections::HashMap;
 

@@ -138,8 +138,8 @@ struct RecentSegment {
     changes: Vec<Change>,
 }
 
-/// The number of unpacked segments of timelines that are kept; a power of two. The number is a guess that changes the
-/// speed alone.
+/// The number of unpacked segments of timelines that are kept; a power of two. The number is a guess that changes only
+/// the speed.
 const RECENT: usize = 1024;
 
 impl Clone for Recent {
@@ -153,8 +153,8 @@ impl Clone for Recent {
 #[derive(Clone, Debug, Default)]
 pub struct Timeline {
     lines: Arena<ThreadIx, Line>,
-    /// The threads or tids of the actors that packed changes of state name. The packed changes name an actor by the
-    /// index of the tracker's task, which is the index in this list.
+    /// For each task of the tracker, its thread in the model, or its tid if it has none. Packed changes of state name
+    /// the task that woke or preempted a thread by its index in this list.
     actors: Vec<ActorRef>,
     scratch: Option<&'static Scratch>,
     recent: Recent,
@@ -166,8 +166,8 @@ impl Timeline {
         self.lines[thread].count()
     }
 
-    /// The number of waits that were ended by tasks, over all threads. Threads whose changes were altered after the
-    /// trace was read do not count.
+    /// The number of waits that were ended by tasks, summed over all threads. Threads whose changes were altered after
+    /// the trace was read are left out.
     pub fn dependencies(&self) -> u64 {
         let each = self
             .lines
@@ -252,7 +252,7 @@ impl Timeline {
         Stretches::new(self, thread, number)
     }
 
-    /// The stretches of a thread, without many of the stretches that no task has ended, so that the walk is faster.
+    /// The stretches of a thread's timeline. To be faster, the walk skips many stretches that no task has ended.
     pub(crate) fn around_tasks(&self, thread: ThreadIx) -> Stretches<'_> {
         self.of(thread).around_tasks()
     }

@@ -1,14 +1,14 @@
-//! Follows every task through the events. It keeps the state of the task, and its time in each state.
+//! Follows every task through the events. The tracker keeps the state of each task, and its time in each state.
 //!
 //! | event | function |
 //! | --- | --- |
-//! | switch | [`Tracker::switch`], the fast path of both in `fast_path` |
-//! | waking | [`Tracker::waking`] |
+//! | switch | [`Tracker::switch`], with a fast path in `fast_path` |
+//! | waking | [`Tracker::waking`], with a fast path in `fast_path` |
 //! | fork, exec, exit | [`Tracker::fork`], [`Tracker::exec`], [`Tracker::exit`] |
 //! | a task's totals, its end, by a recorder without switches | `accounts` |
 //! | lost events | [`Tracker::lost`], and [`Tracker::enter`] makes the time unknown |
 //!
-//! `unseen` has what follows when an event shows that others are missing.
+//! `unseen` handles events which show that other events are missing.
 
 mod accounts;
 mod cpu_table;
@@ -137,7 +137,7 @@ impl Tracker {
     /// Reserves memory for about `tasks` tasks. Tasks are aligned to cache lines, so their table cannot grow in
     /// place: growing would copy up to a million tasks.
     pub fn expect(&mut self, tasks: usize) {
-        // Some more may come that no event has announced.
+        // A few more tasks may appear than the summary of the trace counts.
         self.tasks.reserve(tasks.saturating_add(tasks / 64 + 16));
     }
 
@@ -153,7 +153,8 @@ impl Tracker {
     }
 
     fn anomaly(&mut self, what: &'static str) {
-        // A task that is not followed, and not yet known as such, comes and goes unseen.
+        // Before the recording begins, the events of tasks that will not be followed are incomplete, so contradictions
+        // mean nothing.
         if self.begun || self.system_wide {
             *self.anomalies.entry(what).or_default() += 1;
         }
@@ -169,10 +170,10 @@ impl Tracker {
         if old == State::Dead {
             return;
         }
-        // Events are in order; only a damaged or skewed trace steps back.
+        // Events come in the order of time. Only in a damaged trace, or with wrong clocks, can `now` be before `from`.
         let (stamp, now) = (now, now.max(from));
-        // A gap makes everything unknown from its first lost event on, until the next
-        // event of the task: this one.
+        // If events of the task may be missing, its time is unknown from the first lost event to the task's present
+        // event.
         let spans = self.spans_of(ix, old, now);
         let lost = spans.and_then(|spans| spans.first_in(from, now));
         let known = lost.unwrap_or(now);
@@ -184,7 +185,7 @@ impl Tracker {
         if bucket == Bucket::Unknown && matches!(old, State::Runnable { .. }) {
             self.concurrency.take_back(from, now);
         }
-        // Only a waking shows who ended a time that is unknown.
+        // If a time is unknown, only a waking shows which task or interrupt ended it.
         let forget_actor = |task: &mut Task| {
             if ended != Ended::Woken {
                 task.actor = ActorRef::UNKNOWN;
@@ -198,7 +199,7 @@ impl Tracker {
             forget_actor(&mut self.tasks[ix]);
         }
         self.account(ix, known, now, Bucket::Unknown);
-        // Inside a gap only a task on an intact CPU is known.
+        // Within a gap, the new state is known only if the task is on a CPU that has lost no events.
         let state = match state {
             State::On(None) | State::Dead => state,
             _ if self
@@ -216,7 +217,8 @@ impl Tracker {
         task.last_event_ts = stamp;
         task.seen = true;
         if state == State::Dead {
-            // A task that died before the span is no part of it.
+            // The end of a task that existed before the span is not moved into the span, so that a task which ended
+            // before the span stays outside of it.
             task.end = Some(if task.started_before { stamp } else { now });
         }
     }
@@ -229,11 +231,11 @@ impl Tracker {
             let until = Ktime(now.0.saturating_add(1));
             spans.first_in(task.since, until).is_some()
         };
-        // Without an unbroken record a switch-in proves nothing about before.
+        // If events have been lost since the state began, a switch-in does not show what the task did before.
         let broken = self.spans_of(ix, task.state, now).is_some_and(lost);
         match task.state {
-            // The task was off the only CPU that it may run on. A task of another CPU may have woken
-            // it, which no event tells, and it waited for its CPU from then on.
+            // The task was off the only CPU that it may run on. A task of another CPU may have woken it, and that event
+            // may be missing. Then it has waited for its CPU since that waking.
             State::Waiting(_)
                 if ended == Ended::SwitchedIn
                     && self.only_cpu(ix, now).is_some()
@@ -241,13 +243,14 @@ impl Tracker {
             {
                 Bucket::Wait(Wait::Unknown)
             }
-            // A waking that was stamped before its switch-out may have ended this wait as it
-            // began; only an unbroken record tells.
+            // A waking whose time stamp is before the task's switch-out may have ended this wait at its beginning. Only
+            // complete events up to the next waking or switch-in show whether it did.
             State::Waiting(_) if task.woken && (broken || ended == Ended::Otherwise) => {
                 Bucket::Unknown
             }
             State::Waiting(wait) if broken => Bucket::Wait(wait),
-            // The task may have come to a CPU in a gap, and been there when it was woken.
+            // The task may have come to a CPU in a gap, and may have been there when it was woken. Then it was not
+            // runnable but running.
             State::Runnable { .. }
                 if task.woken
                     && ended == Ended::Otherwise
@@ -304,7 +307,8 @@ impl Tracker {
             _ => None,
         };
         let bucket = match bucket {
-            // With --cpu: what happens elsewhere is not known from that CPU.
+            // With --cpu, the events of the chosen CPU do not show what tasks do on other CPUs, so that time is
+            // unknown.
             Bucket::OnCpu(cpu) if self.only.is_some_and(|only| cpu != Some(only)) => {
                 Bucket::Unknown
             }
@@ -409,7 +413,7 @@ impl Tracker {
         }
         self.begun = true;
         self.allow_fast_path();
-        // A parent's snapshot may have come after its child's.
+        // Parents are looked up again, because a parent's snapshot may have come after its child's.
         for ix in self.processes.ids() {
             let parent = self.processes[ix].ppid.and_then(|ppid| self.listed(ppid));
             let process = &mut self.processes[ix];
@@ -423,12 +427,13 @@ impl Tracker {
             if self.processes[of].ppid.is_some() {
                 continue;
             }
-            // The pid of a task without a snapshot is free for a recorded one.
+            // A task without a snapshot is not followed, so it is taken out of the tables: its tid may belong to a
+            // recorded task later.
             let lived = usize::from(!self.tasks[ix].is_dead());
             self.enter(ix, self.start, State::Dead, Ended::Otherwise);
             let process = &mut self.processes[of];
             process.live = process.live.saturating_sub(lived);
-            self.tasks[ix].start = self.end; // no part of the span
+            self.tasks[ix].start = self.end; // so the task is no part of the span
         }
         let tasks = &self.tasks;
         self.by_tid.retain(|ix| !tasks[ix].is_dead());

@@ -1,4 +1,4 @@
-//! Checks the analysis of simulated recordings against the simulator's truth.
+//! Compares the analysis of simulated recordings with the true figures, which the simulator knows.
 #![allow(clippy::indexing_slicing, clippy::unwrap_used, clippy::expect_used)] // tables of the simulator
 
 use std::collections::HashMap;
@@ -15,7 +15,7 @@ use tr_sim::recording::Recording;
 use tr_sim::strategy::{self, Case};
 use tr_sim::truth::{Causes, ProcessTruth, Times, Truth};
 
-/// Records a case into a file and analyzes it.
+/// Records a case with its injected faults into a file and analyzes the file.
 fn run(case: &Case) -> (Analysis, Truth, Vec<Injected>) {
     let (mut recording, truth) = Recording::record(&case.config);
     let done = case.plan.apply(&mut recording);
@@ -48,7 +48,7 @@ fn causes(causes: &model::Causes) -> Causes {
     }
 }
 
-/// The sums that hold for the analysis of any trace.
+/// Checks the sums that are right in the analysis of any trace.
 fn check_sums(analysis: &Analysis) -> Result<(), TestCaseError> {
     let span = analysis.end.since(analysis.start);
     let mut totals = model::Times::default();
@@ -91,7 +91,7 @@ fn check_sums(analysis: &Analysis) -> Result<(), TestCaseError> {
         "{:?}",
         analysis.concurrency.times
     );
-    // A missing switch-out is noticed too late for the concurrency.
+    // If a switch-out is missing, this is noticed too late to correct the counts of running tasks.
     if analysis.concurrency.unknown == 0 && analysis.quality.anomalies.is_empty() {
         let weighed: u64 = analysis
             .concurrency
@@ -105,8 +105,8 @@ fn check_sums(analysis: &Analysis) -> Result<(), TestCaseError> {
     Ok(())
 }
 
-/// The CPUs' figures agree with the threads'. No CPU is idle and busy at once; in a
-/// complete system-wide recording it always is one of the two.
+/// Checks that the CPUs' figures agree with those of the threads. No CPU is idle and busy at once; in a complete
+/// system-wide recording it always is one of the two.
 fn check_cpus(analysis: &Analysis) -> Result<(), TestCaseError> {
     let timeline = analysis.timeline.as_ref().expect("was asked for");
     let mut busy: HashMap<_, u64> = HashMap::new();
@@ -153,7 +153,7 @@ fn all_known(analysis: &Analysis) -> bool {
     all.all(|stretch| !matches!(stretch.doing, Bucket::OnCpu(None) | Bucket::Unknown))
 }
 
-/// The timeline has the same times as the sums, and no holes.
+/// Checks that each thread's timeline has no holes and has the same times as the thread's sums.
 fn check_timeline(analysis: &Analysis) -> Result<(), TestCaseError> {
     let timeline = analysis.timeline.as_ref().expect("was asked for");
     for ix in analysis.thread_ids() {
@@ -185,13 +185,13 @@ fn check_timeline(analysis: &Analysis) -> Result<(), TestCaseError> {
             }
         }
         prop_assert_eq!(now, thread.end, "{:?}", thread);
-        // The timeline does not have the time that only the kernel's totals show.
+        // Time that only the kernel's totals show is unknown in the timeline.
         prop_assert_eq!((times, causes), (thread.times_by_events(), thread.causes));
     }
     Ok(())
 }
 
-/// Every number of every process equals the truth.
+/// Checks that every figure of every process equals the simulator's truth.
 fn check_exact(analysis: &Analysis, truth: &Truth) -> Result<(), TestCaseError> {
     prop_assert_eq!(analysis.start, truth.start);
     prop_assert_eq!(analysis.end, truth.end);
@@ -218,11 +218,11 @@ fn check_exact(analysis: &Analysis, truth: &Truth) -> Result<(), TestCaseError> 
         // The last switch-out of a process may come after the span.
         let alive = was.alive && was.status.is_none();
         prop_assert_eq!(is.alive, alive, "whether {} lives", at);
-        // Without the last thread's exit the status is that of the leader's exit.
+        // If the last thread's exit is missing, the status is that of the leader's exit, so it is not compared.
         if !was.alive && was.status.is_some() {
             prop_assert_eq!(is.status, was.status, "status of {}", at);
         }
-        // A parent that ended before its own snapshot is not known.
+        // A parent that ended before the snapshot of its child was taken is not known.
         if is.ppid.is_some() {
             prop_assert_eq!(
                 is.parent.map(|parent| parent.0 as usize),
@@ -265,7 +265,7 @@ fn check_exact(analysis: &Analysis, truth: &Truth) -> Result<(), TestCaseError> 
             .collect();
         for thread in &is.threads {
             let is = analysis.thread(*thread);
-            // An exec after the span's end may have given it the leader's tid.
+            // An exec after the span's end may have given the thread the tid of its leader.
             let same = left.iter().position(|was| {
                 was.start == is.start
                     && was.end == is.end
@@ -325,7 +325,7 @@ fn check_exact(analysis: &Analysis, truth: &Truth) -> Result<(), TestCaseError> 
     Ok(())
 }
 
-/// The programs whose exec is in the trace.
+/// Checks the programs of a process whose exec is in the trace.
 fn check_execs(is: &model::Process, was: &ProcessTruth) -> Result<(), TestCaseError> {
     let at = format!("{} from {}", was.pid.0, was.start.0);
     let is: Vec<_> = is
@@ -367,7 +367,7 @@ fn check_execs(is: &model::Process, was: &ProcessTruth) -> Result<(), TestCaseEr
     Ok(())
 }
 
-/// Known ≤ truth ≤ known + unknown, for every sum.
+/// Checks for every sum that known ≤ truth ≤ known + unknown.
 fn check_bounds(analysis: &Analysis, truth: &Truth) -> Result<(), TestCaseError> {
     let bounds = |is: &model::Times, was: &Times, undecided: u64, what: &str| {
         for (name, is, was, slack) in [
@@ -389,7 +389,7 @@ fn check_bounds(analysis: &Analysis, truth: &Truth) -> Result<(), TestCaseError>
         }
         Ok(())
     };
-    // Processes whose pid is unique can be matched.
+    // Only processes whose pid is unique can be found in the truth.
     let mut count: HashMap<_, u32> = HashMap::new();
     for process in &truth.processes {
         *count.entry(process.pid).or_default() += 1;
@@ -405,7 +405,7 @@ fn check_bounds(analysis: &Analysis, truth: &Truth) -> Result<(), TestCaseError>
         .for_each(|was| sums.1.add(&was.times));
     let undecided: u64 = truth.tasks.iter().map(|task| task.undecided).sum();
     bounds(&sums.0, &sums.1, undecided, "all")?;
-    // Without its fork a task's process is not known.
+    // If forks may be lost, it is not known which process a task belongs to, so processes are not compared.
     let lives = analysis
         .quality
         .lost
@@ -419,8 +419,8 @@ fn check_bounds(analysis: &Analysis, truth: &Truth) -> Result<(), TestCaseError>
         else {
             continue;
         };
-        // A process that ended before the start is not in the truth. If its last
-        // switch-out is lost, it may have lived until its pid was used again.
+        // If the last switch-out of a process is lost, the analysis may let the process live until its pid is used
+        // again. The truth has only the later process with the pid if the earlier one ended before the start.
         let begins_later = |other: &model::Process| other.pid == is.pid && other.end > was.start;
         if is.end <= was.start && analysis.processes.iter().any(begins_later) {
             prop_assert_eq!(
@@ -477,7 +477,7 @@ fn check_bounds(analysis: &Analysis, truth: &Truth) -> Result<(), TestCaseError>
     Ok(())
 }
 
-/// Switches of all processes with that pid.
+/// The number of switches of all processes with the pid of this process.
 fn truth_switches(truth: &Truth, is: &model::Process) -> u64 {
     truth
         .processes
@@ -494,8 +494,8 @@ fn explain(case: &Case, error: TestCaseError) -> TestCaseError {
 proptest! {
     #![proptest_config(strategy::cases(1000))]
 
-    /// No loss: every number of every process, for any commit delay, inversions and
-    /// order of the blocks.
+    /// If no events are lost, every figure of every process is exact, for any commit delay, inversions and order of the
+    /// blocks.
     #[test]
     fn without_loss_every_number_is_the_truth(case in strategy::lossless(3_000_000)) {
         let (analysis, truth, done) = run(&case);
@@ -503,20 +503,20 @@ proptest! {
         check_exact(&analysis, &truth).and_then(|()| check_sums(&analysis)).map_err(|error| explain(&case, error))?;
     }
 
-    /// Lost spans: known ≤ truth ≤ known + unknown.
+    /// If events are lost in some spans, known ≤ truth ≤ known + unknown.
     #[test]
     fn with_loss_the_truth_is_within_the_bounds(case in strategy::lossy(3_000_000)) {
         let (analysis, truth, _) = run(&case);
         check_sums(&analysis).and_then(|()| check_bounds(&analysis, &truth)).map_err(|error| explain(&case, error))?;
     }
 
-    /// A file that ends early.
+    /// If a file ends early, the analysis is right up to the file's end.
     #[test]
     fn a_cut_off_file_is_right_up_to_its_end(case in strategy::cut_off(3_000_000)) {
         let (analysis, _, done) = run(&case);
         let Some(Injected::CutOff { end, .. }) = done.first() else { return Ok(()) };
         prop_assert_eq!(analysis.end, *end);
-        // The truth of a run that ended at that time.
+        // The cut-off file is compared with the truth of a run that ended at that time.
         let mut config = case.config.clone();
         config.duration = end.0 - analysis.start.0;
         config.tail = case.config.duration + case.config.tail - config.duration;
@@ -524,7 +524,7 @@ proptest! {
         check_sums(&analysis).and_then(|()| check_bounds(&analysis, &truth)).map_err(|error| explain(&case, error))?;
     }
 
-    /// All injections together: nothing panics, and the sums add up.
+    /// With all kinds of injected faults together, nothing panics, and the sums add up.
     #[test]
     fn the_sums_are_right_whatever_happens(case in strategy::anything(3_000_000)) {
         let (analysis, _, _) = run(&case);

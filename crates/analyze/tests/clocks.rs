@@ -1,4 +1,4 @@
-//! Checks the clock check with clocks of known errors.
+//! Tests the check of the CPUs' clocks with clocks whose errors are known.
 #![allow(clippy::unwrap_used, clippy::expect_used)] // in a test
 
 use std::cell::Cell;
@@ -19,7 +19,7 @@ use tr_sim::recording::Recording;
 use tr_sim::scenario;
 use tr_sim::strategy::{self, Case};
 
-/// Records a case into a file and analyzes it.
+/// Records a case with its injected faults into a file and analyzes the file.
 fn run(case: &Case) -> Analysis {
     let (mut recording, _) = Recording::record(&case.config);
     case.plan.apply(&mut recording);
@@ -40,8 +40,8 @@ fn difference(skew: &Skew, one: CpuId, other: CpuId, duration: u64) -> u64 {
     at(START).max(at(START + duration))
 }
 
-/// A reported disagreement is true: the pair's clocks differ by at least that much. Most
-/// traces with many anomalies report one.
+/// If a disagreement of clocks is reported, the clocks of the two CPUs really differ by at least the reported time. In
+/// most traces with many contradictions, a disagreement is reported.
 #[test]
 fn a_disagreement_is_reported_and_true() {
     let (noticed, reported) = (Cell::new(0u64), Cell::new(0u64));
@@ -77,7 +77,7 @@ fn a_disagreement_is_reported_and_true() {
 proptest! {
     #![proptest_config(strategy::cases(300))]
 
-    /// Times add up with any clocks.
+    /// A thread's times add up to the length of its life, whatever the CPUs' clocks show.
     #[test]
     fn every_threads_times_add_up(case in strategy::skewed(2_000_000, 30_000_000, true)) {
         for thread in &run(&case).threads {
@@ -85,7 +85,7 @@ proptest! {
         }
     }
 
-    /// Clocks that agree are never reported, with any loss.
+    /// No disagreement is reported if the clocks agree, whatever events are lost.
     #[test]
     fn clocks_that_agree_are_not_doubted(case in strategy::skewed(2_000_000, 30_000_000, true)) {
         let mut case = case;
@@ -129,8 +129,8 @@ enum Moment {
     End(Tid),
 }
 
-/// The number of forks whose tid a task that is not recorded had before, which a recorded switch shows on
-/// another CPU.
+/// The number of forks whose tid an unrecorded task had before. A recorded switch shows that task on another CPU than
+/// the fork.
 fn reuses(recording: &Recording) -> u64 {
     let mut moments: Vec<(u64, Moment)> = Vec::new();
     for (cpu, ring) in (0..).map(CpuId).zip(&recording.cpus) {
@@ -170,7 +170,8 @@ fn reuses(recording: &Recording) -> u64 {
     count
 }
 
-/// The ids of processes that are not recorded are used again, at once, for recorded ones.
+/// The ids of unrecorded processes are used again at once for recorded ones, which must not look like an error of the
+/// clocks.
 #[test]
 fn a_used_id_does_not_make_clocks_doubtful() {
     let least = if std::env::var_os("TR_LONG").is_some() {

@@ -1,4 +1,4 @@
-//! A container program that polls whether its container has ended, drawn and built from events.
+//! A container program that polls whether its container has ended. The traces are built from single events.
 #![allow(clippy::indexing_slicing, clippy::unwrap_used, clippy::expect_used)] // in a test
 
 mod hand;
@@ -27,13 +27,13 @@ fn executes(hand: &mut Hand, cpu: u16, time: i64, tid: u32, argv: &[&str]) {
     hand.lives(cpu, time, LifeKind::Exec(exec));
 }
 
-/// The program polls at `awake`, on a CPU from `runs` to `stops`; after that it sleeps again, if that is before 1,000, when
-/// the container ends.
+/// Builds a trace in which podman polls whether its container has ended. It is woken from a sleep at `awake`, and is on
+/// a CPU from `runs` to `stops`. Then it sleeps again, unless `stops` is late. The container ends at 1,000 ns.
 ///
 /// ```text
-/// cpu0 10==f11=f12____________________   the last sleep: up to `awake`
-/// cpu1        11=_______________         the runtime
-/// cpu2            12=________nap__==x    ends at 1,000
+/// cpu0 10==f11=f12____________________   podman; a sleep ends at `awake`
+/// cpu1        11=_______________         the container's runtime
+/// cpu2            12=________nap__==x    the container's main process, which ends at 1,000
 /// ```
 fn polling(awake: i64, runs: i64, stops: i64) -> Analysis {
     let mut hand = Hand::new(Scope::All, 2_000);
@@ -59,13 +59,13 @@ fn polling(awake: i64, runs: i64, stops: i64) -> Analysis {
     hand.switch(1, 60, RUNTIME, SLEEPS, 0);
     hand.switch(2, 60, 0, RUNNING, MAIN);
     executes(&mut hand, 2, 70, MAIN, &["sleep", "1"]);
-    // The nap of the container.
+    // The main process of the container sleeps until 950.
     hand.switch(2, 100, MAIN, SLEEPS, 0);
     hand.waking(2, 950, 0, MAIN);
     hand.switch(2, 950, 0, RUNNING, MAIN);
     hand.exit(2, 990, MAIN, MAIN, true);
     hand.switch(2, 1_000, MAIN, DEAD, 0);
-    // The program's last sleep but one.
+    // The sleep of podman that ends at `awake` is the last one, or the last but one if it sleeps again.
     hand.waking(0, awake, 0, PODMAN);
     hand.switch(0, runs, 0, RUNNING, PODMAN);
     if stops < 1_500 {
@@ -83,7 +83,7 @@ fn thread(analysis: &Analysis, tid: u32) -> ThreadIx {
     all.find(|ix| analysis.thread(*ix).tid == Tid(tid)).unwrap()
 }
 
-/// The actor that ended the stretch of the program around a time.
+/// The task or interrupt that ended podman's stretch around a time.
 fn ended_by(analysis: &Analysis, time: i64) -> Actor {
     let timeline = analysis.timeline.as_ref().unwrap();
     let podman = thread(analysis, PODMAN);
@@ -98,7 +98,8 @@ fn the_sleep_in_which_a_container_ends_waits_for_it() {
     assert!(ended_by(&analysis, 1_200).is_timer());
 }
 
-/// The program waits for a CPU, or queries, while the container ends: no sleep contains the end.
+/// While the container ends, podman waits for a CPU or queries the container. So none of its sleeps contains the end,
+/// and the sleep before counts as the wait for it.
 #[test]
 fn the_sleep_before_a_query_waits_for_the_container() {
     for (awake, runs) in [(900, 1_400), (980, 980)] {

@@ -1,5 +1,5 @@
-//! The critical path of recordings in which a guest's kernel has hidden some switches,
-//! held against the path of the whole recording.
+//! Compares the critical path of recordings in which a guest's kernel has hidden some switches with the path of the
+//! complete recording.
 #![allow(clippy::unwrap_used, clippy::expect_used)] // tables of the simulator
 
 use std::collections::BTreeMap;
@@ -34,7 +34,7 @@ fn path_of(recording: &Recording) -> (Analysis, CriticalPath) {
     (analysis, path)
 }
 
-/// The path's known time by program, and its unknown time.
+/// The known time of each program on the critical path, and the unknown time of the path.
 fn shares(analysis: &Analysis, path: &CriticalPath) -> (BTreeMap<String, u64>, u64) {
     let (mut programs, mut unknown) = (BTreeMap::new(), 0);
     for segment in &path.segments {
@@ -60,9 +60,9 @@ fn world(number: u64) -> World {
     }
 }
 
-/// In 99 % of the recordings, with 1 to 10 of 1000 switches hidden, the share of each program
-/// differs by at most 5 % of the path. The path's unknown time never
-/// exceeds that of all threads together, and no time asleep is work.
+/// If 1 to 10 of 1000 switches are hidden, the time of each program on the critical path changes by at most 5 % of the
+/// path, in 99 % of the recordings. The path's unknown time never exceeds that of all threads together, and sleeps do
+/// not become work.
 #[test]
 fn hidden_switches_leave_the_path() {
     let cases = std::env::var("PATH_CASES").ok();
@@ -90,7 +90,7 @@ fn hidden_switches_leave_the_path() {
         let hole = |thread: &Thread| thread.times_by_events().unknown;
         let holes: u64 = analysis.threads.iter().map(hole).sum();
         assert!(unknown <= holes, "case {number}: {unknown} of {holes} ns");
-        // A thread can have run, or waited for a CPU, unseen for no longer than the kernel counted.
+        // Time that is only inferred to be work must not be much longer than the kernel's totals allow.
         for it in path.segments.iter().filter(|segment| segment.inferred) {
             let of = analysis.thread(it.thread);
             let most = (of.by_kernel.on_cpu + of.by_kernel.run_queue) * 2 + 1;

@@ -1,4 +1,4 @@
-//! Checks `commit_delay` against the simulator's commit delays.
+//! Compares the reported `commit_delay` with the commit delays that the simulator made.
 #![allow(clippy::unwrap_used, clippy::expect_used)] // of our own files, in a test
 
 use proptest::prelude::*;
@@ -10,8 +10,8 @@ use tr_sim::blocks::Order;
 use tr_sim::recording::{Recording, Written};
 use tr_sim::strategy;
 
-/// The longest commit delay of a ring, and the longest that the trace proves: by a
-/// watermark (time of its write, its own time) or by the order of the ring.
+/// The longest commit delay in a ring buffer, and the longest one that the trace proves, by a watermark or by the order
+/// of the ring's events. `marks` has for each watermark the time at which it was written and its own time.
 fn delays<E>(
     ring: &[Written<E>],
     time: impl Fn(&E) -> Ktime,
@@ -35,7 +35,7 @@ proptest! {
 
     #[test]
     fn the_commit_delay_is_what_the_file_proves_and_no_more(mut case in strategy::lossless(2_000_000_000)) {
-        // A watermark is valid only where it was written.
+        // A watermark proves something only about events after it in the file, so the file needs the order of writing.
         case.cut.order = Order::Written;
         let (mut recording, _) = Recording::record(&case.config);
         case.plan.apply(&mut recording);

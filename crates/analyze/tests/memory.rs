@@ -1,4 +1,4 @@
-//! Memory does not grow with the number of events.
+//! Checks that the memory of an analysis does not grow with the number of events.
 #![allow(clippy::expect_used)] // in a test
 
 use std::alloc::System;
@@ -13,7 +13,7 @@ use tr_sim::scenario;
 #[global_allocator]
 static ALLOCATOR: &StatsAlloc<System> = &INSTRUMENTED_SYSTEM;
 
-/// The allocations of the analysis of so many events.
+/// The allocations of the analysis of a trace with at least `events` events.
 fn allocated(events: u64) -> Stats {
     let mut config = Config::new(scenario::hackbench(2, 5), 4, u64::MAX >> 12);
     config.follow = Follow::All;
@@ -22,7 +22,7 @@ fn allocated(events: u64) -> Stats {
     let trace = Trace::open(Source::bytes(file)).expect("a trace");
     let pool = rayon::ThreadPoolBuilder::new().num_threads(1).build();
     pool.expect("a thread").install(|| {
-        // The first analysis fills buffers that later ones use again.
+        // The first analysis fills buffers that later analyses use again, so only the second one is measured.
         analyze(&trace, &Options::default());
         let region = Region::new(ALLOCATOR);
         let analysis = analyze(&trace, &Options::default());
@@ -32,8 +32,8 @@ fn allocated(events: u64) -> Stats {
     })
 }
 
-/// Twice as many events of the same tasks take a few more allocations for each batch, and
-/// no more memory at any time.
+/// The analysis of twice as many events of the same tasks needs a few more allocations for each batch of events, and no
+/// more memory.
 #[test]
 fn memory_does_not_grow_with_events() {
     let (some, twice) = (allocated(600_000), allocated(1_200_000));

@@ -1,6 +1,9 @@
-//! Single moments that simulated runs have shown to be hard, each drawn and built from
-//! its events: mostly events of several CPUs with one stamp, whose order follows only
-//! from the tasks' states.
+//! Single moments that were analyzed wrongly in simulated runs, each drawn and built from its events. Most of them are
+//! events of several CPUs with one time stamp, whose order follows only from the tasks' states.
+//!
+//! In the drawings, `10` is the task with the tid 10, `=` means that it is on a CPU, `_` is an idle CPU, `f11` is a
+//! fork of the task 11, `+11` its first waking, `>11` a waking of it, `e10` an exec by which the task gets the tid 10,
+//! `s` the beginning of a sleep, `w` a waking by another task, and `x` an exit. Events of a CPU are missing at `LOST`.
 #![allow(clippy::indexing_slicing, clippy::unwrap_used, clippy::expect_used)] // tables of the test
 
 mod hand;
@@ -19,7 +22,7 @@ use tr_format::event::{
 };
 use tr_format::meta::Scope;
 
-/// The analysis of a trace, which has no anomalies.
+/// Analyzes a trace, and checks that it contains no contradictions.
 fn analyzed(hand: &Hand) -> Analysis {
     let analysis = analyze(&hand.trace(), &Options::default());
     assert_eq!(analysis.quality.anomalies, Vec::new());
@@ -40,14 +43,14 @@ fn on_cpu(on_cpu: u64) -> Times {
     }
 }
 
-/// The time on CPU of all threads with one of these tids.
+/// The time on a CPU of all threads with one of these tids.
 fn on_cpu_of(analysis: &Analysis, tids: &[u32]) -> u64 {
     let all = analysis.threads.iter();
     let named = all.filter(|thread| tids.contains(&thread.tid.0));
     named.map(|thread| thread.times.on_cpu).sum()
 }
 
-/// The time in which so many tasks were running.
+/// The time in ns in which exactly `running` tasks were on a CPU.
 fn at_once(analysis: &Analysis, running: usize) -> u64 {
     analysis
         .concurrency
@@ -57,9 +60,11 @@ fn at_once(analysis: &Analysis, running: usize) -> u64 {
         .unwrap_or(0)
 }
 
+/// A parent begins to wait for its vfork child, and the child exits at the same time.
+///
 /// ```text
 /// cpu0 =10=f11+11____     waits for the vfork child
-/// cpu1           11==x11  the child exits with the stamp of the wait
+/// cpu1           11==x11  the child's exit has the time stamp of the wait
 /// ```
 #[test]
 fn a_vfork_childs_exit_comes_after_the_wait_with_its_stamp() {
@@ -78,7 +83,8 @@ fn a_vfork_childs_exit_comes_after_the_wait_with_its_stamp() {
     assert_eq!(thread(&analysis, 10).causes, vfork);
 }
 
-/// A vfork child that was forked before the recording is woken during it: its first waker waits for it.
+/// A vfork child was forked before the recording, and is woken for the first time during it. The task that wakes it is
+/// its parent and waits for it.
 #[test]
 fn the_first_waker_of_a_vfork_child_waits_for_it() {
     let mut hand = Hand::new(Scope::Command, 1_000);
@@ -90,13 +96,15 @@ fn the_first_waker_of_a_vfork_child_waits_for_it() {
     assert_eq!(thread(&analyzed(&hand), 10).causes.vfork, 800);
 }
 
+/// A task may have been on its CPU when it was woken.
+///
 /// ```text
 /// cpu0 =10=>11
-/// cpu1 =11======____      it was on its CPU when it was woken
+/// cpu1 =11======____      11 was on its CPU when 10 woke it
 /// ```
 #[test]
 fn the_first_waking_of_a_task_does_not_prove_that_it_slept() {
-    // The task's snapshot says that it was on a CPU.
+    // The snapshot of 11 shows that it was on a CPU, so the waking before did not end a sleep.
     let mut hand = Hand::new(Scope::All, 1_000);
     hand.waking(0, -50, 10, 11)
         .snapshot(-20, 10, 10, 1, None)
@@ -106,7 +114,7 @@ fn the_first_waking_of_a_task_does_not_prove_that_it_slept() {
         sleep: 700,
         ..on_cpu(300)
     };
-    // The waking may have ended its sleep at the switch-out.
+    // The analysis may also leave open whether the waking ended the sleep that began with the switch-out.
     let unclear = Times {
         unknown: 700,
         ..on_cpu(300)
@@ -114,7 +122,7 @@ fn the_first_waking_of_a_task_does_not_prove_that_it_slept() {
     let times = thread(&analyzed(&hand), 11).times;
     assert!(times == slept || times == unclear, "{times:?}");
 
-    // A switch-out before its snapshot proves it.
+    // If 11 was switched out before its snapshot, it slept.
     let mut hand = Hand::new(Scope::All, 1_000);
     hand.waking(0, -50, 10, 11)
         .switch(1, -40, 11, SLEEPS, 0)
@@ -130,8 +138,8 @@ fn the_first_waking_of_a_task_does_not_prove_that_it_slept() {
     assert_eq!(thread(&analyzed(&hand), 11).times, times);
 }
 
-/// All known threads of a process have ended, the last one with `group_dead`. Another
-/// thread, which is in its own exit, has a snapshot after that.
+/// All known threads of a process have ended, and the last exit says that the process has ended (`group_dead`). But
+/// another thread, which had begun to exit before, has a snapshot after that.
 #[test]
 fn threads_with_late_snapshots_belong_to_their_process() {
     let mut hand = Hand::new(Scope::All, 1_000);
@@ -148,8 +156,10 @@ fn threads_with_late_snapshots_belong_to_their_process() {
     assert_eq!(analysis.processes[0].status, Some(0));
 }
 
+/// The fork, the first waking and the child's switch-in have one time stamp.
+///
 /// ```text
-/// cpu0 =10=f11+11=        fork, first waking and the child's switch-in: one stamp
+/// cpu0 =10=f11+11=        forks and wakes 11
 /// cpu1         11==____
 /// ```
 #[test]
@@ -169,8 +179,7 @@ fn a_first_waking_comes_before_the_switch_in_with_its_stamp() {
     assert_eq!(thread(&analyzed(&hand), 11).times, times);
 }
 
-/// 11 is recorded and ends. A task that is not recorded gets its tid, and leaves its CPU
-/// to 10.
+/// Task 11 is recorded and ends. An unrecorded task gets its tid, and is switched out when task 10 comes to the CPU.
 #[test]
 fn a_tid_may_pass_to_a_task_that_is_not_recorded() {
     let mut hand = Hand::new(Scope::Command, 1_000);
@@ -189,8 +198,8 @@ fn a_tid_may_pass_to_a_task_that_is_not_recorded() {
     assert_eq!(thread(&analyzed(&hand), 10).times, times);
 }
 
-/// 11 is recorded and ends. A task that is not recorded gets its tid, and wakes 10: the
-/// waker is not the dead task.
+/// Task 11 is recorded and ends. An unrecorded task gets its tid and wakes task 10. The waker must not be taken for the
+/// dead task.
 #[test]
 fn a_dead_task_wakes_no_task() {
     let mut hand = Hand::new(Scope::Command, 1_000);
@@ -216,8 +225,8 @@ fn a_dead_task_wakes_no_task() {
     );
 }
 
-/// The exec comes after another task's final figures, which wait for that task's
-/// switch-out. The switch-out of the exec's own task, with the same stamp, is read first.
+/// An exec of task 11 is read late, because it comes after the final figures of task 10 in its stream. So the
+/// switch-out of task 11, with the same time stamp as its exec, is read first.
 #[test]
 fn an_exec_may_be_read_after_the_switch_out_with_its_stamp() {
     let mut hand = Hand::new(Scope::Command, 1_000);
@@ -235,9 +244,12 @@ fn an_exec_may_be_read_after_the_switch_out_with_its_stamp() {
     assert_eq!(thread(&analyzed(&hand), 11).times, times);
 }
 
+/// Task 10 is woken at the time of its switch-in. So its later switch-out is not a preemption: it was woken while it
+/// was about to sleep.
+///
 /// ```text
-/// cpu0 ==10......10=__    woken at its switch-in, so its later switch-out is not a
-/// cpu1           >10      preemption but a sleep of no length
+/// cpu0 ==10......10=__
+/// cpu1           >10
 /// ```
 #[test]
 fn a_waking_with_the_stamp_of_the_switch_in_may_come_after_it() {
@@ -256,8 +268,8 @@ fn a_waking_with_the_stamp_of_the_switch_in_may_come_after_it() {
     assert_eq!(thread(&analysis, 10).causes.preempted, 200);
 }
 
-/// 12 was 10's child. 10 has ended, and its pid was used again while the recorder took the
-/// snapshots.
+/// Task 12 was a child of an earlier task 10, whose pid was used again while the recorder took the snapshots. So the
+/// new task 10 is not the parent of task 12.
 #[test]
 fn a_snapshots_parent_is_not_a_task_forked_later() {
     let mut hand = Hand::new(Scope::All, 1_000);
@@ -270,8 +282,10 @@ fn a_snapshots_parent_is_not_a_task_forked_later() {
     assert_eq!(child.unwrap().parent, None);
 }
 
+/// A waking by tid 11 and an exec by which this task gets the tid 10 have one time stamp.
+///
 /// ```text
-/// cpu0 =11=!12 e10        waking by 11, exec by 10: the same task with one stamp
+/// cpu0 =11=>12 e10        11 wakes 12, and then has the tid 10
 /// ```
 #[test]
 fn a_tid_that_an_exec_has_left_is_still_known_with_its_stamp() {
@@ -286,8 +300,8 @@ fn a_tid_that_an_exec_has_left_is_still_known_with_its_stamp() {
     assert_eq!(thread(&analysis, 10).times.on_cpu, 300);
 }
 
-/// The file is cut off. Its last watermark covers the events with earlier stamps: a waking
-/// with the watermark's own stamp is missing, the switch-in after it is there.
+/// The file is cut off. Its last watermark promises only that events with earlier time stamps are complete: of two
+/// events at its own time, the waking is missing, and the switch-in after it is there.
 #[test]
 fn a_cut_off_file_ends_before_its_last_watermark() {
     let mut hand = Hand::new(Scope::Command, 0);
@@ -303,9 +317,11 @@ fn a_cut_off_file_ends_before_its_last_watermark() {
     assert_eq!(thread(&analyzed(&hand), 10).times, times);
 }
 
+/// Only an exec shows that a task has moved to another CPU, because both CPUs have lost events.
+///
 /// ```text
-/// cpu0 =10=====LOST       moves to the other CPU, whose events are lost, too;
-/// cpu1 LOST==e10==LOST    only its exec shows it there
+/// cpu0 =10=====LOST
+/// cpu1 LOST==e10==LOST
 /// ```
 #[test]
 fn an_exec_shows_the_cpu_of_its_task() {
@@ -316,13 +332,16 @@ fn an_exec_shows_the_cpu_of_its_task() {
         .lost(1, 250, 800)
         .exec(1, 400, 10, 10);
     let analysis = analyzed(&hand);
-    // The task may have left that CPU right after the exec.
+    // The task may have left cpu1 right after the exec, so its time there stays unknown.
     assert!(thread(&analysis, 10).times.on_cpu <= 200);
 }
 
+/// Two CPUs switch to task 10 at the same time. The last switch-in is the one on the CPU where the task stays (cpu0),
+/// although the switches of cpu1 are read first.
+///
 /// ```text
-/// cpu0 =11........10=     the last switch-in of 10 is the one on the CPU where it stays,
-/// cpu1 =12=10=12=====     though that CPU's switch is read first
+/// cpu0 =11........10=
+/// cpu1 =12=10=12=====
 /// ```
 #[test]
 fn of_two_switch_ins_with_one_stamp_the_one_that_stays_is_last() {
@@ -339,10 +358,14 @@ fn of_two_switch_ins_with_one_stamp_the_one_that_stays_is_last() {
     assert_eq!(thread(&analysis, 12).times.on_cpu, 950);
 }
 
+/// Several CPUs switch to the same tasks at one time. The last switch-in of task 13 is the one on the CPU where it
+/// stays (cpu1), although it also takes cpu2 from task 14. Task 14 seems to sleep, because its waking and its
+/// switch-out on cpu3 have one time stamp.
+///
 /// ```text
-/// cpu0 =10=======>13==        the last switch-in of 13 is the one on the CPU where it
-/// cpu1 =11=======>12=13===    stays, though 13 takes another CPU from 14, which seems to
-/// cpu2 =12=>14===14=13=12=    sleep: its waking and its switch-out have one stamp
+/// cpu0 =10=======>13==
+/// cpu1 =11=======>12=13===
+/// cpu2 =12=>14===14=13=12=
 /// cpu3 =14=_______________
 /// ```
 #[test]
@@ -367,9 +390,11 @@ fn of_several_switch_ins_with_one_stamp_the_one_that_stays_is_last() {
     assert_eq!(thread(&analysis, 14).times.on_cpu, 100);
 }
 
+/// A parent's switch-in, its fork of a vfork child, and the end of its wait for the child have one time stamp.
+///
 /// ```text
-/// cpu0 ______________11>10=10____    the child wakes its parent, which sleeps
-/// cpu1 =10=__10=f11+11____________   waits for the vfork child
+/// cpu0 ______________11>10=10____    the child wakes its parent, which then sleeps
+/// cpu1 =10=__10=f11+11____________   the parent waits for its vfork child
 /// ```
 #[test]
 fn a_fork_comes_after_its_parents_switch_in() {
@@ -388,10 +413,12 @@ fn a_fork_comes_after_its_parents_switch_in() {
     assert_eq!(thread(&analyzed(&hand), 10).times.sleep, 800);
 }
 
+/// A lost exec gives task 11 the tid 10, and a new task gets the tid 11.
+///
 /// ```text
-/// cpu0 =11===============     a lost exec gives it tid 10
+/// cpu0 =11===============     has the tid 10 after the lost exec
 /// cpu1 =10x=12=+11=======
-/// cpu2          __11==___     a new task has the free tid 11
+/// cpu2          __11==___     the new task 11
 /// ```
 #[test]
 fn a_tid_that_a_lost_exec_has_left_may_be_used_again() {
@@ -408,11 +435,11 @@ fn a_tid_that_a_lost_exec_has_left_may_be_used_again() {
     let analysis = analyzed(&hand);
     assert_eq!(on_cpu_of(&analysis, &[10]), 200);
     assert_eq!(on_cpu_of(&analysis, &[11]), 950 + 190);
-    // Two before the new task and after it.
+    // Two tasks run before the new task is switched in, and after it has gone to sleep.
     assert!(at_once(&analysis, 2) <= 150 + 210 + 400);
 }
 
-/// A tid is used again, and the new task's fork is in the trace.
+/// A lost exec gives task 11 another tid. A fork gives its old tid to a new task, which must not end the old task.
 #[test]
 fn a_fork_does_not_end_the_task_that_has_left_its_tid() {
     let mut hand = Hand::new(Scope::All, 1_000);
@@ -431,7 +458,8 @@ fn a_fork_does_not_end_the_task_that_has_left_its_tid() {
     assert!(at_once(&analysis, 2) <= 150 + 210 + 400);
 }
 
-/// Task 11 is new, and its fork is lost: it is not known to be a thread, and its tid may be used again.
+/// Task 11 is new, and its fork is lost. So it may be a thread that gets another tid by a lost exec, and a new task may
+/// get the tid 11.
 #[test]
 fn a_task_that_may_be_a_thread_may_leave_its_tid() {
     let mut hand = Hand::new(Scope::All, 1_000);
@@ -446,13 +474,15 @@ fn a_task_that_may_be_a_thread_may_leave_its_tid() {
         .switch(2, 600, 11, SLEEPS, 0);
     let analysis = analyzed(&hand);
     assert_eq!(on_cpu_of(&analysis, &[10, 11]), 200 + 880 + 190);
-    // 10 alone, until 11 appears.
+    // Task 10 runs alone until task 11 is switched in at 120.
     assert!(at_once(&analysis, 1) <= 120);
 }
 
+/// The snapshot of task 11 shows it on a CPU. A lost exec gives it the tid 10, and its later events have only this tid.
+///
 /// ```text
-/// cpu0 =11=====____     its snapshot says running; a lost exec gives it tid 10, and
-/// ```                   its events have only that tid
+/// cpu0 =11=====____
+/// ```
 #[test]
 fn a_task_with_a_running_snapshot_may_leave_its_cpu_by_another_tid() {
     for switched in [false, true] {
@@ -472,9 +502,12 @@ fn a_task_with_a_running_snapshot_may_leave_its_cpu_by_another_tid() {
     }
 }
 
+/// The final figures of task 18 prove that it has ended, because they come with its last switch-out, which is lost. So
+/// it ended before a new task got its tid.
+///
 /// ```text
-/// cpu0 ..LOST18x.LOST..f18     its final figures come with its last switch-out, which
-/// ```                          is lost: it ended before its tid was used again
+/// cpu0 ..LOST18x.LOST..f18
+/// ```
 #[test]
 fn a_tasks_final_figures_prove_its_end() {
     let mut hand = Hand::new(Scope::All, 1_000);
@@ -494,10 +527,13 @@ fn a_tasks_final_figures_prove_its_end() {
     assert_eq!(of_18[0].start, at(400));
 }
 
+/// A lost exec gives task 4 the tid 10. A new task 4 is forked and ends. Then an unrecorded task has the tid 4, which
+/// must not count as time of a recorded one.
+///
 /// ```text
-/// cpu0 =4====10____         a lost exec gives 4 the tid 10
-/// cpu1 =10x                 a new 4 is forked and ends;
-/// cpu3 =12..........4==12=  then a task that is not recorded has the tid
+/// cpu0 =4====10____
+/// cpu1 =10x
+/// cpu3 =12..........4==12=
 /// ```
 #[test]
 fn no_task_inherits_a_tid_that_a_lost_exec_has_left() {
@@ -522,9 +558,12 @@ fn no_task_inherits_a_tid_that_a_lost_exec_has_left() {
     assert_eq!(thread(&analysis, 12).times.on_cpu, 900);
 }
 
+/// A task that is woken after a gap may have been running then: its switch-in on cpu1 may be among the lost events. At
+/// most an exec shows it on that CPU later.
+///
 /// ```text
-/// cpu0 =12==>17==           it was running when it was woken: its switch-in on the other
-/// cpu1 LOST=17======e17=    CPU is in the gap, and at most an exec shows it there
+/// cpu0 =12==>17==
+/// cpu1 LOST=17======e17=
 /// ```
 #[test]
 fn a_task_woken_after_a_gap_may_be_on_a_cpu() {
@@ -545,8 +584,10 @@ fn a_task_woken_after_a_gap_may_be_on_a_cpu() {
     }
 }
 
+/// With `--cpu 0`, the tasks 10 and 11 may run on other CPUs while they are not on cpu0.
+///
 /// ```text
-/// cpu0 =10=s______w12_=10=f11=    with --cpu 0: 10 and 11 may run on the others meanwhile
+/// cpu0 =10=s______>10_=10=f11=    12 wakes 10
 /// ```
 #[test]
 fn on_cpus_that_are_left_out_a_task_may_run() {
@@ -571,8 +612,7 @@ fn on_cpus_that_are_left_out_a_task_may_run() {
     assert_eq!((child.on_cpu, child.run_queue), (0, 0), "{child:?}");
 }
 
-/// A task that is not recorded has events from before the recording began, and a recorded
-/// task gets its pid.
+/// An unrecorded task 4 has an event from before the recording began. Later a recorded task gets the pid 4.
 #[test]
 fn a_recorded_task_may_get_the_pid_of_one_that_is_not() {
     let mut hand = Hand::new(Scope::Command, 1_000);
@@ -591,8 +631,11 @@ fn a_recorded_task_may_get_the_pid_of_one_that_is_not() {
     assert_eq!((exec.start, exec.end), (at(200), at(500)));
 }
 
+/// Task 11 has left its tid by an exec, and a fork gives the tid to a new task. The fork and the first waking of the
+/// new task have one time stamp.
+///
 /// ```text
-/// cpu0 =11===e10==f11+11    fork and first waking: one stamp
+/// cpu0 =11===e10==f11+11
 /// cpu1                 11=
 /// ```
 #[test]
@@ -608,9 +651,13 @@ fn a_tid_that_an_exec_has_left_is_free_after_that_stamp() {
     assert_eq!(thread(&analysis, 11).times.run_queue, 20);
 }
 
+/// The snapshot of task 10 shows it on some CPU. It ends in a gap of cpu0, and a lost exec gives task 15 the tid 10.
+/// When cpu1 switches away from tid 10, this task cannot have been there since the snapshot, because cpu1 has switched
+/// in between.
+///
 /// ```text
-/// cpu0 =10LOST              its snapshot says running there; it ends in the gap
-/// cpu1 =15===____15==10__   a lost exec gives it tid 10
+/// cpu0 =10LOST
+/// cpu1 =15===____15==10__
 /// ```
 #[test]
 fn a_task_with_a_running_snapshot_is_not_on_a_cpu_that_has_switched_since() {
@@ -626,9 +673,11 @@ fn a_task_with_a_running_snapshot_is_not_on_a_cpu_that_has_switched_since() {
     assert!(on_cpu <= 1 + 85 + 22, "{on_cpu}");
 }
 
+/// A waking by task 10 comes from the CPU on which its thread 11 runs. The leader of process 10 had ended before its
+/// snapshot, so thread 11 has taken over the process and its tid.
+///
 /// ```text
-/// cpu0 __11===w==           the waker is 10: 11 takes over its process, whose leader
-///                           had ended before its snapshot
+/// cpu0 __11===w==
 /// ```
 #[test]
 fn the_only_known_thread_may_take_over_a_process() {
@@ -645,8 +694,11 @@ fn the_only_known_thread_may_take_over_a_process() {
     assert_eq!(process.unwrap().threads.len(), 1);
 }
 
+/// If events are lost, a waking by task 10 does not show that thread 11 has taken over the process: thread 11 may have
+/// left the CPU before, and the waker may be task 10 itself.
+///
 /// ```text
-/// cpu0 =11=LOST==w==10_     the waker may be 10 itself: 11 may have left before
+/// cpu0 =11=LOST==w==10_
 /// cpu2                 11=
 /// cpu3                    10=
 /// ```
@@ -673,17 +725,19 @@ fn no_thread_takes_over_a_process_where_events_are_lost() {
     }
 }
 
-/// The kernel's `maxrss` survives an exec, with the memory that a vfork's child shared.
+/// The kernel's `maxrss` is kept over an exec. It includes memory that a vfork child shared with its parent, so it is
+/// the memory of a program only if it has grown.
 #[test]
 fn a_program_has_its_own_memory() {
-    // (maxrss after each exec, maxrss at the exit, the program's own if the kernel tells it),
-    // the memory of each program, of the process.
+    // Each case has four parts: the `maxrss` after each exec; the `maxrss` at the exit, with the program's own memory
+    // if the kernel reports it; the expected memory of each program; the expected memory of the process.
     for (execs, exit, programs, process) in [
-        // Forked by 300, needs less, or more.
+        // The process is forked by one of 300. Its program needs less in two cases, and more in the third one.
         (&[300][..], (300, None), &[None][..], None),
         (&[300], (300, Some(2)), &[Some(2)], Some(2)),
         (&[300], (400, None), &[Some(400)], Some(400)),
-        // A shell of 5 becomes a compiler of 90; then something small.
+        // In the first of these cases a shell of 5 becomes a compiler of 90. In the second one, a program of 90
+        // executes a small one.
         (&[3, 5], (90, None), &[Some(5), Some(90)], Some(90)),
         (&[3, 90], (90, None), &[Some(90), None], Some(90)),
     ] {
@@ -717,7 +771,8 @@ fn outsider(tid: u32, comm: &[u8]) -> LifeKind {
     }))
 }
 
-/// A switch of two such tasks is in the trace while 10 waits for the CPU. Both have been told.
+/// A switch between two unrecorded tasks is in the trace, because task 10 waits for the CPU. It is a contradiction only
+/// if the recording does not have the names of both tasks.
 #[test]
 fn a_switch_of_unknown_tasks_is_an_anomaly() {
     for (next, anomalies) in [(91, 0), (92, 1)] {
@@ -736,10 +791,12 @@ fn a_switch_of_unknown_tasks_is_an_anomaly() {
     }
 }
 
+/// Task 10 waits while the unrecorded tasks 90 and 91 have its CPU, and later while the recorded task 11 has it. Task
+/// 11 waits too, at first for cpu0 and then for cpu1, where task 90 runs.
+///
 /// ```text
 /// cpu0  =10=|-90-|-91-|-90-|=10=|==11==|=10=|____
 /// cpu1                       -90-|===11...
-///       waits of 10: 90 and 91, then a recorded task; 11 comes after the last one of its CPU
 /// ```
 #[test]
 fn waits_are_divided_by_who_had_the_cpu() {
@@ -772,7 +829,8 @@ fn waits_are_divided_by_who_had_the_cpu() {
     let (sum, names) = of(10);
     assert_eq!((sum.own, sum.others, sum.rest), (100, 200, 0));
     assert_eq!(names, [(named(b"rustc"), 150), (named(b"python3"), 50)]);
-    // 90 ns for the recorded task, then 100 ns on the other CPU, of which only the end is known.
+    // Task 11 waits 90 ns for cpu0, which task 10 has, and then 100 ns for cpu1, which task 90 has. Only the end of
+    // that time of task 90 is recorded.
     let (sum, names) = of(11);
     assert_eq!((sum.own, sum.others, sum.rest), (90, 100, 0));
     assert_eq!(names, [(named(b"rustc"), 100)]);
@@ -787,9 +845,11 @@ fn waits_are_divided_by_who_had_the_cpu() {
     );
 }
 
+/// The recording ends while task 10 waits for the CPU that it had before. It is not known how long task 90 has had this
+/// CPU.
+///
 /// ```text
-/// cpu0  =10=|-90-|=10=|-90- ... (the recording was cut)
-///       the last wait of 10 has no end: its CPU is the one that it had, and nobody knows for how long 90 had it
+/// cpu0  =10=|-90-|=10=|-90- ... (the recording ends)
 /// ```
 #[test]
 fn an_open_wait_counts() {
@@ -844,10 +904,11 @@ fn others(between_us: u64, rest_us: u64, shares: &[(&[u8], u64)]) -> LifeKind {
     }))
 }
 
-/// Times are in µs:
+/// Waits are divided by the recorded sums of the times of unrecorded tasks. Times are in µs. Task 10 waits from 100 to
+/// 300. Task 11 waits from 410 to 600, and the kernel moves it to this CPU at 560.
+///
 /// ```text
 /// cpu0  =10=|..90, 91, others...|-91-|=10=|-90-.....-91-|=11=|
-///       waits of 10: from 100 to 300; of 11, which the kernel moves to this CPU at 560: from 410 to 600
 /// ```
 #[test]
 fn waits_are_divided_by_sums() {
@@ -874,12 +935,13 @@ fn waits_are_divided_by_sums() {
         (Occupant::Rest, 50_000),
     ];
     assert_eq!(names, expected);
-    // Before the sums, which begin when the task is moved, their first task had the CPU.
+    // The sum covers only the time since task 11 was moved to this CPU. Before that, the first task of the sum had the
+    // CPU.
     let (sum, names) = contention_of(&hand, 11);
     assert_eq!((sum.own, sum.others, sum.rest), (90_000, 100_000, 0));
     let expected = [(named(b"python3"), 70_000), (named(b"rustc"), 30_000)];
     assert_eq!(names, expected);
-    // Sums can be among lost events.
+    // The event with the sum is lost, so the names of the tasks are not known.
     hand.recorder.retain(|event| event.time != at(600 * US));
     hand.lives_lost(590 * US, 600 * US);
     let (sum, names) = contention_of(&hand, 11);
@@ -887,10 +949,11 @@ fn waits_are_divided_by_sums() {
     assert_eq!(names, [(Occupant::Rest, 100_000)]);
 }
 
-/// Times are in µs:
+/// Task 10 waits three times for the CPU: from 100 to 200, from 300 to 340 and from 400 to 500 µs. One event has the
+/// sum of the first and the last wait. The wait between them is not in the sum, because the CPU does not switch in it.
+///
 /// ```text
 /// cpu0  =10=|90, 91, 90, 91|=10=|-92-|=10=|90, 91|=10=|
-///       waits of 10: from 100 to 200, from 300 to 340, from 400 to 500; one event has the first and the last
 /// ```
 #[test]
 fn a_wait_without_a_switch_is_in_no_sums() {
@@ -916,7 +979,7 @@ fn a_wait_without_a_switch_is_in_no_sums() {
     assert_eq!(names, expected);
 }
 
-/// The waits of a task for a CPU, divided.
+/// The waits of a task for a CPU, divided by the tasks that had the CPU.
 fn contention_of(hand: &Hand, tid: u32) -> (Division, Vec<(Occupant, u64)>) {
     let options = Options {
         timeline: true,
@@ -930,7 +993,8 @@ fn contention_of(hand: &Hand, tid: u32) -> (Division, Vec<(Occupant, u64)>) {
     contention.by_name(&analysis, Contention::waits(&analysis, ix))
 }
 
-/// A page fault of a thread that reclaims, of a process that has read nothing, waits for memory.
+/// A page fault waits for memory, and not for a disk, if the thread reclaims memory and its process has read nothing
+/// from a disk.
 #[test]
 fn reclaim_is_no_wait_for_a_disk() {
     for (read, kind) in [
@@ -973,7 +1037,8 @@ fn reclaim_is_no_wait_for_a_disk() {
     }
 }
 
-/// The inner make has the lower pid. Where both are older than the analyzed part, it comes first there.
+/// An inner make has a lower pid than the outer make that started it. In a part of the recording that begins after both
+/// starts, the inner make comes first. Its jobs must still belong to the slots of the outer make.
 #[test]
 fn a_make_below_another_has_its_slots_in_every_part() {
     let mut hand = Hand::new(Scope::Command, 1_000);
@@ -1001,7 +1066,7 @@ fn a_make_below_another_has_its_slots_in_every_part() {
     }
 }
 
-/// A command waits for a CPU before its exec: of 500 ms of its life it has 1 ms of work.
+/// A command waits for a CPU for 500 ms before its exec, and then works for 1 ms.
 ///
 /// ```text
 /// cpu0  ---500 ms run queue---|==exec==1 ms==|exit
@@ -1030,7 +1095,8 @@ fn the_wait_before_the_exec_is_on_the_path() {
     }
 }
 
-/// A waking that the guest's kernel hides: the kernel's own figure tells the wait for a CPU from the sleep.
+/// A guest's kernel does not report a waking. The kernel's own figure of the run-queue time shows how much of the time
+/// off CPU was a wait for a CPU, and how much was sleep.
 ///
 /// ```text
 /// cpu0 =10=s..............=10==x     asleep from 1 ms on, on a CPU again at 101 ms
@@ -1042,7 +1108,7 @@ fn a_wait_without_a_waking_is_in_the_run_queue_as_far_as_the_kernel_counted() {
         (Some(8 * MS as u64), 8 * MS),
         (Some(0), 0),
         (Some(100 * MS as u64), 100 * MS),
-        // The figures differ by some microseconds at each switch.
+        // A difference of some microseconds is normal, so nothing becomes unknown.
         (Some(100 * MS as u64 - 20_000), 100 * MS),
         (None, 100 * MS),
     ] {
@@ -1069,7 +1135,7 @@ fn a_wait_without_a_waking_is_in_the_run_queue_as_far_as_the_kernel_counted() {
             ..Times::default()
         };
         assert_eq!(times, want, "{counted:?}");
-        // The wait for a CPU is the end of the time off CPU.
+        // The known wait for a CPU is the last part of the time off CPU.
         let ix = analysis
             .threads
             .iter()
@@ -1094,10 +1160,12 @@ fn a_wait_without_a_waking_is_in_the_run_queue_as_far_as_the_kernel_counted() {
     }
 }
 
+/// Nothing is known of the state of task 12. But all switches are recorded, so it is on no CPU.
+///
 /// ```text
 /// cpu0 =10=====================
 /// cpu1 =11=__=11=__=11=__=11=__
-/// 12   ????????????????????????    nothing is known of its state
+/// 12   ????????????????????????
 /// ```
 #[test]
 fn a_task_of_unknown_state_leaves_a_recording_of_all_switches_known() {

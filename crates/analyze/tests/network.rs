@@ -1,5 +1,5 @@
-//! Connections and DNS queries are what they were, however late their events are written: none
-//! is closed before its connect or accept, none is answered before it was sent.
+//! Checks that connections and DNS queries are analyzed correctly, however late their events are written: no connection
+//! is closed before its connect or accept, and no query is answered before it was sent.
 #![allow(clippy::unwrap_used, clippy::indexing_slicing)] // of our own files, in a test
 
 mod hand;
@@ -26,7 +26,7 @@ use tr_sim::network::{self, Question, Truth};
 use tr_sim::recording::Recording;
 use tr_sim::strategy::{self, Case};
 
-/// The analysis of a recording with the case's late writes, which `late` counts.
+/// Applies the late writes of a case to a recording and analyzes it. `late` counts the recordings with late writes.
 fn analyzed(case: &Case, recording: &mut Recording, late: &AtomicU32) -> Analysis {
     case.plan.apply(recording);
     late.fetch_add(network::is_late(&recording.life).into(), Ordering::Relaxed);
@@ -35,7 +35,7 @@ fn analyzed(case: &Case, recording: &mut Recording, late: &AtomicU32) -> Analysi
     analyze(&trace, &Options::default())
 }
 
-/// A thread's process; 0: there is none.
+/// The pid of a thread's process; 0 if there is no thread.
 fn process(analysis: &Analysis, thread: Option<ThreadIx>) -> Tgid {
     thread
         .map(|ix| analysis.process(analysis.thread(ix).process).pid)
@@ -65,7 +65,7 @@ fn late_writes_change_no_connection() {
             let after = [it.established, it.closed];
             prop_assert!(after.iter().flatten().all(|at| *at >= it.begun), "{:?}", it);
         }
-        // Connections that began after the span's end are no part of it.
+        // Connections that began after the span's end are not part of the analysis.
         truth.retain(|known| known.begun < analysis.end);
         for it in &mut truth {
             it.established = it.established.filter(|at| *at <= analysis.end);
@@ -126,7 +126,8 @@ fn late_writes_change_no_query() {
 
 const MS: i64 = 1_000_000;
 
-/// Task 10 polls for this span, in milliseconds. The task `waker` ends that; if it is 0, the timeout does.
+/// Adds a poll of task 10 that lasts for `span`, in milliseconds. The task `waker` ends it; if `waker` is 0, the
+/// time-out does.
 fn poll(hand: &mut Hand, span: Range<i64>, waker: u32) {
     let sleep = SchedKind::Switch {
         prev: Tid(10),
@@ -142,10 +143,12 @@ fn poll(hand: &mut Hand, span: Range<i64>, waker: u32) {
         .switch(0, span.end * MS + 1, 0, RUNNING, 10);
 }
 
+/// Task 10 polls several times, while a connection or a DNS query is open or not.
+///
 /// ```text
 ///            connect          close       query
-/// 10  =ssssss===|==ssssss=ooooo==|==sssss==|==ssssss=     s: poll(2), until its timeout
-///                  network network       sleep network    o: until a task outside wakes it
+/// 10  =ssssss===|==ssssss=ooooo==|==sssss==|==ssssss=     s: poll(2), until its time-out
+///                  network network       sleep network    o: until an unrecorded task wakes it
 /// ```
 #[test]
 fn a_poll_waits_for_the_network_while_a_connection_or_a_query_is_open() {
@@ -186,7 +189,7 @@ fn a_poll_waits_for_the_network_while_a_connection_or_a_query_is_open() {
     poll(&mut hand, 500..900, 0);
     hand.lives(0, 950 * MS, LifeKind::DnsQuery(Box::new(query)));
     poll(&mut hand, 1_000..6_000, 0);
-    // A resolver has given up by then.
+    // At this time the resolver has given up the DNS query, so the poll is a sleep.
     poll(&mut hand, 7_000..7_001, 0);
     let (analysis, path) = hand.path();
     let waits = path
@@ -199,7 +202,8 @@ fn a_poll_waits_for_the_network_while_a_connection_or_a_query_is_open() {
         .collect();
     let expected = [
         (at(10 * MS), 30, Kind::Sleep),
-        // The time-out is not recorded: it can be a nap, or a part of a wait for an answer.
+        // The recording does not have the time-out of the call. So this may be a sleep, or a part of a wait for an
+        // answer.
         (at(60 * MS), 100, Kind::Unknown),
         (at(200 * MS), 200, Kind::Network),
         (at(500 * MS), 400, Kind::Sleep),
@@ -214,8 +218,8 @@ fn a_poll_waits_for_the_network_while_a_connection_or_a_query_is_open() {
     assert_eq!(waits, [(200, Some(0)), (5_000, None)]);
 }
 
-/// Task 10 sleeps in a system call from 10 ms on. `end` is the time in milliseconds at which `waker`, in this context,
-/// ends the wait. Returns how the wait ended and its kind.
+/// Task 10 has a connection and sleeps in a system call from 10 ms on. The task or interrupt `by` ends the wait at
+/// `end`, in milliseconds. Returns the cause of the wait's end, and its kind.
 fn ended(sleep: (Reason, Timeout), end: i64, by: (u32, Context)) -> (WaitEnd, Kind) {
     let ((reason, timeout), (waker, context)) = (sleep, by);
     let remote = Endpoint {
@@ -262,7 +266,8 @@ fn ended(sleep: (Reason, Timeout), end: i64, by: (u32, Context)) -> (WaitEnd, Ki
     (analysis.wait_end(thread, &wait), kind.unwrap().kind)
 }
 
-/// A process with a connection waits: by which proof it is known for what.
+/// A process with an open connection waits. Each case has the system call with its time-out, the end of the wait and
+/// the waker, and what they prove about the wait.
 #[test]
 fn a_wait_has_the_cause_that_ended_it() {
     let limit = Timeout::after(300_000_000);
@@ -270,7 +275,8 @@ fn a_wait_has_the_cause_that_ended_it() {
     let (hard, soft) = ((0, Context::HardIrq), (0, Context::SoftIrq));
     let outside = Actor::Outside(Tid(99));
     for (sleep, end, by, expected) in [
-        // 300 ms passed, and an interrupt came: whatever connections it has, it had asked nothing.
+        // The time-out of 300 ms passed and an interrupt came. Whatever connections the process has, it had sent no
+        // request, unless the time-out is marked with `asked`.
         (
             (Reason::Poll, limit),
             310,
@@ -283,7 +289,7 @@ fn a_wait_has_the_cause_that_ended_it() {
             hard,
             (timer(Some(true)), Kind::Network),
         ),
-        // Before that it was no time-out. A signal of a timer is an interrupt, too.
+        // An interrupt before the time-out has another cause. It may be a signal from a timer.
         (
             (Reason::Poll, limit),
             110,
@@ -314,7 +320,7 @@ fn a_wait_has_the_cause_that_ended_it() {
             soft,
             (WaitEnd::Packet, Kind::Network),
         ),
-        // A time-out of a socket is counted in ticks, by a softirq.
+        // The time-out of a socket is counted in ticks, and a softirq ends the wait.
         (
             (Reason::SocketRead, Timeout::SOME),
             310,
@@ -339,7 +345,8 @@ fn a_wait_has_the_cause_that_ended_it() {
             (99, Context::Task),
             (WaitEnd::Signal(outside), Kind::Outside),
         ),
-        // Recordings before version 3.10: the time-out of a poll, or the answer that a later poll gets.
+        // Recordings before version 3.10 do not have the time-outs. The wait may have ended by its time-out although
+        // the answer to a request was still to come.
         (
             (Reason::Poll, Timeout::UNKNOWN),
             310,
@@ -361,7 +368,7 @@ fn a_wait_has_the_cause_that_ended_it() {
     }
 }
 
-/// Whether a wait beside connections to these addresses is known to be for another machine.
+/// Whether a wait of a process with connections to these addresses is known to be for another machine.
 fn elsewhere(addresses: &[Address]) -> bool {
     let (tid, tgid) = (Tid(10), Tgid(10));
     let mut hand = Hand::new(Scope::Command, 20_000 * MS);
@@ -395,7 +402,7 @@ fn public_addresses_alone_are_of_other_machines() {
     for text in ["93.184.215.14", "2606:2800:21f::1", "::ffff:93.184.215.14"] {
         assert!(elsewhere(&[of(text)]), "{text}");
     }
-    // A container of this machine has such an address, too.
+    // A container of this machine can have such an address, too.
     for text in [
         "127.0.0.2",
         "10.0.0.7",

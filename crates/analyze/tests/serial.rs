@@ -1,5 +1,5 @@
-//! The critical path, what-if limits and parallelism: checked with worlds of a known
-//! answer, with the recorded events, and by laws that hold for any trace.
+//! Tests the critical path, the what-if limits and the parallelism in three ways: with simulated programs whose results
+//! are known, by comparison with the recorded events, and by rules that are true for any trace.
 #![allow(clippy::indexing_slicing, clippy::unwrap_used, clippy::expect_used)] // tables of the simulator
 
 use std::collections::HashSet;
@@ -31,7 +31,8 @@ use tr_sim::timeline;
 mod schedule;
 
 const MS: u64 = 1_000_000;
-/// The cost of forks, execs, exits and wake-ups in a short run.
+/// The largest difference in ns between a figure and its expected value: the time of forks, execs, exits and wake-ups
+/// in a short run.
 const SLACK: u64 = MS;
 const CUT: Cut = Cut {
     largest: 100,
@@ -49,7 +50,7 @@ fn analyzed(recording: &Recording, cut: &Cut) -> Analysis {
     analyze(&trace, &options)
 }
 
-/// Groups by the program's file name; a child before its exec is in its parent's group.
+/// Sorts the programs into groups by the names of their files. A child before its exec is in its parent's group.
 fn by_program(analysis: &Analysis) -> Groups {
     Groups::new(analysis, |_, exec| {
         let path = exec.map(|exec| String::from_utf8_lossy(&exec.filename).into_owned());
@@ -62,17 +63,18 @@ fn by_program(analysis: &Analysis) -> Groups {
 
 // ---- Laws ----
 
-/// Each sleep that an interrupt ended has ended by its time-out if that had passed, and not otherwise. The simulator
-/// knows all time-outs.
+/// Checks each sleep that an interrupt ended: the analysis says that a time-out ended it if and only if the time-out
+/// had passed. The simulator records all time-outs.
 fn check_timeouts(analysis: &Analysis) -> Result<(), TestCaseError> {
     let timeline = analysis.timeline.as_ref().unwrap();
     for thread in analysis.thread_ids() {
         let waits = timeline.of(thread);
         let waits = waits.filter(|wait| matches!(wait.reason, Reason::Timer | Reason::Poll));
-        // A wait at the span's start is cut.
+        // A wait at the span's beginning may have begun earlier, so its length is not known.
         let waits = waits.filter(|wait| wait.from > analysis.start);
         for wait in waits.filter(|wait| wait.doing == Bucket::Wait(Wait::Sleep)) {
-            // A sixteenth: the call began before the switch-out.
+            // The time-out may be longer than the wait by one sixteenth, because the system call begins before the
+            // switch-out.
             let least = wait.timeout.least();
             let passed = least.is_some_and(|least| least <= wait.length() + wait.length() / 16);
             prop_assert!(least.is_some(), "{:?}", wait);
@@ -86,8 +88,8 @@ fn check_timeouts(analysis: &Analysis) -> Result<(), TestCaseError> {
     Ok(())
 }
 
-/// In any trace the segments follow each other, and each agrees with the thread's own
-/// timeline. If the trace is `exact`, no event is missing, so that all unknown time has a reason.
+/// Checks the segments of a path: they follow each other, and each agrees with its thread's timeline. If the trace is
+/// `exact`, no event is missing, so that each unknown time has a reason.
 fn check_path(analysis: &Analysis, path: &CriticalPath, exact: bool) -> Result<(), TestCaseError> {
     let timeline = analysis.timeline.as_ref().unwrap();
     let mut now = path.from;
@@ -95,7 +97,7 @@ fn check_path(analysis: &Analysis, path: &CriticalPath, exact: bool) -> Result<(
         prop_assert_eq!(segment.from, now, "{:?}", segment);
         prop_assert!(segment.to > segment.from, "{:?}", segment);
         now = segment.to;
-        // The timeline at both ends and in the middle.
+        // Each segment is compared with the timeline at its two ends and in its middle.
         let middle = segment.from.0 + (segment.to.0 - segment.from.0) / 2;
         for at in [segment.from.0, middle, segment.to.0 - 1] {
             let number = timeline.at(segment.thread, Ktime(at));
@@ -106,11 +108,11 @@ fn check_path(analysis: &Analysis, path: &CriticalPath, exact: bool) -> Result<(
                 continue;
             };
             if segment.kind == Kind::Unknown {
-                // Only the path's end may be in the middle of a wait.
+                // Only the last segment may end in the middle of a wait.
                 let cut = segment.to == path.to;
                 let known =
                     matches!(stretch.doing, Bucket::Wait(_)) && stretch.waker() != Actor::Unknown;
-                // A signal can end a wait for descriptors, and a time-out is not always the cause.
+                // A signal can also end a wait for descriptors, so the reason for such a wait may be unknown.
                 let unproven = stretch.reason == Reason::Poll;
                 prop_assert!(
                     !exact || cut || unproven || !known,
@@ -144,7 +146,7 @@ fn check_path(analysis: &Analysis, path: &CriticalPath, exact: bool) -> Result<(
             "{:?}",
             pair
         );
-        // A thread that wakes or forks another is running.
+        // A thread that wakes or forks another thread must be running.
         let (by, at) = (pair[0].thread, pair[0].to);
         let other = matches!(pair[0].then, Then::Same | Then::Waited | Then::Awaited);
         prop_assert!(!exact || !pair[0].then_inferred || pair[0].then == Then::Awaited);
@@ -157,7 +159,7 @@ fn check_path(analysis: &Analysis, path: &CriticalPath, exact: bool) -> Result<(
     Ok(())
 }
 
-/// The replay: with no work free the end's clock shows the recorded time.
+/// Checks the what-if limits: if no work is free, the virtual clock of the path's end shows the recorded time.
 fn check_limits(
     analysis: &Analysis,
     path: &CriticalPath,
@@ -193,7 +195,7 @@ fn check_parallelism(
     let span = analysis.end.since(analysis.start);
     prop_assert_eq!(is.running.iter().sum::<u64>() + is.unknown, span);
     prop_assert_eq!(is.demand.iter().sum::<u64>() + is.unknown, span);
-    // The analysis counts the running tasks event by event.
+    // `analysis.concurrency` counts the running tasks while the events are read. Both counts must agree.
     let running = |n: usize| is.running.get(n).copied().unwrap_or(0);
     let all = !Own::of(analysis).is_part();
     for (n, time) in analysis
@@ -223,7 +225,7 @@ fn check_parallelism(
     Ok(())
 }
 
-/// The laws for every process of the recording.
+/// Checks the rules that are true for any trace, for every process of the recording.
 fn check_all(analysis: &Analysis, exact: bool) -> Result<(), TestCaseError> {
     let groups = by_program(analysis);
     check_parallelism(analysis, None, &groups)?;
@@ -238,8 +240,8 @@ fn check_all(analysis: &Analysis, exact: bool) -> Result<(), TestCaseError> {
     Ok(())
 }
 
-/// Where the path goes from one thread to another, the one woke or forked the other at
-/// that moment.
+/// Checks each step of the path from one thread to another: the recording must have an event by which the one thread
+/// woke or forked the other at that moment.
 fn check_links(
     analysis: &Analysis,
     recording: &Recording,
@@ -267,7 +269,8 @@ fn check_links(
             }
         }
     }
-    // An exec may have given a thread another tid since.
+    // If the process has several threads, an exec may have given the thread another tid after the event, so the step is
+    // not checked.
     let tid = |segment: &Segment| -> Option<Tid> {
         let thread = analysis.thread(segment.thread);
         let process = analysis.process(thread.process);
@@ -295,14 +298,16 @@ fn explain(case: &Case, error: TestCaseError) -> TestCaseError {
 proptest! {
     #![proptest_config(strategy::cases(200))]
 
-    /// Any commit delay, inversions and order of the blocks.
+    /// If no events are lost, the path consists of recorded events, for any commit delay, inversions and order of the
+    /// blocks.
     #[test]
     fn without_loss_the_path_is_made_of_what_happened(case in strategy::lossless(3_000_000)) {
         let (mut recording, _) = Recording::record(&case.config);
         let before = recording.clone();
         case.plan.apply(&mut recording);
         let analysis = analyzed(&recording, &case.cut);
-        // Equal times make chains at one instant.
+        // If many events have equal times, threads can wake each other in a chain at one instant, so only the weaker
+        // rules are checked.
         let exact = case.config.grain == 1;
         let timeouts = if exact { check_timeouts(&analysis) } else { Ok(()) };
         let checked = check_all(&analysis, exact).and(timeouts).and_then(|()| {
@@ -314,7 +319,7 @@ proptest! {
         checked.map_err(|error| explain(&case, error))?;
     }
 
-    /// Lost spans: their time is unknown, and the sums add up.
+    /// If events are lost in some spans, their time is unknown, and the sums add up.
     #[test]
     fn with_loss_the_path_adds_up(case in strategy::lossy(3_000_000)) {
         let (mut recording, _) = Recording::record(&case.config);
@@ -322,7 +327,7 @@ proptest! {
         check_all(&analyzed(&recording, &case.cut), false).map_err(|error| explain(&case, error))?;
     }
 
-    /// All injections together: nothing panics, and the sums add up.
+    /// With all kinds of injected faults together, nothing panics, and the sums add up.
     #[test]
     fn whatever_happens_the_path_adds_up(case in strategy::anything(3_000_000)) {
         let (mut recording, _) = Recording::record(&case.config);
@@ -333,7 +338,7 @@ proptest! {
 
 // ---- Worlds of a known answer ----
 
-/// Programs by name; the first is COMMAND's. Each begins with the exec of itself.
+/// Makes a world of these programs. The first program is COMMAND's. Each program begins with its own exec.
 fn world(programs: &[(&str, Vec<Op>)], channels: &[u32]) -> World {
     World {
         name: "serial".to_owned(),
@@ -355,7 +360,7 @@ fn world(programs: &[(&str, Vec<Op>)], channels: &[u32]) -> World {
     }
 }
 
-/// Repeats `ops`, from the place after the first `Op::Exec`.
+/// Repeats `ops`, which must come directly after the program's first operation, the exec of itself.
 fn repeat(slot: u8, times: u32, ops: &[Op]) -> Vec<Op> {
     let to = 1;
     [ops.to_vec(), vec![Op::Repeat { slot, times, to }]].concat()
@@ -369,7 +374,7 @@ const fn fork(program: u16) -> Op {
     Op::Fork(program, Arg::Same)
 }
 
-/// The reports' figures of a run.
+/// The figures that reports show about a run.
 struct Answer {
     analysis: Analysis,
     groups: Groups,
@@ -401,7 +406,7 @@ impl Answer {
         answer
     }
 
-    /// The answer for a recording in which events may be missing.
+    /// The figures of a recording in which events may be missing.
     fn inexact(config: &Config, plan: &Plan) -> Answer {
         let (mut recording, _) = Recording::record(config);
         plan.apply(&mut recording);
@@ -433,7 +438,7 @@ impl Answer {
         self.groups.name(group).to_owned()
     }
 
-    /// The path's time of a program, of fitting kinds.
+    /// The time of a program on the path, of those kinds for which `fits` is true.
     fn time(&self, program: &str, fits: impl Fn(Kind) -> bool) -> u64 {
         let segments = self.path.segments.iter();
         segments
@@ -446,7 +451,7 @@ impl Answer {
         self.time(program, |kind| kind == Kind::OnCpu)
     }
 
-    /// The number of the path's links of a kind from a program.
+    /// The number of segments of a program on the path from which the path goes on in this way.
     fn links(&self, program: &str, then: Then) -> usize {
         let segments = self.path.segments.iter();
         segments
@@ -466,7 +471,7 @@ impl Answer {
         free.unwrap().same_waits
     }
 
-    /// The program in which the path stays longest without another one.
+    /// If the work of `program` is free, the program in which the chain of work and waits stays longest.
     fn decides(&self, program: &str) -> &str {
         let group = self.groups.find(program).expect("a group");
         let free = self.limits.free.iter().find(|free| free.group == group);
@@ -491,6 +496,8 @@ fn about(is: u64, expected: u64) {
     );
 }
 
+/// make runs three steps, one after the other, so all of them are the critical path.
+///
 /// ```text
 /// make _>..___________>..___________>..______
 /// step   ====10 ms====  ====10 ms====  ...
@@ -505,7 +512,7 @@ fn a_serial_chain_is_the_path() {
     assert_eq!(is.links("make", Then::Forked), 3);
     about(is.free("step"), 0);
     about(is.free("make"), 30 * MS);
-    // More CPUs do not help.
+    // More CPUs do not help, so the least time on any number of CPUs is the recorded time.
     about(is.limits.span, 30 * MS);
     about(is.alone("step"), 30 * MS);
     assert_eq!(
@@ -516,8 +523,8 @@ fn a_serial_chain_is_the_path() {
     about(is.parallelism.starved(1), 0);
 }
 
-/// Four jobs on four CPUs, one a little longer: it is the path, and when it is free the
-/// others are.
+/// Four jobs run on four CPUs. One of them is a little longer, and is the path. If its work is free, the other jobs
+/// determine the time.
 #[test]
 fn of_a_fan_out_the_longest_is_the_path() {
     let make = vec![fork(1), fork(1), fork(2), fork(1), Op::WaitAll];
@@ -535,14 +542,14 @@ fn of_a_fan_out_the_longest_is_the_path() {
     assert_eq!(is.decides("long"), "short");
     assert_eq!(is.decides("short"), "long");
     about(is.limits.work, 44 * MS);
-    // On two CPUs the work takes its time, on any number the longest job.
+    // On two CPUs the sum of the work determines the least time; with many CPUs the longest job does.
     about(is.limits.on(2), 22 * MS);
     about(is.limits.on(100), 14 * MS);
     about(is.parallelism.running[4], 10 * MS);
     about(is.alone("long"), 4 * MS);
 }
 
-/// Parallel jobs on one CPU wait for it, each for the others.
+/// Four jobs on one CPU wait for it, while one of the others has it.
 #[test]
 fn one_cpu_for_all_is_waited_for() {
     let make = vec![fork(1), fork(1), fork(2), fork(1), Op::WaitAll];
@@ -553,15 +560,15 @@ fn one_cpu_for_all_is_waited_for() {
     ];
     let is = Answer::of(world(&programs, &[]), 1);
     about(is.path.length(), 44 * MS);
-    // The long job was forked late, because make waited for the CPU, too.
+    // The long job was forked late, because make waited for the CPU, too. So the waits of both count.
     let waits = |kind| kind == Kind::RunQueue;
     let waited = is.time("long", waits) + is.time("make", waits);
     about(is.on_cpu("long"), 14 * MS);
     about(waited, 30 * MS);
     about(is.limits.span, 14 * MS);
     about(is.free("short"), 14 * MS);
-    // No event shows that make needed a child that had ended before make waited for it:
-    // the limit is lower than it could be, not higher.
+    // If a child had ended before make waited for it, no event shows that make needed it. So the limit can be lower
+    // than the recorded time, but never higher.
     assert!(
         (13 * MS..45 * MS).contains(&is.limits.on(1)),
         "{:?}",
@@ -571,8 +578,8 @@ fn one_cpu_for_all_is_waited_for() {
     about(is.parallelism.running[1], 44 * MS);
 }
 
-/// Two tokens, four CPUs, six jobs: the driver waits for tokens, which the jobs write
-/// back before they exit.
+/// A job server has two tokens, for six jobs on four CPUs. The driver waits for tokens, which the jobs write back
+/// before they exit.
 #[test]
 fn a_jobserver_without_tokens_holds_up_the_driver() {
     let token = chan(0);
@@ -590,8 +597,8 @@ fn a_jobserver_without_tokens_holds_up_the_driver() {
     about(is.parallelism.starved(2), 0);
 }
 
-/// Three builds on four CPUs take turns with one job slot: clients of a job server, which
-/// give it back before they end.
+/// Three builds on four CPUs take turns with one job slot. If they are clients of a job server, which give the slot
+/// back before they end, waits for the slot are recognized; other programs only use a pipe.
 #[test]
 fn job_slots_are_told_from_pipes() {
     let token = chan(0);
@@ -610,8 +617,8 @@ fn job_slots_are_told_from_pipes() {
     }
 }
 
-/// A thread of cargo starts a rustc and waits for its output, here that of a unit's metadata: rustc uses the job
-/// server, too, and goes on, but gives no slot back.
+/// A thread of cargo starts a rustc and waits for its output (the metadata of a compilation unit). rustc is a client of
+/// the job server, too, and goes on after its output. But it gives no slot back, so the wait is not one for a slot.
 #[test]
 fn output_of_a_job_is_no_job_slot() {
     let (metadata, done) = (chan(0), chan(1));
@@ -643,8 +650,8 @@ fn output_of_a_job_is_no_job_slot() {
     }
 }
 
-/// A thread of the process that was asleep when the wait for it began explains nothing of the
-/// time before.
+/// A thread was asleep when another thread of its process began to wait for it. What it did before does not explain the
+/// wait, so the path goes back to the waiting thread.
 #[test]
 fn an_idle_thread_does_not_take_the_path() {
     let done = chan(0);
@@ -659,8 +666,8 @@ fn an_idle_thread_does_not_take_the_path() {
     assert_eq!(is.links("tool", Then::Waited), 1);
 }
 
-/// A service that had begun to wait for requests while its client slept explains nothing of that
-/// sleep.
+/// A service had begun to wait for requests while its client slept. So the service does not explain that sleep of the
+/// client.
 ///
 /// ```text
 /// main    =10=zzzzzzzz50zzzzzzzz=>..=      asks the service to stop, and waits for that
@@ -686,7 +693,7 @@ fn a_service_does_not_take_its_clients_sleep() {
     about(is.time("java", |kind| kind == Kind::Sleep), 50 * MS);
 }
 
-/// A thread's timer is a cause of the waits that began before it fired, and of no others.
+/// The timer of a thread is a cause of a wait for this thread only if the wait began before the timer fired.
 ///
 /// ```text
 /// main    =======|....wait....|===       the service polls, and finds that main has stopped
@@ -696,7 +703,7 @@ fn a_service_does_not_take_its_clients_sleep() {
 fn a_periodic_sleeper_takes_the_path_for_the_waits_alone() {
     let sleep = |length| Op::Sleep(ms(length, length));
     let (one, two) = (chan(0), chan(1));
-    // The thread begins once.
+    // Main starts the thread once, so the repetitions begin after that.
     let main = |ops: &[Op]| {
         let (slot, times, to) = (0, 3, 2);
         let again = Op::Repeat { slot, times, to };
@@ -713,8 +720,8 @@ fn a_periodic_sleeper_takes_the_path_for_the_waits_alone() {
     let produces = vec![sleep(100), run(5), Op::Post(one), Op::Goto(0)];
     let job = vec![sleep(30), run(20), Op::Post(one), Op::Exit(0)];
     for (what, cpus, posts, main, service, slept) in [
-        // A JVM's VM thread waits by polling until all threads have stopped. On one CPU it has
-        // been woken long before main stops.
+        // The VM thread of a Java VM polls until all threads have stopped. On one CPU its timer has fired long before
+        // main stops, so its sleep does not explain main's wait.
         (
             "vm thread",
             1,
@@ -723,7 +730,7 @@ fn a_periodic_sleeper_takes_the_path_for_the_waits_alone() {
             poll.clone(),
             0..=30,
         ),
-        // On two CPUs main waits for the poll at most 10 ms.
+        // On two CPUs, main waits at most 10 ms for the poll, three times.
         (
             "poll",
             2,
@@ -732,7 +739,7 @@ fn a_periodic_sleeper_takes_the_path_for_the_waits_alone() {
             poll,
             9..=15,
         ),
-        // A watchdog has the lock when main wants it.
+        // A watchdog has the lock when main wants it. Its sleep before does not explain the wait.
         (
             "watchdog",
             2,
@@ -749,7 +756,8 @@ fn a_periodic_sleeper_takes_the_path_for_the_waits_alone() {
             produces,
             294..=300,
         ),
-        // A thread that main has started, and whose end it awaits.
+        // Main starts this thread as a job and waits for its end, so all of the job's time is on the path, including
+        // its sleep.
         (
             "job",
             2,
@@ -771,10 +779,11 @@ fn a_periodic_sleeper_takes_the_path_for_the_waits_alone() {
     }
 }
 
-/// A thread that `exit_group` kills in the middle of its work did nothing that the end waited for.
+/// A thread is killed by `exit_group` in the middle of its work. Nothing waited for that work, so it is not on the
+/// path.
 ///
 /// ```text
-/// main  ==25==zzzz20zzzz==5==x      path: main's time, of COMMAND and of a child
+/// main  ==25==zzzz20zzzz==5==x      path: the time of main, in COMMAND or in a child
 /// jit   ======================x
 /// ```
 #[test]
@@ -803,7 +812,7 @@ fn a_killed_thread_does_not_take_the_path() {
     }
 }
 
-/// Three workers on four CPUs use a byte in a pipe as their lock: one works at a time.
+/// Three workers on four CPUs use a byte in a pipe as their lock, so only one of them works at a time.
 #[test]
 fn a_convoy_through_a_pipe_is_serial() {
     let lock = chan(0);
@@ -822,7 +831,7 @@ fn a_convoy_through_a_pipe_is_serial() {
     about(is.free("worker"), 0);
 }
 
-/// A test that sleeps, beside a job that works for less long.
+/// A test sleeps for longer than a job beside it works. So the path is in the test and names it.
 #[test]
 fn a_sleeping_test_is_named() {
     let make = vec![fork(1), fork(2), Op::WaitAll];
@@ -838,8 +847,8 @@ fn a_sleeping_test_is_named() {
     about(is.time("test", |kind| kind == Kind::Sleep), 120 * MS);
     about(is.on_cpu("test"), 3 * MS);
     assert_eq!(is.on_cpu("job"), 0);
-    // The CPU time of the job does not matter. Sleeps count only with the same waits: another run
-    // may need fewer.
+    // The job's CPU time is not on the path. Sleeps count only in `with_same_waits`, because another run may need fewer
+    // of them.
     about(is.free("test"), 50 * MS);
     about(is.free("job"), 3 * MS);
     about(is.with_same_waits("test"), 120 * MS);
@@ -853,9 +862,8 @@ fn a_sleeping_test_is_named() {
     );
 }
 
-/// Jobs whose driver asks every few ms whether they are done, once with few CPUs and once
-/// with as many as there are jobs, and once without the work of some: no limit of the first
-/// run is beyond the time of another one.
+/// A driver asks every 3 ms whether its jobs are done. Each build runs with few CPUs, with enough CPUs for all jobs,
+/// and without the work of some jobs. No limit that the first run shows is longer than the time of another run.
 #[test]
 fn no_run_is_faster_than_a_limit() {
     let done = chan(0);
@@ -887,7 +895,7 @@ fn no_run_is_faster_than_a_limit() {
         let few = Answer::of(world(true), 1 + (seed % 3) as u16);
         let many = Answer::of(world(true), 16);
         let without = Answer::of(world(false), 16);
-        // The time of forks and exits, which counts as the driver's.
+        // The times of forks and exits count as work of the driver, so they are allowed for.
         let measured = |is: &Answer| is.path.length() + SLACK;
         assert!(
             few.limits.span <= measured(&many),
@@ -904,7 +912,7 @@ fn no_run_is_faster_than_a_limit() {
     }
 }
 
-/// A wait that no task ended is the waiting thread's own time.
+/// A wait that no task ended is the waiting thread's own time, and has the kind of its cause.
 #[test]
 fn timers_disks_and_locks_are_kinds_of_their_own() {
     let make = vec![
@@ -927,8 +935,8 @@ fn timers_disks_and_locks_are_kinds_of_their_own() {
     about(is.limits.work, 2 * MS);
 }
 
-/// A compiler driver with vfork and exec: the path goes through the child, and the child's
-/// time before its exec is the driver's.
+/// A compiler driver starts its compiler with vfork and exec. The path goes through the child, and the child's time
+/// before its exec counts as the driver's.
 #[test]
 fn vfork_leads_to_the_child() {
     let cc = vec![run(1), Op::Vfork(1, Arg::Same), Op::Wait, run(1)];
@@ -938,16 +946,15 @@ fn vfork_leads_to_the_child() {
     about(is.on_cpu("cc"), 2 * MS);
     assert_eq!(is.links("cc1", Then::Exited), 1);
     assert_eq!(is.links("cc", Then::Forked), 1);
-    // The parent's time between vfork and the wait did not matter.
+    // The parent's short wait for the exec of the vfork child is not on the path.
     assert_eq!(is.links("cc", Then::Returned), 0);
 }
 
-/// The child lives on after its exec, and no task waits for its end: the parent waited
-/// for the exec.
+/// A vfork child lives on after its exec, and no task waits for its end: the parent waited only for the exec.
 #[test]
 fn a_vfork_parent_waits_for_the_exec() {
     let cc = vec![run(1), Op::Vfork(1, Arg::Same), run(3)];
-    // Unlike `world`'s programs the child works before its exec.
+    // Unlike the programs that `world` makes, the child works before its exec.
     let mut world = world(&[("cc", cc), ("daemon", vec![run(50)])], &[]);
     world.programs[1] = vec![run(5), Op::Exec(1), run(50)];
     let is = Answer::of(world, 2);
@@ -955,11 +962,11 @@ fn a_vfork_parent_waits_for_the_exec() {
     assert_eq!(is.links("cc", Then::Returned), 1);
     about(is.on_cpu("cc"), 9 * MS);
     assert_eq!(is.on_cpu("daemon"), 0);
-    // The daemon's work was not needed for the end.
+    // The end of the run did not depend on the daemon's work.
     about(is.limits.work, 9 * MS);
 }
 
-/// A thread's beginning leads to the thread that created it.
+/// The path goes from the beginning of a thread to the thread that created it.
 #[test]
 fn threads_lead_to_their_creators() {
     let done = chan(0);
@@ -976,7 +983,7 @@ fn threads_lead_to_their_creators() {
     assert_eq!(is.links("tool", Then::Forked), 1);
 }
 
-/// Late writes and the wrong order of events change no figure.
+/// Events that are written late and in another order change no figure.
 #[test]
 fn late_writes_change_nothing() {
     let token = chan(0);
@@ -998,7 +1005,8 @@ fn late_writes_change_nothing() {
     assert_eq!(plain.parallelism, late.parallelism);
 }
 
-/// A system-wide recording without COMMAND has no single end.
+/// In a system-wide recording without COMMAND there is no process whose path is that of the recording, and the error
+/// says so.
 #[test]
 fn without_a_command_there_is_a_reason() {
     let make = vec![run(5)];

@@ -1,5 +1,5 @@
-//! Recordings without scheduling events: times are differences of totals, and what they do
-//! not tell is not known.
+//! Recordings without scheduling events. Times are differences between totals, and what the totals do not show stays
+//! unknown.
 #![allow(clippy::indexing_slicing, clippy::unwrap_used, clippy::expect_used)] // tables of the test
 
 mod hand;
@@ -14,7 +14,7 @@ use tr_format::event::{
 };
 use tr_format::meta::{Facts, Known, Method, Origin, Scope};
 
-/// A recording by ptrace of COMMAND, whose pid is 10.
+/// Makes a recording by ptrace of COMMAND, whose pid is 10.
 fn hand(run_queue: Known) -> Hand {
     let mut hand = Hand::new(Scope::Command, 1_000);
     hand.meta.origin = Some(Origin {
@@ -116,10 +116,11 @@ fn totals(on_cpu: u64, run_queue: u64, asleep_or_blocked: u64, unknown: u64) -> 
     }
 }
 
+/// A build of one compiler by make.
+///
 /// ```text
 /// 10  |--make----------------------------|
 /// 11        |--sh--|--cc1-----------|
-/// 12                                  |--|   COMMAND does not wait for it
 /// ```
 fn build(run_queue: Known, delay: bool) -> Hand {
     let mut hand = hand(run_queue);
@@ -141,7 +142,7 @@ fn build(run_queue: Known, delay: bool) -> Hand {
 fn times_are_differences_of_totals() {
     let analysis = analyzed(&build(Known::Totals, true));
     let (_, make) = process(&analysis, 10);
-    // The totals before the recording do not count.
+    // The totals at the beginning of the recording (5000 and 70 ns) are subtracted.
     assert_eq!(make.times, totals(110, 25, 765, 0));
     assert_eq!(make.execs[0].times, totals(100, 20, 680, 0));
     let (_, cc1) = process(&analysis, 11);
@@ -164,7 +165,8 @@ fn without_run_delays_only_run_times_are_known() {
     assert_eq!(cc1.times.asleep_or_blocked_known(), None);
 }
 
-/// The recorder stamps a fork after the child has begun to run.
+/// The recorder stamps a fork after the child has begun to run. So the child's first totals are larger than the time
+/// since the fork, and the excess counts in the next part.
 #[test]
 fn totals_beyond_the_time_count_in_the_next_part() {
     let mut hand = hand(Known::Totals);
@@ -178,9 +180,11 @@ fn totals_beyond_the_time_count_in_the_next_part() {
     assert_eq!(child.times, totals(60, 5, 35, 0));
 }
 
+/// Task 11 is forked at 200, and its totals are read at these times. The total at 230 lags by 5 ns.
+///
 /// ```text
-/// 11      200   210       230       250       270, end
-/// ran       0    10        20        45        60     the total at 230 lags by 5
+/// time      200   210       230       250       270       310, end
+/// ran         0    10        20        45        50        50
 /// ```
 #[test]
 fn samples_tile_the_time_and_add_up() {
@@ -238,13 +242,14 @@ fn a_task_without_an_account_is_unknown() {
     let (_, unseen) = process(&analysis, 11);
     assert_eq!(unseen.times, totals(0, 0, 0, 500));
     assert_eq!(unseen.times.on_cpu_known(), None);
-    // The totals so far are known of a task that was let go.
+    // The recorder let task 12 go at 800. Its totals up to then are known.
     let (_, gone) = process(&analysis, 12);
     assert_eq!(gone.times, totals(20, 10, 20, 200));
     assert!(gone.alive);
 }
 
-/// A window cuts the time between two accounts: nothing says what of it lies inside.
+/// The analyzed span begins and ends between two readings of totals. Such an interval does not count, because the
+/// totals do not show which part of it is in the span.
 #[test]
 fn a_window_keeps_whole_parts_only() {
     let trace = build(Known::Totals, true).trace();
@@ -294,14 +299,15 @@ fn the_path_follows_forks_and_ends() {
             (10, 40, Kind::SleepOrBlocked, Then::Same),
         ]
     );
-    // While its child is on the path, make's wait is inferred.
+    // The path leaves make while its child is on it, so make's times on the path are inferred. The child's times are
+    // not.
     let inferred = |segment: &Segment| (analysis.thread(segment.thread).tid.0, segment.inferred);
     let mut known: Vec<_> = path.segments.iter().map(inferred).collect();
     known.dedup();
     assert_eq!(known, [(10, true), (11, false), (10, true)]);
 }
 
-/// Nothing is made up beyond what the totals contain.
+/// If the totals have no run-queue times, the path does not invent any.
 #[test]
 fn without_run_delays_the_path_knows_times_on_a_cpu_alone() {
     let analysis = analyzed(&build(Known::Absent, false));
@@ -312,6 +318,8 @@ fn without_run_delays_the_path_knows_times_on_a_cpu_alone() {
     assert_eq!(spent.sum(), 800);
 }
 
+/// The kernel reports the last totals of a task after its end.
+///
 /// ```text
 /// 10 |-------------- account ----------------- account, end of the recording
 /// 20   fork, exec -------------------- end        last totals
@@ -326,7 +334,8 @@ fn the_last_totals_come_after_the_end() {
     exec(&mut hand, 110, 20, "cc");
     end(&mut hand, 500, 20);
     end(&mut hand, 600, 30);
-    // The totals at the exit, the kernel's last ones, and those that another reader read before.
+    // Task 20 has three further totals: those at its exit, the last ones of the kernel, and older ones that were read
+    // earlier but written later.
     for run in [180, 200, 150] {
         account(&mut hand, 700 + run as i64, 20, run, Some(60));
     }

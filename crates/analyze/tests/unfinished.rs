@@ -1,5 +1,5 @@
-//! Paths of processes that live at the end of a recording: a thread that waits for a pipe is not the end of a path while the
-//! one that it waits for lives.
+//! Critical paths of processes that are alive at the end of a recording. If such a process waits for a pipe, its path
+//! goes on to the process at the other end, as long as that one lives.
 #![allow(clippy::unwrap_used, clippy::indexing_slicing)] // of traces made here
 
 mod hand;
@@ -17,7 +17,7 @@ const TEE: u32 = 12;
 const CC: u32 = 13;
 const DAEMON: u32 = 14;
 
-/// A recording with a CPU for each task.
+/// A recording of a machine on which each task has a CPU.
 struct Tasks(Hand);
 
 impl Tasks {
@@ -65,7 +65,7 @@ impl Tasks {
         self
     }
 
-    /// The last task of the path of a process, and how the path came to it.
+    /// The last task on the critical path of a process, how the path came to it, and the kind of its last time.
     fn end_of(&self, pid: u32) -> (u32, Then, Kind) {
         let options = Options {
             timeline: true,
@@ -85,7 +85,7 @@ fn cpu(tid: u32) -> usize {
     tid as usize % 4
 }
 
-/// `make 2>&1 | tee log`, where make waits for a compiler that sleeps.
+/// The shell's pipeline `make 2>&1 | tee log`, in which tee waits for output of make.
 fn pipeline() -> Tasks {
     Tasks::new()
         .starts(MS, SHELL, MAKE)
@@ -111,7 +111,7 @@ fn a_reader_whose_writer_has_ended_is_the_end() {
     assert_eq!(tasks.end_of(SHELL).0, TEE);
 }
 
-/// The task that wrote to the pipe last counts before those that the same shell has started.
+/// If several tasks may write to the pipe, the one that wrote last counts before tasks that the same shell has started.
 #[test]
 fn the_last_writer_counts_before_others() {
     let tasks = Tasks::new()

@@ -1,7 +1,7 @@
-//! The cost of a switch and of a waking in the kernel, by its own count. As root: `cargo
-//! bench -p tr-bpf --bench kernel`. ROUNDS (default 5) and TRIPS (default 60000, of the pipe
-//! storm a round) change the length. Both figures include the cost of the count itself,
-//! which is that of a program that does nothing (35 to 50 ns).
+//! Measures the cost of a context switch and of a waking in the BPF programs, by the kernel's own count of their time.
+//! Run as root: `cargo bench -p tr-bpf --bench kernel`. The environment variables ROUNDS (default 5) and TRIPS (default
+//! 60000 bytes through a pipe and back in each round) set the length. Both costs include the kernel's counting itself,
+//! which takes 35 to 50 ns, as a program that does nothing shows.
 
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::indexing_slicing)]
 
@@ -14,16 +14,16 @@ use std::time::Duration;
 use libbpf_rs::libbpf_sys;
 use tr_bpf::{Settings, Tracer};
 
-/// ns a switch, ns a waking.
+/// The cost in ns of a context switch, and of a waking.
 type Costs = [f64; 2];
 
 fn number(name: &str, default: usize) -> usize {
     std::env::var(name).map_or(default, |n| n.parse().expect(name))
 }
 
-/// The kernel counts while this is open.
+/// Makes the kernel count the time of BPF programs as long as the returned descriptor is open.
 fn statistics() -> OwnedFd {
-    // SAFETY: a plain call; what is not negative is a new descriptor.
+    // SAFETY: the call has no pointers, and a result that is not negative is a new descriptor.
     unsafe {
         let fd = libbpf_sys::bpf_enable_stats(libbpf_sys::BPF_STATS_RUN_TIME);
         assert!(
@@ -46,7 +46,7 @@ fn storm(dir: &Path) -> PathBuf {
     binary
 }
 
-/// The storm, which waits for a line on its standard input.
+/// Starts the process of the storm (many switches), which waits for a line on its standard input.
 fn waiting(storm: &Path) -> Child {
     Command::new("sh")
         .args(["-c", "read go; exec \"$STORM\" pipe \"$TRIPS\""])

@@ -1,6 +1,7 @@
-//! The phases of a start, and the end, of the programs: wall time and CPU time of this process in ms,
-//! medians. As root: `cargo bench -p tr-bpf --bench start`. ROUNDS (default 30) is their number.
-//! Then the instructions that the verifier has followed in each program.
+//! Measures the phases of starting the BPF programs, and of ending them: medians of the wall time and the CPU time of
+//! this process in ms. Then prints the number of instructions that the kernel's verifier followed in each program. Run
+//! as root: `cargo bench -p tr-bpf --bench start`. The environment variable ROUNDS (default 30) sets the number of
+//! starts.
 
 #![allow(clippy::unwrap_used, clippy::expect_used)]
 
@@ -9,7 +10,7 @@ use std::time::{Duration, Instant};
 use nix::time::{clock_gettime, ClockId};
 use tr_bpf::{Programs, Settings, Tracer};
 
-/// A part of the work: how long it took, and the CPU time of all threads and the kernel's for it.
+/// A phase of a start: its wall time, and the CPU time that all threads of this process, and the kernel for them, took.
 #[derive(Clone, Copy)]
 struct Phase {
     name: &'static str,
@@ -17,7 +18,7 @@ struct Phase {
     cpu: Duration,
 }
 
-/// The phases, in the order of their ends.
+/// The phases of one start, in the order in which they ended.
 #[derive(Default)]
 struct Phases(Vec<Phase>);
 
@@ -34,7 +35,7 @@ impl Phases {
     }
 }
 
-/// CPU time of this process.
+/// The CPU time that this process has used so far.
 fn used() -> Duration {
     let now = clock_gettime(ClockId::CLOCK_PROCESS_CPUTIME_ID);
     now.map_or(Duration::ZERO, Duration::from)

@@ -121,7 +121,7 @@ impl<'a> Btf<'a> {
         };
         let (types, strings) = (part(8)?, part(16)?);
         let mut named: HashMap<&[u8], Vec<Id>> = names.map(|name| (name, Vec::new())).collect();
-        // The first characters, or the end of a name of two, rule out most names at a glance.
+        // A hash of the first three characters (the third is 0 in a name of two) quickly rules out most names.
         let mut begins = vec![false; 1 << 16];
         let begin = |name: &[u8]| {
             let two = u16::from_ne_bytes(*name.first_chunk()?);
@@ -203,7 +203,7 @@ impl<'a> Btf<'a> {
     /// are removed from it.
     pub(crate) fn plain(&self, mut id: Id) -> Option<Type<'a>> {
         use kind::*;
-        // The bound is for hostile or broken BTF, where typedefs can form a circle.
+        // The number of steps is limited, because typedefs can form a circle in hostile or broken BTF.
         for _ in 0..32 {
             let found = self.get(id)?;
             match found.kind() {
@@ -321,7 +321,7 @@ impl<'b, 'a> Copy<'b, 'a> {
                 self.words(&[name, original.info, target]);
             }
             ARRAY => self.words(&[0, original.info, 0]),
-            // Nothing else lies within a struct.
+            // Everything else within a struct is a pointer, whose copy points to void.
             _ => self.words(&[0, PTR << 24, 0]),
         }
         match original.kind() {

@@ -149,7 +149,7 @@ pub(crate) const TRACEPOINTS: [Tracepoint; 25] = [
     needed("sched_process_fork", Recordings::All),
     needed("sched_process_exec", Recordings::All),
     needed("sched_process_exit", Recordings::All),
-    // The kernel drops a dead task.
+    // This event shows that the kernel drops a dead task from its tables.
     needed("sched_process_free", Recordings::Light),
     needed("task_rename", Recordings::Full),
     needed("cgroup_attach_task", Recordings::All),
@@ -189,7 +189,7 @@ impl Kernel {
     /// kernel lacks, because it is older than 5.8 or was built without the feature.
     pub fn detect() -> Result<Kernel, Error> {
         let refused = || Error::Refused(Refusal::find().unwrap_or(Refusal::NoBtf));
-        // The recorder needs /proc as well.
+        // /proc is checked as well, because the recorder needs it.
         for needed in ["/proc/self", BTF] {
             if !std::path::Path::new(needed).exists() {
                 return Err(refused());
@@ -298,13 +298,13 @@ fn switch_layout(arguments: &[u32]) -> Option<(u32, Option<u32>)> {
 }
 
 /// The distance in bytes from `runqueues` to another variable in the kernel's per-CPU section. `None` except on x86:
-/// other machines keep the preemption count in the task, and the task in a register. In Linux 6.2 to 6.14 the
-/// variables are members of `pcpu_hot`.
+/// other machines keep the preemption count in the running task's struct, and the pointer to this task in a register.
+/// In Linux 6.2 to 6.14 the variables are members of `pcpu_hot`.
 fn per_cpu_distance(btf: &Btf<'_>, variable: &str, member: &str) -> Option<i64> {
     if !cfg!(target_arch = "x86_64") {
         return None;
     }
-    // CONFIG_FAIR_GROUP_SCHED: a task has a pointer to its CPU's run queue.
+    // A task has a pointer to its CPU's run queue only in kernels with CONFIG_FAIR_GROUP_SCHED.
     member_offset(btf, "cfs_rq", "rq")?;
     member_offset(btf, "sched_entity", "cfs_rq")?;
     let section = btf.named(PER_CPU, kind::DATASEC)?;
@@ -368,8 +368,8 @@ enum Bytes {
 impl Bytes {
     fn read() -> std::io::Result<Bytes> {
         let mut file = File::open(BTF)?;
-        // The mapping is private, because the kernel refuses a shared one.
-        // SAFETY: the file is the kernel's own memory, which stays and does not change.
+        // The mapping is private, because the kernel refuses a shared one. SAFETY: the file is the kernel's own memory,
+        // which stays and does not change.
         if let Ok(map) = unsafe { MmapOptions::new().map_copy_read_only(&file) } {
             return Ok(Bytes::Mapped(map));
         }
@@ -402,7 +402,7 @@ mod tests {
                 raw.push(place(tracepoint).unwrap_or_else(|| panic!("no row of {tracepoint}")));
             }
         }
-        // The programs on system calls know the types of their arguments.
+        // The programs on system calls are of the kind `tp_btf`, so their tracepoints are not in the list yet.
         let typed = ["sys_exit", "sys_enter"].map(|name| place(name).unwrap());
         raw.extend(typed);
         raw.sort_unstable();

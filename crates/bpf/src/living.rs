@@ -87,10 +87,11 @@ impl Living {
     pub fn find() -> Living {
         let mut all = Living::default();
         let mut id = 0;
-        // SAFETY: the call writes the next id to a place that is ours.
+        // SAFETY: the call only writes the next id to `id`.
         while unsafe { bpf_map_get_next_id(id, &raw mut id) } == 0 {
             let Some(info) = info(id) else { continue };
-            // C's characters are signed on x86-64, unsigned on aarch64.
+            // The C type of a character is signed on x86-64 and unsigned on aarch64, so the bytes are copied as they
+            // are.
             let bytes = info.name.map(|c| u8::from_ne_bytes(c.to_ne_bytes()));
             let name = CStr::from_bytes_until_nul(&bytes).unwrap_or_default();
             let Some(known) = MAPS.iter().find(|map| map.is(name, &info)) else {
@@ -134,10 +135,10 @@ fn memory(info: &bpf_map_info) -> u64 {
         [info.key_size, info.value_size].map(|size| u64::from(size).next_multiple_of(8));
     match info.type_ {
         BPF_MAP_TYPE_RINGBUF => entries,
-        // The kernel allocates an entry for each task that has one.
+        // A map of this type has no memory at first: the kernel allocates an entry when a task gets one.
         BPF_MAP_TYPE_TASK_STORAGE => 0,
         BPF_MAP_TYPE_HASH | BPF_MAP_TYPE_LRU_HASH => {
-            // Both numbers have 32 bits.
+            // This cannot overflow, because the number of entries and the size of a bucket have 32 bits.
             entries.next_power_of_two() * BUCKET + entries.saturating_mul(ENTRY + key + value)
         }
         _ => entries.saturating_mul(value),

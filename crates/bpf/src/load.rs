@@ -80,7 +80,8 @@ pub(crate) fn load(
     targets: &HashMap<&'static str, u32>,
     cast: Option<u32>,
 ) -> io::Result<LoadedPrograms> {
-    // libbpf needs the kernel's BTF for programs of type tracing alone: 4 ms.
+    // All programs get another type at first: for programs of the type tracing, libbpf would read the kernel's BTF,
+    // which takes 4 ms.
     for program in object.progs_mut().filter(|program| program.autoload()) {
         // SAFETY: the program is open.
         unsafe {
@@ -125,7 +126,7 @@ pub(crate) fn load(
             functions,
             lines,
         });
-        // `load_all` loads the program, not libbpf.
+        // `load_all` loads the program below, so libbpf must not load it.
         program.set_autoload(false);
     }
     load_all(jobs, btf)
@@ -160,8 +161,8 @@ unsafe fn copy<T: Copy>(from: *const T, count: u32) -> Vec<T> {
     }
 }
 
-/// The number that stands for calls of `bpf_rdonly_cast` in the compiled programs (settings.bpf.h). No helper
-/// function has it.
+/// The number that stands for calls of `bpf_rdonly_cast` in the compiled programs (settings.bpf.h). None of the
+/// kernel's helper functions has this number.
 const RDONLY_CAST: i32 = 0x7472;
 
 /// The instructions of a BPF program, in which [`RDONLY_CAST`] is replaced by the number of the kernel's function
@@ -188,7 +189,7 @@ fn linked(code: &[bpf_insn], cast: Option<u32>) -> Vec<bpf_insn> {
 const THREADS: usize = 4;
 
 fn load_all(mut jobs: Vec<Job>, btf: RawFd) -> io::Result<LoadedPrograms> {
-    // The longest ones first, so that the threads end at about the same time.
+    // The longest programs are loaded first, so that the threads end at about the same time.
     jobs.sort_unstable_by_key(|job| std::cmp::Reverse(job.code.len()));
     let next = AtomicUsize::new(0);
     let work = || -> io::Result<Vec<(usize, OwnedFd)>> {
@@ -207,7 +208,7 @@ fn load_all(mut jobs: Vec<Job>, btf: RawFd) -> io::Result<LoadedPrograms> {
             .collect();
         let mut all = work();
         for other in others {
-            // A thread that panics ends the recorder.
+            // The result of a thread that panics does not matter, because a panic ends the recorder.
             let more = other.join().unwrap_or_else(|_| Ok(Vec::new()));
             all = all.and_then(|mut all| {
                 all.extend(more?);
@@ -228,7 +229,7 @@ fn load_all(mut jobs: Vec<Job>, btf: RawFd) -> io::Result<LoadedPrograms> {
 impl Job {
     fn load(&self, btf: RawFd) -> io::Result<OwnedFd> {
         self.load_once(btf, None).or_else(|_| {
-            // The second attempt makes the verifier write its reasons.
+            // The program is loaded once more with a log, into which the verifier writes why it refuses the program.
             let mut log = vec![0; 1 << 20];
             let loaded = self.load_once(btf, Some(&mut log));
             if loaded.is_err() {
@@ -308,7 +309,7 @@ impl LoadedProgram {
         let fd = unsafe {
             match of {
                 "iter" => bpf_link_create(program, 0, BPF_TRACE_ITER, ptr::null()),
-                // The program was loaded for its tracepoint.
+                // The name of the tracepoint is not given, because the program was loaded for its tracepoint.
                 "tp_btf" => bpf_raw_tracepoint_open(ptr::null(), program),
                 _ => bpf_raw_tracepoint_open(name.as_ptr(), program),
             }

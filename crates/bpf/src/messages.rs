@@ -15,7 +15,7 @@ fn keep_log(_level: PrintLevel, text: String) {
 pub(crate) fn keep(text: &str) {
     if let Ok(mut log) = LOG.lock() {
         log.push_str(text);
-        // The end of a verifier log is the part that says why.
+        // The end of the text is kept, because a verifier log says at its end why a program was refused.
         if log.len() > 8192 {
             let cut = log.len() - 4096;
             let at = log

@@ -17,8 +17,8 @@ enum ProcessRole {
     System = 4,
 }
 
-/// For each role in running containers, the names of its processes as the kernel has them, cut after 15
-/// bytes. podman is its own daemon (podman-system-service).
+/// For each role in running containers, the names of its processes as the kernel has them, cut after 15 bytes. For
+/// podman the daemon is podman itself (podman-system-service).
 const NAMES: [(ProcessRole, &str); 6] = [
     (ProcessRole::Daemon, "dockerd,containerd,podman,buildkitd"),
     (

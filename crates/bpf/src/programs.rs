@@ -46,7 +46,7 @@ pub struct Programs {
     pub(crate) programs: Vec<OwnedFd>,
     /// Whether all BPF programs are of the kind `raw_tp`, because the kernel refused programs of the kind `tp_btf`.
     pub(crate) raw: bool,
-    /// Whether the frames of recorded stacks that are in the kernel have their addresses.
+    /// Whether recorded stacks contain the addresses of their frames in the kernel.
     pub(crate) kernel_shown: bool,
     /// Whether recorded wake-ups show whether an interrupt caused them.
     pub(crate) irq_known: bool,
@@ -58,7 +58,7 @@ pub struct Programs {
 pub struct Parts {
     /// Whether all attached BPF programs are of the kind `raw_tp`.
     pub raw: bool,
-    /// Whether the frames of recorded stacks that are in the kernel have their addresses, see
+    /// Whether recorded stacks contain the addresses of their frames in the kernel, see
     /// [`crate::Tracer::shows_kernel`].
     pub kernel_shown: bool,
     /// Whether recorded wake-ups show whether an interrupt caused them.
@@ -98,7 +98,7 @@ impl Large {
         Ok(Large {
             slots: map(MapType::Array, "slots", slots, BPF_F_MMAPABLE)?,
             life: map(MapType::RingBuf, "life_ring", [0, 0, settings.life_ring], 0)?,
-            // libbpf would copy 4 MiB of zeros into this map.
+            // This map is created here, because libbpf would copy 4 MiB of zeros into it.
             followed: map(MapType::Array, "followed", [4, settings.followed(), 1], 0)?,
         })
     }
@@ -118,7 +118,7 @@ impl Programs {
             });
         }
         keep_messages();
-        // The kernel's features are read, and the maps created, on two CPUs at once.
+        // One CPU reads the kernel's features while another one creates the maps.
         let (kernel, created) = thread::scope(|scope| {
             let creator = thread::Builder::new().spawn_scoped(scope, || Large::create(settings));
             let kernel = Kernel::detect();
@@ -140,10 +140,10 @@ impl Programs {
             plan.attach()
         };
         attach(false, &large).or_else(|refused| {
-            // The first maps are not used again: programs that were attached may have written to them.
+            // The first maps are not used again, because programs that were attached may have written to them.
             let large = Large::create(settings).ok();
             let programs = large.and_then(|large| attach(true, &large).ok());
-            // The first refusal is the one that matters.
+            // If both attempts fail, the first error is returned, because it has the actual reason.
             programs.ok_or(refused)
         })
     }
@@ -157,7 +157,7 @@ struct Plan<'a> {
     large: &'a Large,
     /// Whether all BPF programs are to be of the kind `raw_tp`, and not `tp_btf`.
     raw: bool,
-    /// Whether the frames of recorded stacks that are in the kernel are to have their addresses.
+    /// Whether recorded stacks are to contain the addresses of their frames in the kernel.
     kernel_shown: bool,
 }
 
@@ -195,7 +195,8 @@ impl Plan<'_> {
             .update_batch(&keys, &values, count, any, any);
         updated.map_err(failed("set the names of daemons and servers"))?;
         let programs = self.programs(&skel, &loaded)?;
-        // libbpf maps the map for writing, and the kernel freezes no map that is mapped so.
+        // libbpf has mapped this map for writing, and the kernel freezes no map with such a mapping. Dropping the
+        // skeleton removes the mapping.
         drop(skel);
         // SAFETY: this is a system call on an open descriptor.
         match unsafe { bpf_map_freeze(programs.output.as_raw_fd()) } {
@@ -251,8 +252,8 @@ impl Plan<'_> {
         })
     }
 
-    /// The settings for sampled stacks; `None` if stacks are not recorded. Only `tp_btf` programs have the types for
-    /// the storage that belongs to a task, which Linux 5.11 introduced.
+    /// The settings for sampled stacks; `None` if stacks are not recorded. They need `tp_btf` programs, because only
+    /// these can use the storage that belongs to a task (since Linux 5.11).
     fn stacks(self) -> Option<Sampling> {
         self.settings.stacks.filter(|_| !self.raw)
     }
@@ -292,7 +293,8 @@ impl Programs {
             None
         };
         let links: Vec<OwnedFd> = rest.collect();
-        // A kernel can lack tracepoints. A light recording has the fewest.
+        // The number of links varies, because a kernel can lack some tracepoints. A light recording has the fewest
+        // links.
         let fewest = TRACEPOINTS
             .iter()
             .filter(|tracepoint| tracepoint.recordings != Recordings::Full)
@@ -413,7 +415,7 @@ impl Plan<'_> {
         let requested = match name {
             "sample" => stacks.is_some_and(|sampling| sampling.hz > 0),
             "waits" | "make_room" => stacks.is_some_and(|sampling| sampling.wait_least > 0),
-            // Without others there is nothing to sum.
+            // If all tasks are recorded, there are no other tasks whose CPU times could be summed.
             "migrate_raw" => !self.settings.all,
             _ => self.settings.syscalls || !tracepoint.starts_with("sys_"),
         };
@@ -456,7 +458,7 @@ impl Plan<'_> {
             settings.containers as u32
         };
         rodata.servers = settings.servers && !settings.all;
-        // The loader has become the user's process before.
+        // This is the user who called sudo even in the loader, which has become that user's process before.
         let user = nix::unistd::getuid();
         rodata.servers_uid = if user.is_root() {
             u32::MAX
@@ -486,7 +488,8 @@ impl Plan<'_> {
     /// Sets the sizes of the BPF programs' maps, and which of the maps are created.
     fn size_maps(self, skel: &mut OpenTracerSkel<'_>) -> libbpf_rs::Result<()> {
         let (settings, stacks, large) = (self.settings, self.stacks(), self.large);
-        // Linux 5.11 has the map of tasks' storage.
+        // Sums of system calls need a map for storage that belongs to a task, which only `tp_btf` programs can use
+        // (since Linux 5.11).
         let calls = settings.syscalls && !self.raw && self.kernel.extras.has(Extras::CALLS);
         let maps = &mut skel.maps;
         for map in [&mut maps.call_sums, &mut maps.entered] {

@@ -76,7 +76,7 @@ pub struct Missing {
 impl Missing {
     /// The capabilities for tracing that a process's set of capabilities lacks; `None` if it lacks none.
     fn of(set: u64) -> Option<Missing> {
-        // CAP_SYS_ADMIN implies both.
+        // CAP_SYS_ADMIN implies both CAP_BPF and CAP_PERFMON.
         const ADMIN: u64 = 1 << 21;
         const PERFMON: u64 = 1 << 38;
         const BPF: u64 = 1 << 39;
@@ -162,7 +162,8 @@ impl Refusal {
     /// Finds the reason why this process cannot trace from facts about the process and the kernel; `None` if it
     /// can. `denied` is whether the kernel has refused a map or a program of the tracer.
     fn gather(denied: bool) -> Option<Refusal> {
-        // If the process has no descriptor left, the facts cannot be read.
+        // If no descriptor is left to this process, /proc cannot be read although it is mounted. Then this reason is
+        // dropped.
         let unread =
             |refusal: &Refusal| *refusal == Refusal::NoProc && Path::new("/proc/self").exists();
         Facts::gather(denied)
@@ -295,7 +296,8 @@ impl Status {
         };
         let set = |name| u64::from_str_radix(value(name), 16).unwrap_or(0);
         Status {
-            // The line has the real, effective, saved and file system user id.
+            // The line has four user ids: the real, the effective, the saved and the one for files. The effective one
+            // counts here.
             root: value("Uid:").split_whitespace().nth(1) == Some("0"),
             effective: set("CapEff:"),
             bounding: set("CapBnd:"),
@@ -314,7 +316,7 @@ impl Facts {
             status: fs::read_to_string("/proc/self/status")
                 .ok()
                 .map(|text| Status::parse(&text)),
-            // A kernel without user namespaces has no such file.
+            // If the file does not exist, the kernel has no user namespaces, so all processes are in the initial one.
             initial_user_namespace: namespace
                 .map_or(true, |file| file.ino() == INITIAL_USER_NAMESPACE),
             sysfs: Path::new("/sys/kernel").exists(),
@@ -398,7 +400,7 @@ fn locked_limit() -> Option<u64> {
 fn counts_as_locked() -> bool {
     const CALL: u8 = 0x85;
     let function = BPF_FUNC_ktime_get_coarse_ns.cast_signed();
-    // Tracing programs may not call it from 5.16 on.
+    // The test uses a socket filter, because tracing programs may not call this function from Linux 5.16 on.
     load(BPF_PROG_TYPE_SOCKET_FILTER, CALL, function) != 0
 }
 

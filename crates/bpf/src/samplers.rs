@@ -56,7 +56,7 @@ impl Samplers {
             callers: Vec::new(),
         };
         if sampling.wait_least > 0 {
-            // `make_room` comes first: a task needs its storage before it sleeps.
+            // `make_room` is attached first, because it makes the storage that a task needs before it sleeps.
             for name in ["make_room", "waits"] {
                 let program = named(name).map_err(failed(action))?;
                 let link = program.attach();
@@ -81,7 +81,7 @@ impl Samplers {
         if sampling.hz == 0 {
             return Ok(());
         }
-        // `start` adds the program that samples last.
+        // The program that samples is the last one, because `start` adds it last.
         let Some(program) = self.programs.last() else {
             let none = std::io::Error::from(std::io::ErrorKind::PermissionDenied);
             return Err(failed("sample stacks")(none.into()));
@@ -145,7 +145,8 @@ fn open(sampling: &Sampling, cpu: u16, program: &OwnedFd) -> std::io::Result<Own
         config: u64::from(PERF_COUNT_SW_CPU_CLOCK),
         ..Default::default()
     };
-    // A period, not a frequency: kernel.perf_event_max_sample_rate falls when samples are slow.
+    // A period is set and not a frequency, because the kernel lowers kernel.perf_event_max_sample_rate when samples are
+    // slow, and then refuses higher frequencies.
     attr.__bindgen_anon_1.sample_period = sampling.period();
     attr.set_disabled(1);
     attr.set_exclude_idle(1);
@@ -177,7 +178,7 @@ fn open(sampling: &Sampling, cpu: u16, program: &OwnedFd) -> std::io::Result<Own
         {
             return Err(std::io::Error::last_os_error());
         }
-        // The link keeps the event.
+        // The link keeps the perf event open, so that its own descriptor can be closed.
         Ok(if link < 0 {
             event
         } else {

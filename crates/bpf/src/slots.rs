@@ -13,9 +13,9 @@ use crate::settings::Settings;
 use crate::shared::{self, Shared};
 use crate::wire::{Lost, Slot, SCHED_LOST};
 
-/// The number of slots of scheduling events that the reader reads before it publishes its position (the tail) again.
-/// It is small enough for a CPU whose slots are full, and large enough to rarely disturb the CPU's cache line with
-/// the tail.
+/// The number of slots of scheduling events that the reader reads before it publishes its position (the tail) again. It
+/// is small, so that a CPU whose slots are full soon gets free ones. It is large enough to rarely disturb the CPU's
+/// cache line with the tail.
 const STEP: u64 = 256;
 
 /// A record that the BPF programs have written: a scheduling event, a loss of such events, or a lifecycle record.
@@ -61,7 +61,7 @@ impl Slots {
     /// CPUs that come later get the rest.
     pub(crate) fn map(fd: BorrowedFd<'_>, settings: &Settings) -> std::io::Result<Slots> {
         let (count, regions) = (settings.slots(), settings.regions() as usize);
-        // The kernel refuses a mapping that is larger than the map.
+        // The length is computed exactly, because the kernel refuses a mapping that is larger than the map.
         let bytes = size_of::<Slot>() * count as usize * regions;
         let cpus = settings.cpus.iter().take(regions);
         Ok(Slots {
@@ -109,12 +109,12 @@ impl Slots {
         self.near = now();
         let mut cpus = std::mem::take(&mut self.cpus);
         for (region, cpu) in cpus.iter_mut().enumerate() {
-            // Later events wait for the next call: a busy CPU would never let this loop end.
+            // Events that come during this call wait for the next one, because on a busy CPU this loop would never end.
             let end = cpu.tail + self.count;
             while cpu.tail < end {
                 let step = (cpu.tail + STEP).min(end);
                 let full = self.step(region, cpu, step, &mut sink);
-                // The CPU may write to the cleared slots again.
+                // The slots that were read are cleared, so the CPU may write to them again.
                 let [tail, _] = shared.progress(cpu.number);
                 tail.store(cpu.tail, Ordering::Release);
                 if !full {

@@ -7,8 +7,8 @@ use crate::skel::types::timeout_form;
 use crate::wire::reason::*;
 use crate::wire::{REASON_BY_DESCRIPTOR, REASON_SENDS, REASON_WRITE, SYSCALLS};
 
-/// The entries, in the table of the reasons of waits, of system calls that read from the descriptor in the first
-/// argument, and of those that write to it.
+/// The entry, in the table of the reasons of waits, of system calls that read from the descriptor in the first
+/// argument. [`WRITE`] is the entry of those that write to it.
 const READ: u8 = REASON_BY_DESCRIPTOR;
 const WRITE: u8 = REASON_BY_DESCRIPTOR | REASON_WRITE | REASON_SENDS;
 /// The flag, in the table of the reasons of waits, of system calls that can wake the reader of a socket. A close and
@@ -19,7 +19,7 @@ const SENDS: u8 = REASON_SENDS;
 /// that are not listed have the entry [`OTHER`].
 const COMMON: &[(u8, &[c_long])] = &[
     (CHILD, &[libc::SYS_wait4, libc::SYS_waitid]),
-    // futex_waitv, futex_wait, futex_requeue: 6.7.
+    // The numbers are those of futex_waitv, futex_wait and futex_requeue (since Linux 6.7).
     (LOCK, &[libc::SYS_futex, 449, 455, 456]),
     (TIMER, &[libc::SYS_nanosleep, libc::SYS_clock_nanosleep]),
     (
@@ -28,7 +28,7 @@ const COMMON: &[(u8, &[c_long])] = &[
     ),
     (
         POLL,
-        // epoll_pwait2: 441.
+        // The number 441 is that of epoll_pwait2.
         &[
             libc::SYS_ppoll,
             libc::SYS_pselect6,
@@ -90,7 +90,7 @@ const COMMON: &[(u8, &[c_long])] = &[
         &[libc::SYS_splice, libc::SYS_tee, libc::SYS_vmsplice],
     ),
     (
-        // The following calls synchronize the file of the descriptor in the first argument.
+        // The second flag is for calls that synchronize only the file whose descriptor is their first argument.
         SYNC | REASON_WRITE,
         &[libc::SYS_fsync, libc::SYS_fdatasync, libc::SYS_syncfs],
     ),
@@ -235,10 +235,10 @@ const TIMED: &[(c_long, u8)] = &[
         libc::SYS_epoll_pwait,
         form(timeout_form::TIMEOUT_MILLISECONDS, 3),
     ),
-    // epoll_pwait2.
+    // The number 441 is that of epoll_pwait2.
     (441, form(TIMESPEC, 3)),
     (libc::SYS_futex, form(timeout_form::TIMEOUT_FUTEX, 3)),
-    // futex_waitv, futex_wait.
+    // The number 449 is that of futex_waitv, and 455 that of futex_wait.
     (449, form(timeout_form::TIMEOUT_DEADLINE, 3)),
     (455, form(timeout_form::TIMEOUT_DEADLINE, 4)),
     (libc::SYS_nanosleep, form(TIMESPEC, 0)),

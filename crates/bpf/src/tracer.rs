@@ -219,7 +219,7 @@ impl Tracer {
             Some(helper) => helper(),
             None => self.programs.iterator(),
         };
-        // A read returns at most 32 KiB.
+        // A read of the iterator returns at most 32 KiB, so a buffer of this size rarely has to grow.
         let mut bytes = Vec::with_capacity(64 << 10);
         std::fs::File::from(iterator?).read_to_end(&mut bytes)?;
         Ok(bytes)
@@ -325,7 +325,7 @@ impl Tracer {
     }
 
     /// The sums over the requests of each block device that has had a request, with the device's number (major << 20 |
-    /// minor). The longest request of each is the longest one since the previous call.
+    /// minor). The longest request of a device is the longest one since the previous call.
     pub fn block_devices(&mut self) -> Vec<(u32, wire::BlockDevice)> {
         let interval = self.shared.input().block_interval;
         let mut devices: Vec<_> = (0..wire::BLOCK_DEVICES)
@@ -424,7 +424,8 @@ impl Tracer {
             // the pointers in `info`, but these are null, with lengths of 0.
             let done = unsafe { bpf_prog_get_info_by_fd(program.as_raw_fd(), &mut info, &mut len) };
             if done == 0 {
-                // C's characters are signed on x86-64, unsigned on aarch64.
+                // The C type of a character is signed on x86-64 and unsigned on aarch64, so the bytes are copied as
+                // they are.
                 let bytes = info.name.map(|c| u8::from_ne_bytes(c.to_ne_bytes()));
                 let name = CStr::from_bytes_until_nul(&bytes).unwrap_or_default();
                 infos.push((name.to_string_lossy().into_owned(), info));
@@ -439,9 +440,9 @@ impl Tracer {
         self.read(|output| &output.regs_known) != 0
     }
 
-    /// Whether the frames of recorded stacks that are in the kernel have their addresses. If the kernel hides its
-    /// addresses from the process that loads the BPF programs, the programs hide them as well, because the user of that
-    /// process can read the trace.
+    /// Whether recorded stacks contain the addresses of their frames in the kernel. If the kernel hides its addresses
+    /// from the process that loads the BPF programs, the programs hide them as well, because the user of that process
+    /// can read the trace.
     pub fn shows_kernel(&self) -> bool {
         self.programs.kernel_shown
     }

@@ -118,7 +118,7 @@ pub const OTHERS_SHARES: usize = 8;
 
 /// The largest number of CPUs that the BPF programs support.
 pub const MAX_CPUS: usize = 1024;
-/// The number of runs of the BPF programs on a CPU of which the time of one run is measured.
+/// The BPF programs measure the time of one run in every group of this many runs on a CPU.
 pub const SAMPLED: u64 = 127;
 
 /// The largest number of block devices for which the BPF programs sum up requests.
@@ -134,7 +134,7 @@ macro_rules! wire {
             $(#[$meta])*
             #[repr(C)]
             #[derive(Clone, Copy, Debug, FromBytes, IntoBytes, KnownLayout, Immutable)]
-            // events.h is where the fields are explained.
+            // The fields are explained in events.h.
             pub struct $name { $(pub $field: $type),* }
         )*
 
@@ -224,9 +224,9 @@ wire! {
     Reclaim = "wire_reclaim" { head: Head, tid: u32, tgid: u32, count: u64, ns: u64 }
     /// The kernel kills a process for lack of memory.
     OomKill = "wire_oom_kill" { head: Head, tid: u32, tgid: u32, pages: u64 }
-    /// A task waits for this disk in all of its waits for block I/O from now on.
+    /// The disk of a task's waits for block I/O, from this record to the next one about the task.
     DiskWait = "wire_disk_wait" { head: Head, tid: u32, tgid: u32, device: u32, pad: u32 }
-    /// A task waits for this file in all of its waits in fsync from now on.
+    /// The file of a task's waits in fsync, from this record to the next one about the task.
     SyncFile = "wire_sync_file" {
         head: Head, tid: u32, tgid: u32, length: u32, pad: u32, name: [u8; 128],
     }

@@ -1,4 +1,4 @@
-//! The programs' own measurement of their time beside the kernel's.
+//! Compares the time that the BPF programs estimate for themselves with the time that the kernel counts for them.
 
 mod common;
 
@@ -18,16 +18,17 @@ fn main() {
     )]);
 }
 
-/// While this descriptor is open, the kernel counts the time of programs.
+/// Makes the kernel count the time of BPF programs as long as the returned descriptor is open.
 fn statistics() -> Option<OwnedFd> {
-    // SAFETY: a plain call; a result that is not negative is a new descriptor.
+    // SAFETY: the call has no pointers, and a result that is not negative is a new descriptor.
     unsafe {
         let fd = bpf_enable_stats(BPF_STATS_RUN_TIME);
         (fd >= 0).then(|| OwnedFd::from_raw_fd(fd))
     }
 }
 
-/// Two threads that answer each other, which is many short runs, and processes, which are few long ones.
+/// Runs two threads that answer each other, which causes many short runs of the BPF programs, and starts processes,
+/// which causes a few long ones.
 fn work() -> Result<(), Failed> {
     let (mut from_first, mut to_second) = std::io::pipe()?;
     let (mut from_second, mut to_first) = std::io::pipe()?;
@@ -51,8 +52,8 @@ fn work() -> Result<(), Failed> {
     Ok(())
 }
 
-/// The sample's part of the time that the kernel counts. The kernel also counts what a CPU that was idle needs to
-/// begin a program; so all threads are on one CPU.
+/// The ratio of the time that the BPF programs estimate from a sample of their runs to the time that the kernel counts.
+/// The kernel also counts the time that an idle CPU needs to begin a program, so all threads run on one CPU.
 fn ratio(all: bool) -> Result<f64, Failed> {
     let settings = Settings {
         all,
@@ -71,7 +72,8 @@ fn ratio(all: bool) -> Result<f64, Failed> {
     Ok(ratio)
 }
 
-/// A hypervisor that takes a CPU from a program adds to few of its runs, of which the sample has some or none.
+/// Tests the ratio up to five times: a hypervisor can take the CPU away during a few runs of a program, and it depends
+/// on chance whether the sample includes them.
 fn sampled() -> Result<(), Failed> {
     let Some(_statistics) = statistics() else {
         return Ok(());

@@ -1,5 +1,5 @@
-//! Recorded + lost = emitted, to the event: the programs count their attempts,
-//! the rings are a page each.
+//! Tests that no event disappears: the recorded and the lost events are exactly as many as the BPF programs say they
+//! emitted, even with rings of a single page.
 
 #![allow(clippy::expect_used, clippy::indexing_slicing)]
 
@@ -35,7 +35,7 @@ fn main() {
     ]);
 }
 
-/// Two threads that wake each other, and one that starts processes.
+/// Starts a load with many events: two threads that wake each other, and one that starts processes.
 fn storm(stop: &Arc<AtomicBool>) -> Vec<JoinHandle<()>> {
     let mut threads = Vec::new();
     let (there, back) = (
@@ -49,7 +49,7 @@ fn storm(stop: &Arc<AtomicBool>) -> Vec<JoinHandle<()>> {
             if first {
                 let _ = to.write_all(&byte);
             }
-            // One that stops closes its ends, which stops the other.
+            // A thread that stops closes its ends of the pipes, which stops the other one.
             while !stop.load(Ordering::Relaxed)
                 && from.read_exact(&mut byte).is_ok()
                 && to.write_all(&byte).is_ok()
@@ -67,19 +67,19 @@ fn storm(stop: &Arc<AtomicBool>) -> Vec<JoinHandle<()>> {
     threads
 }
 
-/// The counts of one ring's events.
+/// The events of one CPU's ring that the test has received.
 #[derive(Debug, Default)]
 struct Seen {
     recorded: u64,
-    /// Since, until, count.
+    /// The reported losses: the times of the first and the last lost event, and the number of lost events.
     lost: Vec<(u64, u64, u64)>,
-    /// Time of the last event; a loss may not begin before it.
+    /// The time of the last received event, before which no later loss may begin.
     last: u64,
     disorder: u64,
 }
 
-/// Runs the storm into rings of this size, emptied every `pause`, and holds
-/// what came out to the kernel's count. The number of lost events.
+/// Records the load with rings of this size, which are emptied after each `pause`, and compares the received events
+/// with the counts of the BPF programs. Returns the number of lost events.
 fn run(ring: u32, pause: Duration) -> Result<u64, Failed> {
     let mut tracer = Tracer::start(&settings(ring))?;
     let mut all = All::default();
@@ -95,7 +95,7 @@ fn run(ring: u32, pause: Duration) -> Result<u64, Failed> {
         let _ = thread.join();
     }
     tracer.detach();
-    // A program that was running may still be.
+    // A program that was running at the detachment may still be running.
     std::thread::sleep(Duration::from_millis(50));
     tracer.consume(|record| all.receive(record));
 
@@ -108,7 +108,8 @@ fn run(ring: u32, pause: Duration) -> Result<u64, Failed> {
         for (cpu, account) in accounts {
             let nothing = Seen::default();
             let of = seen.get(cpu).unwrap_or(&nothing);
-            // Scheduling losses are reported each for itself, lifecycle losses as totals.
+            // Each report of a scheduling loss has its own number of events. A report of a lifecycle loss has the total
+            // so far.
             let reported = match kind {
                 0 => of.lost.iter().map(|(_, _, count)| count).sum(),
                 _ => of
@@ -144,7 +145,7 @@ fn run(ring: u32, pause: Duration) -> Result<u64, Failed> {
     Ok(lost)
 }
 
-/// Scheduling events of each CPU, and lifecycle events of each.
+/// The received events of each CPU: first the scheduling events, then the lifecycle events.
 #[derive(Default)]
 struct All([BTreeMap<u16, Seen>; 2]);
 
@@ -164,7 +165,7 @@ impl All {
 }
 
 fn see_sched(seen: &mut Seen, event: &wire::Sched) {
-    // An event after a loss is later than all that was lost.
+    // An event after a loss must not be earlier than the last lost event.
     let after = seen
         .lost
         .last()
@@ -189,8 +190,8 @@ fn see_life(life: &mut BTreeMap<u16, Seen>, record: &[u8]) {
     }
 }
 
-/// Records CPU 0, and the last CPU as one that comes later, under a load there. Returns that
-/// CPU's events, reported losses and account.
+/// Records all CPUs except the last one from the start, and runs a load on the last one. Returns the last CPU's events,
+/// its reported losses, and the counts of the BPF programs.
 fn latecomer(later_cpus: Option<u32>) -> Result<(Seen, CpuAccount), Failed> {
     let last = u16::try_from(common::cpus() - 1)?;
     let settings = Settings {
@@ -222,7 +223,7 @@ fn later() -> Result<(), Failed> {
     }
     let (seen, account) = latecomer(Some(1))?;
     let all = || format!("{seen:?}\n{account:?}");
-    // Only the events before the first reading are lost.
+    // This CPU loses only the events before the first reading, which gives it slots.
     let lost: u64 = seen.lost.iter().map(|(_, _, count)| count).sum();
     ensure(seen.recorded > 50 && lost > 0, all)?;
     ensure(lost == account.lost && account.pending.is_none(), all)?;
@@ -230,7 +231,7 @@ fn later() -> Result<(), Failed> {
     ensure(seen.disorder == 0 && seen.lost.len() == 1, all)
 }
 
-/// Samples on a CPU that comes later, and on no other one.
+/// Tests that stacks on a CPU that comes later are sampled, but only after the reader has asked for that.
 fn sampled() -> Result<(), Failed> {
     if common::cpus() < 2 {
         return Ok(());
@@ -247,7 +248,7 @@ fn sampled() -> Result<(), Failed> {
         ..settings(1 << 16)
     };
     let mut tracer = Tracer::start(&settings)?;
-    // The number of samples on that CPU under a load there.
+    // Runs a load on the last CPU, and returns the number of stack samples from that CPU.
     let load = |tracer: &mut Tracer| -> Result<u64, Failed> {
         let mut load = std::process::Command::new("taskset");
         load.args([
@@ -314,7 +315,7 @@ fn large() -> Result<(), Failed> {
     ensure(lost == 0, || format!("{lost} lost"))
 }
 
-/// A set of followed tasks that is too small for what the target starts.
+/// Tests a set of followed tasks that is too small for the processes that the target starts.
 fn overflow() -> Result<(), Failed> {
     let mut target = std::process::Command::new("sh")
         .args(["-c", "read go; for i in 1 2 3 4 5; do /bin/true; done"])
@@ -331,7 +332,7 @@ fn overflow() -> Result<(), Failed> {
         let mut tracer = Tracer::start(&settings)?;
         then(&mut tracer)
     };
-    // The target's id as the host has it does not fit, and reading comes to an end.
+    // The target's tid in the first pid namespace is too large for the set. Listing the tasks must end nevertheless.
     let mut tid = 0;
     load(2, &mut |tracer| {
         let tasks = tracer.snapshot()?;
@@ -342,7 +343,7 @@ fn overflow() -> Result<(), Failed> {
             format!("{found:?}, {} too many", tracer.follow_overflow())
         })
     })?;
-    // Now it fits; its children, whose ids are higher, do not.
+    // The set is now just large enough for the target. Its children have higher tids, which do not fit.
     load(tid + 1, &mut |tracer| {
         let tasks = tracer.snapshot()?;
         let followed = tasks.iter().filter(|task| task.followed != 0);
@@ -356,7 +357,8 @@ fn overflow() -> Result<(), Failed> {
     ensure(target.wait()?.success(), || "the target failed".into())
 }
 
-/// The programs take the allocations of one task's storage as failed.
+/// Tests that losses are counted if the BPF programs can allocate no storage for a task, which they pretend for one
+/// task.
 fn no_storage() -> Result<(), Failed> {
     const ROUNDS: u64 = 50;
     let (start, go) = std::sync::mpsc::channel::<()>();
@@ -389,7 +391,7 @@ fn no_storage() -> Result<(), Failed> {
     let after = counts(&tracer);
     for (before, after) in before.into_iter().zip(after) {
         let lost = after - before;
-        // And those of its start and its end.
+        // A few more losses come from the start and the end of the thread.
         ensure((ROUNDS..ROUNDS + 40).contains(&lost), || {
             format!("{before} to {after}")
         })?;
@@ -397,9 +399,9 @@ fn no_storage() -> Result<(), Failed> {
     Ok(())
 }
 
-/// 100,000 instructions are 50 ms of each recording's start.
+/// Tests that the verifier follows few instructions, because 100,000 of them take 50 ms of each recording's start.
 fn quick() -> Result<(), Failed> {
-    // Without a count of all events the usual object is loaded.
+    // The usual object is loaded, because the settings do not ask for a count of all events.
     let settings = Settings {
         all: false,
         count_emitted: false,
@@ -411,7 +413,8 @@ fn quick() -> Result<(), Failed> {
     ensure(sum <= 48_000, || format!("{verified:?}"))
 }
 
-/// The verifier leaves out what a recording does not ask for, and looks at all else.
+/// Tests that every kind of recording can be loaded. The verifier leaves out the code that a kind does not use, and
+/// examines the rest.
 fn kinds() -> Result<(), Failed> {
     let followed = || Settings {
         all: false,

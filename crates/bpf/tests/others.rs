@@ -1,4 +1,5 @@
-//! The sums over the tasks that have a CPU while followed tasks wait for it are those of the switches.
+//! Tests that the sums over the tasks that have a CPU while followed tasks wait for it agree with the recorded
+//! switches.
 
 #![allow(clippy::expect_used, clippy::indexing_slicing)]
 
@@ -23,7 +24,7 @@ fn main() {
     ]);
 }
 
-/// Processes that end with this value.
+/// Processes that are killed, with their descendants, when this value is dropped.
 struct Children(Vec<Child>);
 
 impl Children {
@@ -51,7 +52,7 @@ impl Drop for Children {
     }
 }
 
-/// Two loops, and a pair of processes that switch at each byte.
+/// Starts processes that will not be followed: two loops, and a pipeline whose processes switch again and again.
 fn strangers() -> Result<[Children; 2], Failed> {
     let pair = "yes x | while read line; do /bin/true; done";
     Ok([
@@ -68,7 +69,7 @@ struct Recorded {
     verified: u32,
 }
 
-/// Follows a shell that runs `script` on the first CPU, beside tasks that are not followed.
+/// Records a followed shell that runs `script` on the first CPU, beside tasks that are not followed.
 fn record(script: &str, keep_others: bool) -> Result<Recorded, Failed> {
     let strangers = strangers()?;
     let followed = Children::start(1, script)?;
@@ -130,7 +131,8 @@ fn equal() -> Result<(), Failed> {
     ensure(recorded.sums.len() > 5, || {
         format!("{} sums", recorded.sums.len())
     })?;
-    // The time of each process, by the sums and by the switches. A name can change meanwhile.
+    // The time of each process, by the sums and by the switches. Names are not compared, because a process can change
+    // its name.
     let mut processes: BTreeMap<u32, [u64; 2]> = BTreeMap::new();
     let (mut until, mut rest, mut all) = (0, 0, 0);
     for sums in &recorded.sums {
@@ -158,7 +160,7 @@ fn equal() -> Result<(), Failed> {
             }
         }
     }
-    // The sums can have one share for several processes with the same name.
+    // The tgid 0 stands for a share of several processes with the same name.
     let several = processes.remove(&0).unwrap_or_default()[0];
     let differ = processes
         .values()

@@ -1,5 +1,5 @@
-//! The attributes of waits: the system call in which a task sleeps, the waker, the context of
-//! its CPU.
+//! Tests the attributes of recorded waits: the system call in which a task sleeps, the task that wakes it, and the
+//! context of the waking.
 
 #![allow(clippy::expect_used, clippy::indexing_slicing)]
 
@@ -29,7 +29,7 @@ fn main() {
     ]);
 }
 
-/// The scheduling events during `work`.
+/// The scheduling events that are recorded while `work` runs.
 fn record(
     hidden_tid: u32,
     work: impl FnOnce() -> Result<(), Failed>,
@@ -56,9 +56,8 @@ fn tid() -> u32 {
     unsafe { libc::syscall(libc::SYS_gettid) as u32 }
 }
 
-/// Three threads on one CPU: the first wakes the second, which wakes the third. The switches
-/// of the second are not reported, as on some guests, so the last reported switch is another
-/// task's.
+/// Tests three threads on one CPU: the first wakes the second, which wakes the third. The switches of the second are
+/// hidden, as by some guests' kernels, so that the last reported switch is another task's.
 fn wakers() -> Result<(), Failed> {
     const ROUNDS: usize = 200;
     let (mut from_first, mut to_second) = std::io::pipe()?;
@@ -122,7 +121,7 @@ impl Sleeper {
         let (send, tids) = channel();
         let thread = std::thread::spawn(move || {
             send.send(tid()).expect("a receiver");
-            // The recording begins.
+            // The recording begins during this sleep.
             std::thread::sleep(Duration::from_millis(300));
             sleep();
         });
@@ -137,12 +136,12 @@ impl Sleeper {
 
 fn read(fd: i32) {
     let mut byte = 0u8;
-    // SAFETY: the byte is ours.
+    // SAFETY: the call writes at most one byte, to `byte`.
     unsafe { libc::read(fd, (&raw mut byte).cast(), 1) };
 }
 
 fn write(fd: i32, bytes: &[u8]) {
-    // SAFETY: the bytes are ours.
+    // SAFETY: the call reads `bytes`, and gets their length.
     unsafe { libc::write(fd, bytes.as_ptr().cast(), bytes.len()) };
 }
 
@@ -151,15 +150,15 @@ fn flock(file: &std::fs::File, operation: i32) {
     unsafe { libc::flock(file.as_raw_fd(), operation) };
 }
 
-/// A descriptor of a system call.
+/// Takes over the new descriptor that a system call has returned.
 fn owned(fd: i32) -> OwnedFd {
     assert!(fd >= 0);
-    // SAFETY: a new descriptor, which nobody else has.
+    // SAFETY: the descriptor is new, and nothing else owns it.
     unsafe { OwnedFd::from_raw_fd(fd) }
 }
 
 fn futex(word: &'static AtomicU32, operation: i32, value: u32) {
-    // SAFETY: the word lives forever.
+    // SAFETY: the call uses only `word`, which lives for ever.
     unsafe {
         libc::syscall(
             libc::SYS_futex,
@@ -212,7 +211,7 @@ fn sleepers() -> Result<Vec<Sleeper>, Failed> {
                 events,
                 revents,
             };
-            // SAFETY: one entry, which is ours.
+            // SAFETY: the call uses the single entry `polled`.
             unsafe { libc::poll(&mut polled, 1, -1) };
         },
         move || drop(to.write(b"x")),
@@ -227,7 +226,7 @@ fn sleepers() -> Result<Vec<Sleeper>, Failed> {
     all.push(terminal_sleeper()?);
     let file = tempfile()?;
     let locked = file.try_clone()?;
-    // Another open file, so that the lock is another's.
+    // The file is opened again, because a lock by flock(2) belongs to an open file and does not block the same one.
     let again = std::fs::File::open(format!("/proc/self/fd/{}", file.as_raw_fd()))?;
     flock(&locked, libc::LOCK_EX);
     all.push(Sleeper::new(
@@ -246,7 +245,7 @@ fn event_sleeper() -> Result<Sleeper, Failed> {
         reason::OTHER_DESCRIPTOR,
         move || {
             let mut value = 0u64;
-            // SAFETY: eight bytes, which are ours.
+            // SAFETY: the call writes the eight bytes of `value`.
             unsafe { libc::read(event.as_raw_fd(), (&raw mut value).cast(), 8) };
         },
         move || write(same.as_raw_fd(), &1u64.to_ne_bytes()),
@@ -308,7 +307,7 @@ fn reasons() -> Result<(), Failed> {
     Ok(())
 }
 
-/// The class of a time-out: of a second and of three milliseconds.
+/// The classes by which recordings have the lengths of time-outs: those of a second and of three milliseconds.
 const SECOND: u8 = 83;
 const MILLISECONDS_3: u8 = 49;
 const NO_LIMIT: u8 = 1;
@@ -322,7 +321,7 @@ fn after(ms: i64) -> libc::timespec {
     }
 }
 
-/// The time of CLOCK_MONOTONIC after some milliseconds.
+/// The time by CLOCK_MONOTONIC that will be reached after some milliseconds.
 fn deadline(ms: i64) -> libc::timespec {
     let mut now = after(0);
     // SAFETY: the call fills the struct.
@@ -336,7 +335,7 @@ fn deadline(ms: i64) -> libc::timespec {
 /// A system call with up to six arguments.
 fn call(number: libc::c_long, arguments: [usize; 6]) {
     let [a, b, c, d, e, f] = arguments;
-    // SAFETY: the arguments are numbers, or pointers to what outlives the call.
+    // SAFETY: the arguments are numbers, or pointers to values that outlive the call.
     unsafe { libc::syscall(number, a, b, c, d, e, f) };
 }
 
@@ -344,10 +343,10 @@ fn at<T>(value: &T) -> usize {
     std::ptr::from_ref(value) as usize
 }
 
-/// The call in which a thread sleeps.
+/// The system call in which a thread sleeps, as a closure.
 type Work = Box<dyn FnOnce() + Send>;
 
-/// Calls that nothing but their time-out ends, with the reason and the time-out of each.
+/// System calls that only their time-out ends, with the expected reason and class of time-out of each.
 fn timed() -> Vec<(u8, u8, Work)> {
     static WORD: AtomicU32 = AtomicU32::new(0);
     let poll = |ms: usize, count: usize| {
@@ -512,7 +511,8 @@ fn timeouts() -> Result<(), Failed> {
     Ok(())
 }
 
-/// A client polls with a time-out: before it has asked, while its question is not answered, and after the answer.
+/// Tests a client that polls with a time-out before it has sent a question, while the question is not answered, and
+/// after the answer.
 fn asking() -> Result<(), Failed> {
     let listener = TcpListener::bind("127.0.0.1:0")?;
     let address = listener.local_addr()?;
@@ -526,7 +526,7 @@ fn asking() -> Result<(), Failed> {
             answers.read_exact(&mut bytes[..1]).expect("a permission");
             stream.write_all(b"an answer").expect("a client");
         }
-        // The client closes the connection.
+        // The client closes the connection, so that the read ends.
         stream.read_exact(&mut bytes).expect_err("an end");
     });
     let events = record(0, move || {
@@ -602,13 +602,15 @@ fn loopback() -> Result<(), Failed> {
 /// The flag of a kernel thread (`include/linux/sched.h`).
 const PF_KTHREAD: u64 = 0x0020_0000;
 
-/// A kernel thread has no user registers.
+/// Tests that the waits of kernel threads have no reason, because these threads have no user registers that show a
+/// system call.
 fn kernel_threads() -> Result<(), Failed> {
     let events = record(0, || {
         std::thread::sleep(Duration::from_millis(300));
         Ok(())
     })?;
-    // A process that has just ended has no command line either, so the flags of the task tell (proc(5)).
+    // The task's flags are read (proc(5)), because a missing command line can also be that of a process that has just
+    // ended.
     let kernel_thread = |tid: u32| {
         let stat = std::fs::read_to_string(format!("/proc/{tid}/stat")).unwrap_or_default();
         let behind_name = stat.rsplit(')').next().unwrap_or_default();

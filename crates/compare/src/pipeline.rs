@@ -1,6 +1,6 @@
 //! Joins the recordings of several jobs of one CI run: which job, and which step in it, the pipeline waited for.
 //!
-//! The jobs ran on other machines, with other clocks. A job is placed by the time of the day of its machine's clock;
+//! The jobs ran on different machines with different clocks. A job is placed by the time of day of its machine's clock;
 //! the output says how far the clocks can be trusted. No recording has the time between two jobs: the wait for a
 //! runner, the checkout.
 
@@ -120,7 +120,7 @@ impl Job {
             0 => 0,
             clock => clock.abs_diff(start.saturating_add(passed)),
         };
-        // A step of the job's own length says nothing more: make.
+        // A step that takes nearly the whole job, such as `make`, says no more than the job itself.
         let mut steps = steps_on_path(recording);
         if steps.iter().any(|step| step.ns < length / 10 * 9) {
             steps.retain(|step| step.ns < length / 10 * 9);
@@ -213,7 +213,8 @@ pub struct Pipeline {
     start: u64,
     /// The length of the pipeline in ns, from the start of its first job to the end of its last one.
     length: u64,
-    /// The warnings that the graph of CI jobs does not fit the recordings: jobs that only one of them has.
+    /// The warnings that the graph of CI jobs does not fit the recordings: jobs that only the graph has or only the
+    /// recordings have.
     warnings: Vec<String>,
 }
 
@@ -233,7 +234,7 @@ impl Pipeline {
         number(&mut jobs);
         let needs = match (graph, &needed) {
             (Some(graph), _) => order::given(&jobs, graph)?,
-            // The CI system's clock has no job before one that it needs.
+            // By the CI system's clock no job began before one that it needs, so only earlier jobs count.
             (None, Some(graph)) => order::earlier(&jobs, graph),
             (None, None) => (0..jobs.len()).map(|at| guessed(&jobs, at)).collect(),
         };

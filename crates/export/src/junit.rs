@@ -29,7 +29,7 @@ const OURS: &str = "tr.";
 pub fn write(bytes: &[u8], recording: &Recording) -> Result<(Vec<u8>, u64), Error> {
     let start = bytes.trim_ascii_start();
     let start = start.strip_prefix(b"\xef\xbb\xbf").unwrap_or(start);
-    // A file that is read here has passed all limits.
+    // A file that can be read here is within all limits.
     let report = read(start)?.ok_or(Error::Unknown)?;
     let text = std::str::from_utf8(start).map_err(|_| Error::Unknown)?;
     let Recording {
@@ -76,7 +76,7 @@ pub fn for_log(text: &str) -> Result<Cow<'_, str>, Error> {
     if commands.is_empty() {
         return Ok(Cow::Borrowed(text));
     }
-    // The reader counts from the byte order mark's end.
+    // The XML reader counts positions from the end of the byte order mark, so the mark is cut off.
     if let Some(rest) = text.strip_prefix('\u{feff}') {
         return for_log(rest).map(|rest| Cow::Owned(format!("\u{feff}{rest}")));
     }
@@ -99,7 +99,7 @@ pub fn for_log(text: &str) -> Result<Cow<'_, str>, Error> {
             };
             copied = at + first.len_utf8();
             let reference = format!("&#{};", u32::from(first));
-            // The part of a tag before it.
+            // The part of the tag before this place decides whether it is inside of quotes.
             quote = quote_after(quote, text.get(looked..at).unwrap_or_default());
             looked = at;
             match event {
@@ -111,9 +111,10 @@ pub fn for_log(text: &str) -> Result<Cow<'_, str>, Error> {
                     out.push(first);
                     out.push(' ');
                 }
-                // A value in a tag.
+                // The place is in the value of an attribute.
                 _ if quote.is_some() => out.push_str(&reference),
-                // A name in a tag: what separates it from the one before may be blanks on one line.
+                // The place is before the name of an attribute. The blanks before it may become one blank on the same
+                // line.
                 _ => {
                     let length = out.trim_end().len();
                     out.truncate(length);

@@ -1,7 +1,8 @@
 //! Writes a recording for other tools (`tr export`).
 //!
 //! Texts of a recording are written as they were recorded, but bytes that are not UTF-8 become `\xNN`. Folded stacks,
-//! which are lines of text, are escaped as for a terminal. Text that redaction removed is not in the recording any more.
+//! which are lines of text, are escaped as for a terminal. Text that redaction removed is not in the recording any
+//! more.
 #![forbid(unsafe_code)]
 
 pub mod compile_commands;

@@ -1,12 +1,12 @@
 //! A trace for Perfetto: scheduling events in compact form, the process tree, track events.
 //!
-//! Of its importer (trace_processor):
-//! - the first switch of a CPU only tells the running task: each CPU begins with one to swapper;
-//! - a switch's previous task is the one before in the bundle: between the stays of recorded
-//!   tasks on a CPU, that CPU's task named "not recorded" runs, or the idle task where that is known;
-//! - a waking belongs to the bundle of the waker's CPU; bits 0x08 and 0x10 of its flags tell
-//!   interrupts and softirqs;
-//! - task_newtask begins a new thread, also of a number that was used before.
+//! The export follows these rules of Perfetto's importer (trace_processor):
+//! - the first switch of a CPU only shows which task runs, so each CPU begins with a switch to swapper;
+//! - the previous task of a switch is the next task of the switch before it in the bundle, so between the stays of
+//!   recorded tasks on a CPU, that CPU's task named "not recorded" runs, or the idle task where that is known;
+//! - a waking belongs to the bundle of the waker's CPU; bits 0x08 and 0x10 of its flags stand for interrupts and
+//!   softirqs;
+//! - task_newtask begins a new thread, even if its tid was used before.
 //!
 //! All times are those of the recording, as times since boot.
 
@@ -74,7 +74,7 @@ pub fn write(
 /// Writes the clocks to the Perfetto trace, and the kernel's release, which the importer needs to read the states of
 /// tasks.
 fn head(analysis: &Analysis, packets: &mut Packets<'_>) -> io::Result<()> {
-    // BUILTIN_CLOCK_REALTIME and BUILTIN_CLOCK_BOOTTIME.
+    // The numbers of BUILTIN_CLOCK_REALTIME and BUILTIN_CLOCK_BOOTTIME in Perfetto.
     const REALTIME: u32 = 1;
     const BOOTTIME: u32 = 6;
     let meta = &analysis.meta;

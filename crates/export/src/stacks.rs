@@ -85,7 +85,7 @@ fn lineage(analysis: &Analysis, process: ProcessIx) -> Vec<String> {
 fn own_wall(analysis: &Analysis, process: &Process) -> u64 {
     let mut covered = 0;
     let mut until = process.start;
-    // In order of start.
+    // The children are in the order of their start, so overlapping times are counted once.
     for child in &process.children {
         let child = analysis.process(*child);
         let (from, to) = (child.start.max(until), child.end.min(process.end));

@@ -15,9 +15,10 @@ pub struct System {
     pub identifiers: &'static [(&'static str, &'static [&'static str])],
 }
 
-/// The names of the identifiers of a CI job, in the order of reports. The first six identify a run. `page` is the link
-/// of the run, `job_page` the link of the job, and `job_id` the job's number. `runner` names the machine or its agent,
-/// `label` the kind of runner that the job requested, and `image` the installed software.
+/// The names of the identifiers of a CI job, in the order in which reports show them. The first six identify a run.
+/// `page` is the link to the run, `job_page` the link to the job, and `job_id` the job's number. `runner` names the
+/// machine or its agent, `label` the kind of runner that the job requested, and `image` the software installed on the
+/// runner.
 pub const IDENTIFIERS: [&str; 12] = [
     "project", "run", "attempt", "job", "commit", "branch", "page", "job_page", "job_id", "runner",
     "label", "image",
@@ -27,13 +28,14 @@ const AZURE: &str = "Azure Pipelines";
 const CIRCLE: &str = "CircleCI";
 const JENKINS: &str = "Jenkins";
 
-/// All CI systems that `tr` recognizes. The last one has no prefix of its own for variables, so it is used if no other
-/// system matches.
+/// All CI systems that `tr` recognizes; the first one that matches is used. The last one has no prefix of its own for
+/// variables, so it is used only if no other system matches.
 pub const SYSTEMS: [System; 14] = [
     System {
         name: "Forgejo Actions",
         source: "https://forgejo.org/docs/latest/user/actions/reference/",
-        // Forgejo sets this variable and also all variables of GitHub Actions.
+        // Forgejo sets this variable in addition to all variables of GitHub Actions, so Forgejo has to come before
+        // GitHub in this list.
         prefix: FORGEJO,
         identifiers: &[
             ("project", &["{GITHUB_REPOSITORY}"]),
@@ -42,7 +44,7 @@ pub const SYSTEMS: [System; 14] = [
             ("job", &["{GITHUB_JOB}"]),
             ("commit", &["{GITHUB_SHA}"]),
             ("branch", &["{GITHUB_REF}"]),
-            // Forgejo's pages have the number of the run in the repository; GitHub's pages have the id.
+            // The address of a run's page has the number of the run in its repository; on GitHub it has the run's id.
             ("page", &["{GITHUB_SERVER_URL}/{GITHUB_REPOSITORY}/actions/runs/{GITHUB_RUN_NUMBER}"]),
             ("runner", &["{RUNNER_NAME}"]),
             ("label", &["{RUNNER_OS} {RUNNER_ARCH}"]),
@@ -56,12 +58,12 @@ pub const SYSTEMS: [System; 14] = [
             ("project", &["{GITHUB_REPOSITORY}"]),
             ("run", &["{GITHUB_RUN_ID}"]),
             ("attempt", &["{GITHUB_RUN_ATTEMPT}"]),
-            // All legs of a matrix have one name, and no variable distinguishes them.
+            // All jobs of a matrix have this same name, because GitHub sets no variable that distinguishes them.
             ("job", &["{GITHUB_JOB}"]),
             ("commit", &["{GITHUB_SHA}"]),
             ("branch", &["{GITHUB_REF}"]),
             ("page", &["{GITHUB_SERVER_URL}/{GITHUB_REPOSITORY}/actions/runs/{GITHUB_RUN_ID}"]),
-            // The user's workflow has to set CHECK_RUN_ID.
+            // GitHub does not set CHECK_RUN_ID; the user's workflow can set it.
             ("job_page", &["{GITHUB_SERVER_URL}/{GITHUB_REPOSITORY}/actions/runs/{GITHUB_RUN_ID}/job/{CHECK_RUN_ID}"]),
             ("job_id", &["{CHECK_RUN_ID}"]),
             ("runner", &["{RUNNER_NAME}"]),
@@ -102,7 +104,7 @@ pub const SYSTEMS: [System; 14] = [
         identifiers: &[
             ("project", &["{CIRCLE_PROJECT_USERNAME}/{CIRCLE_PROJECT_REPONAME}", "{CIRCLE_PROJECT_REPONAME}"]),
             ("run", &["{CIRCLE_WORKFLOW_ID}"]),
-            // Containers can share the tests of a job. Each of them runs other tests.
+            // Several containers can share the tests of one job, so the number of the container is part of the name.
             ("job", &["{CIRCLE_JOB} {CIRCLE_NODE_INDEX}", "{CIRCLE_JOB}"]),
             ("commit", &["{CIRCLE_SHA1}"]),
             ("branch", &["{CIRCLE_BRANCH}", "{CIRCLE_TAG}"]),
@@ -119,8 +121,8 @@ pub const SYSTEMS: [System; 14] = [
             ("run", &["{BUILD_NUMBER}"]),
             ("job", &["{TEAMCITY_BUILDCONF_NAME}"]),
             ("commit", &["{BUILD_VCS_NUMBER}"]),
-            // The branch is a parameter, not a variable. A build can set `env.TEAMCITY_BUILD_BRANCH`
-            // to `%teamcity.build.branch%`.
+            // TeamCity has the branch as a parameter, not as a variable. A build's settings can pass it on, by
+            // `env.TEAMCITY_BUILD_BRANCH` = `%teamcity.build.branch%`.
             ("branch", &["{TEAMCITY_BUILD_BRANCH}", "{BUILD_BRANCH}"]),
             ("page", &["{BUILD_URL}"]),
         ],
@@ -133,7 +135,7 @@ pub const SYSTEMS: [System; 14] = [
             ("project", &["{BUILD_REPOSITORY_NAME}", "{SYSTEM_TEAMPROJECT}"]),
             ("run", &["{BUILD_BUILDID}"]),
             ("attempt", &["{SYSTEM_JOBATTEMPT}"]),
-            // In a leg of a matrix, the name of the job is the leg, and the phase is the job.
+            // For a matrix, SYSTEM_JOBNAME is the name of one combination, and SYSTEM_PHASENAME is the name of the job.
             ("job", &["{SYSTEM_PHASENAME} {SYSTEM_JOBNAME}", "{SYSTEM_JOBNAME}"]),
             ("commit", &["{BUILD_SOURCEVERSION}"]),
             ("branch", &["{BUILD_SOURCEBRANCH}"]),
@@ -151,7 +153,7 @@ pub const SYSTEMS: [System; 14] = [
             ("project", &["{BITBUCKET_REPO_FULL_NAME}"]),
             ("run", &["{BITBUCKET_BUILD_NUMBER}"]),
             ("attempt", &["{BITBUCKET_STEP_RUN_NUMBER}"]),
-            // No variable has the name of the step.
+            // The identifier `job` is missing here, because Bitbucket has no variable with the name of the step.
             ("commit", &["{BITBUCKET_COMMIT}"]),
             ("branch", &["{BITBUCKET_BRANCH}", "{BITBUCKET_TAG}"]),
             ("page", &["{BITBUCKET_GIT_HTTP_ORIGIN}/pipelines/results/{BITBUCKET_BUILD_NUMBER}"]),
@@ -166,7 +168,7 @@ pub const SYSTEMS: [System; 14] = [
             ("run", &["{DRONE_BUILD_NUMBER}"]),
             ("job", &["{DRONE_STAGE_NAME} {DRONE_STEP_NAME}", "{DRONE_STAGE_NAME}"]),
             ("commit", &["{DRONE_COMMIT_SHA}"]),
-            // In a pull request, DRONE_BRANCH is the branch of the target.
+            // In a pull request, DRONE_BRANCH is the target branch, so the source branch is tried first.
             ("branch", &["{DRONE_SOURCE_BRANCH}", "{DRONE_BRANCH}"]),
             ("page", &["{DRONE_BUILD_LINK}"]),
             ("runner", &["{DRONE_STAGE_MACHINE}"]),
@@ -176,7 +178,7 @@ pub const SYSTEMS: [System; 14] = [
     System {
         name: "Woodpecker",
         source: "https://woodpecker-ci.org/docs/usage/environment",
-        // Some variables have the same names as GitLab's, but not these two.
+        // Other variables of Woodpecker have the same names as GitLab's; only Woodpecker sets these two.
         prefix: "CI_WORKFLOW_NAME CI_PIPELINE_NUMBER",
         identifiers: &[
             ("project", &["{CI_REPO}"]),
@@ -274,9 +276,9 @@ pub const SYSTEMS: [System; 14] = [
     },
 ];
 
-/// The recorded environment variables that belong to no single CI system's table: the span around a recording, the time
-/// at which the job began to wait for a runner, the time at which GitLab began the job, the variable that identifies a
-/// system without a prefix of its own, and the number of containers that share a job.
+/// The recorded environment variables that are in none of the templates in `SYSTEMS`: the context of the span around a
+/// recording, the time at which the job began to wait for a runner, the time at which GitLab began the job, the
+/// variable by which Forgejo is recognized, and the number of CircleCI's containers that share a job.
 pub const OTHERS: [&str; 5] = [TRACEPARENT, QUEUED_AT, JOB_STARTED_AT, FORGEJO, CONTAINERS];
 
 /// The environment variable with the context of the span in which a recording runs (W3C Trace Context).
@@ -364,7 +366,7 @@ fn fill<'a>(template: &str, get: impl Fn(&str) -> Option<&'a str>) -> Option<Str
     Some(out)
 }
 
-/// The value of a CI job's identifier without what its CI system adds to it, such as `refs/heads/` before a branch.
+/// The value of a CI job's identifier without parts that its CI system adds, such as `refs/heads/` before a branch.
 fn plain<'a>(
     system: &System,
     name: &str,
@@ -372,16 +374,17 @@ fn plain<'a>(
     get: impl Fn(&str) -> Option<&'a str>,
 ) -> String {
     let short = match (system.name, name) {
-        // A job without legs has its own name, or this one, as the name of its leg.
+        // A job without a matrix has no name of a combination: Azure repeats the name of the job, or sets `__default`.
         (AZURE, "job") => value
             .split_once(' ')
             .filter(|(job, leg)| job == leg || *leg == "__default")
             .map(|(job, _)| job.to_owned()),
-        // A job that is not shared runs in only one container.
+        // A job that runs in only one container needs no number of the container in its name.
         (CIRCLE, "job") if get(CONTAINERS).is_none_or(|count| count == "1") => {
             value.strip_suffix(" 0").map(str::to_owned)
         }
-        // A multibranch project has a job for each branch. These jobs are one project.
+        // A multibranch project has a job for each branch, with the branch at the end of its name. The branch is
+        // removed, so that the jobs of all branches have one name.
         (JENKINS, "project" | "job") => value
             .rsplit_once('/')
             .filter(|(_, job)| {

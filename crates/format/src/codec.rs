@@ -1,10 +1,10 @@
-//! The stored fields of each kind of event are described once, for both directions. [`Codec`] has the steps
-//! of which such a description consists; `block/life/` has the implementations that write values into
-//! columns, read them from columns, and pass the texts to a mask.
+//! The stored fields of each kind of event are described once, for both directions. [`Codec`] has the steps of which
+//! such a description consists; `block/life/` has the implementations that write values into columns, read them from
+//! columns, and pass the texts to a mask, which replaces secrets.
 //!
-//! A step takes the value to write, and leaves the value that was read. Most steps compute the stored form of
-//! the value, pass it on, and compute the value from the stored form. When reading, the computed stored form
-//! is not used; when writing, the value computed from it is not used.
+//! A step gets the value to write, or stores the value that it has read in the same place. Most steps compute the
+//! stored form of the value, pass it on, and compute the value from the stored form. When reading, the first
+//! computation is in vain; when writing, the second.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -74,8 +74,8 @@ pub enum Text {
     Comm,
     /// The kind of texts that are paths, or names in marks.
     Path,
-    /// The kind of texts that are names of disks with requests. These names, like those of later kinds, do not share
-    /// the columns of paths, because an older reader knows those columns.
+    /// The kind of texts that are names of disks with requests. These names, like the kinds of texts below, do not
+    /// share the columns of paths: an older reader, which skips their events, would read the paths wrong.
     Disk,
     /// The kind of texts that are names of files on which a task called fsync.
     File,
@@ -85,7 +85,7 @@ pub enum Text {
     Outsider,
     /// The kind of texts that are ids, names and images of containers.
     Container,
-    /// The kind of texts that are names of tasks that had a CPU while recorded tasks waited for it.
+    /// The kind of texts that are names of unrecorded tasks that had a CPU while recorded tasks waited for it.
     Others,
     /// The kind of texts that are names of threads of processes that are not recorded.
     Threads,
@@ -97,8 +97,9 @@ pub enum Text {
 pub const TEXTS: usize = Text::Directory as usize + 1;
 
 impl Text {
-    /// The three columns in which the texts of this kind are stored. The first has how many new texts ago an equal
-    /// text was stored, or 0 for a new text. The others have the length and the bytes of each new text.
+    /// The three columns in which the texts of this kind are stored. The first has, for each text, 0 if it is new,
+    /// otherwise the distance to the equal text in the list of new texts (1 for the last one). The other two columns
+    /// have the length and the bytes of each new text.
     pub fn columns(self) -> [Col; 3] {
         match self {
             Text::Comm => [Col::Comm, Col::NewComm, Col::NewComm],
@@ -173,14 +174,15 @@ impl QuantityColumns {
 const UNIT: u64 = 512;
 /// The unit in ns in which CPU times are stored, because some kernels count them in ticks.
 const TICK: u64 = 1_000_000;
-/// The largest number of tasks, or of cgroups, that are remembered as recent ones while a frame is encoded or decoded.
+/// The largest number of recent tasks, and of recent cgroups, to which the events of a frame can refer by their place
+/// in a list.
 const RECENT: usize = 254;
 
 /// A disk that tasks have waited for: its numbers (major and minor), and its name.
 pub type Disk = ((u32, u32), Arc<[u8]>);
 
-/// The facts about the earlier events of a frame by which the next event is stored as differences. Writing and reading
-/// keep the same facts.
+/// The facts about the earlier events of a frame from which the next event is stored as differences. An encoder and a
+/// decoder keep the same facts.
 #[derive(Debug, Default)]
 pub struct FrameState {
     pub time: u64,
@@ -190,8 +192,8 @@ pub struct FrameState {
     last: Vec<u32>,
     tasks: Vec<(Tid, Tgid)>,
     cgroups: Vec<CgroupId>,
-    /// The processes and names that the last shares of unrecorded tasks had, the most recent first. A share tells how
-    /// long such tasks had a CPU while recorded tasks waited for it.
+    /// The processes and names of the unrecorded tasks that recent events of kind [`Others`](crate::event::Others)
+    /// named, the most recent first.
     pub others: Vec<(Tgid, Comm)>,
     /// The time at which the task of the last snapshot event was started, in ns.
     pub start: u64,
@@ -215,9 +217,11 @@ pub struct FrameState {
     pub frame: u32,
     /// The number that the next new sampled stack gets.
     pub stack: u32,
-    /// The offset or address in the last sampled stack's frame of each file, of each process and of the kernel.
+    /// For each mapped file, each process and the kernel, the offset or address of the last new frame of a sampled
+    /// stack there. The next new frame is stored as the difference to it.
     pub offsets: HashMap<u64, u64>,
-    /// The lengths of the last samples on a CPU and off CPU.
+    /// The times in ns that the last sample on a CPU and the last sample off CPU stand for. The next sample's time is
+    /// stored as the difference.
     pub ns: [u64; 2],
     /// The number of bytes of strings that were read from the frame so far, which has a limit because short references
     /// can repeat a long string.
@@ -317,7 +321,7 @@ impl Bytes for Comm {
 }
 
 /// One way to process the described fields of an event: to write them into columns, to read them from columns, or to
-/// pass their texts to a mask.
+/// pass their texts to a mask, which replaces secrets.
 pub trait Codec: Sized {
     /// Whether this codec writes values into columns; otherwise it reads them from columns.
     const WRITES: bool;
@@ -332,15 +336,15 @@ pub trait Codec: Sized {
     /// Writes or reads a byte string, which is stored as a length and that many bytes. At most `most` bytes are
     /// written or read. The value has to be empty before it is read.
     fn bytes<T: Bytes>(&mut self, cols: TextColumns, most: usize, value: &mut T) -> Step;
-    /// Writes or reads bytes that are not text, so that they are never passed to a mask.
+    /// Writes or reads bytes that are not text and so have no secrets: unlike texts, they are not passed to a mask.
     fn opaque<T: Bytes>(&mut self, cols: TextColumns, most: usize, value: &mut T) -> Step {
         self.bytes(cols, most, value)
     }
     /// Writes or reads a text of an event. Equal texts are stored once in a frame.
     fn text<T: Bytes>(&mut self, of: Text, value: &mut T) -> Step;
 
-    /// Whether the column that is being read has no more values. A column that a later version added to a kind of
-    /// events is missing in traces of earlier versions.
+    /// Whether the column that is being read has no more values. A reader asks this for a column that a later version
+    /// added to a kind of events, because traces of earlier versions do not have the column.
     fn is_over(&mut self, _: Col) -> bool {
         false
     }

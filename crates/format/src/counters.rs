@@ -208,7 +208,7 @@ impl Stored for Counters {
             let known = c.known().counters.get(at).copied().flatten();
             let before = if is_gone { 0 } else { known.unwrap_or(0) };
             c.change(Col::CounterValue, &mut value, before)?;
-            // A counter of a later version is ignored.
+            // A counter that only a later version knows has no place here and is ignored.
             if let Some(place) = c.known().counters.get_mut(at) {
                 *place = Some(value).filter(|_| !is_gone);
             }

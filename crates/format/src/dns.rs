@@ -46,8 +46,8 @@ pub struct DnsAnswer {
     pub addresses: Box<[Address]>,
 }
 
-/// The columns in which the addresses and names of DNS events are stored. They are not the columns of
-/// connections, because an older reader knows those.
+/// The columns in which the addresses and names of DNS events are stored. They are not shared with connections: an
+/// older reader, which skips DNS events, would read the addresses of connections wrong.
 const BYTES: TextColumns = TextColumns::new(Col::Dns, Col::DnsBytes);
 
 impl Stored for DnsQuery {

@@ -229,7 +229,7 @@ kinds! {
     Snapshot(it: Snapshot) = 8, "snapshot", Recorder;
     /// Some events of one stream (of a CPU, for example) could not be recorded.
     Lost(it: Lost) = 9, "lost", Recorder;
-    /// The recorder has read the machine's clocks at the same moment.
+    /// The readings of the machine's clocks, all taken at the event's time.
     Clock(it: Clock) = 10, "clock", Recorder;
     /// The recorder has drained all rings after this event's time, so every event that was stamped and committed
     /// before it is in an earlier frame. `tr dump` prints this event as `progress`.
@@ -240,7 +240,7 @@ kinds! {
     Account(it: Account) = 13, "account", Ring;
     /// The recorder no longer follows a task, so that the task's later events are not recorded.
     Detached(it: Detached) = 14, "detached", Ring;
-    /// The recording lacks some facts from the event's time on.
+    /// From the event's time on, some facts can no longer be recorded.
     Degraded(it: Degraded) = 15, "degraded", Recorder;
     /// A task has ended. The event has its `wait` status.
     End(it: TaskEnd) = 16, "end", Ring;
@@ -282,7 +282,7 @@ kinds! {
     Outsider(it: Box<Outsider>) = 36, "outsider", Ring;
     /// A process of a container's runtime has executed its program.
     Container(it: Box<Container>) = 37, "container", Recorder;
-    /// A server has answered a task, and is recorded from now on if that task is.
+    /// A server has answered a task. If that task is recorded, the server is recorded from now on.
     Server(it: Server) = 38, "server", Recorder;
     /// The times for which unrecorded tasks had a CPU while recorded tasks waited for it.
     Others(it: Box<Others>) = 39, "others", Recorder;

@@ -133,7 +133,8 @@ impl Frames {
             .at(end, frame::TRAILER)
             .map_err(|error| Fault::Read(error.to_string()))?;
         let start = frame::read_trailer(&trailer, id).ok_or(none)?;
-        // The frame of each row is before the index.
+        // Each row describes a frame before the index, so there can be no more rows than the smallest frames that fit
+        // before it.
         let most = limits::FRAMES.min(start / limits::LEAST_FRAME);
         let (mut at, mut frames, mut rows) = (start, Vec::new(), 0u64);
         while at < end {
@@ -155,7 +156,8 @@ impl Frames {
 
     /// The last row of the index that describes a frame of this type; `None` if the index has no such row.
     pub fn last(&self, source: &Source, kind: u8) -> Result<Option<Row>, Fault> {
-        // Only the metadata's second copy is after the summary: it is in the last two frames.
+        // The wanted frame is one of the last before the index (the summary is followed only by the second copy of the
+        // metadata), so its row is in the last two frames of the index.
         for (header, at) in self.frames.iter().rev().take(2) {
             let payload = payload_at(source, *at, header)?;
             let mut found = None;

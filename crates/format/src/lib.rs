@@ -38,7 +38,7 @@
 #![doc = ""]
 #![doc = include_str!("../FORMAT.md")]
 #![forbid(unsafe_code)]
-// All other crates are used only by `tr`, so there a doc comment is needed only where a name does not explain itself.
+// The other crates are used only by `tr`; there, a doc comment is needed only where a name does not explain itself.
 #![warn(missing_docs)]
 
 // The unit tests in this crate share events with the tests in tests/.

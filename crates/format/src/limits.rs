@@ -33,7 +33,8 @@ pub const SCRIPT: u64 = 64 << 10;
 pub const SCRIPT_BYTES: u64 = 1 << 20;
 /// The largest number of bytes that all strings of one frame of lifecycle events have together.
 pub const STRINGS: u64 = 24 << 20;
-/// The largest number of sums over system calls in one lifecycle frame.
+/// The largest number of sums over the calls of one system call by one process ([`CallSum`](crate::counters::CallSum))
+/// in one lifecycle frame.
 pub const CALLS: u64 = 1 << 16;
 /// The largest number of new stacks, and of new functions, that one lifecycle frame may define.
 pub const STACKS: u64 = 1 << 20;
@@ -53,15 +54,15 @@ pub const EXPANSION_FREE: u64 = 1 << 16;
 pub const LEAST_FRAME: u64 = 21;
 /// The largest number of damaged parts that a trace may have. A reader refuses a trace with more.
 pub const DAMAGES: u64 = 1 << 16;
-/// The number of bytes of damaged payloads, in addition to the file's length, that a reader searches for
-/// intact frames. After that, the reader trusts headers and does not search inside payloads.
+/// The limit of the bytes of damaged payloads that a reader searches for intact frames, in addition to the file's
+/// length. After that, the reader trusts the headers and skips damaged payloads without a search.
 pub const IN_VAIN: u64 = 64 << 20;
 /// The number of events that a writer collects in a block of scheduling events before it closes the
 /// block.
 pub const BLOCK_EVENTS: usize = 1 << 14;
-/// The number of bytes of strings and events that a writer collects in a lifecycle block before it closes
-/// the block. A block with functions may have four times as many, because their names repeat. A block of
-/// this size is within the limits of a lifecycle frame, whatever kinds of events it has.
+/// The number of bytes of strings and events that a writer collects in a lifecycle block before it closes the block. A
+/// block with names of functions may have four times as many, because these names repeat. A block of this size is
+/// within the limits of a lifecycle frame, whatever kinds of events it has.
 pub const BLOCK_BYTES: usize = 512 << 10;
 /// The number of bytes of a piped trace that are kept in memory. The remaining bytes go to an unnamed
 /// temporary file.

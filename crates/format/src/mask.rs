@@ -1,8 +1,8 @@
 //! Masks the texts of a trace before they are written: [`Writer`](crate::writer::Writer) accepts only
 //! [`Masked`] values.
 //!
-//! A mask sees every text that is stored, because the descriptions of the stored fields, by which a
-//! trace is written, also pass the texts to the mask. So no new field can be left unmasked by mistake.
+//! A mask sees every text that is stored: the descriptions of the stored fields, by which a trace is written, also pass
+//! the texts to the mask. So a new field cannot be left unmasked by mistake.
 
 use std::ops::Deref;
 
@@ -125,8 +125,8 @@ impl<T: Texts> Texts for Vec<T> {
     }
 }
 
-/// Passes a text together with the name of the field or variable that it is the value of. The mask gets the
-/// name before it gets the value.
+/// Passes a value together with the name of the field or variable that has the value. The mask gets the name first,
+/// because the name can show that the value is a secret.
 impl<T: Texts> Texts for (String, T) {
     fn pass(&mut self, mask: &mut impl Mask) -> Step {
         self.0.pass(mask)?;

@@ -240,14 +240,14 @@ named! {
     /// The way in which a recording knows a kind of fact.
     #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
     pub enum Known {
-        /// The fact is known by events that the kernel stamped.
+        /// The recording has events about the fact whose times the kernel has taken.
         #[default]
         Kernel = "kernel",
-        /// The fact is known by events that the recorder stamped when it learned of them.
+        /// The recording has events about the fact whose times the recorder has taken when it learned of them.
         Recorder = "recorder",
-        /// The fact is known by the kernel's totals of each task.
+        /// The recording has the fact from the kernel's totals for each task.
         Totals = "totals",
-        /// The fact is known by samples, so that an event between two samples may be missing.
+        /// The recording has the fact from samples, so that an event between two samples may be missing.
         Sampled = "sampled",
         /// The recording has no facts of this kind at all.
         Absent = "absent",
@@ -257,21 +257,21 @@ named! {
 /// How a recording came to know each kind of fact, for example by events or by samples.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Facts {
-    /// How the times that tasks spent on a CPU are known.
+    /// How the recording came to know the times that tasks spent on a CPU.
     pub switches: Known,
-    /// How it is known which task woke which task.
+    /// How the recording came to know which task woke which task.
     pub wakings: Known,
-    /// How the times that tasks waited for a CPU are known.
+    /// How the recording came to know the times for which tasks waited for a CPU.
     pub run_queue: Known,
-    /// How it is known which waits were uninterruptible, as distinct from other sleeps.
+    /// How the recording came to know which waits were uninterruptible, as distinct from other sleeps.
     pub blocked: Known,
-    /// How the times of tasks' forks, execs and ends are known.
+    /// How the recording came to know the times of tasks' forks, execs and ends.
     pub life_times: Known,
-    /// How the arguments of executed programs are known.
+    /// How the recording came to know the arguments of executed programs.
     pub argv: Known,
-    /// How the exit statuses of processes are known.
+    /// How the recording came to know the exit statuses of processes.
     pub codes: Known,
-    /// How the largest resident set of each process is known.
+    /// How the recording came to know the largest resident set of each process.
     pub memory: Known,
 }
 

@@ -102,8 +102,8 @@ impl Trace {
         Ok(())
     }
 
-    /// Adds the frames that these rows of the index describe to the trace. A frame whose content does not fit its type
-    /// is recorded as damaged.
+    /// Adds the frames that these rows describe to the trace. A row has the header, the offset and the length of a
+    /// frame. A frame whose content does not fit its type is recorded as damaged.
     fn take(&mut self, rows: &[Row]) {
         for row in rows {
             if let Err(what) = self.take_one(row) {
@@ -218,7 +218,7 @@ impl Trace {
     }
 
     fn skipped(&self) -> MutexGuard<'_, BTreeMap<u64, Unknown>> {
-        // A panic of another thread leaves no partial entry.
+        // The map is usable even if another thread panicked while it held the lock: no entry is ever partial.
         self.skipped.lock().unwrap_or_else(PoisonError::into_inner)
     }
 

@@ -122,8 +122,9 @@ impl SchedBlock {
         if self.time.is_sorted() {
             return;
         }
-        // All events but a few have the largest time so far. Put together, they are a run
-        // that the sort detects. They precede late events of equal time, as in the ring.
+        // Nearly all events have a time that is the largest so far. They are put first, as one run that the sort
+        // detects, and the few late events after them. In the ring, too, a late event comes after the events of equal
+        // time that are not late.
         let mut most = 0;
         let places = self.time.iter().copied().zip(0..);
         let (mut order, late): (Vec<_>, Vec<_>) = places.partition(|(time, _)| {
@@ -153,8 +154,7 @@ impl SchedBlock {
     }
 }
 
-/// Sorts a column of the block: element `i` becomes the element whose old index is the second number of
-/// `order[i]`.
+/// Sorts a column of the block: the new element `i` is the old element whose index is the second number of `order[i]`.
 fn pick<T: Copy>(column: &mut Vec<T>, order: &[(u64, u32)]) {
     let picked = order.iter().filter_map(|(_, at)| column.get(*at as usize));
     *column = picked.copied().collect();

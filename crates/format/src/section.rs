@@ -25,14 +25,14 @@ const MEMORY: usize = 4 * limits::SECTION_BODY as usize;
 type Config = Configuration<LittleEndian, Varint, Limit<MEMORY>>;
 const CONFIG: Config = bincode::config::standard().with_limit::<MEMORY>();
 
-/// One way to go through the fields of the metadata or the summary: writing them, reading them, or passing their
-/// texts to a mask.
+/// One way to go through the fields of the metadata or the summary: to write them, to read them, or to pass their texts
+/// to a mask, which replaces secrets.
 ///
-/// A mask goes through the same list of fields, and a field can be stored only if its type passes its texts to a
-/// [`Mask`].
+/// Masking uses the same list of fields as writing, and the type of every field has to pass its texts to a [`Mask`], so
+/// no text can be stored unmasked by mistake.
 pub trait Fields {
-    /// Processes one field of the metadata or the summary: writes it, reads it if its tag was stored, or passes
-    /// its texts to a mask.
+    /// Processes one field of the metadata or the summary: writes it, reads it if its tag was stored, or passes its
+    /// texts to a mask, which replaces secrets.
     fn field<T: Field>(&mut self, of: Tag, value: &mut T) -> Step;
 
     /// Like [`Fields::field`], for an optional value that few traces have. `None` is not stored.
@@ -46,14 +46,15 @@ pub trait Fields {
         self.field(of, value)
     }
 
-    /// Like [`Fields::rare`], for a field with bytes that are numbers and not text, so that no mask sees them.
+    /// Like [`Fields::rare`], for a field with bytes that are numbers and not text, so they are not passed to the mask
+    /// of secrets.
     fn numbers(&mut self, of: Tag, value: &mut Option<Vec<u8>>) -> Step {
         self.rare(of, value)
     }
 }
 
-/// The tag of a field, which is the number that identifies it in a file, and the name by which a mask knows the
-/// field.
+/// The number that identifies a field in a file (its tag), and the field's name, by which a [`Mask`] recognizes fields
+/// with secrets.
 pub type Tag = (u64, &'static str);
 
 /// The type of a value that can be stored as a field of the metadata or the summary.
@@ -65,7 +66,7 @@ pub type Step = Result<(), Fault>;
 
 /// The metadata or the summary of a trace, which is stored as a sequence of fields.
 pub trait Section: Default {
-    /// The name of the metadata or the summary in errors.
+    /// The words for the length of the metadata or the summary in an error about it.
     const BODY: &'static str;
 
     /// Passes all fields of the metadata or the summary to `fields`, in the order in which they are stored.
@@ -122,7 +123,7 @@ impl Section for Summary {
         fields.field((5, "recorder_ns"), &mut self.cost.recorder_ns)?;
         fields.field((6, "bpf_ns"), &mut self.cost.bpf_ns)?;
         fields.field((7, "setup_ns"), &mut self.cost.setup_ns)?;
-        // The numbers are in the order of `Events::by_kind`, and there are none without a tally.
+        // The numbers are in the order of `Events::by_kind`. An empty list stands for a summary without a tally.
         let mut events: Vec<u64> = self
             .tally
             .iter()
@@ -176,7 +177,7 @@ impl Section for CutOff {
     }
 }
 
-/// Where and why an original trace had ended from which `tr recover` made this one.
+/// Where and why the original trace ended, in a trace that `tr recover` made from a truncated one.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct CutOff {
     /// The number of the first frame that is missing in the original trace.

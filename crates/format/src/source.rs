@@ -8,7 +8,7 @@ use crate::{frame, limits, Error};
 
 /// The bytes of a trace, from a file, a mapping or memory.
 ///
-/// Their number is determined once. If a file shrinks afterwards, reading the missing bytes is an error.
+/// The number of bytes is determined once. If a file shrinks afterwards, reading the missing bytes is an error.
 /// [`Source::bytes`] describes this case for mappings.
 pub struct Source {
     kind: Kind,

@@ -139,10 +139,10 @@ pub struct Function {
     pub line: u32,
 }
 
-/// The value that stands in the column of a sample's frames for a frame that is new.
+/// The stored value for a new frame of a sampled stack, in place of the number of a known frame.
 const NEW: u64 = 0;
-/// The stored value for a place in the kernel. For other places, the stored value is the number of the file times 2,
-/// or the number of the process times 2 plus 1.
+/// The stored value for a place in the kernel. For a place in a file or in a process's memory, the stored value is the
+/// number of the file or process plus 1, times 2; plus 1 for a process.
 const KERNEL: u64 = 0;
 
 impl Place {
@@ -176,8 +176,8 @@ impl Place {
     }
 }
 
-/// Writes or reads the number of new stacks or of functions in an event. All such numbers of a frame together have a
-/// limit.
+/// Writes or reads the number of new stacks or of functions in an event. Their sum over a frame of the trace has a
+/// limit, `limits::STACKS`.
 fn depth<C: Codec>(c: &mut C, col: Col, len: usize, most: usize) -> Result<usize, Fault> {
     let count = c.count(col, len, most, "the depth of a stack")?;
     if !C::WRITES {
@@ -237,7 +237,7 @@ impl Stored for Sample {
             c.known().stack = behind.unwrap_or(u32::MAX);
             if !C::WRITES {
                 refuse_if(behind.is_none(), "a stack's number is too large")?;
-                // A stack is on top of an earlier one: there is no cycle.
+                // A stack may continue only a stack with a lower number, so that readers never follow a cycle.
                 refuse_if(self.base >= self.first, "a stack on top of a later one")?;
             }
         }
@@ -257,7 +257,7 @@ impl Stored for Sample {
     }
 }
 
-/// The new frames that the sample of a stack defines. The first `count` of them have occurred in the stack so far.
+/// The new frames that the sample of a stack defines. `count` is the number of those that were written or read so far.
 struct New<'a> {
     first: &'a mut u32,
     places: Vec<Place>,

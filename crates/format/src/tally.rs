@@ -111,7 +111,7 @@ pub struct Tally {
 }
 
 impl Tally {
-    /// Adds the numbers of events of a later part of the same recording to the numbers of this part.
+    /// Adds the tally of the next part of the same recording to this one.
     pub fn add(&mut self, other: &Tally) {
         self.events.add(&other.events);
         self.frames = self.frames.saturating_add(other.frames);
@@ -125,9 +125,8 @@ impl Tally {
     }
 }
 
-/// One or more suspends of the machine between two readings of the clocks. `CLOCK_MONOTONIC`, which
-/// stamps all events, stops in a suspend; `CLOCK_BOOTTIME` does not. The recorder reads both every ten
-/// seconds.
+/// One or more suspends of the machine between two readings of the clocks. `CLOCK_MONOTONIC`, which stamps all events,
+/// stops in a suspend; `CLOCK_BOOTTIME` does not. The recorder reads both clocks every ten seconds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Suspend {
     /// The last reading of the clocks before the machine was suspended.
@@ -139,9 +138,8 @@ pub struct Suspend {
 }
 
 impl Suspend {
-    /// The length of the shortest suspend of the machine that is recognized, in ns. The recorder reads one clock
-    /// after the other. If it is preempted in between, the difference of the clocks is wrong by the length of the
-    /// preemption.
+    /// The length of the shortest suspend of the machine that is recognized, in ns. A shorter difference of the two
+    /// clocks can have another cause: the recorder reads one after the other, and may be preempted in between.
     pub const LEAST: u64 = 100_000_000;
 
     /// The suspend of the machine between two consecutive readings of the clocks `CLOCK_MONOTONIC` and
@@ -181,7 +179,7 @@ impl CommitDelay {
     /// Takes the stream and the smallest time in ns of the trace's next frame into account, which may prove a
     /// longer commit delay.
     pub(crate) fn block(&mut self, stream: Stream, min: Ktime) {
-        // The recorder stamps some of its events with times in the past.
+        // The recorder stamps some of its own events with times in the past, so they prove no delay.
         if stream != Stream::Recorder {
             self.longest = self.longest.max(self.watermark.since(min));
         }

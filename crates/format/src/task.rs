@@ -88,7 +88,7 @@ impl Stored for Exec {
         c.argv(&mut self.argv)?;
         c.cgroup(&mut self.cgroup)?;
         c.memory(Col::ExecRss, &mut self.max_rss)?;
-        // Before version 3.10 the column is missing.
+        // Traces before version 3.10 do not have this column, so the directory stays unknown.
         if c.is_over(Col::Directory) {
             return Ok(());
         }
@@ -224,7 +224,7 @@ impl Stored for Exit {
         c.quantity(max_rss, &mut self.max_rss)?;
         c.memory(Col::Read, &mut self.read_bytes)?;
         c.memory(Col::Write, &mut self.write_bytes)?;
-        // This value is nearly always the same as max_rss.
+        // The value of program_rss is nearly always that of max_rss, so the difference is stored.
         let more = |rss: u64| fold(rss.wrapping_sub(self.max_rss) as i64).wrapping_add(1);
         let mut program = self.program_rss.map_or(0, more);
         c.int(Col::ProgramRss, &mut program)?;
@@ -476,7 +476,7 @@ impl Stored for Account {
             &mut self.slices,
             switches,
         )?;
-        // A total that is absent keeps its value.
+        // A total that this event does not have keeps its earlier value, so that the next increase counts from it.
         let totals = [
             self.sum_exec_runtime,
             self.run_delay.unwrap_or(delay),
@@ -547,7 +547,8 @@ pub struct OomKill {
 
 impl Stored for OomKill {
     fn fields<C: Codec>(&mut self, c: &mut C, _: Ktime) -> Step {
-        // Forks and snapshots share the last task.
+        // The tid is stored as the difference to that of the last event of kind OomKill or Reclaim: both kinds share
+        // this number.
         c.own_task(
             Col::OomResident,
             Col::Reclaim,

@@ -243,8 +243,9 @@ pub fn walk(source: &Source, id: u32, meta: &Metadata) -> Result<WalkResult, Err
     })
 }
 
-/// Continues a walk over a growing trace at the byte `from`, where the file ended before. `next` is the expected
-/// number of the next frame. The result covers the new part alone, and has no losses.
+/// Continues a walk over a growing trace at the byte `from`, where the file ended before. `next` is the expected number
+/// of the next frame. The result covers only the new part of the file. Its list of losses is empty, because losses
+/// cannot be derived from a part.
 pub fn on(source: &Source, id: u32, from: u64, next: u64) -> Result<WalkResult, Error> {
     let mut walk = Walk::new(source, id, next);
     let end = walk.run(from)?;
@@ -270,7 +271,7 @@ struct Walk<'a> {
     next: u64,
     /// The number of frames of the trace's index whose rows are in `index`.
     indexes: u64,
-    /// The number of frames of the trace before its index, as the number of the first index frame shows it.
+    /// The number of frames of the trace before its index, computed from the number of an index frame.
     before_index: Option<u64>,
     /// The number of bytes of damaged payloads that were searched for intact frames so far.
     in_vain: u64,
@@ -343,8 +344,8 @@ impl Walk<'_> {
             Err(Fault::Read(why)) => Err(Fault::Read(why).at(header.number, at)),
             Err(fault @ Fault::Short { .. }) => self.recover(at, at + len, fault, Some(header)),
             Err(fault) => {
-                // If a part of the file is missing here, the next frame begins inside
-                // the payload. IN_VAIN bounds these searches in a hostile file.
+                // If bytes are missing inside this payload, the next frame begins before the payload's expected end, so
+                // the payload is searched for it. IN_VAIN bounds the cost of such searches in a hostile file.
                 if self.in_vain <= self.source.len() + limits::IN_VAIN && !self.fits(end) {
                     self.in_vain += header.payload;
                     return self.recover(at, at + len, fault, Some(header));
@@ -375,7 +376,8 @@ impl Walk<'_> {
         self.before_index = header.number.checked_sub(header.seq);
         if header.seq == self.indexes {
             let mut rows = std::mem::take(&mut self.index);
-            // Parts of the file may be missing before the index: offsets may exceed `at`.
+            // If parts of the file before the index are missing, its rows have offsets beyond `at`, so up to four times
+            // `at` is accepted.
             let end = at.saturating_mul(4);
             match unpacking(|unpacker| index::read(payload, end, unpacker, &mut rows)) {
                 Ok(()) => {
@@ -451,7 +453,7 @@ impl Walk<'_> {
         if *end != End::Complete || !self.damage.is_empty() {
             return None;
         }
-        // The index has neither checksums nor the times of frames without events.
+        // The index stores neither checksums nor the times of frames without events, so these are not compared.
         let bare = |row: &Row| {
             let mut row = *row;
             row.header.crc = 0;
@@ -470,7 +472,7 @@ impl Walk<'_> {
     /// The losses of events that the damaged parts of the trace have caused, in the order of time.
     fn gaps(&self, meta: &Metadata) -> Vec<LifeEvent> {
         let mut gaps = Vec::new();
-        // A damaged index lacks rows.
+        // A damaged index lacks rows. Only an index with a row for each frame before it shows all losses.
         let whole = self.before_index == Some(self.index.len() as u64);
         if whole && index_fits(&self.index) {
             self.gaps_by_index(&mut gaps);
@@ -517,7 +519,7 @@ impl Walk<'_> {
         if missing == 0 {
             return;
         }
-        // The stream of a missing frame is unknown: any stream may have lost its end.
+        // The streams of the missing frames are unknown. Each stream may have lost its end, so each gets a loss there.
         let cpus = meta.cpus.iter().map(|cpu| Stream::Cpu(*cpu));
         let mut ends: Vec<Stream> = cpus.collect();
         ends.extend([Stream::Lifecycle, Stream::Recorder]);

@@ -203,12 +203,14 @@ impl<W: Write> Writer<W> {
             }
         };
         let weight = match event.kind {
-            // A long block has each name once. For other kinds of events, a reader needs more memory
-            // than its budget allows.
+            // Names of functions repeat and a block stores each name once, so a block may have four times as many bytes
+            // of these events. With other kinds of events, a reader of so long a block would need more memory than it
+            // may use.
             LifeKind::Symbol(_) => life::weight(&event) / 4,
             _ => life::weight(&event),
         };
-        // A long event gets a block of its own, because each single event is within the limits.
+        // If the event does not fit into the block, the block is closed. A very long event then gets a block of its
+        // own, which is within all limits because every single event is.
         if open.bytes + weight > limits::BLOCK_BYTES && !open.events.is_empty() {
             self.close_life(stream)?;
         }
@@ -308,7 +310,7 @@ impl<W: Write> Writer<W> {
             tally: Some(tally),
             ..Summary::clone(summary)
         };
-        // A tally has no texts.
+        // The summary was masked before, and the added tally has no texts, so the result needs no mask.
         let body = section::put_section(Masked::trusted(stored));
         self.put_last(kind::SUMMARY, summary.end.0, body)?;
         self.close()
@@ -341,7 +343,7 @@ impl<W: Write> Writer<W> {
             body.map_err(|fault| fault.at(self.out.written.frames, self.out.written.bytes))?;
         self.payload.clear();
         self.packer.pack(&[&body], LEVEL, &mut self.payload)?;
-        // This time limits the loss if the end of a stream is damaged.
+        // If the last frames of a stream are damaged, a reader takes the time in this header as the end of the loss.
         let header = Header {
             kind,
             min: time,

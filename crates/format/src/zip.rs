@@ -60,7 +60,8 @@ impl Packer {
     pub fn pack(&mut self, parts: &[&[u8]], level: i32, out: &mut Vec<u8>) -> std::io::Result<()> {
         let len = parts.iter().map(|part| part.len()).sum();
         self.compress(parts, len, level).map_err(failed)?;
-        // Readers refuse a larger expansion.
+        // Readers refuse a body that is longer than its compressed form by more than the factor EXPANSION, so a shorter
+        // compressed form is padded.
         let limited = (len as u64).saturating_sub(limits::EXPANSION_FREE);
         let is_short = self.pad(limited.div_ceil(limits::EXPANSION) as usize);
         let stored = self.buffer.len();
@@ -79,7 +80,8 @@ impl Packer {
     /// shorter than `least`.
     fn pad(&mut self, least: usize) -> bool {
         let missing = least.saturating_sub(self.buffer.len());
-        // All is flushed, so the last block is empty.
+        // All data was flushed before the end, so the zstd frame ends with an empty block. More empty blocks are
+        // inserted before it.
         let end = self.buffer.len().saturating_sub(EMPTY_BLOCK.len());
         if missing > 0 && self.buffer.get(end..) == Some(&LAST_BLOCK[..]) {
             self.buffer.truncate(end);
@@ -93,13 +95,14 @@ impl Packer {
 
     fn compress(&mut self, parts: &[&[u8]], len: usize, level: i32) -> Result<(), usize> {
         self.buffer.clear();
-        // Each block has a header of three bytes.
+        // Each part ends a block, which `compress_bound` does not expect, so room is added for the headers of these
+        // blocks (three bytes each).
         let bound = zstd_safe::compress_bound(len) + 16 * parts.len();
         self.buffer.reserve(bound);
         self.zstd.reset(ResetDirective::SessionOnly)?;
         self.zstd
             .set_parameter(CParameter::CompressionLevel(level))?;
-        // zstd derives the size of its tables from the length.
+        // zstd chooses the size of its tables by this length, so they are small for a short body.
         self.zstd.set_pledged_src_size(Some(len as u64))?;
         let mut out = OutBuffer::around(&mut self.buffer);
         for part in parts.iter().filter(|part| !part.is_empty()) {
@@ -111,7 +114,7 @@ impl Packer {
         }
         match self.zstd.end_stream(&mut out)? {
             0 => Ok(()),
-            // Not reached: the buffer has room for the bound.
+            // Never happens, because the buffer has room for the largest possible result.
             left => Err(left),
         }
     }

@@ -1,5 +1,5 @@
-//! Files that attack a reader's memory or time. Each is small. A separate process reads it, with
-//! the memory limit of a good file.
+//! Tests that small malicious trace files ("bombs") cannot make a reader use much memory or time. A separate process
+//! reads each file; it may use no more memory than for the largest valid frames.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::indexing_slicing)]
 
 mod common;
@@ -14,12 +14,14 @@ use tr_format::reader::Trace;
 use tr_format::sched::SchedBlock;
 use tr_format::source::Source;
 
-/// The memory limit: the largest body, its events, and the list of frames.
+/// The limit in MiB of the memory that reading a bomb may take. It suffices for the longest body of a frame, for its
+/// events and for the list of frames.
 const MEMORY_MIB: u64 = 96;
-/// The limit of CPU time.
+/// The limit in seconds of the CPU time that reading a bomb may take.
 const SECONDS: f64 = 20.0;
 
-/// A packed body that claims `claims` bytes.
+/// A compressed body of a frame whose stored length, before compression, is `claims` bytes, whatever its real length
+/// is.
 fn packed(body: &[u8], claims: usize) -> Vec<u8> {
     let stored = zstd::bulk::compress(body, 3).unwrap();
     let mut out = Vec::new();
@@ -39,7 +41,7 @@ fn life(number: u64, events: u64) -> Header {
     }
 }
 
-/// Bytes that do not compress.
+/// Pseudo-random bytes, which cannot be compressed.
 fn noise(len: usize) -> Vec<u8> {
     let mut state = 1u64;
     let mut next = || {
@@ -49,7 +51,7 @@ fn noise(len: usize) -> Vec<u8> {
     (0..len).map(|_| next()).collect()
 }
 
-/// Each bomb's name and bytes.
+/// The malicious trace files: the name and the bytes of each.
 fn bombs() -> Vec<(&'static str, Vec<u8>)> {
     let mut all = Vec::new();
     let mut bomb = |name, make: &dyn Fn(&mut Vec<u8>, u32)| {
@@ -60,7 +62,8 @@ fn bombs() -> Vec<(&'static str, Vec<u8>)> {
     };
     let most = limits::BODY as usize;
     bomb("a body of 32 MiB of zeros, twenty times", &|out, id| {
-        // The least noise that the expansion limit allows.
+        // Zeros alone would expand by more than the limit allows, so the body begins with as many incompressible bytes
+        // as needed.
         let mut body = noise(most / limits::EXPANSION as usize);
         body.resize(most, 0);
         for number in 1..=20 {
@@ -74,7 +77,8 @@ fn bombs() -> Vec<(&'static str, Vec<u8>)> {
         add(out, id, life(1, 1), &payload);
     });
     bomb("a scheduling body longer than its event", &|out, id| {
-        // The longest body that the expansion limit allows.
+        // The body is as long as the limit for its expansion allows, far longer than the one event that the header
+        // announces.
         let mut body = noise(most / limits::EXPANSION as usize);
         body.resize(most, 0);
         let header = Header {
@@ -99,7 +103,7 @@ fn bombs() -> Vec<(&'static str, Vec<u8>)> {
     bomb(
         "as many events as allowed, each of a long string",
         &|out, id| {
-            // 65,536 marks with the same name of 64 KiB.
+            // Each frame has 65,536 marks that all refer to one name of 64 KiB, so their names would take 4 GiB.
             let events = limits::LIFE_EVENTS as usize;
             let mut names = Vec::new();
             varint(&mut names, limits::NAME as u64);
@@ -180,7 +184,7 @@ fn bombs() -> Vec<(&'static str, Vec<u8>)> {
             };
             add(out, id, header(99, 1, 0, 0), &noise(22 * rows as usize));
             let summary = out.len();
-            // The end and the tally.
+            // The body of the summary: the end of the recording, and a tally of 15 numbers that are 0.
             let body = [&[1, 1, 0, 8, 16, 15], &[0; 15][..]].concat();
             add(
                 out,
@@ -229,7 +233,8 @@ fn bombs() -> Vec<(&'static str, Vec<u8>)> {
             header.encode(id, out);
         }
     });
-    // Metadata that claims 2^60 CPUs, and one of 8 MiB.
+    // Malicious metadata: a list of CPUs with a stored length of 2^60, about a million fields, and a list of 8 million
+    // CPUs.
     for (name, body) in [
         ("metadata of 2^60 CPUs", {
             let mut body = vec![5, 9, 253];
@@ -277,7 +282,7 @@ fn bombs() -> Vec<(&'static str, Vec<u8>)> {
     all
 }
 
-/// Reads all frames.
+/// Opens a trace and reads the events of all of its frames, as a report does.
 fn read(bytes: Vec<u8>) {
     let Ok(trace) = Trace::open(Source::bytes(bytes)) else {
         return;

@@ -1,4 +1,4 @@
-//! Replays the fuzz corpus: seeds and former failures.
+//! Runs the fuzz targets on all inputs of the corpus: the seeds, and the inputs that once made a target fail.
 
 #![allow(clippy::expect_used, clippy::indexing_slicing)]
 
@@ -33,7 +33,7 @@ fn the_corpus_is_survived() {
     }
 }
 
-/// Number in the form of the targets' input.
+/// Appends a number in the form in which the fuzz targets read numbers from their input.
 fn number(out: &mut Vec<u8>, value: u64) {
     if value <= 0xdf {
         out.push(value as u8);
@@ -56,7 +56,7 @@ fn varint(from: &mut &[u8]) -> usize {
     value
 }
 
-/// A packed body and the bytes after it.
+/// Splits the payload of a frame into its body, which is decompressed, and the bytes after the body.
 fn unpack(mut payload: &[u8]) -> (Vec<u8>, &[u8]) {
     let (size, stored) = (varint(&mut payload), varint(&mut payload));
     let (body, rest) = payload.split_at(stored);
@@ -67,7 +67,7 @@ fn unpack(mut payload: &[u8]) -> (Vec<u8>, &[u8]) {
     (body, rest)
 }
 
-/// Makes the seeds from the fixtures.
+/// Makes the seeds of the fuzz corpus from the fixtures (recorded traces).
 #[test]
 #[ignore = "cargo test -p tr-trace-format --test corpus seeds -- --ignored"]
 fn seeds() {
@@ -87,7 +87,7 @@ fn seeds() {
         let path = root.join("fixtures").join(format!("{name}.bin"));
         let file = std::fs::read(path).expect(name);
         let short = name.rsplit('/').next().expect("a name");
-        // One busy scheduling frame of the large fixture.
+        // Only one frame, with many scheduling events, is used from the large fixture.
         let large = file.len() > 100_000;
         if !large {
             put("file", short, &file);
@@ -143,7 +143,8 @@ fn seeds() {
         let bytes: Vec<u8> = (0..300 << at)
             .map(|_| {
                 state = state.wrapping_mul(0x5851_f42d_4c95_7f2d).wrapping_add(1);
-                // Mostly small numbers.
+                // Three quarters of the bytes are below 32, so that most numbers that the targets read from them are
+                // small.
                 let byte = (state >> 56) as u8;
                 if state >> 33 & 3 == 0 {
                     byte

@@ -1,4 +1,4 @@
-//! Files beyond 4 GiB.
+//! Tests that frames beyond the first 4 GiB of a trace file are found and read.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::indexing_slicing)]
 
 mod common;
@@ -22,7 +22,8 @@ fn frames_behind_four_gibibytes_are_found_and_read() {
     let id = crc32fast::hash(payload);
     let start = 16 + len as u64 + header.payload;
 
-    // Frames of an unknown type, all zeros: holes in the file.
+    // The first 4 GiB are filled with frames of an unknown type, whose payloads are zeros: these are holes in the file
+    // and take no space on the disk.
     let file = tempfile::tempfile().unwrap();
     file.write_all_at(&small[..start as usize], 0).unwrap();
     let size = 16 << 20;
@@ -42,7 +43,7 @@ fn frames_behind_four_gibibytes_are_found_and_read() {
         at += (bytes.len() + size) as u64;
         number += 1;
     }
-    // The first frame of CPU 0, renumbered.
+    // After them comes a frame with events: a copy of the first frame of CPU 0 with another number.
     let first = trace.frames()[0];
     let (mut header, len) = Header::decode(&small[first.offset as usize..], id).unwrap();
     header.number = number;

@@ -21,7 +21,7 @@ use tr_format::sched::SchedBlock;
 use tr_format::source::Source;
 use tr_format::{Error, Fault};
 
-/// One frame's events.
+/// Reads the events of one frame of a trace.
 fn frame_events(trace: &Trace, frame: &FrameInfo) -> Result<Vec<Event>, Error> {
     let (mut block, mut events) = (SchedBlock::default(), Vec::new());
     match frame.stream {
@@ -38,7 +38,8 @@ fn frame_events(trace: &Trace, frame: &FrameInfo) -> Result<Vec<Event>, Error> {
     }
 }
 
-/// A trace's events by frame number, and its losses.
+/// The events that were read from a trace, by the number of their frame, and the losses that the reader reports
+/// (stream, first and last time).
 #[derive(Debug, Default, PartialEq)]
 struct Found {
     frames: BTreeMap<u64, (Stream, Vec<Event>)>,
@@ -123,14 +124,15 @@ fn cut_at_every_byte() {
             .frames
             .iter()
             .all(|(number, events_now)| events[number] == *events_now));
-        // Nothing is missing before the end.
+        // A truncated trace has no losses and no damage, because all frames before its end are there.
         assert_eq!((found.gaps, trace.damage()), (vec![], &[][..]), "{cut}");
         let last = found.frames.keys().next_back().copied().unwrap_or(0);
         assert!(*frame > last, "{cut}: ends at {frame} behind {last}");
     }
 }
 
-/// Marks the bytes of headers. The test flips every bit of those.
+/// For each byte of a trace, whether it belongs to a header or the trailer. The test flips every bit of such bytes, but
+/// only one bit of every other byte.
 fn headers(whole: &[u8], trace: &Trace) -> Vec<bool> {
     let mut is = vec![false; whole.len()];
     is[..FILE_HEADER as usize].fill(true);
@@ -166,7 +168,7 @@ fn flip_every_byte() {
             let mut bytes = whole.clone();
             bytes[at] ^= 1 << bit;
             let what = format!("byte {at} bit {bit}");
-            // A trace with one wrong byte is readable.
+            // A trace with one wrong bit can still be opened.
             let trace = open(&bytes).unwrap_or_else(|error| panic!("{what}: {error}"));
             assert_eq!(trace.meta(), good.meta(), "{what}");
             let now = found(&trace);
@@ -188,7 +190,7 @@ fn flip_every_byte() {
                 End::Complete => assert!(damage.iter().any(|damage| near(damage.offset)), "{what}"),
                 End::Truncated { offset, .. } => assert!(near(*offset), "{what}"),
             }
-            // The losses cover the stream and the times of every missing event.
+            // Every missing event must lie in a reported loss of its stream.
             for (_, (stream, lost)) in missing {
                 let time = |event: &Event| match event {
                     Event::Sched(event) => event.time.0,
@@ -201,7 +203,7 @@ fn flip_every_byte() {
                     assert!(inside, "{what}: {event:?} is not in {:?}", now.gaps);
                 }
             }
-            // No loss is later than the summary's end.
+            // No reported loss may end after both the last event and the end of the recording that the summary gives.
             let latest = end.max(summary().end.0);
             assert!(now
                 .gaps
@@ -211,7 +213,7 @@ fn flip_every_byte() {
     }
 }
 
-/// The middle frame of CPU 0, in an undamaged copy.
+/// A frame of CPU 0 from the middle of an undamaged trace.
 fn middle(trace: &Trace) -> FrameInfo {
     let of = |frame: &&FrameInfo| frame.stream == Stream::Cpu(CpuId(0));
     let frames: Vec<_> = trace.frames().iter().filter(of).collect();
@@ -225,7 +227,7 @@ fn a_damaged_frame_costs_that_frame_also_without_an_index() {
     let events = found(&good).frames;
     let frame = middle(&good);
     let (from, to) = (frame.offset as usize, (frame.offset + frame.bytes) as usize);
-    // Without index, trailer and summary, as after a kill of the recorder.
+    // A trace that ends here has neither summary nor index nor trailer, as if the recorder had been killed.
     let cut = good
         .frames()
         .last()
@@ -302,14 +304,15 @@ fn the_last_frame_of_a_stream_leaves_a_gap_to_the_end() {
         let mut bytes = whole.clone();
         let (from, to) = (last.offset as usize, (last.offset + last.bytes) as usize);
         bytes[from..to].fill(0xee);
-        // The index behind the summary is missing too, so the frame's stream is unknown.
+        // The trace is also cut off after its summary, so it has no index, which would show the damaged frame's stream.
         let (summary, len) = Header::decode(&whole[index as usize..], id(&whole)).unwrap();
         let tail = index as usize + len + summary.payload as usize + 5;
         bytes.truncate(tail);
         let trace = open(&bytes).unwrap();
         let now = found(&trace);
         let (_, since, until) = now.gaps.iter().find(|gap| gap.0 == stream).unwrap();
-        // No header shows that a frame's events are older than those before it.
+        // The loss begins at the end of the stream's frame before it. The lost frame can have earlier events, but no
+        // header shows that.
         assert!(*since <= last.min.max(before.max).0, "{stream:?}");
         let end = good.frames().iter().map(|frame| frame.max.0).max().unwrap();
         assert!(
@@ -325,8 +328,8 @@ fn what_a_later_version_adds_is_skipped_and_counted() {
     let good = open(&whole).unwrap();
     let id = id(&whole);
     let first = good.frames()[0];
-    // A frame of an unknown type before the first one with events. Numbers and index do not
-    // matter without a trailer.
+    // A frame of an unknown type takes the place of the first frame with events. Its number does not matter, and an
+    // index is not needed, because the trace has no trailer.
     let mut bytes = whole[..first.offset as usize].to_vec();
     let payload = b"from the future";
     let header = Header {
@@ -340,8 +343,8 @@ fn what_a_later_version_adds_is_skipped_and_counted() {
     bytes.extend_from_slice(payload);
     let trace = open(&bytes).unwrap();
     assert_eq!((trace.unknown().frames, trace.damage()), (1, &[][..]));
-    // The reader accepts other minor versions and refuses other major ones, those of
-    // development included.
+    // The reader accepts other minor versions (byte 10) and refuses other major versions (byte 8), older and newer
+    // ones.
     for (at, value, ok) in [(10, 9, true), (8, 2, false), (8, 4, false)] {
         let mut bytes = whole.clone();
         bytes[at] = value;
@@ -371,7 +374,7 @@ fn what_a_later_minor_version_adds_anywhere_is_passed_over() {
     };
     assert_eq!(trace.unknown(), of(1, 0, 2));
     let mut events = Vec::new();
-    // A second reading of a frame does not count again.
+    // The frame is read twice, but its unknown parts must count only once.
     for _ in 0..2 {
         trace.read_life(&trace.frames()[0], &mut events).unwrap();
         let known = LifeEvent {
@@ -386,8 +389,7 @@ fn what_a_later_minor_version_adds_anywhere_is_passed_over() {
 
 #[test]
 fn a_file_of_headers_only_is_refused_fast() {
-    // Each header claims a large payload that fails its checksum, or one beyond
-    // the end of the file.
+    // Each header announces a large payload, which has a wrong checksum or extends beyond the end of the file.
     let whole = small();
     let id = id(&whole);
     let first = open(&whole).unwrap().frames()[0].offset as usize;

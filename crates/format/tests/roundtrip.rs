@@ -19,7 +19,7 @@ use tr_format::source::Source;
 use tr_format::stack::{Function, Symbol};
 use tr_format::writer::Writer;
 
-/// The readable events of one stream.
+/// Reads all events of one stream of a trace.
 fn read(trace: &Trace, stream: Stream) -> Vec<Event> {
     let mut all = Vec::new();
     let (mut block, mut events) = (SchedBlock::default(), Vec::new());
@@ -203,7 +203,7 @@ fn a_long_argv_is_kept_and_an_endless_one_is_cut() {
     );
 }
 
-/// A block has each name once.
+/// The names of thousands of functions must fit into one block, because a block stores each different name once.
 #[test]
 fn functions_of_thousands_of_frames_are_one_block() {
     let event = |frame: u32| LifeEvent {
@@ -246,7 +246,7 @@ fn without_events_there_is_still_a_trace() {
     assert_eq!((trace.frames().len(), trace.end()), (0, &End::Complete));
 }
 
-/// Makes the fixture of a version, once, before its publication.
+/// Makes the fixture of a version of the format. This is done once, before the version is published.
 #[test]
 #[ignore = "OUT=fixtures/format/3.0.bin cargo test -p tr-trace-format fixture -- --ignored"]
 fn fixture() {

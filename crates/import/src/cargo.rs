@@ -84,7 +84,7 @@ pub(crate) fn read(bytes: &[u8]) -> Result<Option<Timings>, Error> {
         None => return Err(damaged("nothing follows".to_owned())),
     };
     Error::at_most(MOST, rows.len(), FORMAT, "units")?;
-    // cargo does not measure doctests.
+    // cargo does not measure doctests and gives them a length of 0.
     rows.retain(|row| row.duration > 0.0 || !row.target.ends_with("(doc test)"));
     Ok(Some(Timings {
         units: rows.into_iter().map(Row::unit).collect(),
@@ -105,6 +105,6 @@ fn rustc(page: &[u8]) -> Option<String> {
 
 /// The nanoseconds of a time in seconds from a timing file of cargo; 0 if it is no valid time.
 pub(crate) fn ns(seconds: f64) -> i64 {
-    // `as` saturates, and makes 0 of what is no number.
+    // `as` gives the nearest possible number, and 0 for NaN.
     (seconds.clamp(0.0, 1e9) * 1e9) as i64
 }

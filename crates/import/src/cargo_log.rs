@@ -53,7 +53,7 @@ struct Moment {
 impl Registered {
     /// The compiled unit, with its name spelled as on the page of `cargo build --timings`.
     fn unit(&self) -> Unit {
-        // `registry+https://…#serde@1.0.2`, or `path+file:///p/serde#1.0.2`.
+        // The id is written as `registry+https://…#serde@1.0.2` or `path+file:///p/serde#1.0.2`.
         let (source, id) = self.package_id.rsplit_once('#').unwrap_or_default();
         let directory = source.rsplit('/').next().unwrap_or_default();
         let (name, version) = id.rsplit_once('@').unwrap_or((directory, id));

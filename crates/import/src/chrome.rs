@@ -112,7 +112,7 @@ impl<'de> Deserialize<'de> for Nanoseconds {
         let number = number.ok_or_else(|| serde::de::Error::custom("no number"))?;
         let ns = match number.as_i64() {
             Some(us) => us.saturating_mul(1000),
-            // A number with a fraction, or out of range: the conversion saturates.
+            // The number has a fraction or is out of range. The conversion gives the nearest possible value.
             None => (number.as_f64().unwrap_or(0.0) * 1000.0) as i64,
         };
         Ok(Nanoseconds(ns))
@@ -267,7 +267,7 @@ impl Events {
             event.args.add_text(out);
         }
         match &*event.ph {
-            // Without a time an event has no place.
+            // An event without a time has no place in the recording, so it is only counted.
             "X" | "B" | "b" | "S" | "E" | "e" | "F" if event.ts.0.is_none() => {
                 self.ignore("events without a time");
             }
@@ -309,7 +309,7 @@ impl Events {
     }
 
     fn push(&mut self, begun: Begun, to: i64) {
-        // Not an error yet: the rest shows whether the file is a known one.
+        // Too many spans are not an error yet, because the rest of the file decides whether it belongs to a known tool.
         if self.spans.len() >= RECORDS {
             self.spans.clear();
             self.too_many = true;
@@ -418,7 +418,7 @@ pub(crate) fn read_object(bytes: &[u8]) -> Result<Option<Spans>, Error> {
     let started = started.and_then(|other| other.get("profile_start_ts")?.as_i64());
     let clock = match (document.begin_us, started) {
         (Some(us), _) => Clock::Since(us.saturating_mul(1000)),
-        // Bazel's, in ms.
+        // Bazel's profile has the time in ms.
         (None, Some(ms)) => Clock::Since(ms.saturating_mul(1_000_000)),
         (None, None) => Clock::Untold,
     };

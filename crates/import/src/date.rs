@@ -65,7 +65,7 @@ fn fraction(digits: &str) -> Option<(i64, i64)> {
 }
 
 fn iso_8601(text: &str) -> Option<Date> {
-    // `+01:00[Europe/Berlin]`: the offset is exact, and the name says nothing more.
+    // In `+01:00[Europe/Berlin]` the offset is exact, so the name of the zone is not needed.
     let text = text.split_once('[').map_or(text, |(before, _)| before);
     let is_basic = text.as_bytes().get(..8)?.iter().all(u8::is_ascii_digit);
     let (day, rest) = text.split_at_checked(if is_basic { 8 } else { 10 })?;
@@ -129,7 +129,7 @@ fn since_1970(text: &str) -> Option<Date> {
     let number: i64 = whole.parse().ok()?;
     let (part, digit) = fraction(digits)?;
     match whole.len() {
-        // From 2001 on.
+        // Numbers of seconds have ten digits from 2001 on.
         10 => Some(Date {
             local: number * SECOND + part,
             ahead: Some(0),

@@ -69,7 +69,7 @@ fn declared(bytes: &[u8]) -> Option<&'static Encoding> {
         .next()
         .filter(|quote| "'\"".contains(*quote))?;
     let label = value.split(quote).nth(1)?;
-    // A declaration that can be read here is in an encoding that has ASCII in it, whatever the label says.
+    // The declaration was read as ASCII, so an encoding that does not contain ASCII cannot be the true one.
     Encoding::for_label(label.as_bytes()).filter(|encoding| encoding.is_ascii_compatible())
 }
 

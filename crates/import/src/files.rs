@@ -87,7 +87,7 @@ pub fn find(path: &Path) -> Result<Files, Error> {
         return Err(Error::NoFile);
     }
     std::fs::read_dir(path)?;
-    // Level by level: what lies near comes before the limit.
+    // The directory is searched level by level, so that the limit leaves out the most distant files.
     let (mut level, mut room) = (vec![path.to_owned()], ENTRIES);
     for depth in 0.. {
         let mut below = Vec::new();
@@ -138,7 +138,7 @@ fn look(directory: &Path, room: &mut usize, files: &mut Files, below: &mut Vec<P
 /// `cargo-timing.html` counts, which cargo links to the latest one.
 fn is_known(path: &Path) -> bool {
     let name = path.file_name().unwrap_or_default().as_encoded_bytes();
-    // BitBake's tasks are `do_compile` and the like.
+    // BitBake names the files after its tasks, such as `do_compile`.
     let is_task = name.starts_with(b"do_") && !name.contains(&b'.');
     let ends = [
         ".json",
@@ -162,7 +162,7 @@ fn is_known(path: &Path) -> bool {
 pub fn open(found: &ImportFile, room: &mut u64) -> Result<Option<ToolFile>, Error> {
     let bytes = bytes(found, *room)?;
     let Some(file) = read(&bytes)? else {
-        // Another tool's file takes no room.
+        // A file of an unknown tool does not count towards the limit.
         return if found.named {
             Err(Error::Unknown)
         } else {

@@ -32,7 +32,7 @@ const RUNS: u64 = u64::MAX;
 /// A text that says what is wrong with the JSON.
 pub fn started(text: &str) -> Result<Vec<CiJob>, String> {
     let value: Value = serde_json::from_str(text).map_err(|error| error.to_string())?;
-    // `gh api --paginate --slurp` makes an array of pages.
+    // `gh api --paginate --slurp` prints an array of pages.
     let pages = match value.as_array() {
         Some(pages) if pages.iter().all(|page| page.get("jobs").is_some()) => pages.as_slice(),
         _ => std::slice::from_ref(&value),
@@ -40,7 +40,7 @@ pub fn started(text: &str) -> Result<Vec<CiJob>, String> {
     let mut jobs: Vec<&Value> = Vec::new();
     for page in pages {
         let array = page.get("jobs").unwrap_or(page);
-        // GitLab's answer to a job about itself is that job.
+        // GitLab's answer about the job that requests it is a single job and no list.
         if array.get("started_at").is_some() {
             jobs.push(array);
             continue;
@@ -83,7 +83,8 @@ fn ci_job(job: &Value) -> Result<Option<CiJob>, String> {
     let runner = job
         .get("runner")
         .and_then(|runner| text_of(runner, "description"));
-    // GitHub creates a job when all that it needs has ended; GitLab all at once, and tells the wait.
+    // GitHub creates a job when all that it needs has ended, so the wait began then. GitLab creates all jobs at once,
+    // and reports the wait itself.
     let waited = job.get("queued_duration").and_then(Value::as_f64);
     let queued = match (waited, text_of(job, "stage")) {
         (Some(seconds), _) => (seconds.clamp(0.0, 1e9) * 1e9) as u64,

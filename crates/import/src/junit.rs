@@ -92,7 +92,7 @@ pub fn read(bytes: &[u8]) -> Result<Option<Report>, Error> {
         let event = reader.read_event();
         let event = match event {
             Ok(event) => event,
-            // HTML and the like.
+            // HTML and other text that is no XML is not an error, but another format.
             Err(_) if !began => return Ok(None),
             Err(error) => return Err(damaged(reader.error_position(), error.to_string())),
         };
@@ -123,7 +123,7 @@ pub fn read(bytes: &[u8]) -> Result<Option<Report>, Error> {
     }
     parser.use_decimal_commas();
     let mut suites = parser.suites;
-    // Some writers cut zeros off: the digits of `0.3` beside `0.251` are those of a millisecond.
+    // Some writers cut off zeros, so the digits of `0.3` beside `0.251` are also exact to a millisecond.
     let cases = suites.iter_mut().flat_map(|suite| &mut suite.cases);
     share_digits(cases.map(|case| &mut case.attributes).collect());
     share_digits(
@@ -284,7 +284,7 @@ pub fn attributes(list: XmlAttributes<'_>) -> Result<Attributes, String> {
 fn with_length(mut list: XmlAttributes<'_>) -> Result<(Attributes, Option<Length>), String> {
     let mut read = Attributes::default();
     let mut known = None;
-    // Attributes that are there twice take quadratic time to find.
+    // The check for duplicate attributes would take quadratic time.
     for attribute in list.with_checks(false).take(ATTRIBUTES) {
         let attribute = attribute.map_err(|error| error.to_string())?;
         let value = attribute
@@ -310,9 +310,9 @@ fn with_length(mut list: XmlAttributes<'_>) -> Result<(Attributes, Option<Length
 /// these digits were not measured: Go rounds to 10 ms and writes `0.300000`.
 const ZEROS: u32 = 4;
 
-/// Sets the precision of the lengths in a JUnit report: each element gets the finest unit that the
-/// last digit of any length has. Zeros at the end of all lengths were not measured and do not
-/// count. gotestsum cuts 2.01 s, which is a little less as a binary number, to `2.009000`.
+/// Sets the precision of the lengths in a JUnit report: each element gets the finest unit that the last digit of any
+/// length has. Zeros at the end of all lengths were not measured and do not count. gotestsum writes 2.01 s as
+/// `2.009000`, because the binary number is a little smaller and is cut.
 fn share_digits(elements: Vec<&mut Attributes>) {
     let lengths = || elements.iter().filter(|element| element.length.is_some());
     let written = lengths().map(|element| element.digit).min().unwrap_or(0);
@@ -341,7 +341,7 @@ fn share_digit_of_suite(suite: &mut Suite) {
     let off = suite.attributes.length.map_or(i64::MAX, |length| {
         length.saturating_sub(suite.sum()).saturating_abs()
     });
-    // Two coarse lengths have a fine sum by chance too often.
+    // The sum of two coarse lengths has fine digits by chance too often, so at least three are needed.
     if cases > 2 && digit > 0 && off <= cases.saturating_mul(digit) {
         for case in &mut suite.cases {
             case.attributes.digit = case.attributes.digit.min(digit);
@@ -543,7 +543,7 @@ mod tests {
             suite.cases.first().map(|case| case.attributes.digit)
         };
         assert_eq!(digit("1.001", "0.3"), Some(1_000_000));
-        // The suite did other work, or its tests are rounded.
+        // The suite also did other work, or the lengths of its tests are rounded.
         assert_eq!(digit("1.031", "0.3"), Some(100_000_000));
         assert_eq!(digit("0.7", "0"), Some(100_000_000));
     }

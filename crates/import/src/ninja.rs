@@ -43,7 +43,7 @@ impl<'a> Line<'a> {
         let line = Line {
             start,
             end,
-            // Before ninja 1.9 these are seconds.
+            // Before ninja 1.9 the log has such times in seconds.
             made: if made < SECONDS {
                 made.saturating_mul(1_000_000_000)
             } else {
@@ -62,7 +62,7 @@ pub(crate) fn read(bytes: &[u8]) -> Result<Log, Error> {
         format: FORMAT,
         what: format!("line {line}: {what}"),
     };
-    // ninja may be writing the last line.
+    // The last line may be incomplete, because ninja may still be writing it.
     let ends = bytes.iter().rposition(|byte| *byte == b'\n');
     let whole = bytes.get(..ends.unwrap_or(0)).unwrap_or_default();
     let mut lines = whole.split(|byte| *byte == b'\n').enumerate();
@@ -72,7 +72,8 @@ pub(crate) fn read(bytes: &[u8]) -> Result<Log, Error> {
         return Err(damaged(1, "neither version 5, 6 nor 7"));
     }
     let mut last: HashMap<&[u8], (usize, Line)> = HashMap::new();
-    // ninja appends a line when a command has ended, and its times begin anew with each run.
+    // ninja appends a line when a command has ended, and times begin anew with each run. So an earlier end than before
+    // begins the lines of a new run.
     let (mut of_last_run, mut latest) = (0, 0);
     for (at, line) in lines.filter(|(_, line)| !line.is_empty()) {
         let wrong = || damaged(at + 1, "not start, end, time, output and hash");

@@ -122,7 +122,7 @@ impl Attributes {
             "test.case.name" | "test.suite.name" => self.is_test |= key == "test.case.name",
             "test.case.result.status" => self.has_passed = Some(text == "pass"),
             "process.pid" => self.pid = self.pid.or(text.parse().ok()),
-            // Attributes with these keys are equal in all processes of a program.
+            // All processes of a program have equal attributes with these keys, so they do not tell processes apart.
             _ if key.starts_with("telemetry.") || key.starts_with("process.runtime.") => {}
             _ if key.starts_with("service.") => {}
             _ => {

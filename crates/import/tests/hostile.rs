@@ -1,4 +1,5 @@
-//! Files of any content: an error, or spans inside of recorded processes; in bounded time.
+//! Tests that a file with any content is refused with an error, or gives spans inside of recorded processes, in bounded
+//! time.
 #![allow(clippy::expect_used, clippy::indexing_slicing, clippy::unwrap_used)] // in a test
 
 use std::sync::LazyLock;
@@ -19,7 +20,7 @@ const OTLP: &[u8] = include_bytes!("../../../fixtures/spans/otel.json");
 const PROTOBUF: &[u8] = include_bytes!("../../../fixtures/spans/otel.pb");
 const JUNIT: &[u8] = include_bytes!("../../../fixtures/imports/tests.xml");
 
-/// A file whose time is not known.
+/// A file of another tool for which it is not known when it was written.
 fn tool_file(path: &[u8], file: File) -> ToolFile {
     ToolFile {
         path: path.to_vec(),
@@ -28,14 +29,14 @@ fn tool_file(path: &[u8], file: File) -> ToolFile {
     }
 }
 
-/// A recording of the tools that wrote these files.
+/// A recording of the tools that wrote the files of these tests.
 static RECORDING: LazyLock<Analysis> = LazyLock::new(|| {
     let bytes = include_bytes!("../../../fixtures/imports/all.bin").to_vec();
     let trace = Trace::open(Source::bytes(bytes)).expect("a trace");
     analyze(&trace, &Options::default())
 });
 
-/// Places a file and checks its spans and numbers.
+/// Places the spans of a file in the recording, and verifies the spans and their numbers.
 fn placed(file: File) -> u64 {
     let imports = Imports::place(&[tool_file(b"tests.xml", file)], &RECORDING);
     for span in &imports.spans {
@@ -66,7 +67,7 @@ fn the_files_as_they_are() {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(512))]
 
-    /// A file with some bytes replaced, removed or repeated.
+    /// Reads files in which some bytes were replaced, removed or repeated.
     #[test]
     fn damaged_files(
         which in 0..7_usize,
@@ -84,7 +85,7 @@ proptest! {
         }
     }
 
-    /// Numbers of any size.
+    /// Reads files whose times and other numbers have any size.
     #[test]
     fn any_times(start in any::<i64>(), length in any::<i64>(), pid in any::<u32>(), seconds in any::<f64>()) {
         let clang = format!(
@@ -122,7 +123,7 @@ fn large_and_deep_files_end_soon() {
         assert!(error.len() < 300, "{error}");
     }
     assert!(read(format!("<testsuite{attributes}/>").as_bytes()).is_ok());
-    // Each record of a limit is small.
+    // Each record is small, so their number is refused and not the file's size.
     let events = r#"{"ph":"X","pid":1,"tid":1,"ts":1,"dur":1,"name":"a"},"#.repeat(1_000_002);
     let events = format!("{{\"traceEvents\":[{}{{}}],\"beginningOfTime\":1}}", events);
     let error = read(events.as_bytes()).expect_err("too many");

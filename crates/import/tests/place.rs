@@ -1,4 +1,4 @@
-//! Files and processes that are easily mistaken for each other.
+//! Tests the places of files' spans where processes are easily mistaken for each other.
 #![allow(clippy::expect_used, clippy::indexing_slicing, clippy::unwrap_used)] // in a test
 
 mod common;
@@ -11,8 +11,8 @@ use tr_insight::imports::{Import, Imports};
 
 use common::{recording, tool_file, Line, MS, REAL};
 
-/// The spans of a file, one a line: process, beginning and end in ms, name, result; and its
-/// numbers.
+/// The spans of a file, one in each line (process, beginning and end in ms, name, result), and the facts about the
+/// import.
 fn placed(name: &str, file: &str, analysis: Analysis) -> (String, Import) {
     let file = read(file.as_bytes())
         .expect("a file")
@@ -32,8 +32,8 @@ fn counts(import: &Import) -> (u64, u64, u64) {
     (import.spans, import.placed, import.outside)
 }
 
-/// The log has a command of a run before; its output is a word of a command of this run. The
-/// generator's command line names none of its outputs.
+/// The log has a command of an earlier run whose output is a word of a command of this run. The command line of the
+/// generator names none of its outputs.
 #[test]
 fn ninja_runs() {
     let analysis = recording(&[
@@ -54,8 +54,8 @@ fn ninja_runs() {
     assert_eq!(counts(&import), (5, 3, 0));
 }
 
-/// Lines of the run before have the times of a command of this run, whose line names no output; two commands of one
-/// run that do so at once have no name.
+/// Lines of an earlier run have the times of a command of this run whose command line names no output. If two such
+/// commands run at once, neither gets a name.
 #[test]
 fn ninja_lines_of_the_run_before() {
     let lines: &[Line] = &[
@@ -79,9 +79,9 @@ fn ninja_lines_of_the_run_before() {
     assert_eq!(spans, "2 1310-1400 app -\n");
 }
 
-/// The log has a line of an earlier build at nearly the same time as the command whose line names
-/// none of its outputs, and a line of this build behind it. Only the latter is of this build, also
-/// if it is missing.
+/// The log has a line of an earlier build with nearly the same times as a command whose line names none of its outputs,
+/// and after it a line of this build. The line of the earlier build is never used, even if that of this build is
+/// missing.
 #[test]
 fn ninja_lines_of_earlier_builds() {
     let lines: &[Line] = &[
@@ -100,7 +100,7 @@ fn ninja_lines_of_earlier_builds() {
     assert_eq!(spans, "2 1400-1600 b.o -\n");
 }
 
-/// Two processes had the pid one after the other; a third one lives in another container.
+/// Two processes had the same pid one after the other, and a third process has it in another container.
 #[test]
 fn clang_pids() {
     let analysis = recording(&[
@@ -113,7 +113,7 @@ fn clang_pids() {
     };
     let file = format!(
         r#"{{"traceEvents":[{},{},{},{}],"beginningOfTime":{}}}"#,
-        // Rounding made the inner one longer.
+        // Rounding has made the inner span longer than the outer one.
         event(7, 1000, 2000, "Inner"),
         event(7, 0, 2999, "Outer"),
         event(9, 0, 5, "Total Outer"),
@@ -125,7 +125,7 @@ fn clang_pids() {
     let want = "1 510-512.999 Outer -\n1 511-512.999 Inner -\n1 515-516 Source /b.h -\n";
     assert_eq!(spans, want);
     assert_eq!(counts(&import), (3, 3, 0));
-    // The pid of a container that the recording does not know: the output's name.
+    // The pid belongs to a container that the recording does not know, so the name of the output decides.
     let file = file.replace("\"pid\":7", "\"pid\":8");
     let analysis = recording(&[
         (1, None, 0, 990, "clang -c b.c -o out/b.o"),
@@ -134,7 +134,7 @@ fn clang_pids() {
     ]);
     let (spans, _) = placed("out/b.json", &file, analysis);
     assert!(spans.starts_with("1 510-"), "{spans}");
-    // Before the recording.
+    // The compilation was before the recording.
     let file = file.replace("\"beginningOfTime\":1", "\"beginningOfTime\":");
     let (spans, import) = placed("x.json", &file, recording(&[(8, None, 0, 9, "clang")]));
     assert_eq!((spans.as_str(), counts(&import)), ("", (3, 0, 3)));
@@ -149,7 +149,8 @@ fn suite(attributes: &str, cases: &str) -> String {
     )
 }
 
-/// Tests without times end with their suite, in the runner that names the file.
+/// Tests without times of their own end together with their suite. They belong to the runner whose command line names
+/// the file.
 #[test]
 fn junit_suites() {
     let lines: &[Line] = &[
@@ -158,7 +159,7 @@ fn junit_suites() {
         (3, Some(0), 300, 8000, "pytest"),
     ];
     let of = |attributes: &str| placed("dir/out.xml", &suite(attributes, TESTS), recording(lines));
-    // The time is that of a beginning or of an end.
+    // The time of the suite may be that of its beginning or that of its end.
     let want = "0 4350-4650 c first passed\n0 4450-4550 c second failed\n";
     let (spans, import) = of("name='s' timestamp='2026-11-23T05:54:07Z' time='1.0'");
     assert_eq!(spans, want);
@@ -172,7 +173,7 @@ fn junit_suites() {
             )
         )
     );
-    // The zone next to UTC that is inside of the recording.
+    // The time has no zone, so the zone nearest to UTC that puts it into the recording is used.
     let (spans, import) = of("timestamp='2026-11-23T07:54:07.000' time='1.0'");
     assert_eq!(
         spans,
@@ -185,7 +186,7 @@ fn junit_suites() {
              2 tests have no figures, because their place in time is not proven"
         )
     );
-    // Little is left of the suite's length: a tenth of the shortest test.
+    // The suite is only a little longer than its tests: by a tenth of the shortest test.
     let (spans, import) = of("timestamp='2026-11-23T05:54:07.600Z' time='0.410'");
     assert_eq!(
         spans,
@@ -193,30 +194,30 @@ fn junit_suites() {
     );
     let note = "2 tests have no figures, because their place in time is not proven";
     assert_eq!(import.note.as_deref(), Some(note));
-    // A whole second before the runner: it began within that second.
+    // The time has whole seconds and is before the start of the runner, so the suite began within that second.
     let (spans, _) = of("timestamp='2026-11-23T05:54:06+00:00' time='1.0'");
     assert_eq!(
         spans,
         "0 4350-4650 c first passed\n0 4450-4550 c second failed\n"
     );
-    // Several at once: they are anywhere between 1.0 s and the end of the command.
+    // Several tests ran at once, so each was anywhere between 1.0 s and the end of the command.
     let (spans, import) = of("timestamp='2026-11-23T05:54:07.0Z' time='0.2'");
     assert_eq!(
         spans,
         "0 4350-4650 c first passed\n0 4450-4550 c second failed\n"
     );
     assert_eq!(counts(&import), (2, 2, 0));
-    // Nothing but lengths.
+    // The report has lengths but no times.
     let (spans, import) = of("time='1.0'");
     let note = "tests without a time of the day";
     assert_eq!((spans.as_str(), import.note.as_deref()), ("", Some(note)));
     assert_eq!(counts(&import), (2, 0, 0));
-    // Another day.
+    // The time of the report is on another day.
     let (spans, import) = of("timestamp='2026-11-21T05:54:07.0Z' time='1.0'");
     assert_eq!((spans.as_str(), counts(&import)), ("", (2, 0, 2)));
 }
 
-/// A test's own process, by its name and length; its own time otherwise.
+/// A test is placed on its own process, found by name and length; otherwise, its own time is used.
 #[test]
 fn junit_processes_and_times() {
     let analysis = recording(&[
@@ -245,7 +246,7 @@ fn junit_processes_and_times() {
     assert_eq!(counts(&import), (3, 2, 0));
 }
 
-/// Two versions of a crate at the same time; the first rustc only asks for a version.
+/// Two versions of a crate are compiled at the same time. The first rustc process only queries the compiler's version.
 #[test]
 fn cargo_versions() {
     let analysis = recording(&[
@@ -292,7 +293,7 @@ fn cargo_versions() {
     assert_eq!(counts(&import), (4, 3, 0));
 }
 
-/// The recording with clocks that are read at its end, too.
+/// A recording whose clocks were also read at its end.
 fn with_clocks(lines: &[Line]) -> Analysis {
     let mut analysis = recording(lines);
     let seconds = 100_000 * MS;
@@ -307,7 +308,7 @@ fn with_clocks(lines: &[Line]) -> Analysis {
     analysis
 }
 
-/// The names of the tests, each with the reason why it has no figures.
+/// The names of the tests, each with the reason why it has no figures, if there is one.
 fn doubts(file: &str, analysis: Analysis) -> Vec<(String, Option<Doubt>)> {
     let file = read(file.as_bytes()).expect("a file").expect("a report");
     let imports = Imports::place(&[tool_file(b"out.xml", file)], &analysis);
@@ -316,7 +317,7 @@ fn doubts(file: &str, analysis: Analysis) -> Vec<(String, Option<Doubt>)> {
     named.collect()
 }
 
-/// A suite that lasts from 1.0 s on, with two tests of 3 s and of 2 s at its end.
+/// A suite that begins at 1.0 s and lasts for the given time, with two tests of 3 s and 2 s at its end.
 fn long_suite(time: &str) -> String {
     let tests = "<testcase name='one' time='3.000'/><testcase name='two' time='2.000'/>";
     suite(
@@ -325,7 +326,7 @@ fn long_suite(time: &str) -> String {
     )
 }
 
-/// Why tests have no figures.
+/// Tests the reasons why tests have no figures.
 #[test]
 fn junit_places_are_proven() {
     let runner: Line = (1, None, 700, 9_000, "pytest --junitxml=out.xml");
@@ -337,7 +338,7 @@ fn junit_places_are_proven() {
         doubts.map(|(_, doubt)| doubt).collect::<Vec<_>>()
     };
     let file = long_suite("5.020");
-    // 20 ms are left, and the lengths have an error of 1 ms.
+    // The suite is 20 ms longer than its tests, and the lengths have an error of 1 ms.
     let inside: Line = (2, Some(0), 3_000, 3_500, "true");
     assert_eq!(prove(&file, &[inside]), [None, None]);
     for near in [4_000, 4_040] {
@@ -345,19 +346,20 @@ fn junit_places_are_proven() {
         let doubt = Some(Doubt::Boundary(21 * MS));
         assert_eq!(prove(&file, &[child]), [doubt, doubt], "{near}");
     }
-    // The suite has 300 ms beside its tests, or is no longer than they are.
+    // The suite is 300 ms longer than its tests.
     let off = Some(Doubt::Off(301 * MS));
     assert_eq!(prove(&long_suite("5.300"), &[]), [off, off]);
-    // The tests are somewhere between the suite's beginning at 1.0 s and the runner's end at 9.0 s.
+    // The lengths do not bound the tests: they are anywhere between the suite's beginning at 1.0 s and the runner's end
+    // at 9.0 s.
     let anywhere = [5_003, 6_003].map(|error| Some(Doubt::Off(error * MS / 2)));
     assert_eq!(prove(&long_suite("5.000"), &[]), anywhere);
-    // A worker, and a server, are there all the time.
+    // A worker process or a server lives during all tests. Only a worker may have run tests itself.
     let worker: Line = (2, Some(0), 800, 8_000, "pytest worker");
     let anywhere = [5_003, 6_003].map(|error| Some(Doubt::Process(error * MS / 2)));
     assert_eq!(prove(&file, &[worker]), anywhere);
     let server: Line = (2, Some(0), 800, 8_000, "redis-server");
     assert_eq!(prove(&file, &[server]), [None, None]);
-    // A program that is not known may have left its tests to another one.
+    // A runner of unknown kind may have left its tests to another program.
     let lines: &[Line] = &[
         (1, None, 700, 9_000, "run out.xml"),
         (2, Some(0), 800, 8_000, "redis-server"),
@@ -365,7 +367,7 @@ fn junit_places_are_proven() {
     let all = doubts(&file, with_clocks(lines)).into_iter();
     let all: Vec<Option<Doubt>> = all.map(|(_, doubt)| doubt).collect();
     assert_eq!(all, anywhere);
-    // The process began long before: its times may be those of the end.
+    // The process began long before the tests, so the times may be those of their ends.
     let lines: &[Line] = &[(1, None, 0, 90_000, "pytest --junitxml=out.xml")];
     let later = file.replace("05:54:07", "05:54:17");
     let all = doubts(&later, with_clocks(lines));
@@ -374,8 +376,9 @@ fn junit_places_are_proven() {
     assert!(all.iter().all(|(_, doubt)| is_off(doubt)), "{all:?}");
 }
 
-/// A process that begins within the error of a boundary may belong to either test: both have no figures, and no other
-/// test is affected. The tests begin 1.02, 4.02 and 6.02 s after the recording, each with an error of 21 ms.
+/// A process that begins within the error of the boundary between two tests may belong to either one. Both have no
+/// figures, and no other test is affected. The tests begin 1.02, 4.02 and 6.02 s after the recording's start, each with
+/// an error of 21 ms.
 #[test]
 fn a_process_near_a_boundary_belongs_to_no_test() {
     let cases = "<testcase name='one' time='3.000'/><testcase name='two' time='2.000'/>\
@@ -404,7 +407,8 @@ fn a_process_near_a_boundary_belongs_to_no_test() {
     }
 }
 
-/// Two suites of one run have its time; tests hold tests; the recording is so long that two zones fit.
+/// In turn: two suites of one run have its time; a test contains another test; and the recording is so long that two
+/// time zones are possible.
 #[test]
 fn junit_places_that_no_length_proves() {
     let lines: &[Line] = &[(1, None, 900, 9_000, "run out.xml")];
@@ -419,7 +423,7 @@ fn junit_places_that_no_length_proves() {
     let nested = suite("timestamp='2026-11-23T05:54:07.000Z' time='4.1'", nested);
     let all = doubts(&nested, with_clocks(lines)).into_iter();
     let all: Vec<Option<Doubt>> = all.map(|(_, doubt)| doubt).collect();
-    // Both tests are anywhere between 1.0 s and 9.0 s, and their lengths have whole seconds.
+    // Both tests were anywhere between 1.0 s and 9.0 s, and the report has their lengths in whole seconds.
     let anywhere = [7_001, 9_001].map(|error| Some(Doubt::Process(error * MS / 2)));
     assert_eq!(all, anywhere);
     let mut long = with_clocks(&[(1, None, 900, 2_000_000, "run out.xml")]);
@@ -431,7 +435,7 @@ fn junit_places_that_no_length_proves() {
     );
 }
 
-/// A test's own time is that of its end: the first one's beginning would be before its process.
+/// The time of a test is that of its end, because otherwise the first test would begin before its process.
 #[test]
 fn junit_times_of_ends() {
     let lines: &[Line] = &[(1, None, 900, 4_450, "run out.xml")];
@@ -452,8 +456,8 @@ fn junit_times_of_ends() {
     assert_eq!(import.note, None);
 }
 
-/// Two suites, one after the other, and tests with times of their own: a test is a part of its
-/// suite, and no other test.
+/// Two suites run one after the other, and their tests have times of their own. Each test is a part of its suite and of
+/// no other test.
 #[test]
 fn junit_suites_hold_tests() {
     let lines: &[Line] = &[(1, None, 995, 5_000, "run out.xml")];
@@ -498,7 +502,7 @@ fn junit_tests_without_a_suite() {
     for test in ["a failed", "b skipped", "c error"] {
         assert!(spans.contains(test), "{spans}");
     }
-    // Below another element, or after the root, there is no place for a test.
+    // A test below another element, or after the root, is not read.
     for file in [
         "<testsuites><properties><testcase name='a'/></properties></testsuites>",
         "<testsuites></testsuites><testcase name='a'/>",
@@ -513,7 +517,7 @@ fn junit_tests_without_a_suite() {
     }
 }
 
-/// A decimal comma; lengths of whole numbers beside a suite of whole seconds do not overlap.
+/// In turn: lengths with a decimal comma; lengths in whole seconds of tests that do not overlap.
 #[test]
 fn junit_numbers() {
     let lines: &[Line] = &[(1, None, 900, 9_000, "run out.xml")];
@@ -528,8 +532,8 @@ fn junit_numbers() {
     assert!(!note.contains("overlap"), "{note}");
 }
 
-/// On a busy machine the process of a test of bats needs longer to begin than the test lasts. Another program that has
-/// the name of a test is only one if it lasts as long.
+/// On a busy machine, the process of a test of bats may need longer to start than the test lasts. Another program that
+/// is named like a test only counts as the test if it lasts as long.
 #[test]
 fn a_process_of_bats_is_its_test_however_late_the_test_begins() {
     let analysis = recording(&[
@@ -549,12 +553,12 @@ fn a_process_of_bats_is_its_test_however_late_the_test_begins() {
     let imports = Imports::place(&[tool_file(b"out.xml", file)], &analysis);
     let found = imports.spans.iter().filter(|span| span.process.0 > 0);
     let found: Vec<_> = found.map(|span| (span.process.0, span.doubt)).collect();
-    // The test can be anywhere in its process.
+    // The test was anywhere in its process.
     assert_eq!(found, [(1, Some(Doubt::Off(900 * MS)))]);
 }
 
-/// A runner that began a program for each test, each with its test's name, sees their ends late on a busy machine. A
-/// program that another process began, or that ran twice, is none.
+/// A runner starts a program for each test, with the test's name, but on a busy machine it sees their ends late. A
+/// program that another process started, or that ran twice, is not taken for a test.
 #[test]
 fn programs_of_one_runner_are_its_tests_however_long_it_took_them_for() {
     let analysis = recording(&[

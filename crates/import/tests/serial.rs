@@ -1,4 +1,4 @@
-//! The places of tests that a recorded runner ran one after the other, under reports as different tools write them.
+//! Tests the places of tests that a recorded runner ran one after the other, with the reports of different tools.
 #![allow(clippy::unwrap_used, clippy::indexing_slicing)] // in a test
 
 use tr_analyze::model::Doubt;
@@ -10,7 +10,7 @@ use tr_insight::imports::{Imports, ToolFile};
 
 const MS: i64 = 1_000_000;
 
-/// The report of the runner; `began` and `written` are the truth, in seconds since 1970.
+/// The report of the recorded runner. Its attributes `began` and `written` are the true times in seconds since 1970.
 const REPORT: &str = include_str!("../../../fixtures/junit/serial.xml");
 
 fn recording() -> Analysis {
@@ -23,7 +23,7 @@ fn recording() -> Analysis {
     analyze(&trace, &options)
 }
 
-/// The values of an attribute in the report.
+/// The values of an attribute in the report, as texts.
 fn texts(attribute: &str) -> Vec<&'static str> {
     let before = format!(" {attribute}=\"");
     let values = REPORT
@@ -34,7 +34,7 @@ fn texts(attribute: &str) -> Vec<&'static str> {
         .collect()
 }
 
-/// The nanoseconds of the values of an attribute in the report.
+/// The values of a time attribute in the report, converted to nanoseconds.
 fn truth(attribute: &str) -> Vec<i64> {
     let values = texts(attribute).into_iter();
     values
@@ -42,12 +42,12 @@ fn truth(attribute: &str) -> Vec<i64> {
         .collect()
 }
 
-/// A time of the day as RFC 3339 has it, in whole seconds or with milliseconds.
+/// A time of day in the form of RFC 3339, in whole seconds or with milliseconds.
 fn stamp(unix: i64, has_ms: bool) -> String {
     let (seconds, ms) = (unix / 1_000_000_000, unix / MS % 1000);
     let (hour, minute, second) = (seconds / 3600 % 24, seconds / 60 % 60, seconds % 60);
     let days = seconds / 86_400;
-    // The recording is of one day, of which the file has the number.
+    // The recording lies within one day, whose date is computed from the number of the day.
     let (year, month, day) = date(days);
     let ms = if has_ms {
         format!(".{ms:03}")
@@ -57,7 +57,7 @@ fn stamp(unix: i64, has_ms: bool) -> String {
     format!("{year}-{month:02}-{day:02}T{hour:02}:{minute:02}:{second:02}{ms}Z")
 }
 
-/// The date of a day since 1970, found by trying.
+/// The date of a day, given as the number of days since 1970; it is found by trying all dates.
 fn date(days: i64) -> (i64, i64, i64) {
     let all = (1970..2100).flat_map(|year| {
         (1..=12).flat_map(move |month| (1..=31).map(move |day| (year, month, day)))
@@ -67,7 +67,8 @@ fn date(days: i64) -> (i64, i64, i64) {
         .unwrap()
 }
 
-/// The suite and the tests of a report in a recording.
+/// Places the suite and the tests of a report in a recording. `written` is the time at which the report was written, if
+/// it is known.
 fn place(report: &str, written: Option<i64>, analysis: &Analysis) -> Imports {
     let file = ToolFile {
         path: b"serial.xml".to_vec(),
@@ -77,8 +78,8 @@ fn place(report: &str, written: Option<i64>, analysis: &Analysis) -> Imports {
     Imports::place(&[file], analysis)
 }
 
-/// For each test of a report whether its place is proven. A place holds the truth within its error, also if the error is
-/// too large for figures.
+/// For each test of a report, whether its place is proven. Also verifies that the true time is within the error of each
+/// place, even if the error is too large for figures.
 fn proven(report: &str, written: Option<i64>, analysis: &Analysis) -> Vec<bool> {
     let imports = place(report, written, analysis);
     let real = analysis.meta.start_clock.real as i64;
@@ -86,12 +87,12 @@ fn proven(report: &str, written: Option<i64>, analysis: &Analysis) -> Vec<bool> 
     let began: Vec<i64> = truth("began");
     let tests = imports.spans.iter().filter(|span| span.result.is_some());
     let tests = tests.map(|span| {
-        // The suite's name is the first.
+        // The first name is that of the suite.
         let at = names
             .iter()
             .skip(1)
             .position(|name| name.as_bytes() == &*span.name);
-        // Other tests can have figures without a place.
+        // A test without a known place can have figures, too.
         let length = span.to.since(span.from);
         let is_proven = span.doubt.is_none() && span.error <= length / 10;
         let has_place = is_proven || span.doubt.is_some_and(Doubt::has_place);
@@ -106,7 +107,7 @@ fn proven(report: &str, written: Option<i64>, analysis: &Analysis) -> Vec<bool> 
     tests.collect()
 }
 
-/// The report with a time of the day for each test, and for the suite.
+/// The report with a time of day for each test and for the suite, as the arguments give them.
 fn with_stamps(tests: impl Fn(usize) -> Option<String>, suite: Option<String>) -> String {
     let attribute = |stamp: Option<String>| {
         stamp.map_or(String::new(), |stamp| format!(" timestamp=\"{stamp}\""))
@@ -132,14 +133,14 @@ fn tests_are_in_their_places_whatever_times_the_report_has() {
     let lengths = truth("time");
     let all_but_first = [false, true, true, true, true];
     let all = [true; 5];
-    // No times at all: what the runner did before the first test is not known to be none of it.
+    // The report has no times. Work of the runner before the first test may then belong to this test.
     assert_eq!(proven(REPORT, Some(written), &analysis), all_but_first);
-    // The suite has the time at which the report was written, or that of its beginning.
+    // The time of the suite is either the time at which the report was written or that of its beginning.
     let at_writing = with_stamps(|_| None, Some(stamp(written, true)));
     assert_eq!(proven(&at_writing, Some(written), &analysis), all_but_first);
     let at_begin = with_stamps(|_| None, Some(stamp(began[0], true)));
     assert_eq!(proven(&at_begin, Some(written), &analysis), all);
-    // Each test has its beginning or its end, in milliseconds or in whole seconds.
+    // The time of each test is that of its beginning or of its end, in milliseconds or in whole seconds.
     for has_ms in [true, false] {
         let begins = with_stamps(|at| Some(stamp(began[at], has_ms)), None);
         let ends = with_stamps(|at| Some(stamp(began[at] + lengths[at], has_ms)), None);
@@ -157,7 +158,8 @@ fn tests_are_in_their_places_whatever_times_the_report_has() {
     }
 }
 
-/// A time in whole seconds is cut, not rounded: the suite began no earlier. Here a second begins just before the first test.
+/// A time in whole seconds is cut and not rounded, so the suite did not begin earlier. In this test, a second begins
+/// just before the first test.
 #[test]
 fn a_suite_begins_in_the_second_that_its_time_names() {
     let mut analysis = recording();
@@ -166,7 +168,7 @@ fn a_suite_begins_in_the_second_that_its_time_names() {
     analysis.meta.start_clock.real += later as u64;
     analysis.summary.as_mut().unwrap().end_clock.real += later as u64;
     let report = with_stamps(|_| None, Some(stamp(began + later, false)));
-    // With this length the time is not the suite's end, which would be before the beginning of the recording.
+    // With this length the time cannot be the suite's end, because the suite would begin before the recording.
     let report = report.replace("<testsuite ", "<testsuite time=\"1.600\" ");
     let tests = place(&report, Some(truth("written")[0] + later), &analysis);
     let tests = tests.spans.iter().filter(|span| span.result.is_some());
@@ -174,7 +176,7 @@ fn a_suite_begins_in_the_second_that_its_time_names() {
     assert_eq!(proven, [true; 5]);
 }
 
-/// The time of writing tells the zone of local times if several zones put them into a long recording.
+/// If several time zones put local times into a long recording, the time at which the report was written decides.
 #[test]
 fn local_times_are_in_the_zone_in_which_the_report_was_written_after_them() {
     let mut analysis = recording();
@@ -182,7 +184,7 @@ fn local_times_are_in_the_zone_in_which_the_report_was_written_after_them() {
     let [written] = truth("written")[..] else {
         panic!("one")
     };
-    // Two hours east of UTC, in a recording of a day.
+    // The local times are two hours ahead of UTC, and the recording lasts a day.
     let local = |at: usize| stamp(began[at] + 7_200_000_000_000, true);
     let report = with_stamps(|at| Some(local(at).trim_end_matches('Z').to_owned()), None);
     analysis.end.0 += 86_400_000_000_000;
@@ -191,7 +193,7 @@ fn local_times_are_in_the_zone_in_which_the_report_was_written_after_them() {
     assert_eq!(proven(&report, None, &analysis), [false; 5]);
 }
 
-/// A report that has failed tests before the others does not tell when they ran.
+/// If a report lists failed tests first, its order does not show when they ran.
 #[test]
 fn the_order_of_a_report_by_result_proves_nothing() {
     let analysis = recording();
@@ -205,21 +207,22 @@ fn the_order_of_a_report_by_result_proves_nothing() {
         let first = first.concat().replace("/>", "><failure/></testcase>");
         [rest[0], &first, &rest[1..].concat()].concat()
     };
-    // The nap fits in one place, whatever the order.
+    // Only one place fits the nap, whatever the order is.
     assert_eq!(
         proven(&moved("naps"), written, &analysis),
         [true, false, true, true, true]
     );
-    // A test that computes fits in several ones, and others can have been beside it.
+    // Several places fit a test that computes, and other tests may have been there.
     assert!(proven(&moved("computes"), written, &analysis).contains(&false));
 }
 
-/// A test that computes, in a runner that also computes before it, has the same figures wherever it was; a nap has not.
+/// The runner also computes before a test that computes, so the test has the same figures wherever it was. A nap has
+/// not.
 #[test]
 fn a_test_with_the_same_figures_everywhere_needs_no_place() {
     let analysis = recording();
     let written = truth("written").first().copied();
-    // The suite began up to 40 ms before the test, which the runner spent in computing.
+    // The runner computed for 40 ms before the test, so the suite began up to 40 ms earlier.
     let report = REPORT
         .replace(
             "computes_before\" time=\"0.100",
@@ -236,7 +239,7 @@ fn a_test_with_the_same_figures_everywhere_needs_no_place() {
     assert_eq!(tests(REPORT, None)[1], (false, true));
 }
 
-/// Without the time of writing the tests can be in what the runner did afterwards, too.
+/// If it is not known when the report was written, the tests may also have been later in the runner's life.
 #[test]
 fn tests_that_can_be_elsewhere_have_no_place() {
     let analysis = recording();
@@ -244,18 +247,18 @@ fn tests_that_can_be_elsewhere_have_no_place() {
     let [written] = truth("written")[..] else {
         panic!("one")
     };
-    // A copy of the file is younger than the recording.
+    // The file is a copy that was written after the recording.
     assert_eq!(
         proven(REPORT, Some(written + 86_400_000_000_000), &analysis),
         [false; 5]
     );
-    // Times of another day are of another run.
+    // If the times are on another day, they belong to another run.
     let other = with_stamps(|_| Some(stamp(written - 86_400_000_000_000, true)), None);
     assert_eq!(proven(&other, Some(written), &analysis), Vec::<bool>::new());
 }
 
-/// A runner that tries failed tests again at the end has another order than its report. Here no sleep of the runner tells
-/// the order, and the report names one that was not.
+/// A runner that repeats failed tests at the end has another order than its report. Here no sleep of the runner shows
+/// the order, and the report has another order than the run.
 #[test]
 fn an_order_that_no_sleep_proves_proves_no_place() {
     let analysis = recording();
@@ -273,7 +276,7 @@ fn an_order_that_no_sleep_proves_proves_no_place() {
             .all(|span| span.doubt.is_some_and(Doubt::has_place)),
         "{places:?}"
     );
-    // Without the time of writing nothing tells that the tests ran in the recording.
+    // If it is not known when the report was written, the tests may not have run in the recording at all.
     let places = place(&report, None, &analysis).spans;
     assert!(
         places
@@ -283,7 +286,7 @@ fn an_order_that_no_sleep_proves_proves_no_place() {
     );
 }
 
-/// Some runners write 0 for a test that they did not measure, such as one that ran beside others.
+/// Some runners write a length of 0 for a test that they did not measure, such as a test that ran beside others.
 #[test]
 fn a_length_of_zero_is_none() {
     let analysis = recording();
@@ -299,7 +302,7 @@ fn a_length_of_zero_is_none() {
     assert!(naps.doubt.is_some());
 }
 
-/// The file system's clock is up to 10 ms old, and the recording ends when the runner has.
+/// The file system's clock is up to 10 ms late, and the recording ends together with the runner.
 #[test]
 fn a_report_is_written_at_the_end_of_the_recording() {
     let mut analysis = recording();
@@ -314,7 +317,7 @@ fn a_report_is_written_at_the_end_of_the_recording() {
     assert_eq!(proven(REPORT, Some(written), &analysis), want);
 }
 
-/// A test that failed can be anywhere among the others, in any process, so all of that is tried for each suite.
+/// A failed test can be anywhere among the others, in any process. All these places are tried for each suite.
 #[test]
 fn very_many_suites_cost_seconds() {
     let test = r#"<testcase name="t" time="0.000001"/>"#;
@@ -337,8 +340,7 @@ fn very_many_suites_cost_seconds() {
     assert!(note.contains("more suites"), "{note}");
 }
 
-/// The suites inside one suite ran in the order of the file. Each alone could have run anywhere, as suites beside each other
-/// can.
+/// Suites inside another suite ran in the order of the file. Suites beside each other may have run at any time.
 #[test]
 fn suites_inside_one_suite_are_one_sequence() {
     let analysis = recording();

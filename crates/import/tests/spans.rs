@@ -1,5 +1,5 @@
-//! The spans of the Chrome Trace Event format and of OTLP under recordings of the builds that wrote them
-//! (`fixtures/spans/record.sh`), and under small ones where each of several places would be possible.
+//! Tests the places of spans from the Chrome Trace Event format and from OTLP: in recordings of the builds that wrote
+//! the files (`fixtures/spans/record.sh`), and in small recordings in which several places are possible.
 #![allow(clippy::expect_used, clippy::indexing_slicing, clippy::unwrap_used)] // in a test
 
 mod common;
@@ -14,7 +14,7 @@ use tr_insight::imports::{File, Import, Imports};
 
 use common::{recording, tool_file, MS, REAL};
 
-/// A file under a recording.
+/// The spans of a file, placed in a recording.
 struct Placed {
     analysis: Analysis,
     spans: Vec<Imported>,
@@ -33,7 +33,7 @@ impl Placed {
         }
     }
 
-    /// The only span of a name.
+    /// The span with this name, of which there is only one.
     fn span(&self, name: &str) -> &Imported {
         let mut named = self
             .spans
@@ -46,14 +46,14 @@ impl Placed {
         found
     }
 
-    /// The command line of the process of a span.
+    /// The command line of the process on which a span is placed.
     fn command(&self, name: &str) -> String {
         let argv = &self.analysis.process(self.span(name).process).argv;
         let args: Vec<_> = argv.args().map(String::from_utf8_lossy).collect();
         args.join(" ")
     }
 
-    /// The spans, one in each word: process, beginning and end in ms.
+    /// The places of all spans as words, each with the span's name, process, beginning and end in ms.
     fn places(&self) -> String {
         let since = |time: Ktime| time.since(self.analysis.start) / MS;
         let places = self.spans.iter().map(|span| {
@@ -91,18 +91,18 @@ fn commands_of_cmake_are_the_processes_that_it_started() {
         let command = placed.command(&format!("compile: /tmp/project/{source}"));
         assert!(command.contains(&format!("{source}.o")), "{command}");
     }
-    // The file has no path that the build's own command line has, but all of the line.
+    // The file has no path that occurs in the build's own command line, but it has the whole command line.
     let command = placed.command("cmakeBuild");
     assert!(command.ends_with("/cmake --build build -j2"), "{command}");
-    // Configuring came before the recording.
+    // The two spans of configuring ended before the recording.
     assert_eq!(placed.import.outside, 2);
     assert_eq!((placed.import.spans, placed.import.placed), (10, 8));
     let whole = placed.spans.iter().filter(|span| span.whole).count();
     assert_eq!(whole as u64, placed.import.placed);
 }
 
-/// The file does not tell its beginning, and its only pid is that of a process in each sandbox. An action begins when
-/// it is ready, its process when a place is free.
+/// The file does not say when the run began, and has one pid only, which a process in each sandbox has. An action
+/// begins when it is ready, but its process only when a place is free.
 #[test]
 fn actions_of_bazel_are_their_sandboxes() {
     let analysis = recorded(include_bytes!("../../../fixtures/spans/bazel.bin"));
@@ -130,7 +130,7 @@ fn actions_of_bazel_are_their_sandboxes() {
     assert!((900..1_300).contains(&length), "{length}");
 }
 
-/// Both encodings of the same spans have the same places, and the program slept in the span that says so.
+/// The spans get the same places from both encodings, and the program slept in the span that is named after it.
 #[test]
 fn spans_of_a_program_are_where_its_pid_was() {
     let recording = || recorded(include_bytes!("../../../fixtures/spans/otel.bin"));
@@ -160,7 +160,7 @@ fn spans_of_a_program_are_where_its_pid_was() {
     assert!(asleep, "{wait:?}");
 }
 
-/// cargo's log has the units of the page of `--timings`, by a process each.
+/// The units in cargo's log are those of the page of `--timings`, and each is placed on a process.
 #[test]
 fn units_of_the_log_of_cargo_are_its_processes() {
     let analysis = recorded(include_bytes!("../../../fixtures/spans/cargo.bin"));
@@ -183,13 +183,14 @@ fn units_of_the_log_of_cargo_are_its_processes() {
     let frontend = placed.span("frontend");
     let codegen = placed.span("codegen");
     assert_eq!(frontend.to, codegen.from);
-    // A log that ends in the middle of a line, or before the end of a unit.
+    // The log may end in the middle of a line, or before the end of a unit.
     let half = &log[..log.len() - 40];
     let analysis = recorded(include_bytes!("../../../fixtures/spans/cargo.bin"));
     assert_eq!(Placed::new(analysis, half).import.spans, 3);
 }
 
-/// BitBake runs the shell script of a task, whose path has the recipe and the pid. A task in Python is no process of its own.
+/// BitBake runs the shell script of a task, whose path has the recipe and the pid. A task in Python has no process of
+/// its own.
 #[test]
 fn tasks_of_bitbake_are_their_scripts() {
     let analysis = recording(&[
@@ -259,7 +260,7 @@ fn tasks_of_bitbake_are_their_scripts() {
     assert_eq!((imports.files[0].spans, imports.files[0].placed), (3, 2));
 }
 
-/// Two compilations at the same time; the second one's times are a second later.
+/// Two compilations that begin at the same time. The second one ends a second later.
 fn build() -> Analysis {
     recording(&[
         (1, None, 0, 90_000, "tool"),
@@ -280,12 +281,12 @@ fn times_count_from_where_the_named_processes_agree() {
         format!("[{a},{b}]")
     };
     let want = "out/a.o:1:1000-1400 out/b.o:2:1000-2400";
-    // Relative to the tool's beginning; times of the day; those of the machine's clock.
+    // In turn, the times count from the tool's beginning, from 1970, and from the start of the machine.
     for zero in [5_000, REAL / 1000 + 1_000_000, 2_000_000] {
         let placed = Placed::new(build(), file(zero).as_bytes());
         assert_eq!(placed.places(), want, "{zero}");
     }
-    // One process proves no beginning.
+    // A single process does not prove when the tool began.
     let alone = format!("[{}]", complete("out/a.o", 5_000, 400_000));
     let placed = Placed::new(build(), alone.as_bytes());
     assert_eq!(placed.places(), "");
@@ -311,7 +312,7 @@ fn between_equal_processes_nothing_is_decided() {
         complete("a.o", zero + 1_000_000, 400_000),
         complete("b.o", zero + 3_000_000, 400_000)
     );
-    // A shell around its program is no rival of it.
+    // A shell around a program is not taken for another process that fits.
     let placed = Placed::new(twice, file.as_bytes());
     assert_eq!(placed.places(), "b.o:3:3000-3400");
 }
@@ -323,7 +324,7 @@ fn events_that_begin_and_end_apart_are_spans() {
         let ts = zero + at * 1000;
         format!(r#"{{"ph":"{phase}","pid":"2","tid":7,"ts":{ts},{rest}}}"#)
     };
-    // The end of the array is missing, as where the program was killed.
+    // The end of the array is missing, as it is if the program that wrote the file was killed.
     let file = format!(
         "[{},{},{},{},{},{},{},{},{},",
         event("B", r#""name":"outer""#, 1_010),
@@ -344,7 +345,7 @@ fn events_that_begin_and_end_apart_are_spans() {
     assert_eq!(placed.note(), "not read: 1 flow events");
 }
 
-/// Spans of a job, of which no process is known, are those of the command; they have no figures.
+/// The spans of a CI job for which no process is known are placed on the command. They have no figures.
 #[test]
 fn spans_without_a_process_are_in_the_command_and_have_no_figures() {
     let span = |id: &str, parent: &str, name: &str, from: u64, to: u64| {
@@ -361,7 +362,7 @@ fn spans_without_a_process_are_in_the_command_and_have_no_figures() {
             spans.join(",")
         )
     };
-    // A collector writes one document in each line.
+    // OpenTelemetry's collector writes one JSON document in each line.
     let file = [
         line(&[span("01", "", "job", 0, 80_000)]),
         line(&[span("02", "01", "step", 10, 70_000)]),
@@ -371,7 +372,7 @@ fn spans_without_a_process_are_in_the_command_and_have_no_figures() {
     assert_eq!(placed.places(), "job:0:0-80000 step:0:10-70000");
     let doubts = placed.spans.iter().map(|span| span.doubt);
     assert!(doubts.into_iter().all(|doubt| doubt == Some(Doubt::Runner)));
-    // A child belongs to its parent's process.
+    // A span is placed on the process of its parent span.
     let file = line(&[
         span("02", "01", "step", 1_100, 1_200),
         span("01", "", "out/a.o", 1_000, 1_400),
@@ -380,7 +381,7 @@ fn spans_without_a_process_are_in_the_command_and_have_no_figures() {
     assert_eq!(placed.places(), "step:1:1100-1200 out/a.o:1:1000-1400");
 }
 
-/// Messages without bytes take two bytes each in a file, and hundreds in memory.
+/// An empty message takes two bytes in a file and hundreds in memory, so a large number of them is refused.
 #[test]
 fn very_many_empty_messages_are_refused() {
     let scope = |spans: usize| {
@@ -398,7 +399,7 @@ fn very_many_empty_messages_are_refused() {
     assert!(error.contains("more than 1000000 spans"), "{error}");
 }
 
-/// Each word of each span is in the command lines of several hundred processes at once.
+/// Each word of each span occurs in the command lines of several hundred processes at once.
 #[test]
 fn very_many_spans_with_common_words_cost_seconds() {
     let line = format!("cc {} -o a.o", "x ".repeat(500));
@@ -416,7 +417,7 @@ fn very_many_spans_with_common_words_cost_seconds() {
     assert!(placed.note().contains("more spans"), "{}", placed.note());
 }
 
-/// A field of a protobuf message, with its key and its length.
+/// A field of a protobuf message, with its key and its length before the content.
 fn field(key: u8, content: &[u8]) -> Vec<u8> {
     let mut bytes = vec![key];
     let mut length = content.len();
@@ -429,7 +430,7 @@ fn field(key: u8, content: &[u8]) -> Vec<u8> {
     bytes
 }
 
-/// Some writers have texts for numbers. An event without a time has no place.
+/// Some tools write numbers as texts. An event without a time has no place.
 #[test]
 fn times_of_events_are_numbers_or_texts() {
     let event = |ts: &str| format!("{{\"ph\": \"X\", \"name\": \"n\"{ts}, \"dur\": \"2.5\"}}");

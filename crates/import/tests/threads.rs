@@ -1,4 +1,4 @@
-//! Tests that have a thread each, which their runner named after them.
+//! Tests the places of tests that each have a thread, which the runner named after the test.
 #![allow(clippy::expect_used, clippy::indexing_slicing, clippy::unwrap_used)] // in a test
 
 mod common;
@@ -11,8 +11,8 @@ use tr_insight::steps::Steps;
 
 use common::{recording, MS, REAL};
 
-/// A test program of cargo whose threads have these names, starters, and beginnings and ends in ms. The first thread
-/// has number 0.
+/// A test program of cargo with these threads: the name, the number of the thread that started it, and the beginning
+/// and end in ms. The main thread has number 0.
 fn program(threads: &[(&str, u32, u64, u64)]) -> Analysis {
     let line = "/t/debug/deps/x-0123456789abcdef --test-threads=2";
     let mut analysis = recording(&[(1, None, 0, 9_000, line)]);
@@ -29,7 +29,7 @@ fn program(threads: &[(&str, u32, u64, u64)]) -> Analysis {
     analysis
 }
 
-/// The tests of a report with these names and times, which was written 8 s after the beginning of the recording.
+/// Places tests with these names and lengths. Their report was written 8 s after the beginning of the recording.
 fn place(tests: &[(&str, &str)], analysis: &Analysis) -> Imports {
     let cases = tests
         .iter()
@@ -43,7 +43,7 @@ fn place(tests: &[(&str, &str)], analysis: &Analysis) -> Imports {
     Imports::place(&[file], analysis)
 }
 
-/// For each test that has a thread, its number and its beginning and end in ms.
+/// For each test that has a thread, the number of the thread, and its beginning and end in ms.
 fn lives(tests: &[(&str, &str)], analysis: &Analysis) -> Vec<(u32, u64, u64)> {
     let spans = place(tests, analysis).spans.into_iter();
     let since = |time: Ktime| time.since(analysis.start) / MS;
@@ -58,7 +58,7 @@ fn lives(tests: &[(&str, &str)], analysis: &Analysis) -> Vec<(u32, u64, u64)> {
 
 const TWO: [(&str, &str); 2] = [("io::reads_a_file", "0.300"), ("io::writes", "0.410")];
 
-/// Both tests ran at the same time, and one has started a thread without a name.
+/// Both tests ran at the same time, and one of them started a thread that inherited its name.
 #[test]
 fn a_thread_with_the_name_of_a_test_is_the_test() {
     let analysis = program(&[
@@ -68,7 +68,7 @@ fn a_thread_with_the_name_of_a_test_is_the_test() {
     ]);
     let want = [(1, 1_000, 1_301), (2, 1_002, 1_413)];
     assert_eq!(lives(&TWO, &analysis), want);
-    // The step of a test is there once, with the name of the report.
+    // Each test has only one step, with the name that the report has.
     let imports = place(&TWO, &analysis);
     let steps = Steps::new(&analysis, &imports.spans);
     let tests = steps.list().iter();
@@ -77,7 +77,7 @@ fn a_thread_with_the_name_of_a_test_is_the_test() {
     assert_eq!(names, ["unknown io::reads_a_file", "unknown io::writes"]);
 }
 
-/// The kernel keeps the same 15 bytes of both names.
+/// The kernel keeps only the first 15 bytes of a name, which are the same for both tests.
 #[test]
 fn the_lengths_tell_threads_of_one_name_apart() {
     let tests = [("a_long_module::a", "0.900"), ("a_long_module::b", "0.100")];
@@ -87,13 +87,13 @@ fn the_lengths_tell_threads_of_one_name_apart() {
         lives(&tests, &analysis),
         [(2, 1_110, 2_012), (1, 1_000, 1_110)]
     );
-    // Each thread can be each of the tests.
+    // By its length, each thread can be either test.
     let equal = program(&[(name, 0, 1_000, 1_105), (name, 0, 1_110, 1_212)]);
     let tests = [("a_long_module::a", "0.100"), ("a_long_module::b", "0.101")];
     assert_eq!(lives(&tests, &equal), []);
 }
 
-/// The tests ran twice before the report was written, or have not ended then.
+/// In turn: the tests ran twice before the report was written; the thread had not ended when the report was written.
 #[test]
 fn threads_of_another_run_are_not_the_tests() {
     let once = ("io::writes", 0, 1_002, 1_413);
@@ -101,10 +101,10 @@ fn threads_of_another_run_are_not_the_tests() {
     let lives = |threads: &[_]| lives(tests, &program(threads));
     assert_eq!(lives(&[once, ("io::writes", 0, 2_000, 2_412)]), []);
     assert_eq!(lives(&[("io::writes", 0, 7_800, 8_212)]), []);
-    // One of them began after the report was written.
+    // One of the threads began only after the report was written.
     let after = ("io::writes", 0, 8_200, 8_612);
     assert_eq!(lives(&[once, after]), [(1, 1_002, 1_413)]);
-    // The length is not that of the test.
+    // The length of the thread is not that of the test.
     assert_eq!(lives(&[("io::writes", 0, 1_000, 1_400)]), []);
     assert_eq!(lives(&[("io::writes", 0, 1_000, 1_600)]), []);
 }

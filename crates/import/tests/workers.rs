@@ -1,4 +1,4 @@
-//! The places of tests that a recorded runner gave to several workers (`fixtures/junit/workers.py`).
+//! Tests the places of tests that a recorded runner gave to several workers (`fixtures/junit/workers.py`).
 #![allow(clippy::unwrap_used, clippy::indexing_slicing)] // in a test
 
 use tr_analyze::model::{Analysis, Doubt, Imported};
@@ -11,18 +11,18 @@ use tr_insight::imports::{Imports, ToolFile};
 
 const MS: i64 = 1_000_000;
 
-/// A recording with its report, which has the truth.
+/// A recording, and the report of its runner, which has the true times.
 struct Case {
     analysis: Analysis,
     report: &'static str,
 }
 
-/// A test of a report as it is placed, with the truth.
+/// A test of a report with its place in the recording, compared with the truth.
 struct Test {
     span: Imported,
-    /// The difference between the shown beginning and the true one, in nanoseconds.
+    /// The difference between the placed beginning and the true beginning, in nanoseconds.
     off: i64,
-    /// Whether the process is the one that ran the test.
+    /// Whether the test is placed on the process that ran it.
     is_own: bool,
 }
 
@@ -37,7 +37,7 @@ impl Case {
         Case { analysis, report }
     }
 
-    /// The value of an attribute of the element with this name.
+    /// The value of an attribute of the report's element with this name.
     fn truth(&self, name: &str, attribute: &str) -> &'static str {
         let line = self.report.lines();
         let mut line = line.filter(|line| line.contains(&format!(" name=\"{name}\"")));
@@ -49,12 +49,12 @@ impl Case {
         after.split('"').next().unwrap()
     }
 
-    /// The nanoseconds since 1970 that an attribute has.
+    /// A time in an attribute of the report, in nanoseconds since 1970.
     fn time(&self, name: &str, attribute: &str) -> i64 {
         (self.truth(name, attribute).parse::<f64>().unwrap() * 1e9) as i64
     }
 
-    /// The tests of a report in the recording, in the order of their names.
+    /// Places the tests of a report in the recording, and returns them ordered by name.
     fn place(&self, report: &str) -> Vec<Test> {
         let kind = self.report.split('"').nth(1).unwrap();
         let file = ToolFile {
@@ -82,7 +82,7 @@ impl Case {
         tests
     }
 
-    /// The report with a suite for each worker.
+    /// The report, divided into a suite for each worker.
     fn by_worker(&self) -> String {
         let lines = |worker: usize| {
             let of_worker = format!("worker=\"{worker}\"");
@@ -103,7 +103,7 @@ impl Case {
 }
 
 impl Test {
-    /// Whether the place is proven. A proven place holds the truth within its error.
+    /// Whether the place of the test is proven. Also verifies that the true time is within the error of a proven place.
     fn is_proven(&self) -> bool {
         let length = self.span.to.since(self.span.from);
         let is_proven = self.span.doubt.is_none() && self.span.error <= length / 10;
@@ -136,18 +136,18 @@ macro_rules! case {
     };
 }
 
-/// The report has the tests of both workers, and names none.
+/// The report has the tests of both workers, but does not say which worker ran which test.
 #[test]
 fn tests_are_in_the_worker_that_can_have_run_them() {
     let case = case!("workers");
     let found = proven(&case.place(case.report));
     assert!(found.len() >= 4, "{found:?}");
-    // Failed tests before the others have no order, and so no worker.
+    // Failed tests that come before the others have no known order, and so no known worker.
     let failed = case.report.replacen("/>", "><failure/></testcase>", 1);
     assert_eq!(proven(&case.place(&failed)), Vec::<String>::new());
 }
 
-/// pytest does not count the time between the parts of a test, so that its lengths do not tell the worker of a test.
+/// pytest does not count the time between the parts of a test, so its lengths do not show which worker ran a test.
 #[test]
 fn the_lengths_of_pytest_tell_nothing_of_its_workers() {
     let case = case!("workers");
@@ -158,7 +158,8 @@ fn the_lengths_of_pytest_tell_nothing_of_its_workers() {
     assert_eq!(found, Vec::<String>::new());
 }
 
-/// Two tests that are a suite of their own can have been in both workers. In one of them another suite was then.
+/// By its lengths, a suite of two tests could have run in either worker. But in one of them another suite ran at that
+/// time.
 #[test]
 fn a_process_runs_one_suite_at_a_time() {
     let case = case!("workers");
@@ -166,7 +167,7 @@ fn a_process_runs_one_suite_at_a_time() {
     let (first, second) = all.split_once("<testsuite name=\"s1\">").unwrap();
     let is_meant = |test: &&str| test.contains("computes_1_1") || test.contains("naps_1_2");
     let tests: String = second.split_inclusive("/>").filter(is_meant).collect();
-    // The test gets a length that is a little longer than both naps.
+    // The test gets a length that is a little longer than both naps, so that both fit.
     let lengths = ["naps_0_1", "naps_1_2"].map(|name| case.truth(name, "time"));
     let tests = tests.replace(lengths[1], lengths.iter().max().unwrap());
     let alone =
@@ -177,7 +178,7 @@ fn a_process_runs_one_suite_at_a_time() {
     assert!(proven(&case.place(&both)).contains(&name), "{both}");
 }
 
-/// The recording, in which both workers are test programs.
+/// The recording, with both workers turned into test programs.
 fn with_test_programs() -> Case {
     let mut case = case!("workers");
     for process in &mut case.analysis.processes {
@@ -198,7 +199,7 @@ fn with_test_programs() -> Case {
     case
 }
 
-/// The sleep of one test fits to one worker by chance.
+/// By chance, the sleep of one test fits to only one of the workers.
 #[test]
 fn one_sleep_does_not_tell_which_of_two_test_programs_ran_a_suite() {
     let case = with_test_programs();
@@ -216,11 +217,11 @@ fn one_sleep_does_not_tell_which_of_two_test_programs_ran_a_suite() {
     assert!(found.contains(&"naps_0_1".to_owned()), "{found:?}");
 }
 
-/// Both workers are test programs that lived at the time of each suite.
+/// Both workers are test programs that lived while each suite ran.
 #[test]
 fn one_of_several_test_programs_is_not_known_as_the_runner() {
     let case = with_test_programs();
-    // The suites have the times of their first tests, in milliseconds since 1970.
+    // Each suite has the time of its first test, in milliseconds since 1970.
     let stamped = |worker: usize, report: String| {
         let first = if worker == 0 {
             "computes_0_0"
@@ -240,7 +241,7 @@ fn one_of_several_test_programs_is_not_known_as_the_runner() {
     }
 }
 
-/// Two workers did the same: which of them ran a suite is not known, but its figures are.
+/// Two workers did the same. It is not known which of them ran a suite, but its figures are known.
 #[test]
 fn suites_that_fit_several_processes_have_figures_that_are_equal_in_all() {
     let case = case!("equal");
@@ -259,8 +260,8 @@ fn a_process_that_hears_of_the_tests_did_not_run_them() {
     assert_eq!(found, ["helps_0_2", "naps_0_1", "naps_0_3"]);
 }
 
-/// The lengths of some tests of two workers can add up to little more than the length of their suite, if the workers began
-/// late: that does not prove that one process ran them.
+/// If the workers began late, the lengths of some tests of both workers can add up to hardly more than the length of
+/// their suite. That does not prove that one process ran them all.
 #[test]
 fn the_sum_of_the_lengths_does_not_prove_one_process() {
     let case = case!("workers");

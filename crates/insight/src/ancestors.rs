@@ -18,8 +18,8 @@ pub(crate) fn from_parents_to_children(analysis: &Analysis) -> Vec<ProcessIx> {
     order
 }
 
-/// Computes a value for each process from the value of its parent. `of` is called once for each process, with the
-/// parent's value if it has a parent, however long the chain of parents is.
+/// Computes a value for each process from the value of its parent. `of` is called exactly once for each process, with
+/// the parent's value if the process has a parent. So the cost does not grow with the depth of the process tree.
 pub fn down<T: Default>(
     analysis: &Analysis,
     mut of: impl FnMut(ProcessIx, Option<&T>) -> T,

@@ -1,10 +1,10 @@
-//! Compares the figures that `tr` computes from recorded events with the kernel's own: for each task that ended, the
-//! kernel counted the run time and the context switches.
+//! Compares the figures that `tr` computes from recorded events with the kernel's own figures: for each task that
+//! ended, the kernel counted the run time and the context switches.
 //!
-//! The two run times differ by design. The kernel charges a switch from its run queue's clock on, so that the few µs in
-//! which it picks the next task count for that task (`set_next_entity`). The event's timestamp is later
-//! (`trace_sched_switch` in `__schedule`), so that they count for the previous task. And `rq_clock_task` leaves out
-//! interrupts and steal time.
+//! The two run times differ by design, for two reasons. First, in a switch the kernel needs a few µs to pick the next
+//! task. The kernel counts this time for the next task (`set_next_entity`), because it reads the run queue's clock
+//! before. The event's timestamp is taken afterwards (`trace_sched_switch` in `__schedule`), so that `tr` counts this
+//! time for the previous task. Second, the kernel's clock (`rq_clock_task`) leaves out interrupts and steal time.
 
 use serde::Serialize;
 use tr_analyze::model::{Analysis, KernelFigures, Thread, Times};
@@ -37,20 +37,20 @@ pub struct Audit {
     /// of the task's switches, in nanoseconds. This is the distance between the events' and the kernel's timestamps of
     /// a switch. Tasks with unknown time are left out.
     pub switch_differences_ns: [u64; 4],
-    /// The sum in nanoseconds of the differences of those tasks that have more CPU time by the recorded events than by
-    /// the kernel. It contains everything that the kernel does not count: interrupts and steal.
+    /// The sum in nanoseconds of the differences of the tasks that have more CPU time by the recorded events than by
+    /// the kernel. The sum includes what the kernel does not count: interrupts and steal time.
     pub events_more_ns: u64,
-    /// The sum in nanoseconds of the differences of those tasks that have more CPU time by the kernel than by the
-    /// recorded events. Their time in an unknown state is subtracted.
+    /// The sum in nanoseconds of the differences of the tasks that have more CPU time by the kernel than by the
+    /// recorded events. Time in which the state of these tasks is unknown is subtracted.
     pub kernel_more_ns: u64,
-    /// The comparison of the tasks' time in run queues by the events and by the kernel; `None` where the kernel does
-    /// not count it.
+    /// The comparison of the tasks' time in run queues by the events and by the kernel; `None` if the kernel does not
+    /// count the time in run queues.
     pub run_queue: Option<RunQueueByKernel>,
-    /// The tasks whose time in run queues cannot be right as the kernel counted it (`run_delay`). The comparison of
-    /// that time (`run_queue`) leaves them out.
+    /// The tasks for which the kernel counted more time in run queues (`run_delay`) than is possible. They are left out
+    /// of the comparison `run_queue`.
     pub impossible: Option<Impossible>,
-    /// The figures of tasks whose difference between the events and the kernel is larger than timestamps, interrupts
-    /// and steal explain.
+    /// The figures of tasks whose difference between the events and the kernel is larger than the inexact timestamps,
+    /// interrupts and steal time can explain.
     pub beyond_bounds: Vec<Doubt>,
     pub worst: Vec<Worst>,
 }
@@ -60,11 +60,11 @@ pub struct Audit {
 pub struct Doubt {
     /// The name of the doubtful figure, as JSON has it: `on_cpu` or `run_queue`.
     pub figure: &'static str,
-    /// The task's time in nanoseconds that the doubtful figure stands for, as computed from the recorded events.
+    /// The value of the figure in nanoseconds, as computed from the recorded events.
     pub events_ns: u64,
     /// The time in nanoseconds in which the recorded events do not show the task's state.
     pub unknown_ns: u64,
-    /// The task's time in nanoseconds that the doubtful figure stands for, as counted by the kernel.
+    /// The value of the figure in nanoseconds, as counted by the kernel.
     pub kernel_ns: u64,
 }
 
@@ -82,9 +82,9 @@ impl Doubt {
     }
 }
 
-/// The difference in nanoseconds between the events' and the kernel's figures below which neither is in doubt: for a
-/// task, and for each of its switches, because the two take their timestamps of a switch or a wake-up at different
-/// moments. A guess: with less, every recording of a virtual machine would be in doubt.
+/// The largest difference in nanoseconds between the events' and the kernel's figures that is not in doubt: for each
+/// task, and for each of its switches. The two take their timestamps of a switch or a wake-up at different moments. A
+/// guess: with a smaller limit, every recording of a virtual machine would be in doubt.
 const NOISE: (u64, u64) = (1_000_000, 10_000);
 
 impl Audit {
@@ -137,10 +137,10 @@ impl Audit {
     }
 
     fn doubts(&self) -> Vec<Doubt> {
-        // Nothing follows from less.
+        // Smaller differences prove nothing.
         const LEAST: u64 = 20_000_000;
-        // The fixtures' largest differences are 4 % of the CPU time and 12 % of the waits (in
-        // an emulated machine), 2 µs a switch, and 250 µs of waiting a task.
+        // The limits are larger than all differences in the recorded fixtures: 4 % of the CPU time and 12 % of the
+        // waits (both in an emulated machine), 2 µs for each switch, and 250 µs of waiting for each task.
         let beyond =
             |more: u64, share: u64, noise: u64| more.saturating_sub(noise) > LEAST && more > share;
         let mut doubts = Vec::new();
@@ -175,9 +175,9 @@ impl Audit {
     }
 }
 
-/// The longest time in nanoseconds that a task can have waited in run queues. `None` if events may be missing, because
-/// the kernel counted another number of switches. If no event is missing, each sleep of the task lies between its
-/// switch-out and its wake-up, and the task was in no run queue then.
+/// The longest time in nanoseconds that a task can have waited in run queues. `None` if the kernel counted another
+/// number of switches, because then events may be missing. If no event is missing, it is certain that the task was in
+/// no run queue between a switch-out into sleep and the next wake-up.
 fn most_delay(thread: &Thread, kernel: &KernelFigures, times: &Times) -> Option<u64> {
     let (switches, counted) = switches(thread, kernel);
     if switches != counted {
@@ -210,8 +210,8 @@ pub fn doubts(analysis: &Analysis) -> Vec<Doubt> {
     Audit::sums(analysis).beyond_bounds
 }
 
-/// The tasks of a recording for which the kernel counted a time in run queues that cannot be right; `None` if there are
-/// none.
+/// The tasks of a recording for which the kernel counted more time in run queues than is possible; `None` if there are
+/// no such tasks.
 pub fn impossible(analysis: &Analysis) -> Option<Impossible> {
     Audit::sums(analysis).impossible
 }

@@ -25,15 +25,15 @@ pub struct CiJob {
     pub runner: Option<String>,
 }
 
-/// The largest difference in ns between the clocks of a runner and of the CI system with which a recording still
-/// counts as part of a CI job. A guess: whole seconds of the CI system, and clocks that network time has not
-/// adjusted yet.
+/// The largest difference in ns between the clocks of a runner and of the CI system with which a recording still counts
+/// as part of a CI job. A guess: the CI system reports whole seconds, and network time may not have adjusted the clocks
+/// yet.
 const SLACK: u64 = 5_000_000_000;
 
 /// A recording for which the CI job is searched. The times are in nanoseconds since 1970.
 #[derive(Clone, Copy, Debug)]
 pub struct RecordedJob<'a> {
-    /// The name of the CI job that the environment of the recorded command has.
+    /// The name of the CI job, as the environment of the recorded command has it.
     pub name: &'a str,
     pub start: u64,
     pub end: u64,
@@ -48,7 +48,7 @@ impl RecordedJob<'_> {
 }
 
 impl CiJob {
-    /// Whether a recording was made during this CI job, by the times of both.
+    /// Whether the times of a recording lie within the times of this CI job.
     fn holds(&self, job: &RecordedJob<'_>) -> bool {
         job.lies_in(self.started, self.ended)
     }
@@ -64,7 +64,8 @@ impl CiJob {
     }
 }
 
-/// The CI job in which a recording was made, and the job's full name if it is one of several jobs of a matrix.
+/// The CI job in which a recording was made, and the job's full name if the job belongs to a matrix (one job definition
+/// that runs several times).
 pub fn of<'a>(ci_jobs: &'a [CiJob], analysis: &Analysis) -> Option<(&'a CiJob, Option<&'a str>)> {
     let ci = Ci::new(&analysis.meta);
     let name = ci.get("job").unwrap_or_default();
@@ -74,7 +75,8 @@ pub fn of<'a>(ci_jobs: &'a [CiJob], analysis: &Analysis) -> Option<(&'a CiJob, O
         start,
         end: start.saturating_add(analysis.wall()),
     };
-    // Legs of a matrix have one name and one time; a runner has one job at a time.
+    // The jobs of a matrix have the same name and run at the same time, but each runner runs only one job at a time. So
+    // the runner is compared first.
     let runner = ci.get("runner");
     let there = ci_jobs.iter().filter(|other| {
         other.runner.is_some() && other.runner.as_deref() == runner && other.holds(&job)

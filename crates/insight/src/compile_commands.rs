@@ -11,7 +11,7 @@ use tr_text::named;
 use crate::ancestors::down;
 use crate::failure::is_probe;
 
-/// The text by which a recorder replaces a secret.
+/// The text with which the recorder replaces a secret in a command line.
 const MASK: &str = "***";
 
 /// The compilation of one source, which is an entry of a compilation database (`compile_commands.json`).
@@ -19,12 +19,13 @@ const MASK: &str = "***";
 pub struct CompileCommand {
     /// The working directory of the compiler in this compilation.
     pub directory: String,
-    /// The compiler of this compilation and its arguments. Other sources of the same call are left out.
+    /// The compiler and the arguments of this compilation. If the call compiled several sources, the other sources are
+    /// left out.
     pub arguments: Vec<String>,
     /// The absolute path of the compiled source.
     pub file: String,
-    /// The output file of the compilation as the compiler's arguments name it, or as the compiler names it without
-    /// `-o`.
+    /// The output file of the compilation as the compiler's arguments name it. Without `-o`, it is the name that the
+    /// compiler chooses.
     pub output: Option<String>,
 }
 
@@ -73,7 +74,8 @@ impl CompileCommands {
             if origin.is_part {
                 continue;
             }
-            // A compiler that a program became after it began to compile is a part of that program's work.
+            // A process may execute a wrapper of a compiler and then the compiler itself. Only the first of these
+            // programs becomes an entry.
             let whole = process.execs.iter().find(|exec| is_compilation(exec));
             if let Some(exec) = whole {
                 found.add(process, exec, origin);
@@ -118,8 +120,8 @@ impl CompileCommands {
         *count = count.saturating_add(sources as u64);
     }
 
-    /// Removes repeated entries of the compilation database: of the compilations of a source to the same output in the
-    /// same directory, only the last one is kept.
+    /// Removes repeated entries of the compilation database: if a source was compiled several times to the same output
+    /// in the same directory, only the last compilation is kept.
     fn without_repeated(&mut self) {
         let mut last: HashMap<(&str, &str, Option<&str>), usize> = HashMap::new();
         for (at, entry) in self.entries.iter().enumerate() {
@@ -169,8 +171,8 @@ impl Origin {
     }
 }
 
-/// The reason to leave a compiler's call out of the compilation database that lies in how the program ended or how it
-/// was recorded; `None` if there is no such reason.
+/// The reason to leave a compiler's call out of the compilation database because of the way in which the program ended
+/// or was recorded; `None` if there is no such reason.
 fn left_out(process: &Process, exec: &ExecSpan, origin: &Origin) -> Option<LeftOut> {
     if origin.is_probe || exec.argv.args().any(is_scratch) {
         return Some(LeftOut::Probe);
@@ -217,7 +219,8 @@ fn command(exec: &ExecSpan, entry: &Entry<'_>) -> Option<CompileCommand> {
     for argument in &entry.arguments {
         arguments.push(text(argument)?);
     }
-    // The shell has found the compiler by PATH, which the readers of the file may not have.
+    // The name of the compiler is replaced by its path, because tools that read the compilation database may have
+    // another PATH.
     let path = text(&exec.filename)?;
     if let Some(first) = arguments.first_mut() {
         let is_found = path.starts_with('/') && path.rsplit('/').next() == Some(first);
@@ -239,7 +242,7 @@ fn command(exec: &ExecSpan, entry: &Entry<'_>) -> Option<CompileCommand> {
     })
 }
 
-/// Joins a path to a directory. `..` remains, because it may lead through a symbolic link.
+/// Joins a path to a directory. `..` is kept, because the directory before it may be a symbolic link.
 fn absolute(directory: &str, path: &str) -> String {
     if path.starts_with('/') {
         return path.to_owned();

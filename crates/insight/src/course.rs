@@ -8,7 +8,7 @@ use tr_format::event::Ktime;
 /// The number of columns of the picture of a recording's course. Each column is an equal part of the time.
 pub const PARTS: usize = 10;
 /// The length in nanoseconds of the shortest recording that gets a picture of its course. The counters are read once a
-/// second, so that a shorter recording has too few samples for the columns.
+/// second, so a shorter recording has too few samples for ten columns.
 const SHORTEST: u64 = 2_000_000_000;
 
 /// The beginning and the end of each of the equal parts of a recording, for a picture of its course; empty if the

@@ -1,4 +1,4 @@
-//! Computes how many tasks of a build wanted a CPU at once, and what use more CPUs would be.
+//! Computes how many tasks of a build wanted a CPU at the same time, and how much more CPUs would help.
 
 use tr_analyze::parallelism::{self, Parallelism};
 use tr_analyze::what_if;
@@ -32,12 +32,12 @@ pub struct CpuDemand {
     pub machines: Vec<MachineSize>,
 }
 
-/// The use that a machine with another number of CPUs would have for the tasks of a recorded build.
+/// The use that the tasks of a recorded build could make of another number of CPUs.
 #[derive(Clone, Copy)]
 pub struct MachineSize {
     pub cpus: u64,
-    /// The CPU time in nanoseconds that the recorded tasks could have used on this number of CPUs in the recorded
-    /// wall time. At each moment it counts all CPUs, or the number of tasks that want one if that is smaller.
+    /// The CPU time in nanoseconds that the recorded tasks could have used on this number of CPUs in the recorded wall
+    /// time. At each moment, the smaller one of two numbers counts: the CPUs, or the tasks that want a CPU.
     pub could_use_ns: u64,
     /// The shortest possible wall time of the build in nanoseconds, by its critical path.
     pub at_least_ns: Option<u64>,

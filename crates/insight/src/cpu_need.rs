@@ -4,10 +4,10 @@ use tr_analyze::schedule::{Done, Schedule};
 use tr_analyze::share;
 
 /// The percentage of its time in which a job wants at most the number of CPUs that is reported for it. A guess: with
-/// all of the time, one short burst would size the machine. Seven real jobs ran on the proposed sizes (`size.py`).
+/// 100 %, one short burst would decide the size of the machine. Seven real jobs ran on the proposed sizes (`size.py`).
 pub const MOST_OF_THE_TIME_PERCENT: u64 = 90;
-/// The percentage by which a build may take longer on a smaller number of CPUs for which this number is still enough.
-/// A guess: less is within the noise of most builds. Seven real jobs ran on the proposed sizes (`size.py`).
+/// The percentage by which a build may take longer on fewer CPUs if these still count as enough. A guess: the times of
+/// most builds vary by as much. Seven real jobs ran on the proposed sizes (`size.py`).
 const LONGER_PERCENT: u64 = 5;
 
 /// The CPUs that a recorded job used, and the number of CPUs that would be enough for it.
@@ -15,8 +15,8 @@ const LONGER_PERCENT: u64 = 5;
 pub struct CpuNeed {
     /// The number of CPUs that the job could use.
     pub available: u64,
-    /// The number of CPUs that the job wanted at most for [`MOST_OF_THE_TIME_PERCENT`] percent of its time, if it had
-    /// run without other tasks.
+    /// The number of CPUs that the job, run without other tasks, would not exceed for [`MOST_OF_THE_TIME_PERCENT`]
+    /// percent of its time.
     pub wanted: u64,
     /// The smallest number of CPUs on which the job would take hardly longer: a power of two, or the number of
     /// available CPUs.
@@ -55,8 +55,8 @@ impl CpuNeed {
 }
 
 /// The number of CPUs that a job did not exceed in [`MOST_OF_THE_TIME_PERCENT`] of the time of a simulated run without
-/// other tasks, at most `available`. The recorded run cannot be used: beside other tasks, tasks that work one after
-/// the other wait for their CPUs at the same time, so that more CPUs seem to be wanted.
+/// other tasks, at most `available`. The recorded run cannot be used: on a busy machine, tasks that would otherwise
+/// work one after the other wait for a CPU at the same time, so that more CPUs seem to be wanted.
 pub(crate) fn wanted(available: u64, run: &Done) -> Option<u64> {
     let demand = &run.demand;
     let known = demand

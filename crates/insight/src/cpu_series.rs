@@ -1,5 +1,6 @@
 //! Computes the time on a CPU of every process in every interval. The values of a process add up to its on-CPU time, to
-//! the nanosecond. Without scheduling events, the time between two totals of a thread is divided evenly.
+//! the nanosecond. Without scheduling events, the recording has only a thread's total CPU time at some moments, and the
+//! time between two totals is divided evenly.
 
 use tr_analyze::model::Process;
 
@@ -8,9 +9,9 @@ use crate::view::View;
 
 /// The length in nanoseconds of a series' intervals, unless `--interval` is given: a value is printed for each second.
 const INTERVAL: u64 = 1_000_000_000;
-/// The largest number of values in a series: they take some 200 MB of JSON. A recording has at most the first number of
-/// `FEW`, plus the second for each of its events, so that a small forged file has few values. The interval is doubled
-/// until they fit.
+/// The largest numbers of values in a series. `VALUES` values take some 200 MB of JSON. A recording also has at most
+/// `FEW.0` values plus `FEW.1` for each of its events, so that a small forged file has few values. The interval is
+/// doubled until the values fit.
 const VALUES: u64 = 1 << 20;
 const FEW: (u64, u64) = (1 << 14, 64);
 
@@ -19,7 +20,8 @@ pub struct CpuSeries<'a> {
     pub view: View<'a>,
     /// The length in nanoseconds of the intervals of the series.
     pub interval: u64,
-    /// The length in nanoseconds of the intervals that the user requested. A shorter one is doubled until the values fit.
+    /// The length in nanoseconds of the intervals that the user requested. An interval with too many values is doubled
+    /// until they fit.
     pub asked: u64,
     /// The largest number of values (processes times intervals with CPU time) that the series may have for this
     /// recording.

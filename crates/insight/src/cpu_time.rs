@@ -1,27 +1,29 @@
-//! Computes the CPU time of processes, in pieces of their threads' time and by interval.
+//! Computes the CPU time of processes: for each stretch of time in which a thread ran, and for each interval of the
+//! recording.
 
 use tr_analyze::model::{Analysis, Process, ThreadIx};
 use tr_analyze::share;
 use tr_analyze::timeline::Bucket;
 
-/// A part of a thread's time and the CPU time in it. The times are in ns since the start of the recording.
+/// A stretch of time of a thread, and the thread's CPU time in it. The times are in ns since the start of the
+/// recording.
 pub struct RunSlice {
     pub from: u64,
     pub to: u64,
-    /// The CPU time in nanoseconds that the thread had in this part of its time.
+    /// The CPU time in nanoseconds that the thread had in this stretch of time.
     on_cpu: u64,
 }
 
 impl RunSlice {
-    /// The CPU time in nanoseconds that the thread had from the beginning of this part until the time `at`. The
-    /// CPU time is spread evenly over the part.
+    /// The CPU time in nanoseconds that the thread had from the beginning of this stretch until the time `at`. The CPU
+    /// time is assumed to be spread evenly over the stretch.
     pub fn until(&self, at: u64) -> u64 {
         share(self.on_cpu, at - self.from, self.to - self.from)
     }
 }
 
-/// The parts of the time of a process's threads in which they were on a CPU, thread by thread. They are
-/// stretches of the timeline or, without a timeline, samples.
+/// The stretches of time in which threads of a process were on a CPU, thread by thread. They come from the timeline or,
+/// without a timeline, from samples.
 pub fn on_cpu<'a>(
     analysis: &'a Analysis,
     process: &'a Process,
@@ -50,7 +52,7 @@ pub fn on_cpu<'a>(
     stretches.chain(samples.filter(|ran| ran.on_cpu > 0))
 }
 
-/// The CPU time of a process's threads that only the kernel's totals show. It is spread evenly over the time in
+/// The CPU time of a process's threads that only the kernel's totals show. This time is spread evenly over the time in
 /// which the events do not show the thread's state.
 pub fn on_cpu_by_kernel<'a>(
     analysis: &'a Analysis,
@@ -101,7 +103,7 @@ pub fn on_cpu_in_intervals(
             from = end;
         }
     }
-    // Sorted by thread so far.
+    // So far the values are sorted by thread. Values of one interval are added up.
     values.sort_unstable();
     values.dedup_by(|next, kept| {
         let same = next.0 == kept.0;

@@ -16,8 +16,8 @@ use crate::view::View;
 /// switches.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Cpu {
-    /// The number of the CPU. `None` stands for an unknown CPU: it has the time of tasks that ran on one CPU from
-    /// before the analyzed span until after it.
+    /// The number of the CPU. `None` stands for the time of tasks whose CPU is not known, because they ran from before
+    /// the analyzed time until after it without a switch.
     pub cpu: Option<u16>,
     /// The time in nanoseconds that the CPU ran tasks of this build.
     pub build_ns: u64,
@@ -44,7 +44,7 @@ pub struct CpuTimes {
     pub cpus: Vec<Cpu>,
     /// The CPU time in nanoseconds of tasks that do not belong to this build, by program, the longest first.
     pub others: Vec<(String, u64)>,
-    /// The words that describe which processes the report means by "this build".
+    /// The words that say which processes the report means by "this build".
     pub build: &'static str,
     /// Whether all tasks of the machine were recorded.
     pub all: bool,
@@ -177,8 +177,8 @@ impl CpuSums<'_> {
 }
 
 /// For each process, whether it belongs to "this build", and the words that describe this build. If the user chose
-/// processes, they are the build. Otherwise it is COMMAND with its descendants in a recording of the whole machine,
-/// and all processes in any other recording.
+/// processes, these are the build. Otherwise the build is COMMAND with its descendants in a recording of the whole
+/// machine, and all processes in any other recording.
 pub fn own(view: &View) -> (Arena<ProcessIx, bool>, &'static str) {
     if !view.has_all() {
         return (view.is_chosen(), "the chosen processes");

@@ -17,8 +17,7 @@ named! {
     pub enum Demand {
         /// The sum of the waits of all threads for disks and files, in nanoseconds.
         DiskWait = "disk-wait", "waits for disks and files";
-        /// The sum of the waits of all threads in fsync, in nanoseconds. They are a part
-        /// of `DiskWait`.
+        /// The sum of the waits of all threads in fsync, in nanoseconds. These waits are also counted in `DiskWait`.
         Sync = "fsync", "waits in fsync";
         /// The sum of the waits for disks on the critical path, in nanoseconds.
         DiskPath = "disk-path", "waits for disks on the critical path";

@@ -18,11 +18,11 @@ use crate::advice::facts::{Execution, Facts};
 /// The options and redirections after which a command line names a file that the command makes.
 const OUTPUT: &[&str] = &["-o", "-MF", "--output", ">", ">>", "--out-dir"];
 /// The largest number of jobs that may name a file which no job makes, if the file still connects these jobs. A guess:
-/// with more, headers that a few jobs share would connect them.
+/// with a larger number, jobs would be connected by headers that a few of them share.
 const RARE: usize = 3;
 
-/// The text before the name of a Rust crate that counts as an output of a job. It keeps such a name apart from the
-/// names of files.
+/// The text that is put before the name of a Rust crate if the crate counts as an output of a job. It distinguishes the
+/// name of a crate from the name of a file.
 const CRATE: &str = "crate ";
 const SCRIPT: &str = "script ";
 const RESULT: &str = "output of ";
@@ -37,7 +37,7 @@ fn is_of_cargo(name: &str) -> bool {
 struct Files {
     made: BTreeSet<String>,
     named: BTreeSet<String>,
-    /// The CPU time in nanoseconds of the process that used the most in the job, and the name of its program.
+    /// The largest CPU time in nanoseconds of a program's execution in the job, and the name of that program.
     program: (u64, String),
 }
 
@@ -47,7 +47,7 @@ pub fn tools(facts: &Facts<'_>) -> Tools {
     for (group, execution) in facts.all() {
         if let Some(known) = changes::known(&execution.program) {
             let jobs = known.jobs(&facts.args(group));
-            // The last program of the process that has the option counts.
+            // If a process executed several programs, the last one that sets a limit counts.
             let limit = limits.entry(execution.process).or_default();
             *limit = jobs.or(*limit);
         }
@@ -57,7 +57,8 @@ pub fn tools(facts: &Facts<'_>) -> Tools {
     })
 }
 
-/// The names of the tools in a recording that start as many workers as there are CPUs, and whose jobs are not known.
+/// The names of the tools in a recording that start as many workers as there are CPUs. The recording does not show the
+/// jobs of such a tool.
 pub fn follow(facts: &Facts<'_>) -> BTreeSet<String> {
     let name = |(group, execution): (_, &Execution)| {
         let name = command_line::name_of(&execution.program);
@@ -68,8 +69,8 @@ pub fn follow(facts: &Facts<'_>) -> BTreeSet<String> {
     facts.all().filter_map(name).collect()
 }
 
-/// The largest number of ancestors of a process for which its files count, if they are jobs. In a chain of makes, a
-/// process is a part of each job above it. A bound of the work.
+/// The largest number of ancestors of a process that are examined as jobs to which the process's files belong. In a
+/// chain of makes, a process is a part of several jobs. A bound of the work.
 const DEEP: usize = 64;
 
 /// For a job of a build, the other jobs that it certainly needs, those that it probably needs, and those that it needs
@@ -124,9 +125,10 @@ fn after(facts: &Facts<'_>, tools: &Tools) -> Vec<After> {
 
 /// The reason why the jobs of a build tool may need each other.
 enum Needs {
-    /// The jobs need the jobs that make the files which they name.
+    /// A job needs the jobs that make the files which its command line names.
     Files,
-    /// The jobs need only what a test's properties or a rule declare. The files show what else is possible.
+    /// A job surely needs only the jobs that a test's properties or a rule declare. Common files show which other jobs
+    /// it may need.
     Declared,
     /// No job needs another job, because the build tool has no way to declare that one job needs another.
     None,
@@ -144,8 +146,8 @@ fn needs_of(analysis: &Analysis, owner: ProcessIx) -> Needs {
     }
 }
 
-/// Removes those files from the files of test jobs that several tests make or remove, because each test makes such a
-/// file only for itself.
+/// Removes files that several tests make or remove from the files of test jobs, because each test makes such a file
+/// only for itself.
 fn without_scratch(files: &mut [Files], jobs: &[usize]) {
     let mut makers: BTreeMap<String, usize> = BTreeMap::new();
     for files in jobs.iter().filter_map(|at| files.get(*at)) {
@@ -176,7 +178,7 @@ fn of_owner(tools: &Tools, files: &[Files], jobs: &[usize], after: &mut [After])
             continue;
         };
         let ended = |other: &&&Job| other.end <= job.start;
-        // Two compilations do not need each other, not even of one source.
+        // Two compilations do not need each other, even if they have the same source.
         let compiles = command_line::role_of(&its.program.1) == Some(Role::Compiler);
         let of = |process: &ProcessIx| numbers.get(process).and_then(|at| files.get(*at));
         let other = |process: &ProcessIx| {
@@ -186,10 +188,11 @@ fn of_owner(tools: &Tools, files: &[Files], jobs: &[usize], after: &mut [After])
         best.extend(job.needs);
         for name in its.named.iter().chain(&its.made) {
             let made = makers.get(name.as_str()).into_iter().flatten();
-            // The last one that made it had waited for those before, if it had to.
+            // Only the last job that made the file is needed: if it depends on earlier makers, it waited for them
+            // itself.
             best.extend(made.filter(ended).map(|job| job.process).next_back());
             let named = naming.entry(name).or_default();
-            // A name in cargo's jobs is no file, and its maker is known.
+            // Names from cargo's jobs are left out here, because they are no files and their maker is known.
             if named.len() < RARE && !is_of_cargo(name) {
                 likely.extend(
                     named
@@ -234,7 +237,7 @@ fn files(facts: &Facts<'_>, jobs: &[Job]) -> Vec<Files> {
     files
 }
 
-/// The jobs of a build that a process is a part of. If one make runs inside another, there are several.
+/// The jobs of a build that a process is a part of. There are several if one make runs inside another.
 fn jobs_of<'a>(
     analysis: &'a Analysis,
     of: &'a HashMap<ProcessIx, usize>,
@@ -274,7 +277,8 @@ impl Files {
         if family == Some(Family::BuildScript) {
             return self.add_build_script(path);
         }
-        // go gives these the files of a package by names relative to its directory.
+        // go names a package's files relative to the package's directory when it calls these tools, so equal relative
+        // names do not mean the same file.
         let relative = !matches!(program, "compile" | "asm" | "link" | "cgo" | "pack");
         let makes_all = utilities::uses(program).contains(&UtilityUse::Maker);
         let archiver = family == Some(Family::Archiver) || program.ends_with("tar");
@@ -297,7 +301,7 @@ impl Files {
                 let is_made = made || glued.is_some() || archive || (makes_all && at > 0);
                 match is_made {
                     true => self.made.insert(name.to_owned()),
-                    // A program's name, too: what was built may be executed.
+                    // The path of a program counts as well, because the program may have been built by another job.
                     false if at > 0 || word.contains('/') => self.named.insert(name.to_owned()),
                     false => false,
                 };
@@ -307,7 +311,7 @@ impl Files {
     }
 
     /// Adds the crate that a call of rustc by cargo makes, and the crates that it needs, to the files of a job. The
-    /// name of a crate with its hash identifies the crate in any of its files.
+    /// name of a crate with its hash identifies the crate, whichever of its files is named.
     fn add_crate(&mut self, words: &[String]) {
         let mut name = "";
         let mut hash = "";
@@ -375,13 +379,14 @@ mod tests {
         assert!(needs("/t/build/a-b-3f/build-script-build", script));
         assert!(!needs("/t/build/a-b-4f/build-script-build", script));
         assert!(needs(&of("a_b"), "/t/build/a-b-9a/build-script-build"));
-        // Files of a package of go have names relative to its directory.
+        // Relative names in calls of go's tools do not connect jobs, because they are relative to the directory of a
+        // package.
         assert!(needs(
             "link -o a /tmp/w/b001/_pkg_.a",
             "compile -o /tmp/w/b001/_pkg_.a ./a.go"
         ));
         assert!(!needs("compile ./doc.go", "cp x doc.go"));
-        // Without cargo rustc is a compiler as others are.
+        // A rustc that is not called by cargo is treated like other compilers.
         assert!(needs(
             "rustc -o main main.rs liba.rlib",
             "rustc --crate-name a -o liba.rlib a.rs"

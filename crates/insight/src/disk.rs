@@ -17,7 +17,7 @@ use crate::known::{major_faults, processes_of};
 /// The bytes that some threads and their processes read from disks and wrote to them, and their waits for disks.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct DiskSum {
-    /// The bytes that the exited threads read from storage and wrote to it; `None` if they are known for no
+    /// The bytes that the exited threads read from storage and wrote to it; `None` if these figures are known for no
     /// thread.
     pub io: Option<(u64, u64)>,
     /// Whether the bytes read and written are incomplete, because a process or some of its threads had not exited.
@@ -100,7 +100,7 @@ pub fn sum(
     let mut sum = DiskSum::default();
     let processes = processes_of(analysis, threads);
     let add = |a: (u64, u64), b: (u64, u64)| (a.0.saturating_add(b.0), a.1.saturating_add(b.1));
-    // A process that has not exited has no figures yet, but for threads of it that have.
+    // A process that has not exited has figures only for those of its threads that have exited.
     sum.io = processes
         .iter()
         .filter_map(|process| process.resources.io)
@@ -130,7 +130,7 @@ pub struct WaitSum<T> {
 }
 
 /// Sums up those waits of the given threads for which the closure `what` returns a disk or a file, by that disk or
-/// file, the longest sum first. `None` if the recording does not have the disks that threads waited for.
+/// file, the longest sum first. `None` if the recording does not show which disks threads waited for.
 fn wait_sums<T: Ord>(
     analysis: &Analysis,
     threads: &[ThreadIx],
@@ -154,8 +154,8 @@ fn wait_sums<T: Ord>(
     Some(waited)
 }
 
-/// The waits of the given threads for block I/O, summed up by disk, the longest sum first. `None` if the recording
-/// does not have the disks.
+/// The waits of the given threads for block I/O, summed up by disk, the longest sum first. `None` if the recording does
+/// not show which disks threads waited for.
 pub fn by_disk<'a>(analysis: &'a Analysis, threads: &[ThreadIx]) -> Option<Vec<WaitSum<&'a Disk>>> {
     wait_sums(analysis, threads, |thread, stretch| {
         let awaited = analysis.awaited(thread, stretch);

@@ -54,14 +54,14 @@ impl DiskRequests<'_> {
         self.groups.get(group).map_or(0, |group| group.bytes)
     }
 
-    /// The mean number of requests in flight to this disk, over the time in which there was at least one.
+    /// The mean number of requests in flight to this disk, over the time in which at least one request was in flight.
     pub fn depth(&self) -> f64 {
         self.all.latency as f64 / self.busy.max(1) as f64
     }
 }
 
-/// Adds the figures `more` of disk requests to the figures `sum`. The longest latency becomes the longer one of the
-/// two.
+/// Adds the figures `more` of disk requests to the figures `sum`. The result has the longer one of the two longest
+/// latencies.
 pub fn add(sum: &mut Requests, more: &Requests) {
     let sums = [
         (&mut sum.count, more.count),
@@ -105,7 +105,7 @@ mod tests {
         assert_eq!(percentile(&sums, 50), Some(2048));
         assert_eq!(percentile(&sums, 51), Some(8192));
         assert_eq!(percentile(&sums, 99), Some(8192));
-        // Not 2^23.
+        // The result is the longest latency, not the end of its bucket (2^23).
         assert_eq!(percentile(&sums, 100), Some(5_000_000));
         sums.buckets = [u64::MAX; BUCKETS];
         assert_eq!(percentile(&sums, 100), Some(5_000_000));

@@ -50,7 +50,7 @@ pub fn signal_or_code(status: u32) -> String {
     format!("{}{core}", name(signal))
 }
 
-/// The end of COMMAND in words; `None` if it is not known, or if there is no COMMAND.
+/// The exit status of COMMAND in words; `None` if the status is not known, or if there is no COMMAND.
 pub fn of_command(analysis: &Analysis) -> Option<String> {
     match &analysis.summary {
         Some(summary) => summary.status.map(words),

@@ -1,4 +1,4 @@
-//! Finds what failed in a recording, in the order in which one acts on it.
+//! Finds the failures in a recording, and sorts them so that the one to act on first comes first.
 //!
 //! The failure of a process counts if it led to COMMAND's failure, if the kernel killed the process for lack of memory,
 //! if a signal that no one sends on purpose killed it, or if it is a failed test. Any other failure is only a negative
@@ -55,11 +55,11 @@ use crate::ancestors::down;
 use crate::exit;
 use crate::Recording;
 
-/// The largest number of failures that are reported beside the best explanation of COMMAND's failure. Each also led to
-/// COMMAND's failure and is reported with its consequences.
+/// The largest number of failures that are reported beside the best explanation of COMMAND's failure. Each of these
+/// failures also led to COMMAND's failure and is reported with its consequences.
 const BRANCHES: usize = 100;
 
-/// The largest number of failures without known consequences that are named. A guess: as many as a reader takes in at
+/// The largest number of failures without known consequences that are named. A guess: a reader takes in so many at
 /// once.
 const BESIDE: usize = 3;
 
@@ -72,7 +72,7 @@ enum Rank {
     Late,
     /// The process explains COMMAND's failure, or is a failed test.
     Failed,
-    /// The process is a failed test, but the test runner above it succeeded.
+    /// The process is a failed test, but the test runner that started it succeeded.
     Tolerated,
     /// The process may have failed on purpose. Such failures are reported last.
     Aside,
@@ -154,7 +154,7 @@ impl Finder<'_> {
                     calm.insert(*ix);
                 }
                 Some(rank) => found.push(RankedFailure::new(rank, self.uppermost(*ix))),
-                // A failed test has a line by its step.
+                // A failed test is reported later, by its step.
                 None if self.tests.is_failed.contains(ix) => {}
                 None => {
                     calm.insert(*ix);
@@ -199,7 +199,7 @@ impl Finder<'_> {
         let above = found.iter().flat_map(|found| &found.failed.above);
         let led = above.filter(|above| !above.perhaps && !above.is_hidden);
         let led = led.filter_map(|above| above.process);
-        // Failures beyond the reported ones are led to in the same way.
+        // Processes that are not reported also belong to `led` if another failure certainly explains theirs.
         let others = chosen.difference(&in_chain).copied();
         let others = others.filter(|ix| self.is_explained(*ix));
         let led = led.chain(others).collect();
@@ -217,7 +217,8 @@ impl Finder<'_> {
         Failures { outer, ..failures }
     }
 
-    /// Reports the failure of a test runner above the failed tests that are its reason, in place of a failure of its own.
+    /// Removes the failures of test runners that failed tests explain, and adds each runner to the consequences
+    /// (`above`) of its failed tests.
     pub(super) fn with_runners_above(&self, mut found: Vec<RankedFailure>) -> Vec<RankedFailure> {
         let explained = self.tests_of_runners(&found);
         for (runner, tests) in &explained {
@@ -241,8 +242,8 @@ impl Finder<'_> {
         others.map(|(_, found)| found).collect()
     }
 
-    /// For the place of each failed test runner in a list of failures, the places of the failed tests that explain its
-    /// failure. Such a runner exits with 1 or with the number of its failed tests.
+    /// For each failed test runner in a list of failures, the indexes of the failed tests that explain its failure;
+    /// both are indexes into the list. Such a runner exits with 1 or with the number of its failed tests.
     fn tests_of_runners(&self, found: &[RankedFailure]) -> BTreeMap<usize, Vec<usize>> {
         let is_reported = |failed: &Failure| matches!(failed.end, FailureEnd::Reported(_));
         let runner = |RankedFailure { rank, failed, .. }: &RankedFailure| {
@@ -325,7 +326,7 @@ impl Finder<'_> {
         }
     }
 
-    /// The failed tests of the chosen processes whose failures no failed process of the report shows already.
+    /// The failed tests of the chosen processes that the report does not already show as failed processes.
     fn failed_tests(
         &self,
         judged: &StepVerdicts<'_>,
@@ -376,8 +377,8 @@ impl Finder<'_> {
         cause.map_or(Vec::new(), |cause| cause.above)
     }
 
-    /// The further chains of failures that led to COMMAND's failure, such as those of jobs that ran at once. Each
-    /// begins with the process that explains it and ends with COMMAND. The processes in `told` already belong to
+    /// The further chains of failures that led to COMMAND's failure, such as those of jobs that ran at once. Each chain
+    /// begins with the process that failed first and ends with COMMAND. The processes in `told` already belong to
     /// reported chains.
     fn branches(
         &self,
@@ -385,7 +386,7 @@ impl Finder<'_> {
         told: &mut BTreeSet<ProcessIx>,
     ) -> Vec<Vec<ProcessIx>> {
         let mut branches = Vec::new();
-        // Parents come first.
+        // Parents come before their children in `chosen`, so each chain is found from its uppermost process.
         for ix in chosen {
             let counts = |ix: &ProcessIx| {
                 let tests = &self.tests;
@@ -410,8 +411,8 @@ impl Finder<'_> {
         branches
     }
 
-    /// The other possible reasons for COMMAND's failure. They are those processes in `unclear` that are children of the
-    /// last process in `chain` whose failure is explained for certain.
+    /// The other possible reasons for COMMAND's failure: the processes in `unclear` whose parent is the last process in
+    /// `chain` with a certain connection to COMMAND's failure.
     fn beside(&self, chain: &[ProcessIx], unclear: &[ProcessIx]) -> Vec<Failure> {
         let root = chain.last();
         let below = chain.iter().rev().skip(1);
@@ -435,7 +436,7 @@ impl Finder<'_> {
         beside
     }
 
-    /// Makes the failure that caused COMMAND's failure from a chain of processes, with the failures that it led to.
+    /// Describes the first failure of a chain of processes, together with the failures that it led to.
     fn cause(&self, chain: &Chain) -> Option<Failure> {
         let (first, above) = chain.processes.split_first()?;
         let pairs = (1..).zip(&chain.processes).zip(above);

@@ -50,8 +50,8 @@ impl<'a> Names<'a> {
         all
     }
 
-    /// The numbers of the functions in one frame of a stack, the innermost function first. All but the last one
-    /// are inlined into it.
+    /// The numbers of the functions in one frame of a stack, the innermost function first. All functions except the
+    /// last one are inlined into the last one.
     pub fn of_frame(&mut self, frame: u32) -> &[usize] {
         if !self.frames.contains_key(&frame) {
             let numbers = self.find(frame);

@@ -13,8 +13,9 @@ use tr_format::stack::Doing;
 
 use crate::frames::{Name, Names};
 
-/// The largest number of stretches of a thread's time that are examined for one sampled wait. A guess: there are three,
-/// one on a CPU before the wait, the wait itself, and one for a CPU after it. A forged file may have any number.
+/// The largest number of entries in a thread's timeline that are examined for one sampled wait. A guess: three are
+/// usual (on a CPU before the wait, the wait itself, and the wait for a CPU after it), but a forged file may have any
+/// number.
 const STRETCHES: usize = 8;
 
 /// A number of stack samples, and the time that they stand for.
@@ -32,7 +33,7 @@ impl SampleSum {
     }
 }
 
-/// The samples of a recording that have one and the same stack.
+/// The samples of a recording that have the same stack.
 #[derive(Clone, Copy, Debug)]
 pub struct StackSamples {
     /// The number of the sampled stack in the recording's table of stacks.
@@ -66,14 +67,15 @@ pub struct FunctionRow {
     pub doing: Doing,
     /// The reason for which the sampled threads waited; `None` if they ran, or if it was not determined.
     pub reason: Option<WaitReason>,
-    /// The stack samples in which the function was the innermost one. For waits, it was the innermost one in user mode.
+    /// The stack samples in which the function was the innermost one. For samples of waits, only functions in user mode
+    /// count.
     pub own: SampleSum,
     /// The stack samples in which the function was anywhere in the stack.
     pub total: SampleSum,
 }
 
 /// The key of a row in the table of functions, which all samples of the row have in common: the group, whether the task
-/// was on a CPU, the reason of a wait, and the number of the function.
+/// was on a CPU, the reason for a wait, and the number of the function.
 type Key = (Option<usize>, Doing, Option<WaitReason>, usize);
 
 /// The table of functions with the number and the time of their stack samples.
@@ -104,13 +106,14 @@ impl Functions {
             let functions = names.of_stack(sample.stack);
             let innermost = match sample.doing {
                 Doing::OnCpu => None,
-                // All waits end in the scheduler.
+                // The innermost function of every wait is the scheduler's, which says nothing, so the innermost one in
+                // user mode is taken.
                 Doing::OffCpu => names.in_user_mode(sample.stack),
             };
             if let Some(innermost) = innermost.or(functions.first().copied()) {
                 sums.entry(key(innermost)).or_default().0.add(sample.sum);
             }
-            // A function that calls itself counts once.
+            // A recursive function counts once for each stack.
             for function in functions.into_iter().collect::<BTreeSet<_>>() {
                 sums.entry(key(function)).or_default().1.add(sample.sum);
             }
@@ -163,8 +166,8 @@ impl Functions {
     }
 }
 
-/// The wait in which a stack sample was taken off CPU. It is the longest wait in the thread's timeline at that time,
-/// because the recorder takes the timestamps of the sample and of the wait one after the other.
+/// The wait in which a stack sample was taken off CPU. The recorder takes the timestamps of the sample and of the wait
+/// at slightly different moments, so the longest wait in the thread's timeline around the sample is taken.
 pub fn wait_of(analysis: &Analysis, sample: &Timed) -> Option<Stretch> {
     let timeline = analysis.timeline.as_ref()?;
     let thread = sample.thread;

@@ -5,7 +5,7 @@ use tr_format::event::CpuId;
 
 use crate::members::Collect;
 
-/// The distribution of the lengths of stretches (such as waits), in nanoseconds.
+/// The distribution of the lengths of stretches of time (such as waits), in nanoseconds.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Hist {
     lengths: Vec<u64>,
@@ -28,7 +28,7 @@ pub struct Slot {
 }
 
 impl Hist {
-    /// The number of durations in the histogram, which are those with a known start and end.
+    /// The number of durations in the histogram. Only durations with a known start and end count.
     pub fn count(&self) -> u64 {
         self.lengths.len() as u64
     }
@@ -52,7 +52,7 @@ impl Hist {
     /// The slots of the histogram of durations, from 0 µs up to the slot that has the longest duration. Slots double
     /// in length.
     pub fn slots(&self) -> Vec<Slot> {
-        // bcc's print_log2_hist: 0 -> 1, 2 -> 3, 4 -> 7, …
+        // The slots are those of bcc's print_log2_hist: 0 -> 1, 2 -> 3, 4 -> 7, …
         let place = |ns: u64| (ns / 1000).max(1).ilog2();
         let Some(last) = self.lengths.last().map(|ns| place(*ns)) else {
             return Vec::new();

@@ -9,8 +9,9 @@ use tr_format::meta::Metadata;
 
 use tr_text::units::hex;
 
-/// The identifier of a recording, which is made of three clocks at its start: no two recordings begin at equal
-/// nanoseconds of all three. A copy that `tr redact` or `tr recover` makes has the identifier of its original.
+/// The identifier of a recording, which is made from three clocks at the start of the recording (and COMMAND's pid and
+/// the kernel): no two recordings begin at equal nanoseconds of all three clocks. A copy that `tr redact` or `tr
+/// recover` makes has the identifier of its original.
 pub fn id(meta: &Metadata) -> String {
     let mut hash = Sha256::new();
     let Ktime(start) = meta.start;
@@ -22,9 +23,9 @@ pub fn id(meta: &Metadata) -> String {
     hex(hash.finalize().iter().take(12))
 }
 
-/// The recordings that a comparison has been given so far. A recording that is given twice is refused, because one run
-/// counted as two makes chance look like a difference, or hides a difference. A copy under another name counts as one
-/// with its original. An imported recording is identified by its name, because it may not contain its time of the day.
+/// The recordings that a comparison has been given so far. A recording that is given twice is refused, because a run
+/// that counts twice makes chance look like a difference, or hides a difference. A copy under another name counts as
+/// the same recording. An imported recording is identified by its name, because it may not contain its time of the day.
 #[derive(Debug, Default)]
 pub struct Runs {
     names: BTreeSet<String>,
@@ -33,7 +34,7 @@ pub struct Runs {
 }
 
 impl Runs {
-    /// Adds a recording to those of the comparison. The recording need not have been analyzed yet.
+    /// Adds a recording to the comparison. The recording need not be analyzed yet.
     ///
     /// # Errors
     ///

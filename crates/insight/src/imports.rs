@@ -1,5 +1,6 @@
 //! Places the spans from files of other build tools under the recorded processes that they belong to, by pid, time and
-//! command line, and describes them in words. A span that fits no process is counted, never guessed.
+//! command line, and describes them in words. A span that fits no process is only counted and never assigned by a
+//! guess.
 
 pub mod align;
 pub mod cargo;
@@ -16,7 +17,8 @@ use lookup::Lookup;
 pub(crate) use lookup::TOLERATED;
 pub use unplaced::{TestCount, UnplacedTest};
 
-/// The largest number of spans that are taken from all imported files together. Each span is a step of the reports.
+/// The largest number of spans that are taken from all imported files together. The limit bounds the work, because each
+/// span becomes a step in the reports.
 pub const SPANS: usize = 100_000;
 
 /// A parsed file of another tool (such as ninja or cargo) whose format is known.
@@ -35,8 +37,8 @@ pub enum File {
 #[derive(Clone, Debug, PartialEq)]
 pub struct ToolFile {
     pub path: Vec<u8>,
-    /// The time of the last write to the tool's file, in nanoseconds since 1970, if it is known. A copy of the file
-    /// can have a later one.
+    /// The time of the last write to the tool's file, in nanoseconds since 1970, if it is known. A copy of the file can
+    /// have a later time.
     pub written: Option<i64>,
     pub file: File,
 }
@@ -51,9 +53,9 @@ pub struct Import {
     pub placed: u64,
     /// The number of spans of the file that lie outside of the analyzed time.
     pub outside: u64,
-    /// The number of spans of the file that are left out because all files together have too many.
+    /// The number of spans of the file that are left out because all files together have more than [`SPANS`].
     pub left_out: u64,
-    /// The number of the file's tests that have no place in the recording, and how many of them failed.
+    /// The number of the file's tests for which the recording shows no process and time, and how many of them failed.
     pub unplaced: TestCount,
     /// The first failed tests of the file that have no place in the recording.
     pub unplaced_failed: Vec<UnplacedTest>,
@@ -64,7 +66,7 @@ pub struct Import {
     pub tool: Option<String>,
 }
 
-/// The imported spans: those spans from files of other tools that have a place in a recording.
+/// The imported spans: the spans from files of other tools that were matched with a process and time of a recording.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Imports {
     pub spans: Vec<Imported>,

@@ -1,4 +1,5 @@
-//! The figures of a whole job that services follow over time: OpenMetrics and OTLP write the same ones.
+//! The figures of a whole job that monitoring services follow over time. The exports to OpenMetrics and OTLP write the
+//! same figures.
 
 use tr_analyze::contention::Contention;
 use tr_analyze::model::Analysis;

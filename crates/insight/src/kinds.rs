@@ -55,8 +55,8 @@ pub struct Column {
     pub kinds: &'static [Kind],
 }
 
-/// The columns of a table that divides times of the critical path by kind. Each kind of time is in one of them.
-/// Time that a recording of totals does not divide is in the column for an unknown state.
+/// The columns of a table that divides times of the critical path by kind. Each kind of time is in exactly one column.
+/// If a recording has only totals, time that these do not divide is in the column for an unknown state.
 pub const COLUMNS: [Column; 7] = [
     column("CPU", &[Kind::OnCpu], "on_cpu"),
     column(RUN_QUEUE, &[Kind::RunQueue], "run_queue"),
@@ -110,7 +110,7 @@ pub fn is_told(kind: Kind, basis: Basis) -> bool {
     }
 }
 
-/// The kinds of time into which the time of a step is divided. They are those that occur in a recording with
+/// The kinds of time into which the time of a step is divided. Only the kinds count that occur in a recording with
 /// scheduling events.
 pub fn of_steps() -> impl DoubleEndedIterator<Item = Kind> + Clone {
     let known = |kind: &Kind| !matches!(kind, Kind::SleepOrBlocked | Kind::Lived);
@@ -133,7 +133,7 @@ pub fn sentence(times: &ByKind) -> String {
 /// steps, and the kind of wait with the longest time.
 pub fn waited(times: &ByKind) -> (u64, Kind) {
     let waits = of_steps().filter(|kind| kind.is_wait() || *kind == Kind::Others);
-    // The first of equally long kinds counts.
+    // If several kinds are equally long, the first one counts.
     let longest = waits.clone().rev().max_by_key(|kind| times.of(*kind));
     (times.of_all(waits), longest.unwrap_or(Kind::Sleep))
 }

@@ -1,4 +1,5 @@
-//! Returns a figure only if the recording has the facts that it needs: without them it is unknown, never 0.
+//! Returns a figure only if the recording has the facts that the figure needs: without these facts, the figure is
+//! unknown (`None`) and never 0.
 
 use std::collections::BTreeSet;
 

@@ -5,8 +5,8 @@ use tr_analyze::model::{Process, Thread};
 use tr_programs::command_line;
 use tr_text::escape;
 
-/// The name of the program that a process runs: its file or script, or a tool with its verb (`git clone`). A process
-/// without arguments has its comm.
+/// The name of the program that a process runs: its file or script, or a tool with its verb (`git clone`). For a
+/// process without arguments, it is the process's comm.
 pub fn program(process: &Process) -> String {
     if process.role.container.is_some() {
         return CONTAINER.to_owned();
@@ -46,7 +46,7 @@ fn is_made(id: &[u8]) -> bool {
 }
 
 /// The name of a container for people, such as `container web (alpine:3)`. `container web (alpine:3, inferred)` means
-/// that no daemon has named the container's client.
+/// that the container's client was inferred and not named by a daemon.
 pub fn container(called: &Called) -> String {
     let short = called.id.get(..SHORT_ID).filter(|_| is_made(&called.id));
     let short = short.unwrap_or(&called.id);
@@ -66,8 +66,8 @@ pub fn container(called: &Called) -> String {
     out
 }
 
-/// The name of a server for people, such as `server postgres (shared)`. Some servers change their command line to their
-/// name, a colon and what they do.
+/// The name of a server for people, such as `server postgres (shared)`. Some servers change their command line to
+/// `NAME: STATE`; only the name is kept.
 pub fn server(process: &Process) -> String {
     let program = command_line::program_of(&process.argv, &process.comm);
     let name = program.split_once(": ").map_or(&*program, |(name, _)| name);

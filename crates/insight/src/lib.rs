@@ -1,5 +1,5 @@
-//! Computes what a recording means, as typed values: what failed and why, the verdict on each step, the critical
-//! path, what to change, and whose time it was. Reports, exports and forecasts print these values.
+//! Computes what a recording means, as typed values: what failed and why, the verdict on each step, the critical path,
+//! what to change, and which tasks used the time. Reports, exports and forecasts print these values.
 #![forbid(unsafe_code)]
 
 pub mod advice;

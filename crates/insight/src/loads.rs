@@ -15,8 +15,8 @@ use tr_text::named;
 use tr_text::words::{STALLED_CPU, STALLED_IO, STALLED_MEMORY};
 
 named! {
-    /// A load on the machine that delays a build: CPU time that others had or a quota forbade, or the pressure on a
-    /// resource (PSI).
+    /// A load on the machine that delays a build: CPU time that other tasks had or that a quota forbade, or the
+    /// pressure on a resource (the kernel's PSI).
     pub enum Load {
         Others = "others", "CPU time of other tasks";
         Stolen = "stolen", "stolen by the hypervisor";
@@ -47,7 +47,7 @@ impl Loads {
         self.loads.get(&load).copied()
     }
 
-    /// Computes the loads that delayed a whole recording, the work of its CPUs, and its system calls.
+    /// Computes the loads that delayed a recorded build, the build's CPU time, and its system calls.
     pub fn of(analysis: &Analysis) -> Loads {
         Loads {
             loads: loads(analysis),
@@ -65,7 +65,7 @@ fn loads(analysis: &Analysis) -> BTreeMap<Load, u64> {
     let span = (analysis.start, analysis.end);
     let total = |counter| samples.increase(counter, span);
     let others = || {
-        // With all tasks recorded, there are no others.
+        // If all tasks of the machine are recorded, there are no other tasks.
         if analysis.meta.scope == Scope::All || !samples_are_of_recorded_cpus(analysis) {
             return None;
         }

@@ -1,8 +1,9 @@
 //! Finds the longest time off CPU of each process in each interval.
 //!
-//! A time off CPU belongs to the CPU that the thread left, and with its whole length to the interval in which it ended.
-//! Without a known start (the thread was off CPU when the recording started) it has no CPU: it counts only without
-//! `--cpu`. Without a known end it belongs to the interval up to which it is known, and its length is a lower bound.
+//! A time off CPU belongs to the CPU that the thread left. With its whole length it belongs to the interval in which it
+//! ended. If its start is not known (the thread was off CPU when the recording started), its CPU is not known either,
+//! so it counts only without `--cpu`. If its end is not known, it belongs to the last interval in which it is seen, and
+//! its length is a lower bound.
 
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
@@ -45,7 +46,7 @@ impl<'a> LongestOffCpu<'a> {
             let pieces = threads.flat_map(|thread| waits::off_cpu(view.analysis, *thread));
             let only = view.ask.cpu;
             for piece in pieces.filter(|p| only.is_none() || p.before.cpu() == only) {
-                // The last nanosecond of a wait decides on its interval.
+                // The last nanosecond of a wait decides to which interval the wait belongs.
                 let number = view.since(piece.to).saturating_sub(1) / interval;
                 let row = rows.entry((number, at)).or_insert(Longest {
                     number,

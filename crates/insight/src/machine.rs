@@ -14,7 +14,7 @@ use crate::{cpu_time, cpus};
 pub struct MachineFigures<'a> {
     /// The number of CPUs that the recorded machine has.
     pub cpus: u64,
-    /// The words that describe which processes the figures mean by "build".
+    /// The words that say which processes the figures mean by "build".
     pub build: &'static str,
     /// The parts of the analyzed span in order. Each part lies between two samples of the machine's counters, or
     /// between a sample and an end of the span.
@@ -25,7 +25,7 @@ pub struct MachineFigures<'a> {
 
 impl<'a> MachineFigures<'a> {
     /// Computes the figures of the machine from the samples of its counters in the analyzed span; `None` if there are
-    /// none.
+    /// no samples.
     pub fn new(view: &View<'a>) -> Option<MachineFigures<'a>> {
         let analysis = view.analysis;
         let samples = Samples::of(analysis);
@@ -158,8 +158,8 @@ mod tests {
         counters
     }
 
-    /// A test of how the machine's CPU time is divided: 2 CPUs have 200 ns of time in 100 ns. 150 ns of it were taken:
-    /// 120 by tasks (90 of them by the build and 10 by `tr`) and 30 by the hypervisor.
+    /// Checks how the machine's CPU time is divided. In 100 ns, 2 CPUs have 200 ns of time. Of these, 120 ns were used
+    /// by tasks (90 by the build and 10 by `tr`), and 30 ns were taken by the hypervisor.
     #[test]
     fn the_rest_of_the_busy_time_is_that_of_others() {
         let samples = [
@@ -170,7 +170,8 @@ mod tests {
         let span = (Ktime(1000), Ktime(1100));
         let whole = Interval::new(samples, span, 90, Some(2));
         assert_eq!((whole.others, whole.idle), (Some(50), Some(50)));
-        // Ticks and stamps differ: nothing below 0.
+        // Counters have coarser ticks than events, so the build may seem to have used more than all. The other parts
+        // are then 0 and not negative.
         let whole = Interval::new(samples, span, 199, Some(2));
         assert_eq!((whole.others, whole.idle), (Some(0), Some(0)));
         let whole = Interval::new(samples, span, 90, None);

@@ -58,11 +58,11 @@ pub fn members(view: &View<'_>, by: By) -> Vec<Members> {
 pub trait Collect<P>: Default {
     fn add(&mut self, value: &P);
 
-    /// Finishes the sum after the last value has been added, for example by sorting the values.
+    /// Completes the sum after the last value has been added, for example by sorting the values.
     fn finish(&mut self) {}
 }
 
-/// The sums of the values of threads in a table: one over all chosen processes, and one for each row.
+/// The sums of the values of threads in a table: a sum over all chosen processes, and a sum for each row.
 #[derive(Clone, Debug, Default)]
 pub struct Grouped<S> {
     pub all: S,
@@ -72,8 +72,8 @@ pub struct Grouped<S> {
 }
 
 impl<S> Grouped<S> {
-    /// Sums up the values of each thread of a report by row. `figure` returns the number of a sum by which the rows
-    /// are sorted, the largest first; rows without this number are left out. `each` is called with every value.
+    /// Sums up the values of each thread of a report by row. `figure` returns the number by which the rows are sorted,
+    /// the largest first; rows for which it returns `None` are left out. `each` is called with every value.
     pub fn new<P, I: Iterator<Item = P>>(
         view: &View<'_>,
         by: By,

@@ -11,8 +11,8 @@ use tr_format::meta::{Extra, Hardware, Metadata};
 
 use crate::known::{major_faults, processes_of};
 
-/// The least number of direct reclaims by a build's threads from which on the build counts as short of memory, so that
-/// pages were evicted and read again. A guess: a build with enough memory reclaims some pages, too.
+/// The least number of direct reclaims by a build's threads for which the build counts as short of memory: then pages
+/// of files were evicted and read again. A guess: a build with enough memory reclaims some pages, too.
 const MANY_RECLAIMS: u64 = 100;
 
 pub(crate) fn evicts(reclaims: u64) -> bool {
@@ -31,7 +31,8 @@ pub struct MemorySum {
     /// The largest resident set of one of the processes in bytes; `None` if none of them has exited.
     pub peak: Option<u64>,
     pub major_faults: Option<u64>,
-    /// The number of times that the threads entered direct reclaim of memory; `None` where the recording lacks it.
+    /// The number of times that the threads entered direct reclaim of memory; `None` if the recording lacks this
+    /// number.
     pub reclaims: Option<u64>,
     pub reclaimed: Option<u64>,
     pub swapped: Option<u64>,
@@ -93,8 +94,8 @@ pub fn facts(analysis: &Analysis) -> HashMap<ThreadIx, Vec<MemoryKind>> {
     facts
 }
 
-/// The resident memory of all recorded processes together in the analyzed span, in bytes, by sampled readings and by
-/// the largest resident sets.
+/// The resident memory of all recorded processes together in the analyzed span, in bytes, found from sampled readings
+/// and from the largest resident set of each process.
 pub struct Resident {
     /// The largest sampled resident memory between the first and the last sample of the span; `None` if there is no
     /// sample.
@@ -110,12 +111,13 @@ impl Resident {
         let values = samples(analysis)
             .enumerate()
             .flat_map(|(at, (_, reading))| {
-                // The readings before the first sample are not in the span.
+                // The peak in the first sample may be older than the analyzed time, so it is left out.
                 let peak = reading.get(Counter::ResidentPeak).filter(|_| at > 0);
                 [reading.get(Counter::Resident), peak]
             });
-        // The peak of a process that is older than the span may be, too. COMMAND is such a one:
-        // kernels before 6.16 count the recorder's memory before its exec.
+        // The peak of a process that is older than the analyzed time may lie before that time, so such processes are
+        // left out. COMMAND is one of them: kernels before 6.16 count the recorder's memory before the exec as
+        // COMMAND's.
         let processes = || analysis.processes.iter();
         let inside = processes().filter(|process| !process.started_before);
         let inside = inside.filter_map(|process| process.resources.max_rss);
@@ -145,8 +147,8 @@ impl Resident {
     }
 }
 
-/// The process with the largest resident set, and the size of this set in bytes. Among equally large ones, it is the
-/// first process.
+/// The process with the largest resident set, and the size of this set in bytes. If several sets are equally large, the
+/// first process counts.
 pub fn largest<'a>(processes: impl Iterator<Item = &'a Process>) -> Option<(u64, &'a Process)> {
     let known = processes
         .filter_map(|process| Some((process.resources.max_rss.filter(|rss| *rss > 0)?, process)));
@@ -176,8 +178,8 @@ pub fn sum(
     sum
 }
 
-/// The memory limit of COMMAND's cgroup in bytes. In cgroup v1 a cgroup without a limit has the largest number of pages
-/// as its limit.
+/// The memory limit of COMMAND's cgroup in bytes. In cgroup v1, an unlimited cgroup has the largest possible number as
+/// its limit, which does not count.
 pub fn limit(analysis: &Analysis) -> Option<u64> {
     let limits = samples(analysis).filter_map(|(_, sample)| sample.get(Counter::CgroupMemoryLimit));
     limits.max().filter(|bytes| *bytes < 1 << 62)

@@ -119,10 +119,10 @@ pub struct NetworkSum {
     /// The number of bytes that the closed connections to this remote end have sent.
     pub sent_bytes: u64,
     pub received_bytes: u64,
-    /// The number of connections to this remote end whose bytes are not known, because they were established and not
-    /// closed.
+    /// The number of connections to this remote end whose bytes are not known, because these connections were
+    /// established and not closed.
     pub untold: u64,
-    /// The time on the critical path in nanoseconds that was waited for connections to this remote end.
+    /// The time in nanoseconds for which the critical path waited for connections to this remote end.
     pub path_wait: u64,
 }
 

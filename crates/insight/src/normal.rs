@@ -1,5 +1,5 @@
-//! Reduces command lines to what is equal in all runs of one build: arguments without names of temporary files, pids,
-//! hashes and the build's directory.
+//! Reduces command lines to the parts that are equal in all runs of one build, by removing names of temporary files,
+//! pids, hashes and the build's directory.
 
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::sync::LazyLock;
@@ -63,12 +63,12 @@ fn replace(re: &Option<Regex>, text: String, by: impl Fn(&Captures<'_>) -> Strin
     }
 }
 
-/// Reduces an argument to what is equal in all runs of one build. `cwd` is COMMAND's working directory. `pids` has the
-/// pids of the process and its ancestors, which the argument may contain.
+/// Reduces an argument to the part that is equal in all runs of one build. `cwd` is COMMAND's working directory. `pids`
+/// has the pids of the process and its ancestors, which the argument may contain.
 pub fn argument(arg: &[u8], cwd: &str, pids: &[u32], paths: Paths) -> String {
     let mut text = String::from_utf8_lossy(arg).into_owned();
     if cwd.len() > 1 {
-        // Stays a path, of which the last parts count.
+        // The path stays absolute, so that later only its last parts are kept.
         let root = if paths == Paths::Whole { "" } else { "/" };
         text = text.replace(&format!("{cwd}/"), root);
         if text == cwd {
@@ -113,7 +113,7 @@ pub fn key<'a>(
     pids: &[u32],
     paths: Paths,
 ) -> u64 {
-    // The hasher's seed is fixed: equal input has equal hashes in every run.
+    // The hasher's seed is fixed, so equal input has the same hash in every run of `tr`.
     let mut hash = DefaultHasher::new();
     forked.hash(&mut hash);
     for arg in args {

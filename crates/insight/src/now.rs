@@ -1,4 +1,4 @@
-//! Finds what runs at a moment of a recording: the jobs of a command, and the one that has run longest.
+//! Finds the jobs of a command that run at a moment of a recording, and the job that has run longest.
 
 use std::collections::HashMap;
 
@@ -26,7 +26,7 @@ pub struct Living<T> {
 pub enum Waits {
     /// The process waits for the end of a child.
     Child,
-    /// The process waits for data in a pipe, so that another process has the work.
+    /// The process waits for data in a pipe, so another process does the work.
     Pipe,
 }
 
@@ -118,8 +118,8 @@ fn belongs<T>(living: &HashMap<u32, Living<T>>, process: &Living<T>) -> bool {
     false
 }
 
-/// The jobs that run at the end of the written part of an unfinished recording, in words. It is only known with a
-/// timeline whether a process waits.
+/// The jobs that run at the end of the written part of an unfinished recording, in words. Only a recording with a
+/// timeline shows whether a process waits.
 pub fn of(analysis: &Analysis) -> Option<String> {
     let root = critical_path::root(analysis).ok()?;
     let alive = analysis.process_ids().filter_map(|at| {

@@ -1,4 +1,4 @@
-//! Computes the waits of tasks off CPU by reason, and finds the longest ones.
+//! Computes the waits of tasks off CPU by reason, and finds the longest waits.
 
 use std::cmp::Reverse;
 
@@ -10,7 +10,7 @@ use crate::members::{Collect, Grouped};
 use crate::query::{By, Sort};
 use crate::view::View;
 
-/// A stretch of a thread's time off CPU, with the reason of the wait.
+/// A stretch of time in which a thread was off CPU, with the reason for the wait.
 #[derive(Clone, Copy, Debug)]
 pub struct ThreadWait {
     pub thread: ThreadIx,
@@ -77,8 +77,8 @@ impl ReasonSums {
     }
 }
 
-/// The time off CPU of the chosen processes, by the reason of the wait. The sums equal the off-CPU
-/// times of the processes.
+/// The time off CPU of the chosen processes, by the reason for the wait. The sums equal the off-CPU times of the
+/// processes.
 pub struct OffCpuWaits {
     pub by: By,
     /// The sums of waits by reason for each row of the table. The row with the longest time off CPU
@@ -108,7 +108,7 @@ impl OffCpuWaits {
             if waited.reason != WaitReason::Unknown {
                 longest.push(waited);
             }
-            // Memory: not all waits of a long recording at once.
+            // The list is shortened now and then, because all waits of a long recording would need too much memory.
             if longest.len() > 64 * keep {
                 shorten(&mut longest, keep);
             }

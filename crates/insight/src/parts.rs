@@ -1,4 +1,4 @@
-//! Divides a wall time into parts: what a chain of work and waits went to, and who or what caused it.
+//! Divides the wall time of a run or a step into parts: work, and waits by their cause.
 
 use std::collections::BTreeMap;
 
@@ -13,7 +13,8 @@ use tr_text::named;
 use tr_text::words::{OTHER_WAITS, SLEEP, UNKNOWN};
 
 named! {
-    /// A part of the wall time of a run or a step: what the time went to, and who caused it.
+    /// A part of the wall time of a run or a step, by the use of the time (such as work or a wait for a disk). Waits
+    /// for a CPU are divided by their cause.
     pub enum WallPart {
         /// The part of a wall time on a CPU, without the time that the hypervisor took from that CPU.
         Work = "work", "on a CPU";
@@ -29,7 +30,7 @@ named! {
         /// The part of a wall time in waits for memory: direct reclaim, and pages from swap.
         Memory = "memory", "waits for memory";
         Network = "network", "waits for the network";
-        /// The part of a wall time in waits for timers, and in sleeps whose reason is not known better.
+        /// The part of a wall time in waits for timers, and in sleeps for which no other reason is known.
         Sleep = "sleep", SLEEP;
         Outside = "outside", "waits for tasks not recorded";
         /// The part of a wall time in waits for a terminal, stops, and other waits in the kernel.
@@ -54,8 +55,8 @@ impl WallPart {
         all.filter(move |part| !of_steps.contains(part))
     }
 
-    /// The part of a wall time that a kind of time belongs to, as far as the kind shows it. A wait for a CPU is
-    /// divided later by the tasks that had the CPU.
+    /// The part of a wall time that a kind of time belongs to, as far as the kind shows it. A wait for a CPU is later
+    /// divided among the tasks that had the CPU.
     pub fn of(kind: Kind) -> WallPart {
         match kind {
             Kind::OnCpu => WallPart::Work,
@@ -70,8 +71,8 @@ impl WallPart {
         }
     }
 
-    /// Whether the build ran in this part of a wall time, or waited for a CPU that its own tasks had. The sum of such
-    /// parts is the time that depends only on how many CPUs the build has.
+    /// Whether the build ran in this part of a wall time, or waited for a CPU that its own tasks had. The sum of these
+    /// parts depends only on the number of CPUs that the build has.
     pub fn is_run(self) -> bool {
         matches!(self, WallPart::Work | WallPart::Own)
     }
@@ -111,13 +112,13 @@ impl PartTimes {
         self.sum(|part| part == WallPart::Work || part.is_starved())
     }
 
-    /// The percentage of the time in which a task was able to run that it was on a CPU.
+    /// The percentage of time on a CPU in the time in which a task was able to run.
     pub fn share(&self) -> Option<u64> {
         let wanted = self.wanted();
         (wanted > 0).then(|| share(100, self.get(WallPart::Work), wanted))
     }
 
-    /// Adds a wait for a CPU, divided by the tasks that had that CPU during the wait.
+    /// Adds a wait for a CPU, divided among the tasks that had that CPU during the wait.
     pub fn add_run_queue(&mut self, ns: u64, had: Division) {
         self.add(WallPart::Own, had.own);
         self.add(WallPart::Others, had.others);
@@ -126,8 +127,8 @@ impl PartTimes {
     }
 
     /// Moves the time that the hypervisor and a CPU quota took in a span from the parts that contain it to the parts
-    /// for the hypervisor and the quota. `throttled` has the time in nanoseconds that the quota took between the
-    /// samples around the span, and in the span itself.
+    /// for the hypervisor and the quota. `throttled` has two times in nanoseconds that the quota took: between the last
+    /// counter sample before the span and the first one after it, and in the span itself.
     pub fn withhold(&mut self, analysis: &Analysis, span: (Ktime, Ktime), throttled: (u64, u64)) {
         let work = self.get(WallPart::Work);
         let run = run_within(analysis, span, work).unwrap_or(work);
@@ -136,7 +137,8 @@ impl PartTimes {
             work.saturating_sub(run),
             WallPart::Hypervisor,
         );
-        // Throttled tasks wait for a CPU that is idle or has others, which do not keep them from it.
+        // Throttled tasks wait although their CPU is idle or runs other tasks. So the quota, and not the other tasks,
+        // is the cause of these waits.
         let (around, inside) = throttled;
         let idle = around.min(self.get(WallPart::Nobody));
         self.take(WallPart::Nobody, idle, WallPart::Quota);

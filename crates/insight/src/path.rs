@@ -1,4 +1,4 @@
-//! Finds the critical path that a report is about, and divides its time by use.
+//! Finds the critical path that a report is about, and divides its time by use (such as sleeps in one program).
 
 use std::collections::BTreeMap;
 use tr_programs::command_line;
@@ -34,7 +34,7 @@ pub fn title(analysis: &Analysis) -> &'static str {
     }
 }
 
-/// The critical path of the process of `--pid`, or of COMMAND.
+/// The critical path of the process that the user selects with `--pid`, or otherwise of COMMAND.
 pub fn path_of(view: &View<'_>) -> Result<CriticalPath, NoPath> {
     let analysis = view.analysis;
     let Some(pid) = view.ask.pid else {
@@ -45,8 +45,7 @@ pub fn path_of(view: &View<'_>) -> Result<CriticalPath, NoPath> {
     critical_path::critical_path(analysis, ProcessIx(at.ok_or(NoPath::NotThere)?))
 }
 
-/// A use of the critical path's time: a kind of time, with the program or the remote end if these say more than the
-/// kind.
+/// A use of the critical path's time: a kind of time, with the program or the remote end if one of these is known.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct PathUse {
     pub kind: Kind,
@@ -78,7 +77,7 @@ impl PathUse {
                 };
             }
         };
-        // Time of a program that is not known explains nothing.
+        // If the program is not known, the time counts as unknown.
         let kind = program.map_or(Kind::Unknown, |_| segment.kind);
         PathUse {
             kind,
@@ -129,8 +128,8 @@ pub struct Share {
     pub name: String,
     /// The time in nanoseconds that the critical path has for this use.
     pub time: u64,
-    /// The number of stays of the critical path that have this use. A new stay begins when the use goes over to
-    /// another thread; each sleep is a stay of its own.
+    /// The number of times that the critical path has this use: each return to it in another thread counts, and each
+    /// sleep counts separately.
     pub count: u64,
     /// The name of the program that ended the waits of this use, if that program is not recorded.
     pub by: Option<String>,

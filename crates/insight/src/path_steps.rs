@@ -1,5 +1,4 @@
-//! Divides the critical path by step, which is a unit that people know, such as a compiled file, a target or a
-//! test.
+//! Divides the critical path by steps. A step is a unit that people know, such as a compiled file, a target or a test.
 
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
@@ -25,8 +24,8 @@ pub struct StepShare {
     pub is_step: bool,
     /// The time of these steps on the critical path, divided by kind.
     pub spent: ByKind,
-    /// The number of different steps that have this share of the critical path; for time in no step, the number of
-    /// stays of the path.
+    /// The number of different steps that have this share of the critical path; for time in no step, how often the path
+    /// came to this use.
     pub count: u64,
 }
 
@@ -57,7 +56,8 @@ pub struct PathBySteps {
     pub segments: Vec<Segment>,
     /// For each divided segment, the index of the critical path's segment that it is a part of.
     pub part_of: Vec<usize>,
-    /// For each divided segment of the critical path, the index in `shares` of the step or use that it belongs to.
+    /// For each divided segment of the critical path, the index in `shares` of the step (or use) that the segment
+    /// belongs to.
     pub share_of: Vec<usize>,
     /// The shares of the critical path's time by step or, outside of any step, by use. The longest comes first.
     pub shares: Vec<StepShare>,
@@ -83,7 +83,8 @@ impl PathBySteps {
         let mut owners: Vec<(&str, Option<StepIx>)> = Vec::with_capacity(count);
         for (at, (segment, part)) in path.segments.iter().zip(&parts).enumerate() {
             let mut take = |from, to, step: Option<StepIx>| {
-                // A unit that holds another step, as that of its link, works itself, too; a target that holds units waits.
+                // Time counts for the innermost step if that step contains no other step. A unit of cargo with an inner
+                // step (its link) also works itself, but a target that contains units only waits for them.
                 let is_unit = |step: &StepIx| {
                     let step = steps.list().get(*step);
                     step.is_some_and(|step| step.kind == StepKind::Unit)
@@ -125,7 +126,7 @@ impl PathBySteps {
             steps: BTreeSet<StepIx>,
             stays: u64,
         }
-        // A step and a program may have one name.
+        // A step and a program may have the same name, so the key also says which of the two it is.
         let mut sums: BTreeMap<(&str, bool), Sum> = BTreeMap::new();
         let mut last = None;
         for (segment, (name, step)) in self.segments.iter().zip(&owners) {
@@ -165,8 +166,8 @@ impl PathBySteps {
         longest_wait(&spent)
     }
 
-    /// Whether dividing the critical path by step says more than dividing it by program: several steps together
-    /// have at least half of the time, and none has nearly all of it.
+    /// Whether dividing the critical path by steps is more useful than dividing it by programs: several steps together
+    /// have at least half of the time, and no step has more than four fifths of it.
     pub fn says_more(&self) -> bool {
         let whole = self.shares.iter().map(StepShare::time);
         let whole = whole.fold(0u64, u64::saturating_add);
@@ -178,8 +179,8 @@ impl PathBySteps {
         count > 1 && sum >= whole / 2 && longest <= whole - whole / 5
     }
 
-    /// Joins successive segments of the critical path that belong to one step or use. Each such stay is shown as
-    /// one piece, with the thread of its longest segment.
+    /// Joins successive segments of the critical path that belong to one step or use. Each such series of segments is
+    /// shown as one piece, with the thread of its longest segment.
     pub fn legs(&self) -> impl Iterator<Item = (Leg, &StepShare)> {
         let mut rest = self.segments.as_slice();
         let runs = self.share_of.chunk_by(|a, b| a == b);

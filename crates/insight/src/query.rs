@@ -36,7 +36,7 @@ pub struct Filter {
     pub step: Option<String>,
 }
 
-/// A user-defined group: `compile=argv:(cc1|cc1plus|rustc)`.
+/// A user-defined group of processes, such as `compile=argv:(cc1|cc1plus|rustc)`.
 #[derive(Clone, Debug)]
 pub struct Group {
     /// The name that the user gave to the group of processes, escaped.
@@ -178,8 +178,8 @@ impl Sort {
 }
 
 impl By {
-    /// The grouping of a table's rows that fits the sort order. Some figures are known only for whole processes; sorted
-    /// by them, rows of threads are replaced by rows of processes.
+    /// The grouping of a table's rows that fits the sort order. Some figures are known only for whole processes. If a
+    /// table is sorted by such a figure, it has rows of processes in place of rows of threads.
     pub fn of_processes(self) -> By {
         match self {
             By::Thread => By::Process,
@@ -293,7 +293,8 @@ pub(crate) fn with_descendants(
     })
 }
 
-/// For each process, the container that it is in: its own container, or the one of the nearest ancestor that has one.
+/// For each process, the container that it is in: its own container, or the container of the nearest ancestor that has
+/// one.
 pub fn containers(analysis: &Analysis) -> Arena<ProcessIx, Option<&Called>> {
     down(analysis, |ix, above: Option<&Option<_>>| {
         let own = analysis.process(ix).role.container.as_deref();

@@ -19,7 +19,7 @@ struct Sum {
     cpu: u64,
     /// The time in nanoseconds that the servers of this name and their descendants have on the critical path.
     path: u64,
-    /// The name of a process that is not recorded and that these servers worked for, too.
+    /// The name of a process that is not recorded and for which these servers also worked.
     other: Option<String>,
 }
 
@@ -65,7 +65,7 @@ fn said(name: &str, sum: &Sum, with_path: bool) -> String {
     out
 }
 
-/// The name of a process that is not recorded and that the server worked for, too.
+/// The name of a process that is not recorded and for which the server also worked.
 pub(crate) fn other(analysis: &Analysis, server: &Server) -> Option<String> {
     let pid = server.other?;
     Some(match analysis.others.outside.of_process(pid) {
@@ -74,7 +74,8 @@ pub(crate) fn other(analysis: &Analysis, server: &Server) -> Option<String> {
     })
 }
 
-/// For each process, the server that the process is or descends from. If there are several, it is the nearest one.
+/// For each process, the server to which it belongs: the process itself if it is a server, or else its nearest ancestor
+/// that is a server.
 fn owners(analysis: &Analysis) -> Arena<ProcessIx, Option<ProcessIx>> {
     let servers: HashSet<ProcessIx> = analysis
         .others

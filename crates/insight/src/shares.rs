@@ -1,4 +1,4 @@
-//! Divides the time of the CPUs among those who had them.
+//! Divides the time of the CPUs among the build, other tasks, the hypervisor and idle time.
 
 use tr_analyze::machine::Samples;
 use tr_analyze::model::Analysis;
@@ -43,12 +43,13 @@ impl CpuShares {
         if analysis.meta.scope == Scope::All {
             return known.of_all(analysis);
         }
-        // A lower bound does not determine the remainder.
+        // If the build's CPU time is only a lower bound, the time of other tasks and the idle time cannot be derived
+        // from it.
         if known.least {
             return known;
         }
-        // The hypervisor's part is among the others. The kernel counts in ticks: all together is no
-        // more than there was.
+        // The CPU time of others includes the hypervisor's part, which is subtracted. The kernel counts in coarse
+        // ticks, so the sum of all parts is limited to the time that the CPUs had.
         let resolved = Samples::of(analysis).resolve((analysis.start, analysis.end));
         let others = loads.load(Load::Others).filter(|_| resolved);
         let own = known.build.unwrap_or(0).saturating_add(stolen.unwrap_or(0));
@@ -66,8 +67,8 @@ impl CpuShares {
         }
     }
 
-    /// The division of the CPU time in a recording of every task of the machine, in which the CPU time of other
-    /// tasks and the idle time are known, too.
+    /// The division of the CPU time in a recording of all tasks of the machine. In such a recording, the CPU time of
+    /// other tasks and the idle time are known, too.
     fn of_all(self, analysis: &Analysis) -> CpuShares {
         let own = Own::of(analysis);
         let (mut build, mut others) = (0u64, 0u64);

@@ -1,10 +1,9 @@
-//! The size of a runner that a recorded job needs: how much memory and how many CPUs it used, and the smallest
-//! size that would do.
+//! The size of a runner that a recorded job needs: how much memory and how many CPUs it used, and the smallest size
+//! that would be enough.
 //!
-//! The recorder reads the memory of all processes together once a second, so a reading may miss a short peak.
-//! The kernel keeps the largest resident set of each program exactly. The sum of the largest resident sets of the
-//! programs that were alive at once is therefore a bound that no peak exceeds, and only this bound leads to a
-//! proposal.
+//! The recorder reads the memory of all processes together once a second, so a reading may miss a short peak. The
+//! kernel keeps the largest resident set of each program exactly. The sum of the largest resident sets of the programs
+//! that were alive at once is therefore a bound that no peak exceeds, and only this bound leads to a proposal.
 
 use tr_analyze::critical_path::CriticalPath;
 use tr_analyze::memory::killed;
@@ -21,18 +20,19 @@ use crate::memory::{self, cgroup_peak, limit, of_machine, Resident};
 use crate::path::groups;
 use crate::view::View;
 
-/// The percentage that is added to the largest memory that a job needs for a proposed size: pages of files, the
-/// kernel's own memory and other inputs need memory, too. A guess; seven real jobs ran on the proposed sizes
-/// (`size.py`).
+/// The percentage that is added to the largest memory of a job to get a proposed size: pages of files, the kernel
+/// itself and larger inputs need memory, too. A guess; seven real jobs ran on the proposed sizes (`size.py`).
 pub const MARGIN_PERCENT: u64 = 25;
-/// The divisor of the space that was free at the start in the file system of the recorded command. A job that uses a
-/// tenth of it or more has a line about its disk. A guess: with a smaller limit, every job would have such a line.
+/// The divisor of the space that was free at the start in the file system of the recorded command. A job that uses more
+/// than a tenth of this space has a line about its disk. A guess: with a smaller limit, every job would have such a
+/// line.
 const NOTICEABLE: u64 = 10;
-/// The smallest size of memory that is proposed for a job, in bytes. Larger sizes are this one times a power of two, as
-/// runners are sold.
+/// The smallest size of memory that is proposed for a job, in bytes. Larger proposed sizes are this size times a power
+/// of two, because runners are sold in such sizes.
 const SMALLEST: u64 = 512 << 20;
 
-/// The size of runner that a job needs: the memory and the CPUs that it used, and the smallest sizes that would do.
+/// The size of runner that a job needs: the memory and the CPUs that it used, and the smallest sizes that would be
+/// enough.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct RunnerSize {
     pub memory: Option<MemoryNeed>,
@@ -104,7 +104,7 @@ impl DiskNeed {
         })
     }
 
-    /// Whether the job used a tenth or more of the disk space that was free at the start.
+    /// Whether the job used more than a tenth of the disk space that was free at the start.
     pub fn is_noticeable(&self) -> bool {
         let before = self.free_at_least.saturating_add(self.used_peak);
         self.used_peak > before / NOTICEABLE
@@ -120,7 +120,8 @@ impl MemoryNeed {
         }
         let at_most = bound(analysis);
         let with_files = cgroup_peak(analysis);
-        // Containers have cgroups of their own.
+        // The memory of containers is not counted in COMMAND's cgroup, because containers have their own cgroups. So
+        // the cgroup's peak is used only without containers.
         let has_containers = analysis
             .processes
             .iter()
@@ -146,8 +147,8 @@ impl MemoryNeed {
     }
 }
 
-/// The number of CPUs that a recorded command did not exceed during most of its time, if no other tasks had run. `None`
-/// for a part of a recording, or for the whole machine.
+/// The number of CPUs that a recorded command, run without other tasks, would not exceed during most of its time.
+/// `None` for a part of a recording, or for the whole machine.
 pub fn cpus_wanted(analysis: &Analysis, path: &CriticalPath) -> Option<u64> {
     let schedule =
         is_of_command(analysis).then(|| Schedule::new(analysis, path, &groups(analysis), &[]));
@@ -161,18 +162,19 @@ pub fn cpus_wanted_in(analysis: &Analysis, alone: &Done) -> Option<u64> {
     cpu_need::wanted(analysis.cpus_of_build(), alone?)
 }
 
-/// Whether the recording is that of one command, from the command's beginning on.
+/// Whether the recording covers a single command from its beginning on, and neither a part of a recording nor the whole
+/// machine.
 pub fn is_of_command(analysis: &Analysis) -> bool {
     !analysis.is_part() && analysis.meta.scope == Scope::Command
 }
 
-/// Whether COMMAND succeeded, so that the recording has the whole job.
+/// Whether COMMAND succeeded, so that the recording contains the whole job.
 fn is_done(analysis: &Analysis) -> bool {
     let status = analysis.summary.as_ref().and_then(|summary| summary.status);
     status.is_some_and(|status| !exit::failed(Some(status)))
 }
 
-/// The smallest memory size in bytes that is proposed to a job which needs `need` bytes: the need with a margin,
+/// The smallest memory size in bytes that is proposed to a job which needs `need` bytes: the need plus a margin,
 /// rounded up to a size that runners have.
 fn enough(need: u64) -> Option<u64> {
     let wanted = need.checked_add(need / 100 * MARGIN_PERCENT)?;
@@ -197,7 +199,8 @@ pub fn most_at_once(all: impl IntoIterator<Item = HeldMemory>) -> Option<u64> {
         changes.push((held.from, i128::from(held.bytes)));
         changes.push((held.to, -i128::from(held.bytes)));
     }
-    // An end sorts before a beginning of the same moment: an exec replaces a program.
+    // At the same moment, an end sorts before a beginning, because in an exec the new program's memory replaces the old
+    // one's.
     changes.sort_unstable();
     let mut sum = 0_i128;
     let mut most = 0_i128;
@@ -208,11 +211,11 @@ pub fn most_at_once(all: impl IntoIterator<Item = HeldMemory>) -> Option<u64> {
     u64::try_from(most).ok().filter(|bytes| *bytes > 0)
 }
 
-/// The largest resident sets of the programs of a process that has ended, in bytes; `None` if one is not known.
+/// The largest resident sets of the programs of a process that has ended, in bytes; `None` if one of them is not known.
 ///
-/// The largest resident set of a program may be unknown, because kernels before 6.16 tell only growth; the bound of
-/// its process stands for it. A copy of its parent that goes on to execute a program shares its parent's pages and is
-/// not counted.
+/// The largest resident set of a program may be unknown, because kernels before 6.16 show only whether the process's
+/// maximum has grown; then the maximum of the process is taken. A forked process that later executes a program shares
+/// its parent's pages until then, so this time is not counted.
 pub fn resident_sets(process: &Process) -> Option<Vec<HeldMemory>> {
     if process.alive || process.status.is_none() {
         return None;
@@ -234,7 +237,7 @@ pub fn resident_sets(process: &Process) -> Option<Vec<HeldMemory>> {
 }
 
 /// The largest sum, in bytes, of the largest resident sets of programs that were alive at the same time. The memory of
-/// the job never exceeded it.
+/// the job never exceeded this sum.
 fn bound(analysis: &Analysis) -> Option<u64> {
     let mut all = Vec::new();
     for process in analysis.processes.iter() {
@@ -283,7 +286,7 @@ mod tests {
         assert_eq!(bound_of([first()]), Some(100));
         assert_eq!(bound_of([first(), process(&[(3, 5, Some(10))])]), Some(110));
         assert_eq!(bound_of([first(), process(&[(4, 5, Some(10))])]), Some(100));
-        // The bound of its process stands for a program whose largest resident set is unknown.
+        // For a program whose largest resident set is unknown, the largest resident set of its process is taken.
         assert_eq!(bound_of([first(), process(&[(0, 9, None)])]), Some(107));
     }
 

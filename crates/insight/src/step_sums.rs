@@ -34,15 +34,15 @@ pub struct StepSum {
     /// The wall time of the steps of this name, divided into parts by cause; `None` if it is not known for one of the
     /// steps.
     pub parts: Option<PartTimes>,
-    /// The time in nanoseconds that the steps waited in run queues while their own tasks had the CPUs. It is contained
-    /// in the part `Work` of their wall time.
+    /// The time in nanoseconds that the steps waited in run queues while their own tasks had the CPUs. The part `Work`
+    /// of their wall time includes this time.
     pub queued: u64,
     /// The number of the steps of this name that failed or were slow, because something held them back.
     pub held_back: Option<u64>,
     /// The reason that delayed the first of the steps that were held back, with the evidence.
     pub held: Option<String>,
-    /// The verdict on the longest of the steps, in words, and the time in nanoseconds of the part of its wall time
-    /// that the verdict names. If some steps were held back, it is the longest one of these.
+    /// The verdict on the longest of the steps, in words, and the time in nanoseconds of the part of its wall time that
+    /// the verdict names. If some steps were held back, it is the verdict on the longest one of these.
     pub verdict: Option<(String, u64)>,
     /// Whether the step to which `verdict` belongs was held back, and the step's wall time in nanoseconds.
     pub judged: (bool, u64),
@@ -62,8 +62,8 @@ impl StepSum {
         }
     }
 
-    /// The time in nanoseconds that one part of the steps' wall time has. For the part `Work` it includes only the
-    /// time on a CPU; the part `Own` has the time in run queues while the steps' own tasks had the CPUs.
+    /// The time in nanoseconds that one part of the steps' wall time has. Here the part `Work` has only the time on a
+    /// CPU, and the part `Own` has the time in run queues while the steps' own tasks had the CPUs.
     pub fn part(&self, part: WallPart) -> Option<u64> {
         let mut parts = self.parts.clone()?;
         parts.take(WallPart::Work, self.queued, WallPart::Own);

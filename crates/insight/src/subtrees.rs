@@ -1,6 +1,6 @@
 //! Arranges the chosen processes and their ancestors as a tree, with sums over each process and its descendants.
 //!
-//! Nothing here recurses: a chain of 100,000 processes is a tree, too.
+//! No function here is recursive, because a tree may be a chain of 100,000 processes.
 
 use std::collections::HashMap;
 
@@ -29,14 +29,14 @@ pub struct Node {
     /// Whether the process is only in the tree as an ancestor of a chosen process.
     pub context: bool,
     pub depth: usize,
-    /// The number of the shape of the process's subtree. It is equal for processes that have equal programs and whose
-    /// children have equal shapes.
+    /// The number of the shape of the process's subtree. Two processes have the same shape if their programs are equal
+    /// and their children have equal shapes.
     pub shape: u32,
     /// The sums over the process and its descendants.
     pub sum: SubtreeSum,
 }
 
-/// Sums over a process and its descendants, or over several of them.
+/// Sums over a process and its descendants, or over several processes with their descendants.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct SubtreeSum {
     pub processes: u64,
@@ -46,8 +46,8 @@ pub struct SubtreeSum {
     pub cpu: u64,
     /// The time in nanoseconds in which the state of threads of these processes and their descendants is unknown.
     pub unknown: u64,
-    /// The CPU time plus the wall time of these processes and their descendants in nanoseconds, so that a test that
-    /// sleeps is as visible as a compiler.
+    /// The CPU time plus the wall time of these processes and their descendants in nanoseconds, so that a sleeping test
+    /// is as visible as a working compiler.
     pub weight: u64,
     /// The number of failed processes among these processes and their descendants.
     pub failed: u64,
@@ -127,8 +127,8 @@ impl<'a> Subtrees<'a> {
         }
     }
 
-    /// Computes the sums and the shapes of all nodes of the process tree. Children come before their parents, whose
-    /// values depend on them.
+    /// Computes the sums and the shapes of all nodes of the process tree. Children are visited before their parents,
+    /// because the parents' values depend on them.
     fn sum(&mut self) {
         let mut programs: HashMap<String, u32> = HashMap::new();
         let mut shapes: HashMap<(u32, Vec<u32>), u32> = HashMap::new();
@@ -158,7 +158,7 @@ impl<'a> Subtrees<'a> {
                 last = last.max(self.process(*child).tree.end);
                 below.push(node.shape);
             }
-            // The number of equal children does not matter.
+            // The number of equal children does not matter for the shape.
             below.sort_unstable();
             below.dedup();
             sum.weight = sum.cpu.saturating_add(last.since(process.start));
@@ -181,8 +181,8 @@ impl<'a> Subtrees<'a> {
 }
 
 impl SubtreeSum {
-    /// Adds the sums of another subtree of processes to these sums. The longest wall time becomes the longer one of
-    /// the two.
+    /// Adds the sums of another subtree of processes to these sums. The result has the longer one of the two longest
+    /// wall times.
     pub fn add(&mut self, other: &SubtreeSum) {
         self.processes += other.processes;
         self.own = self.own.saturating_add(other.own);

@@ -9,8 +9,8 @@ use tr_format::event::Argv;
 
 use crate::{exit, label};
 
-/// Whether a process runs the program `timeout`, which ended the program that it ran. `timeout` then exits with a
-/// status of its own. If it sends SIGKILL, it sends the signal to its own process group, too, and is killed by it.
+/// Whether a process runs the program `timeout` and ended the program that it had started. In this case, `timeout`
+/// exits with a special status, or it is killed itself: it sends SIGKILL to its own process group, too.
 pub(crate) fn timed_out(process: &Process) -> bool {
     if label::program(process) != "timeout" {
         return false;
@@ -30,7 +30,7 @@ pub(crate) fn ran(process: &Process) -> u64 {
     }
 }
 
-/// The time limit that the arguments of the program `timeout` set; `None` if it has none.
+/// The time limit that the arguments of the program `timeout` set; `None` if they set no limit.
 fn limit(argv: &Argv) -> Option<Duration> {
     let mut args = argv.args();
     let name = String::from_utf8_lossy(args.next()?);
@@ -43,7 +43,8 @@ fn limit(argv: &Argv) -> Option<Duration> {
             b"--" => break args.next()?,
             [b'-', b'-', b'k' | b's', ..] if !arg.contains(&b'=') => _ = args.next(),
             [b'-', b'-', ..] => {}
-            // `-vk 5` and `-vk5`
+            // In a group of short options, `k` and `s` take a value, which may follow as the next argument: `-vk 5` and
+            // `-vk5`.
             [b'-', letters @ ..] => {
                 let valued = letters.iter().position(|letter| b"ks".contains(letter));
                 if valued.is_some_and(|at| at + 1 == letters.len()) {
@@ -65,7 +66,7 @@ fn limit(argv: &Argv) -> Option<Duration> {
         _ => 1.0,
     };
     let seconds = number.parse::<f64>().ok()? * seconds;
-    // With a limit of 0, timeout waits for ever.
+    // A limit of 0 means that timeout sets no limit.
     let limit = Duration::try_from_secs_f64(seconds).ok()?;
     (!limit.is_zero()).then_some(limit)
 }

@@ -1,6 +1,5 @@
-//! Reports on a recording that was not traced (`tr record --best-effort`): the reason, and
-//! what `wait` and `getrusage` show about COMMAND. Everything else is unknown, and `null` in
-//! JSON.
+//! Reports on a recording that was not traced (`tr record --best-effort`): the reason, and the facts that `wait` and
+//! `getrusage` show about COMMAND. Everything else is unknown, and is `null` in JSON.
 
 use serde_json::{json, Value};
 use tr_analyze::model::Analysis;

@@ -1,4 +1,5 @@
-//! Makes the verdict on each step: what most of its wall time went to, and who or what that was.
+//! Makes the verdict on each step: on which work or wait the step spent most of its wall time, and which tasks were
+//! involved.
 //!
 //! The verdict rests on the step's own critical path. If a step failed or was slower than its neighbours while
 //! something held it back, the verdict says so as a hint with its evidence. If the evidence is weak, there is no hint.
@@ -23,30 +24,30 @@ use crate::Recording;
 use tr_programs::steps::StepKind;
 
 /// The least share of a step's wall time that the part named by a verdict must have (two fifths), and the least time of
-/// that part in nanoseconds. With these limits `verdicts.py` found 160 of 165 planted faults, and a fault in 2 of 111
-/// failures that had none.
+/// that part in nanoseconds. With these limits, `verdicts.py` found 160 of 165 planted faults, and reported a fault for
+/// 2 of 111 failures without one.
 const OF_WALL: (u64, u64) = (2, 5);
 const LEAST: u64 = 200_000_000;
-/// The times in nanoseconds for which a failed test had no CPU, from which on the test counts as one that may have
-/// exceeded its time limit, even if nothing else shows it: for one test of several, and for a test that may be a whole
-/// suite. Without this rule `verdicts.py` had failures on a busy machine that were explained by their run-queue wait.
+/// The least times in nanoseconds without a CPU for which a failed test counts as one that may have exceeded its time
+/// limit, even if nothing else shows this: for a test in a suite, and for a test that may itself be a whole suite.
+/// Without this rule, `verdicts.py` had failures on a busy machine that were wrongly explained by their run-queue wait.
 const LATE: [u64; 2] = [500_000_000, 1_000_000_000];
-/// The divisor of a step's wall time for its unknown part: a step of which more than a tenth is unknown has no verdict.
-/// A decision: a printed figure never hides more than a tenth.
+/// The divisor of a step's wall time for its unknown part: a step has no verdict if more than a tenth of its wall time
+/// is unknown. A decision: a printed figure never hides more than a tenth.
 const UNKNOWN: u64 = 10;
-/// The least number of other tests in a test's suite for which a median is computed. A guess: the middle of fewer is
-/// one of them.
+/// The least number of other tests in a test's suite for which a median is computed. A guess: the median of fewer tests
+/// is not typical.
 const SUITE: usize = 3;
 /// The largest number of steps whose verdicts name the tasks that they waited for. A bound of the work.
 const NAMED: usize = 50;
 /// The largest number of tasks that a verdict names as the ones that had the CPUs or were waited for. Each of them has
 /// at least a twentieth of the time.
 pub(crate) const NAMES: usize = 3;
-/// The divisor of the time of all tasks in a verdict: a task with a twentieth of it is named. A decision: less would
-/// not change what a reader does.
+/// The divisor of the time of all tasks in a verdict: a task with at least a twentieth of this time is named. A
+/// decision: a smaller part would not change what a reader does.
 pub(crate) const COUNTS: u64 = 20;
 
-/// The conclusion on what most of a step's wall time went to.
+/// The conclusion about the work or wait on which a step spent most of its wall time.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Verdict {
     /// The largest part of the step's wall time, among the parts that can be the reason for a slow step.
@@ -55,13 +56,13 @@ pub struct Verdict {
     pub ns: u64,
     /// The wall time in nanoseconds of the step that the verdict is about.
     pub wall: u64,
-    /// The median, over the other tests of the suite, of the share of the CPU time they wanted (`wanted`) that they
-    /// had, in percent.
+    /// For a test, the median of a percentage over the other tests of its suite: the part of the wanted CPU time that a
+    /// test got.
     pub median: Option<u64>,
     /// The wall time of the step divided into all of its parts, in nanoseconds.
     pub parts: PartTimes,
-    /// The time in nanoseconds that the step waited in run queues while its own tasks had the CPUs. It is contained in
-    /// the part `Work`.
+    /// The time in nanoseconds that the step waited in run queues while its own tasks had the CPUs. The part `Work`
+    /// includes this time.
     pub queued: u64,
     /// The names of the tasks that had the CPUs or that the step waited for, with their times in nanoseconds, the
     /// longest first.
@@ -127,7 +128,7 @@ impl<'a> StepVerdicts<'a> {
     }
 }
 
-/// The verdicts on all steps of a recording, which say what most of their wall time went to.
+/// The verdicts on all steps of a recording, which say on which work or wait a step spent most of its wall time.
 #[derive(Clone, Debug, Default)]
 pub struct Verdicts(Vec<Option<Verdict>>);
 
@@ -159,8 +160,8 @@ impl Verdicts {
             .filter(|verdict| verdict.part != WallPart::Unknown)
     }
 
-    /// The figures of the verdict on a step, even if nothing in the step's time stands out. The part that the verdict
-    /// names is [`WallPart::Unknown`] then.
+    /// The figures of the verdict on a step, even if nothing in the step's time stands out. In that case, the verdict
+    /// names the part [`WallPart::Unknown`].
     pub fn figures(&self, step: StepIx) -> Option<&Verdict> {
         self.0.get(step)?.as_ref()
     }
@@ -265,7 +266,8 @@ impl<'a> Judge<'a> {
             let failed = step.failed() || may_have_failed(steps, step);
             let failed = failed && has_inner.get(at) != Some(&true);
             let mut verdict = judge(step, failed, divided, medians.of(step, at, divided))?;
-            // More CPU time would not have spared it.
+            // If a process of the step was killed for lack of memory, more CPU time would not have prevented the
+            // failure.
             verdict.told &= !(verdict.part.is_starved() && divider.lacked_memory(at));
             Some(verdict)
         });
@@ -288,12 +290,14 @@ impl<'a> Judge<'a> {
     }
 }
 
-/// For each step, whether a test or a failed step is inside it. In that case the inner step is the one that failed.
+/// For each step, whether a test or a failed step is inside it. In that case, the inner step gets the verdict about the
+/// failure.
 fn has_inner(steps: &Steps) -> Vec<bool> {
     steps.with_any_inside(|_, step| step.kind == StepKind::Test || step.failed())
 }
 
-/// Whether a test without a known result may have failed, because its process failed (libtest's threads).
+/// Whether a test without a known result may have failed, because its process failed. Tests that run in threads (Rust's
+/// libtest) have no result of their own.
 fn may_have_failed(steps: &Steps, step: &Step) -> bool {
     let around = step.parent.and_then(|at| steps.list().get(at));
     let around = around.filter(|outer| outer.process == step.process && outer.failed());
@@ -301,7 +305,7 @@ fn may_have_failed(steps: &Steps, step: &Step) -> bool {
     step.kind == StepKind::Test && silent && around.is_some()
 }
 
-/// Judges a step by its divided wall time. `failed` is whether the step failed and no step inside it did.
+/// Judges a step by its divided wall time. `failed` says whether the step failed and no step inside it did.
 fn judge(step: &Step, failed: bool, divided: &StepParts, median: Option<u64>) -> Option<Verdict> {
     let wall = step.wall();
     if wall == 0 || divided.times.get(WallPart::Unknown).saturating_mul(UNKNOWN) > wall {
@@ -311,7 +315,7 @@ fn judge(step: &Step, failed: bool, divided: &StepParts, median: Option<u64>) ->
     let waits = WallPart::ALL.into_iter().filter(|part| !part.is_starved());
     let waits = waits.map(|part| (divided.times.get(part), part));
     let cpu = WallPart::ALL.into_iter().filter(|part| part.is_starved());
-    // If several parties kept the step from a CPU, the one that did so for longest counts.
+    // If several causes kept the step from a CPU, the one that did so for the longest time is named.
     let who = cpu.rev().max_by_key(|part| divided.times.get(*part))?;
     let all = waits.chain([(starved, who)]);
     let (ns, part) = all.rev().max_by_key(|(ns, _)| *ns)?;
@@ -343,7 +347,8 @@ fn judge(step: &Step, failed: bool, divided: &StepParts, median: Option<u64>) ->
     let is_test = matches!(step.kind, StepKind::Test | StepKind::Mark);
     let failed = failed
         && match part {
-            // A compiler's error is none of the machine's, and an assertion of 50 ms none of 300.
+            // A slow machine is a reason only for failures that can depend on time. A compiler's error does not, and a
+            // test that failed after a short wait probably failed by an assertion.
             WallPart::Disk | WallPart::Memory => is_test || is_late,
             part if part.is_starved() => is_late || is_test && (slow || starved >= late),
             _ => true,
@@ -353,8 +358,8 @@ fn judge(step: &Step, failed: bool, divided: &StepParts, median: Option<u64>) ->
     Some(Verdict { told, ..held })
 }
 
-/// For each suite, the shares of wanted CPU time that its tests had, from which medians are computed. The tests of a
-/// suite are those directly inside one step.
+/// For each suite and each of its tests, the percentage of the wanted CPU time that the test got. Medians are computed
+/// from these percentages. A suite consists of the tests directly inside one step.
 struct Medians(BTreeMap<Option<StepIx>, Vec<(u64, StepIx)>>);
 
 impl Medians {
@@ -372,7 +377,8 @@ impl Medians {
         Medians(suites)
     }
 
-    /// The median of the shares of wanted CPU time that the other tests in the suite of a step had, in percent.
+    /// The median of a percentage over the other tests in the suite of a step: the part of the wanted CPU time that a
+    /// test got.
     fn of(&self, step: &Step, at: StepIx, divided: &StepParts) -> Option<u64> {
         let suite = self.0.get(&step.parent)?;
         let own = suite.binary_search(&(divided.times.share()?, at)).ok()?;
@@ -395,7 +401,7 @@ pub fn others(
     names.filter_map(|(occupant, ns)| Some((who::occupant(occupant)?, ns)))
 }
 
-/// Keeps those tasks of a list that a verdict names: the ones with the longest times, at most [`NAMES`].
+/// Keeps the tasks of a list that a verdict names: those with the longest times, at most [`NAMES`].
 fn named(mut names: Vec<(String, u64)>) -> Vec<(String, u64)> {
     let sum = names
         .iter()

@@ -32,7 +32,7 @@ pub fn told(analysis: &Analysis, imports: &Imports) -> Vec<String> {
             *runs.entry(found).or_default() += 1;
         }
     }
-    // The longer one of 12 and 12.2.0 contains the other.
+    // If both 12 and 12.2.0 were found for a tool, only the longer version is kept.
     let names: BTreeSet<_> = runs.keys().cloned().collect();
     runs.retain(|(name, version), _| {
         let longer = (*name, format!("{version}."));

@@ -1,5 +1,5 @@
 //! Collects the warnings about a recording: the reasons why its numbers are incomplete, and how it was made. Text,
-//! Markdown, the HTML page and JSON have this list above the numbers.
+//! Markdown, the HTML page and JSON show this list before the numbers.
 
 use std::collections::BTreeSet;
 
@@ -22,7 +22,7 @@ use tr_text::{escape, units};
 /// missing events.
 const STREAMS: usize = 5;
 
-/// The warnings for the reader of a report: the reasons that make its numbers incomplete, the gravest first.
+/// The warnings for the reader of a report: the reasons why its numbers are incomplete, the gravest reason first.
 pub fn warnings(recording: &Recording) -> Vec<String> {
     let analysis = &recording.analysis;
     let mut said = Vec::new();
@@ -43,7 +43,7 @@ pub fn warnings(recording: &Recording) -> Vec<String> {
     said.extend(degraded.map(|(_, what)| escape::raw(what)));
     said.extend(not_recorded(analysis));
     let times = &analysis.totals.times;
-    // Less than 1 % stands with the other sums.
+    // If less than 1 % is unknown, there is no warning; the unknown time is shown with the other sums.
     if is_much(times.unknown, times.sum()) {
         said.push(format!(
             "{} of the processes' time ({}) is unknown",
@@ -55,7 +55,7 @@ pub fn warnings(recording: &Recording) -> Vec<String> {
 }
 
 /// The line of warning about processes in containers that were not recorded, because it is not known which client
-/// started them; `None` if there are none.
+/// started them; `None` if there are no such processes.
 fn not_recorded(analysis: &Analysis) -> Option<String> {
     let count = analysis.containers.not_recorded;
     (count > 0).then(|| {
@@ -78,7 +78,7 @@ fn seconds(start: Ktime, time: Ktime) -> String {
 /// The possible reasons why a trace file ends before its recording did. The file does not show which one applies.
 pub const CUT: &str = "the disk was full, or the recorder was killed";
 
-/// The line of warning that a recording, or its analysis, ended early; `None` if it did not.
+/// The line of warning that a recording, or its analysis, ended early; `None` if it did not end early.
 fn cut(analysis: &Analysis) -> Option<String> {
     let quality = &analysis.quality;
     if let Some(why) = &quality.stopped {
@@ -127,8 +127,8 @@ pub struct Loss {
 }
 
 impl Loss {
-    /// The sentence about the missing events of a stream, without the full stop. `start` is the start of the
-    /// recording, from which the times in the sentence count.
+    /// The sentence about the missing events of a stream, without the full stop. `start` is the start of the recording,
+    /// and the times in the sentence count from it.
     pub fn text(&self, start: Ktime) -> String {
         let count = match (self.count, self.uncounted) {
             (0, _) => "some".to_owned(),
@@ -184,8 +184,8 @@ pub fn losses(lost: impl Iterator<Item = (Ktime, Lost)>) -> Vec<Loss> {
     losses
 }
 
-/// Divides the losses of events into those that have a line each, and a line about the remaining losses. `more` is the
-/// number of further spans with losses that this line counts.
+/// Divides the losses of events into the first ones, which get a line each, and a common line about the remaining
+/// losses. `more` is the number of further spans with losses, which the common line also counts.
 pub fn lines(mut losses: Vec<Loss>, more: u64) -> (Vec<Loss>, Option<String>) {
     let left_out = losses.split_off(losses.len().min(STREAMS));
     let more = left_out.iter().map(|loss| loss.spans).sum::<u64>() + more;
@@ -218,8 +218,8 @@ pub fn is_cut(analysis: &Analysis) -> bool {
     analysis.summary.is_none() || analysis.quality.stopped.is_some()
 }
 
-/// Whether the trace was cut so early that no time and no process is known: before the first moment up to which all
-/// events are in it.
+/// Whether the trace was cut so early that no time and no process is known, because it has no moment up to which all
+/// events are recorded.
 pub fn is_blank(analysis: &Analysis) -> bool {
     is_cut(analysis) && analysis.end == analysis.start && analysis.processes.is_empty()
 }
@@ -252,7 +252,8 @@ pub(crate) fn is_much(unknown: u64, whole: u64) -> bool {
 }
 
 /// Whether the computed CPU time of a recording is only a lower bound: the trace was cut, so that the rest is unknown,
-/// or the state of tasks is unknown for a noticeable time, unless the kernel's totals give the sum.
+/// or the state of tasks is unknown for a noticeable time. In a recording that has only the kernel's totals, these give
+/// the whole sum.
 pub fn is_lower_bound(analysis: &Analysis) -> bool {
     let times = &analysis.totals.times;
     let hidden = analysis.basis() == Basis::Events && is_much(times.unknown, times.sum());
@@ -333,7 +334,7 @@ pub fn inexact(facts: &Facts) -> Option<&'static str> {
     }
 }
 
-/// The programs that let a daemon run their containers in a recording: calls such as `docker run`, not `docker ps`.
+/// The recorded programs that let a daemon run containers: calls such as `docker run`, not `docker ps`.
 fn daemons_clients(analysis: &Analysis) -> BTreeSet<String> {
     let processes = analysis.processes.iter();
     let asks = |process: &&Process| process.tool().is_some_and(|tool| tool.asks_daemon);
@@ -343,7 +344,7 @@ fn daemons_clients(analysis: &Analysis) -> BTreeSet<String> {
         let verb = verb.and_then(ContainerVerb::of);
         matches!(verb, Some(ContainerVerb::Run | ContainerVerb::Part))
     };
-    // There are at most as many as programs times verbs.
+    // The set is small: it has at most one entry for each pair of a program and a verb.
     calls.filter(runs).collect()
 }
 
@@ -361,7 +362,7 @@ pub fn clocks(quality: &Quality) -> Option<String> {
     })
 }
 
-/// The anomalies of the trace in words, each with its number. They make time unknown.
+/// The anomalies of the trace in words, each with its number. Because of an anomaly, some time is unknown.
 pub fn anomalies(quality: &Quality) -> Vec<String> {
     let counts = quality.anomalies.iter();
     counts
@@ -374,7 +375,7 @@ mod tests {
     use super::*;
     use tr_format::event::CpuId;
 
-    /// The lines of warnings that a test gets for some losses of events. Each loss has the stream, the number of
+    /// Returns the lines of warnings for some losses of events, for a test. Each loss has the stream, the number of
     /// events (`None` if unknown), and the first and the last millisecond.
     fn said(lost: &[(Stream, Option<u64>, u64, u64)], more: u64) -> Vec<String> {
         let spans = lost.iter().map(|(stream, count, since, until)| {
@@ -391,8 +392,7 @@ mod tests {
         losses.chain(others).collect()
     }
 
-    /// A test: if many events of one stream are lost at different times, the stream still has only one line of
-    /// warnings.
+    /// Checks that a stream has only one line of warnings, even if many of its events are lost at different times.
     #[test]
     fn losses_of_a_stream_have_one_line() {
         let (first, second) = (Stream::Cpu(CpuId(0)), Stream::Cpu(CpuId(1)));

@@ -1,4 +1,4 @@
-//! Names recordings and tasks, also the tasks that woke or preempted others.
+//! Names recordings and tasks, including the tasks that woke or preempted other tasks.
 
 use std::collections::BTreeSet;
 
@@ -16,7 +16,7 @@ use tr_programs::tools::Children;
 use tr_programs::{command_line, table, words};
 use tr_text::{escape, units};
 
-/// The name of tasks that had a CPU and are not recorded; `None` if it is not known.
+/// The name of tasks that had a CPU and are not recorded; `None` if their name is not known.
 pub fn occupant(occupant: Occupant) -> Option<String> {
     match occupant {
         Occupant::Named(name) => (!name.bytes().is_empty()).then(|| comm(&name)),
@@ -24,14 +24,14 @@ pub fn occupant(occupant: Occupant) -> Option<String> {
     }
 }
 
-/// The words for tasks that had a CPU and whose names the recording does not keep, because other tasks had it for
-/// longer.
+/// The words for tasks that had a CPU and whose names the recording does not keep, because it keeps only the names of
+/// the tasks that had the CPU for the longest time.
 pub const FURTHER: &str = "further tasks";
 
-/// The name of a recording: the recorded command line, or without a command what was recorded, such as `the whole
+/// The name of a recording: the recorded command line, or, if there is no command, a description such as `the whole
 /// machine`.
 pub fn recorded(meta: &Metadata) -> String {
-    // A command without a name cannot have run.
+    // A command whose words are all empty cannot have run, so it counts as no command.
     let has_no_name = meta.command.iter().all(Vec::is_empty);
     match (has_no_name, &meta.scope) {
         (false, _) => escape::quoted(meta.command.iter().map(Vec::as_slice)),
@@ -50,11 +50,11 @@ pub fn recorded(meta: &Metadata) -> String {
     }
 }
 
-/// The name that is shown for a recording of which it is not known what was recorded.
+/// The name that is shown for a recording if it is not known what was recorded.
 const NO_COMMAND: &str = "the command";
 
-/// The name of a recording for people. It is the CI job if COMMAND is a script that a CI runner wrote, or if there is
-/// no COMMAND. Otherwise it is the command that the user typed.
+/// The name of a recording for people. The name is the CI job if COMMAND is a script that a CI runner wrote, or if
+/// there is no COMMAND. Otherwise the name is the command that the user typed.
 pub fn headline(meta: &Metadata) -> String {
     let ci = Ci::new(meta);
     let is_typed = match meta.scope {
@@ -96,7 +96,7 @@ pub fn kernel(meta: &Metadata) -> String {
     escape::raw(words.join(" ").as_bytes())
 }
 
-/// The CPUs that the build was allowed to use, if it was not allowed all: `0-3,8 (5 of 64)`.
+/// The CPUs that the build was allowed to use, such as `0-3,8 (5 of 64)`; `None` if the recording has no such limit.
 pub fn allowed(meta: &Metadata) -> Option<String> {
     let allowed: BTreeSet<u16> = meta
         .options

@@ -6,9 +6,8 @@ use std::io::{self, Read};
 use serde_json::{json, Value};
 use tr_text::escape;
 
-/// The largest length in bytes of the text that an answer to an agent contains. The constant
-/// `ANSWER` is the largest length of the whole answer. 2,000 tokens have at least as many bytes, so
-/// that no answer is longer than that.
+/// The largest length in bytes of the text that an answer to an agent contains. The constant `ANSWER` is the largest
+/// length of the whole answer. 2,000 tokens have at least so many bytes, so that no answer is longer than 2,000 tokens.
 const TEXT: usize = 6_000;
 const ANSWER: usize = 7_900;
 /// The largest length in bytes of the part of an answer that has a command's warnings and other
@@ -27,7 +26,7 @@ pub struct Page {
 pub fn page(mut output: impl Read, from: u64) -> io::Result<Page> {
     let skipped = io::copy(&mut output.by_ref().take(from), &mut io::sink())?;
     let mut bytes = Vec::new();
-    // A byte more tells whether there is more.
+    // One byte more is read, which shows whether there is a next page.
     output.take(TEXT as u64 + 1).read_to_end(&mut bytes)?;
     let mut page = Page {
         text: String::new(),

@@ -76,7 +76,8 @@ impl Server {
                     Err(why) => refused(id, why),
                 })
             }
-            // An answer to a question that was not asked, or a notification.
+            // The line is a response to a request that the server has not sent, or a notification, so there is no
+            // answer.
             (None, Some(_)) if request.get("result").or(request.get("error")).is_some() => None,
             (Some(_), None) => None,
             _ => Some(refused(

@@ -111,7 +111,8 @@ fn line(server: &Server, tool: &Tool, given: &Map<String, Value>) -> Result<Vec<
         let wrong = || format!("{name} is not of its type");
         match (kind, value) {
             (TakesKind::File, None) => words.push(below(root, server.recording)?.into()),
-            // The recorder would follow a link at its usual place.
+            // The recorder writes to its default file, which is tested as well, because it may be a link out of the
+            // folder.
             (TakesKind::Output, None) => drop(new_below(root, server.recording)?),
             (TakesKind::Files | TakesKind::Command, None) => {
                 return Err(format!("{name} is missing"))
@@ -147,7 +148,7 @@ fn line(server: &Server, tool: &Tool, given: &Map<String, Value>) -> Result<Vec<
                     new_below(root, text(value).ok_or_else(wrong)?)?,
                 ));
             }
-            // Last: see below.
+            // The command comes last on the command line, so it is added below.
             (TakesKind::Command, Some(_)) => {}
         }
     }
@@ -193,7 +194,7 @@ fn texts(value: &Value) -> Option<Vec<&str>> {
 /// The path of an existing file that the agent names. After symbolic links were followed, the file
 /// must be in the server's folder or below it.
 fn below(root: &Path, name: &str) -> Result<PathBuf, String> {
-    // Whether there is something elsewhere is not told.
+    // If the file is elsewhere, the error does not show whether it exists.
     let file = std::fs::canonicalize(root.join(name)).ok();
     let file = file.filter(|file| file.starts_with(root) && file.is_file());
     file.ok_or_else(|| {
@@ -268,7 +269,7 @@ fn answered(
         .spawn()?;
     let until = Instant::now() + limit;
     let output = child.stdout.take().map(|output| Until { output, until });
-    // The rest of the output ends with the pipe.
+    // The pipe is closed when the page is full, and the rest of the output is lost with it.
     let page = match output {
         Some(output) => answer::page(output, from)?,
         None => answer::page(std::io::empty(), 0)?,
@@ -317,7 +318,7 @@ impl Read for Until {
 /// whether the command failed.
 fn judged(status: ExitStatus) -> (String, bool) {
     match status.signal() {
-        // Our end of the pipe was closed before the command had written all.
+        // The server closed the pipe before the command had written everything, which is no failure.
         Some(signal) if signal == Signal::SIGPIPE as i32 => (String::new(), false),
         Some(_) => (format!(" was killed ({status})"), true),
         None => (
@@ -346,7 +347,7 @@ fn bounded(mut command: Command, limit: Duration) -> std::io::Result<(ExitStatus
     let (output, input) = std::io::pipe()?;
     command.stdout(input.try_clone()?).stderr(input);
     let mut child = command.spawn()?;
-    // The command holds the pipe's other end.
+    // `command` holds a copy of the pipe's writing end, without which the end of the output can be seen.
     drop(command);
     let mut said = CommandOutput {
         output: Some(output),
@@ -355,7 +356,7 @@ fn bounded(mut command: Command, limit: Duration) -> std::io::Result<(ExitStatus
     let (status, in_time) = match said.until_end(&mut child, limit)? {
         Some(status) => (status, true),
         None => {
-            // `tr record` passes it on to COMMAND, and completes the file.
+            // `tr record` passes this signal on to COMMAND, and then completes the recording.
             let _ = kill(
                 nix::unistd::Pid::from_raw(child.id().cast_signed()),
                 Signal::SIGTERM,
@@ -495,7 +496,7 @@ mod tests {
         let (status, in_time, said) = shell("seq 100000; echo last >&2; exit 3", long);
         assert_eq!((status.code(), in_time, said.len()), (Some(3), true, SAID));
         assert!(said.ends_with(b"100000\nlast\n"), "{said:?}");
-        // One that it leaves behind is not waited for.
+        // The server does not wait for a process that the command leaves behind.
         let begun = Instant::now();
         let (status, ..) = shell("sleep 30 & echo $!", long);
         assert!(status.success() && begun.elapsed() < Duration::from_secs(25));

@@ -17,7 +17,7 @@ struct Mount {
 
 /// The mounts of the cgroup hierarchy that has the given controller; "" stands for cgroup v2.
 fn mounts<'a>(mountinfo: &'a str, controller: &'a str) -> impl Iterator<Item = Mount> + 'a {
-    // The later one of two mounts at one point is visible.
+    // The lines are read from the end, because of two mounts at one point only the later one is visible.
     mountinfo.lines().rev().filter_map(move |line| {
         let (mount, kind) = line.split_once(" - ")?;
         let mut fields = mount.split(' ').skip(3);
@@ -54,7 +54,7 @@ fn has(controllers: &str, controller: &str) -> bool {
 
 /// The contents of this process's `/proc/self/cgroup` and `/proc/self/mountinfo`.
 pub fn own() -> (String, String) {
-    // A mount point may have any bytes.
+    // The text may contain bytes that are not UTF-8, because the path of a mount point may have any bytes.
     let read = |path: &str| {
         let bytes = fs::read(path).unwrap_or_default();
         String::from_utf8_lossy(&bytes).into_owned()
@@ -77,7 +77,7 @@ pub fn directories(cgroups: &str, mountinfo: &str, controller: &str) -> Vec<Path
         is_wanted.then_some(Path::new(path))
     });
     let levels = |mount: Mount| {
-        // In a cgroup namespace, both paths are relative to the namespace's root.
+        // Even in a cgroup namespace both paths begin at the same directory, which is the namespace's root.
         let below = path?.strip_prefix(&mount.cgroup).ok()?;
         let is_name = |part: Component<'_>| matches!(part, Component::Normal(_));
         let own = mount.point.join(below);
@@ -193,8 +193,8 @@ mod tests {
         assert_eq!(found, expected.map(PathBuf::from));
     }
 
-    /// A test: the directories of a task's cgroups are found on the host, and in a container without and
-    /// with a cgroup namespace.
+    /// Tests that the directories of a task's cgroups are found on the host, and in a container without and with a
+    /// cgroup namespace.
     #[test]
     fn a_tasks_directories_are_found() {
         let dir = tempfile::tempdir().unwrap();
@@ -225,7 +225,8 @@ mod tests {
         };
         let v2 = ["unified/ci/job", "unified/ci"];
         assert_eq!(found("0::/ci/job\n", "/", "unified", ""), v2);
-        // The mount shows the container's cgroup, and the path is the host's.
+        // Without a cgroup namespace the task's path is that of the host, also where the mount shows only the
+        // container's cgroup.
         let v1 = "9:hugetlb,memory:/ci/job\n0::/\n";
         assert_eq!(
             found(v1, "/", "memory", "memory"),
@@ -235,16 +236,16 @@ mod tests {
             found(v1, "/ci/job", "memory/ci/job", "memory"),
             ["memory/ci/job"]
         );
-        // Both are of the namespace.
+        // In a cgroup namespace, both the mount's root and the task's path are relative to the namespace.
         assert_eq!(
             found("0::/\n", "/", "unified/ci/job", ""),
             ["unified/ci/job"]
         );
-        // The root's figures are the machine's.
+        // The root cgroup is left out, because its figures are those of the whole machine.
         let none = Vec::<String>::new();
         assert_eq!(found("0::/\n", "/", "unified", ""), none);
         assert_eq!(found("9:memory:/\n", "/", "memory", "memory"), none);
-        // A cgroup out of sight, and the mount of another container.
+        // The task's cgroup is not visible below the mount, or the mount belongs to another container.
         assert_eq!(found("0::/../ci\n", "/", "unified/ci/job", ""), none);
         assert_eq!(found("0::/\n", "/..", "unified/ci/job", ""), none);
         assert_eq!(found("0::/\n", "/ci/job", "unified/ci/job", ""), none);

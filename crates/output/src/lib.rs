@@ -270,7 +270,7 @@ pub struct Destination {
 pub fn is_written(file: File) -> bool {
     match flock(&file, FlockOperation::NonBlockingLockShared) {
         Ok(()) => {
-            // Otherwise the reader's descriptor would keep the lock.
+            // The lock is released, because otherwise the reader's descriptor would keep it.
             let _ = flock(&file, FlockOperation::Unlock);
             false
         }
@@ -328,7 +328,7 @@ impl Destination {
                 }),
                 Place::Special(at, place) => Ok(existing(&at, place)?.into()),
                 Place::Descriptor(_, Some(number @ 0..=2)) => Ok(stream(number, settings)?.into()),
-                // A shell's `7>file`.
+                // The path names an open file of a process, for example the one of a shell's `7>file`.
                 Place::Descriptor(path, _) => {
                     Ok(OpenOptions::new().append(true).open(path)?.into())
                 }
@@ -413,14 +413,15 @@ fn create(at: At, settings: &Settings) -> io::Result<Destination> {
     let unnamed = options.custom_flags(libc::O_TMPFILE).open(at.directory());
     let (file, hidden) = match unnamed {
         Ok(file) => (file, None),
-        // create_new does not follow a link either.
+        // The file system lacks O_TMPFILE, so the file gets a hidden name. `create_new` does not follow a link with
+        // that name.
         Err(_) => {
             let file = options.custom_flags(0).create_new(true).open(&hidden)?;
             (file, Some(hidden))
         }
     };
     if let Some((user, group)) = invoking_user() {
-        // A file system without owners refuses; the file is written all the same.
+        // A file system without owners refuses to change the owner. The file is written all the same.
         let _ = nix::unistd::fchown(&file, Some(user), Some(group));
     }
     let unnamed = Unnamed {

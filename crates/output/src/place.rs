@@ -174,7 +174,7 @@ pub fn walk(path: &Path, create: bool) -> io::Result<OwnedFd> {
         };
         now = match deeper {
             Ok(deeper) => deeper,
-            // A link in /proc, as /dev/fd/7 is.
+            // The name is a link in /proc to an open file, as /dev/fd/7 is, so that it is followed.
             Err(Errno::ENOTDIR | Errno::ELOOP) if is_of_proc(&now) => {
                 openat(&now, name, flags, Mode::empty())?
             }

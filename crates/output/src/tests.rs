@@ -116,7 +116,7 @@ fn the_file_before_is_kept() {
     }
     assert_eq!(std::fs::read(at("x")).unwrap(), b"new3");
     assert_eq!(std::fs::read(at("x.old")).unwrap(), b"new2");
-    // A file of another kind has that name.
+    // If NAME.old is a file of another kind, it is not replaced.
     std::fs::write(at("x.old"), "precious").unwrap();
     write(b"new4").unwrap();
     assert_eq!(std::fs::read(at("x")).unwrap(), b"new4");
@@ -205,7 +205,8 @@ fn others_can_plant_neither_a_link_nor_a_fifo() {
         lchown(at(name), Some(65534), None).unwrap();
     }
     let all = ["link", "null", "out", "fifo"];
-    // Sticky and open to all; open to a group; another user's.
+    // Other users can put files into each of these directories: one that is sticky and open to all, one that is open to
+    // a group, and one of another user.
     for (mode, owner) in [(0o1777, 0), (0o770, 0), (0o700, 65534)] {
         std::fs::set_permissions(dir.path(), Permissions::from_mode(mode)).unwrap();
         chown(dir.path(), Some(owner), None).unwrap();
@@ -218,7 +219,7 @@ fn others_can_plant_neither_a_link_nor_a_fifo() {
         }
     }
     assert_eq!(std::fs::read(at("victim")).unwrap(), b"precious");
-    // Only root can have put them here.
+    // In this directory only root can have made the links, so that they are followed.
     std::fs::set_permissions(dir.path(), Permissions::from_mode(0o755)).unwrap();
     chown(dir.path(), Some(0), None).unwrap();
     write(&at("link")).unwrap();

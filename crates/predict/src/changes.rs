@@ -17,7 +17,7 @@ use tr_insight::steps::{StepIx, Steps};
 use tr_programs::steps::StepKind;
 
 fn factor(by: f64) -> u64 {
-    // A thousandth of a time is the unit of a change.
+    // A change has the remaining time in thousandths.
     (1000.0 / by.max(0.001)).round().clamp(0.0, 1_000_000.0) as u64
 }
 
@@ -90,7 +90,7 @@ fn tests(facts: &Facts<'_>) -> Vec<(u64, Vec<Group>)> {
     let mut processes: BTreeMap<ProcessIx, StepIx> = BTreeMap::new();
     for (at, step) in steps.list().iter().enumerate() {
         if let Some(process) = step.process.filter(|_| step.kind == StepKind::Test) {
-            // The outermost step of a process comes first.
+            // The outermost step of a process comes first, and it is kept.
             processes.entry(process).or_insert(at);
         }
     }
@@ -106,7 +106,8 @@ fn tests(facts: &Facts<'_>) -> Vec<(u64, Vec<Group>)> {
     let cost = |ix| {
         let process = facts.analysis.process(ix);
         let at = processes.get(&ix).copied();
-        // One process of several tests has a cost of its own: the steps in it do not cover it.
+        // A process that runs several tests has a cost of its own. Its step only stands for the whole process if it
+        // began no later.
         let whole = at.filter(|at| {
             steps
                 .list()
@@ -150,7 +151,7 @@ pub(super) fn changes(facts: &Facts<'_>, wanted: &Wanted) -> Result<ChangeSet, N
         let mut of = matching(facts, regex, "--cached")?;
         let count = (of.len() as f64 * share).round() as usize;
         let every = spread(&of, count);
-        // The longest ones at best, the shortest at worst.
+        // At best, the cache answers the longest executions; at worst, the shortest.
         of.sort_by_key(|group| Reverse(facts.process(*group).map_or(0, |process| process.wall())));
         let longest = of.get(..count).unwrap_or(&of);
         let shortest = of.get(of.len().saturating_sub(count)..).unwrap_or(&of);

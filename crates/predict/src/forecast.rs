@@ -183,8 +183,8 @@ pub(crate) fn totals(analysis: &Analysis, wanted: &Wanted) -> NoForecast {
     }
 }
 
-/// Sentences that warn of a forecast because the recorded run failed, is recorded only in part, or
-/// has incomplete numbers.
+/// Warnings that a forecast may be wrong, because the recorded run failed, was recorded only in part, or lacks some
+/// numbers.
 pub(crate) fn warnings(recording: &Recording) -> Vec<String> {
     let analysis = &recording.analysis;
     let mut said = Vec::new();

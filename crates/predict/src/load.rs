@@ -1,10 +1,10 @@
 //! The tasks outside of a run that use CPUs beside it, and how the kernel divides the CPUs between them and the run.
 //!
 //! Tasks of one session (`sched_autogroup`) or of one cgroup have equal shares, and so have sessions and cgroups beside
-//! each other, however many tasks each of them has. A recording does not have the groups. But it shows which processes had
-//! the CPUs while the run's tasks waited, and how many of the run's tasks ran while a number of them wanted to: four tasks
-//! beside two others have two thirds of the CPUs among tasks, and half of them between two groups. Two tasks beside two
-//! others have half of the CPUs either way.
+//! each other, however many tasks each of them has. A recording does not have the groups. But it shows which processes
+//! had the CPUs while the run's tasks waited, and how many of the run's tasks ran while a number of them wanted to:
+//! four tasks beside two others have two thirds of the CPUs among tasks, and half of them between two groups. Two tasks
+//! beside two others have half of the CPUs either way.
 
 use std::collections::BTreeMap;
 
@@ -139,7 +139,7 @@ fn busy_processes(outside: &Outside) -> Option<u64> {
     for (cpu, slices) in &outside.slices {
         let sums = outside.sums.get(cpu).map_or(&[][..], Vec::as_slice);
         for slice in slices.iter().filter(|slice| !slice.is_open) {
-            // The sums have the time in which several tasks had the CPU.
+            // The time in which several tasks had the CPU is already in the sums, so only the rest of the slice counts.
             let before = sums.partition_point(|sum| sum.from < slice.to);
             let last = before.checked_sub(1).and_then(|last| sums.get(last));
             let from = last.map_or(slice.from, |sum| sum.to.max(slice.from));
@@ -233,7 +233,7 @@ fn divided(levels: &[Level], cpus: u64, others: u64, wall: u64) -> Option<Divisi
     let cpus = cpus.saturating_mul(1000);
     let (mut for_tasks, mut for_groups) = (0u64, 0u64);
     for level in levels {
-        // All of these are thousandths of a CPU.
+        // The sums of the CPUs that the run gets by either division, in ns and then in thousandths of a CPU.
         let (mut among_tasks, mut one_share, mut all) = (0u64, 0u64, 0u64);
         for (tasks, ns) in (level.least..).zip(&level.wanted) {
             let wanted = (tasks as u64).saturating_mul(1000);
@@ -249,15 +249,15 @@ fn divided(levels: &[Level], cpus: u64, others: u64, wall: u64) -> Option<Divisi
         if more - less <= more / DIFFER {
             continue;
         }
-        // The geometric middle of both.
+        // Whichever of the two values is nearer to the recorded one decides; the limit is their geometric mean.
         let is_more = u128::from(got) * u128::from(got) > u128::from(less) * u128::from(more);
         if is_more == (one_share > among_tasks) {
             for_groups = for_groups.saturating_add(level.ns);
         } else if among_tasks > one_share {
             for_tasks = for_tasks.saturating_add(level.ns);
         }
-        // A task that is alone has a CPU for itself beside a group only after the kernel has moved the others away:
-        // if it has not, that shows nothing.
+        // A task that runs alone beside a group has a CPU for itself only after the kernel has moved the others away.
+        // If it has less, that shows nothing.
     }
     let shown = for_groups.max(for_tasks);
     (shown > 0 && shown.saturating_mul(SHOWN) >= wall).then_some(if for_groups > for_tasks {
@@ -271,7 +271,7 @@ fn divided(levels: &[Level], cpus: u64, others: u64, wall: u64) -> Option<Divisi
 /// task, judged by their CPU time. It is at most twice the number of CPUs. If the run waited for
 /// CPUs although others had little CPU time, a limit or a delay of the scheduler was the reason.
 fn most_others(analysis: &Analysis, recorded: u64) -> Option<u64> {
-    // The others may have been on CPUs that the run was not allowed.
+    // If the run was limited to some CPUs, the other tasks may have been on the others.
     if analysis.machine.limited_to.is_some() {
         return None;
     }
@@ -286,7 +286,7 @@ fn most_others(analysis: &Analysis, recorded: u64) -> Option<u64> {
 /// The number of tasks outside of the run, in thousandths of a task, with which the simulation of
 /// the recorded run takes as long as the recorded run did.
 fn fitted(schedule: &Schedule, same: Machine, most: u64, recorded: u64, alone: u64) -> u64 {
-    // Less may be slices, and the choice of a CPU.
+    // A smaller difference may come from time slices and from the choice of a CPU, which are not simulated.
     if alone.saturating_add(alone / 50) >= recorded || most < 100 {
         return 0;
     }
@@ -305,7 +305,7 @@ fn fitted(schedule: &Schedule, same: Machine, most: u64, recorded: u64, alone: u
         }
     }
     if wall(high) < recorded {
-        // The others explain nothing, because they had what they needed beside the run.
+        // Other tasks do not explain the recorded time, because even as many as this leave the run too fast.
         high / 2
     } else {
         high
@@ -394,10 +394,10 @@ mod tests {
 
     #[test]
     fn processes_that_never_sleep_are_counted() {
-        // One of the loops was on a CPU that the run did not want for long; a third process had a tenth of the time.
+        // Process 8 was for a long time on a CPU that the run did not want; process 9 had a tenth of the time.
         let parts = [(7, 60), (8, 20), (9, 10)].repeat(8);
         assert_eq!(busy_processes(&outside(&parts)), Some(2250));
-        // Compilers of another build come and go.
+        // The compilers of another build each run only for a short time.
         let compilers: Vec<(u32, u64)> = (1..40).map(|tid| (tid, 30)).collect();
         assert_eq!(busy_processes(&outside(&compilers)), None);
         assert_eq!(busy_processes(&Outside::default()), None);
@@ -437,7 +437,7 @@ mod tests {
         assert!(both.likely < tasks.likely && both.likely > groups.likely);
         assert_eq!(both.low, tasks.low.min(groups.low));
         assert_eq!(both.high, tasks.high.max(groups.high));
-        // The recorded run took the recorded time, however the CPUs are divided.
+        // For the recorded run the forecast is the recorded time, whichever way the CPUs are divided.
         let (same, _) = predictor.interval(2, None);
         assert_eq!(same, predictor.interval_beside(predictor.load, 2, None).0);
     }
@@ -457,7 +457,7 @@ mod tests {
 
     #[test]
     fn few_tasks_do_not_show_it() {
-        // Two tasks beside two have half of the CPUs in both cases.
+        // Two tasks beside two others have half of the CPUs, whichever way these are divided.
         assert_eq!(shown(&[(1, 350, 59), (2, 650, 97)]), None);
         assert_eq!(shown(&[(2, 900, 97), (4, 100, 104)]), None);
         assert_eq!(shown(&[]), None);

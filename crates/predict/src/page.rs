@@ -35,7 +35,7 @@ pub fn page(
 ) -> std::io::Result<String> {
     let start = (forecast.cpus, forecast.jobs);
     let data = Schedules::new(predictor, analysis, start);
-    // Nothing in the data ends its element.
+    // The data must not contain the end of the HTML element that holds it.
     let data = String::from_utf8(json::visible(&data)?).map_err(std::io::Error::other)?;
     let data = data.replace('<', "\\u003c");
     let title = format!("Forecast: {}", escape::html(&who::headline(&analysis.meta)));

@@ -221,7 +221,7 @@ impl Predictor {
         let least = self.followed(least, cpus, jobs, &done);
         let error = self.error(load, cpus, &done);
         let fit = self.fit(load, machine, &done);
-        // One CPU may take less than two: nothing moves.
+        // On one CPU a run can take less time than on two, because no process moves to another CPU.
         let least_fit = if cpus > 1 { fit } else { (1, 1) };
         let part = |ns, fit, thousandths| Done::times(Done::times(ns, fit), (thousandths, 1000));
         let high = part(high.max(done.wall), fit, 1000 + error.1);
@@ -365,7 +365,7 @@ impl Predictor {
         let replayed = self.load.replayed;
         let recorded = self.without_quota(self.load);
         let nearest = bounded(recorded, replayed);
-        // Forecasts of these are without what the simulation lacks.
+        // A forecast without other tasks or with a quota does not contain the effects missing from the simulation.
         let is_without = self.wanted.alone || self.wanted.quota.is_some();
         let forecast = match self.recorded_cpus {
             1 => replayed,
@@ -424,7 +424,7 @@ impl Predictor {
         for shaken in (1..=SHAKEN).filter(|_| chance) {
             let machine = Machine { shaken, ..machine };
             let (shaken, _) = self.slowest(machine, Effect::Likely);
-            // The work may be more or less altogether, which is no matter of chance.
+            // A changed sum of all work is no matter of chance, so it is divided out.
             let wall = Done::times(shaken.wall, (done.on_cpu.max(1), shaken.on_cpu));
             (low, high) = (low.min(wall), high.max(wall));
         }
@@ -479,16 +479,16 @@ impl Predictor {
         let off = load.replayed.abs_diff(self.recorded).saturating_mul(1000);
         let off = (off / self.recorded.max(1)).min(MOST_OFF);
         let own = if self.wanted.alone {
-            // A forecast for the build alone contains no time that others took.
+            // A forecast without other tasks contains no time that they took.
             BASE
         } else {
             BASE + off / 2
         };
-        // The time that others had is assumed to stay the same.
+        // The time of other tasks is assumed to stay the same, which may be wrong.
         let others = (load.others / 20).min(150);
-        // Beside others work took more CPU time than alone, by an unknown part.
+        // Beside other tasks the work took more CPU time than it would alone, but by how much is not known.
         let (beside_less, beside_more) = (self.taken / 4, self.taken / 3);
-        // Caches and cores are shared by the tasks that run at once.
+        // The tasks that run at once share caches and cores. If their number changes, so does the CPU time.
         let occupancy = done.on_cpu.saturating_mul(1000) / done.wall.max(1);
         let change = occupancy.abs_diff(self.occupancy).saturating_mul(1000);
         let shared = (change / occupancy.max(self.occupancy).max(1) * SHARED / 1000).min(SHARED);
@@ -497,12 +497,12 @@ impl Predictor {
         } else {
             (shared, 0)
         };
-        // A cgroup with a quota has its own part of the CPUs beside others.
+        // A cgroup with a quota has its own share of the CPUs, which the recording does not show.
         let held = match self.wanted.quota {
             Some(_) => (load.others / 4).min(500),
             None => 0,
         };
-        // Recorded on one CPU no process moved to another one's caches.
+        // In a recording on one CPU, no process had to move to the caches of another CPU.
         let moved = if self.one_cpu && cpus > 1 {
             let starts = (self.own.len() as u64).saturating_mul(MOVED);
             starts.saturating_mul(1000) / self.recorded.max(1)
@@ -669,7 +669,7 @@ mod tests {
     fn throttled_time_is_a_quotas() {
         assert_eq!(unthrottled(500, 0, 100), 500);
         assert_eq!(unthrottled(500, 300, 100), 200);
-        // The time of several CPUs may be more than there is.
+        // Throttled times are sums over several CPUs and can be longer than the recorded time.
         assert_eq!(unthrottled(500, 900, 100), 100);
         assert_eq!(unthrottled(90, 900, 100), 90);
     }

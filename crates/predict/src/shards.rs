@@ -247,7 +247,7 @@ fn of_reports(costs: &Costs<'_>, reports: &[&Report]) -> Tests {
     let nodes = ids::Nodes::new(costs.steps);
     let mut tests = Merged::default();
     let mut files: BTreeMap<String, Cost> = BTreeMap::new();
-    // The time in which the tests of all reports ran, and the most that a runner does in it before its tests.
+    // The span of time in which the tests of all reports ran, and the longest work of a runner in it before its tests.
     let mut tested: Option<(u64, u64)> = None;
     let mut before_tests = 0;
     for report in reports {
@@ -257,7 +257,7 @@ fn of_reports(costs: &Costs<'_>, reports: &[&Report]) -> Tests {
             .iter()
             .map(|suite| cases.find("", &suite.attributes.name))
             .collect();
-        // The tests of a single suite have better places of their own.
+        // If there is only one suite, its tests have better places in time than the suite.
         let several = report.suites.len() > 1;
         let places = report.suites.iter().zip(&suites).map(|(suite, at)| {
             let step = costs.steps.list().get((*at).filter(|_| several)?)?;
@@ -296,7 +296,8 @@ fn of_reports(costs: &Costs<'_>, reports: &[&Report]) -> Tests {
             let sum = suite.sum().unsigned_abs();
             let by_suite = |length| Some(share(work?.tests, length, sum));
             for (case, around) in suite.cases.iter().zip(suite.around()) {
-                // The step of an inner test is taken, too: the next one of its name is another run's.
+                // The step of an inner test is taken here, too, so that the next step with its name is left for another
+                // run of the test.
                 let at = cases.find(&case.attributes.class, &case.attributes.name);
                 if around.is_none() {
                     let length = case.attributes.length.map(i64::unsigned_abs);
@@ -476,7 +477,7 @@ impl Plan {
         }
         let longest = self.units.iter().max_by_key(|(_, cost)| cost.ns);
         if let Some((name, cost)) = longest.filter(|(_, cost)| cost.ns > all / self.shards) {
-            // The others are shortest if they share all other tests evenly.
+            // The other machines are done first if they share all other tests evenly.
             let others = (all - cost.ns) / (self.shards - 1).max(1);
             let (cost, apart) = (units::time(cost.ns), units::time(cost.ns - others));
             let name = tr_text::escape::text(name.as_bytes());

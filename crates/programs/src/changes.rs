@@ -32,7 +32,7 @@ pub struct ToolChange {
 pub fn known(program: &str) -> Option<ToolChange> {
     let (tool, verb) = command_line::tool_of(program)?;
     let role = tool.role(verb)?;
-    // Others do not start jobs.
+    // A tool that is called to configure a build or to handle packages starts no jobs.
     let starts = !matches!(role, Role::Configure | Role::Packages);
     let change = tool.change.filter(|_| starts);
     Some(ToolChange {

@@ -42,7 +42,7 @@ const LOOKING: [(&str, &[&[u8]]); 12] = [
 /// Whether this command is a known linter or a check of a program's syntax, and changes no file.
 pub fn only_checks(args: &[&[u8]]) -> bool {
     let program = program_of_args(args);
-    // A file of node has the name of its program (`eslint.js`), and npx its verb.
+    // A script of Node.js is named after its program (`eslint.js`), and npx runs the program that is its verb.
     let name = program
         .split(' ')
         .next_back()

@@ -78,7 +78,7 @@ fn read(args: &[&[u8]], nested: u8, ask: Ask) -> Description {
             .map(|value| base(&escape::raw(value)).to_owned())
     };
     let source = || source(rest);
-    // Go's compiler and linker: their names are common words.
+    // Go's compiler and linker have common words as names (`compile`, `link`), so their directory identifies them.
     if path.contains('/') && path.contains("/pkg/tool/") {
         let what = ask.what(|| {
             let test_main = is_test_main(rest).then(|| TEST_MAIN.to_owned());
@@ -174,7 +174,7 @@ enum Runs {
 }
 
 fn runs(rest: &[&[u8]], script: &Script) -> Runs {
-    // `-ec`: the last letter may be an option with a value.
+    // In `-ec`, the last letter may be an option with a value.
     let last = |arg: &[u8]| match arg {
         [b'-', letters @ .., last] if script.clustered && !letters.starts_with(b"-") => {
             Some([b'-', *last])
@@ -184,7 +184,7 @@ fn runs(rest: &[&[u8]], script: &Script) -> Runs {
     let is_valued = |arg: &[u8]| {
         has(script.valued, arg) || last(arg).is_some_and(|last| has(script.valued, &last))
     };
-    // `sh -ce TEXT`
+    // In `sh -ce TEXT`, the option for the text stands before another letter.
     let is_early = |arg: &[u8]| match arg {
         [b'-', letters @ ..] if script.text_anywhere && !letters.starts_with(b"-") => {
             let mut letters = letters.iter();
@@ -234,7 +234,7 @@ fn interpreted(name: &str, rest: &[&[u8]], script: &Script, nested: u8, ask: Ask
         }
         Runs::Text(at) => match from(at) {
             [_, text, ..] if text.starts_with(XDIST) => said("pytest worker", Vec::new()),
-            // The tests of `make test` in Perl.
+            // `make test` of a Perl module runs its tests by this call.
             [_, text, files @ ..]
                 if script.harness && calls_harness(rest.get(..at).unwrap_or_default(), text) =>
             {
@@ -478,7 +478,7 @@ pub fn pins(program: &str) -> bool {
 /// (`env bash /root/.pyenv/shims/python3`). A shim finds the right version of a program and
 /// replaces itself by that program.
 pub fn shim(filename: &[u8], args: &[&[u8]]) -> Option<&'static str> {
-    // An interpreter has the script among its first arguments.
+    // A shim is the executed file or, if an interpreter runs it, one of the first arguments.
     const FIRST: usize = 4;
     let paths = std::iter::once(filename).chain(args.iter().take(FIRST).copied());
     paths.into_iter().find_map(|path| {

@@ -36,9 +36,8 @@ pub enum Call<'a> {
     /// The command line calls a compiler driver. The value has the driver's arguments, the first of
     /// which is its name.
     Driver(&'a [&'a [u8]]),
-    /// The command line starts the server of a compiler cache such as ccache, or queries it.
-    /// Compilers under it work on behalf of other command lines, and so it is no compilation
-    /// itself.
+    /// The command line starts the server of a compiler cache such as ccache, or queries it. The compilers that the
+    /// server starts work for other command lines, so its own command line is no compilation.
     Cache,
     Other,
 }
@@ -61,7 +60,7 @@ pub fn call<'a>(args: &'a [&'a [u8]]) -> Call<'a> {
         if tool.label != Label::Wrapper {
             return found;
         }
-        // ccache takes settings before the compiler: `ccache compression=false gcc`.
+        // ccache accepts settings before the compiler: `ccache compression=false gcc`.
         let settings = rest.iter().take_while(|arg| arg.contains(&b'=')).count();
         inner = rest.get(settings..).unwrap_or_default();
         if inner.first().is_none_or(|arg| arg.starts_with(b"-")) {
@@ -114,7 +113,7 @@ impl<'a> Compilation<'a> {
                 b"-o" | b"--output" => found.output = value.or(found.output),
                 b"-x" => any_file = value.is_some_and(|language| language != b"none"),
                 b"-" => found.reads_input = true,
-                // `gcc -v` alone is a question, `gcc -v x.c` compiles.
+                // `gcc -v` alone only prints the version, but `gcc -v x.c` compiles.
                 b"-v" => {}
                 [b'@', _, ..] => found.has_response_file = true,
                 _ if has(NO_COMPILATION, arg) => return None,

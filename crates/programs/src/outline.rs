@@ -4,8 +4,8 @@
 //! not know, gives an outline that is not [`whole`](Outline::is_whole). Rules:
 //! <https://pubs.opengroup.org/onlinepubs/9799919799/utilities/V3_chap02.html>, and the manuals of dash and bash.
 //!
-//! No published crate does this: the parsers of shell scripts on crates.io (conch-parser, brush-parser, tree-sitter-bash)
-//! return an error for the first thing that they do not know, or recurse without a limit.
+//! No published crate does this: the parsers of shell scripts on crates.io (conch-parser, brush-parser,
+//! tree-sitter-bash) return an error for the first thing that they do not know, or recurse without a limit.
 
 mod arguments;
 mod builtins;

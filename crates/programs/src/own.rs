@@ -53,8 +53,8 @@ impl OwnRule {
         })
     }
 
-    /// The build step that a command line is by this user's rule, if it matches. `line` has the
-    /// arguments separated by spaces.
+    /// The build step that this user's rule recognizes in a command line, if the rule matches. `line` has the arguments
+    /// separated by spaces.
     fn step(&self, line: &str) -> Option<FoundStep> {
         let groups = self.pattern.captures(line)?;
         let mut name = String::new();
@@ -69,7 +69,7 @@ pub fn set(rules: Vec<OwnRule>) {
     let _ = RULES.set(rules);
 }
 
-/// The build step that a command line is by the user's rules. The first rule that matches decides.
+/// The build step that the user's rules recognize in a command line. The first rule that matches decides.
 pub(crate) fn step(args: &[&[u8]]) -> Option<FoundStep> {
     by(RULES.get()?, args)
 }
@@ -108,13 +108,13 @@ mod tests {
             ("python smoke/run.py", Some("smoke")),
             ("make -C smoke", Some("smoke")),
             ("make", None),
-            // A name that is empty names nothing.
+            // A rule whose name becomes empty names no step.
             ("y", None),
         ] {
             assert_eq!(named(&rules, line).as_deref(), want, "{line}");
         }
         assert_eq!(named(&[], "make"), None);
-        // Nothing behind the limit is seen, and a name is one line.
+        // Text after the limit of bytes is not matched, and a name has the matched text as it is.
         let long = format!("x {}end", "a".repeat(SEEN));
         assert_eq!(named(&["x=end"], &long), None);
         assert_eq!(

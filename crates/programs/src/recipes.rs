@@ -33,10 +33,9 @@ struct Command {
     output: Option<Vec<u8>>,
 }
 
-/// The name that reports give to a recipe, from the arguments of the process that make or ninja
-/// started. It is the recipe's first command that does not just prepare something and is no build
-/// step of its own; else its first build step, else the file that it writes, else its first
-/// command.
+/// The name that reports give to a recipe, from the arguments of the process that make or ninja started. The name is
+/// that of the recipe's first command that does not just prepare something and is no build step itself. Without one, it
+/// is the name of the first build step, or else of the file that the recipe writes, or else of the first command.
 pub fn name(args: &[&[u8]]) -> Option<String> {
     let commands = match command_line::shell_text(args) {
         Some(script) => commands(script),
@@ -51,7 +50,7 @@ pub fn name(args: &[&[u8]]) -> Option<String> {
     if let Some(command) = work.clone().find(|command| step(command).is_none()) {
         return Some(of_command(command));
     }
-    // `cc -o app $(./sources)`: the shell works for the step.
+    // In `cc -o app $(./sources)`, the shell only works for the build step, so the recipe has the step's name.
     if let Some(found) = work.find_map(step) {
         return Some(found.name);
     }

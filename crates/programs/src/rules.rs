@@ -253,7 +253,7 @@ fn java_test(line: &Line) -> Option<FoundStep> {
 /// The build step of a program that is named like a test or is in a directory of tests, and is not
 /// installed with the system.
 fn named_test(line: &Line) -> Option<FoundStep> {
-    // A script that an interpreter runs needs no directory.
+    // The path of a script that an interpreter runs may have no directory.
     let script = line
         .all
         .first()

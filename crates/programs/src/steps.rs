@@ -1,4 +1,4 @@
-//! What a rule that recognizes build steps reads from a command line, and what it returns.
+//! The parts of a command line that the rules for build steps read, and the step that a rule returns.
 
 use crate::job_tools::JOBS;
 use crate::tools::{Role, Tool};
@@ -181,7 +181,7 @@ pub(crate) fn file(path: &[u8]) -> Option<FoundStep> {
     if scratch || name == "-" || name.starts_with("/dev/") || name.starts_with("/proc/") {
         return None;
     }
-    // An absolute path tells less than its end.
+    // Only the file's name of an absolute path is used, because the directories differ between machines.
     let name = if name.starts_with('/') {
         words::unhashed(base)
     } else {

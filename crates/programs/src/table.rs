@@ -37,7 +37,7 @@ pub(crate) fn rows() -> impl Iterator<Item = &'static Tool> {
 
 /// The row for the program with exactly this name in the table of known programs.
 pub(crate) fn exact(name: &str) -> Option<&'static Tool> {
-    // Looked up for every execution, of which there may be a million.
+    // The map makes the search fast: the row of every execution is looked up, and there may be a million executions.
     static KNOWN: LazyLock<HashMap<&str, &Tool>> = LazyLock::new(|| {
         let named = |tool: &'static Tool| tool.names.split(' ').map(move |name| (name, tool));
         rows().flat_map(named).collect()

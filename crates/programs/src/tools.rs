@@ -178,10 +178,10 @@ pub struct Tool {
     pub(crate) label: Label,
     /// The rule that returns the build step for a command line of the program.
     pub(crate) step: Option<Read>,
-    /// The worker process of a test runner that this program can be.
+    /// The worker process in which this test runner runs its tests, if the program is a runner with such workers.
     pub(crate) worker: Option<Worker>,
-    /// How the program runs several jobs: the option for their number, and their order; `None` if
-    /// it runs none.
+    /// The way in which the program runs several jobs: the option for their number, and their order; `None` if it runs
+    /// no jobs.
     pub jobs: Option<JobTool>,
     pub(crate) change: Option<Change>,
     pub(crate) version: Option<Version>,

@@ -25,7 +25,7 @@ fn places(program: &str) -> Option<Version> {
 /// version only (`x86_64-linux-gnu-gcc`).
 fn named(file: &str) -> (&str, &str) {
     let short = |name| str::rsplit(name, '-').next().unwrap_or(name);
-    // The digit of cc1 is no version.
+    // The digit in the name `cc1` is no version.
     if places(short(file)).is_some() {
         return (short(file), file);
     }
@@ -83,7 +83,7 @@ fn home(directories: &[&str], homes: &str) -> Option<String> {
         if is_home(own) {
             return number(rest);
         }
-        // A target may stand between them.
+        // The name of a target may stand between the two directories.
         let above = directories.get(at + 1..).unwrap_or_default();
         let mut above = above.iter().take(2);
         let below_home = match above.next() {
@@ -160,7 +160,7 @@ mod tests {
                 Some("go 1.22.1"),
             ),
             ("/usr/lib/go-1.19/bin/go build", Some("go 1.19")),
-            // Another thing's number, or none.
+            // The path has no version, or only the number of something else.
             (
                 "/root/.rustup/toolchains/stable-x86_64-unknown-linux-gnu/bin/rustc -vV",
                 None,

@@ -15,15 +15,15 @@ use crate::pace::Pace;
 use crate::size::SizeLimit;
 use crate::source::{recorder, Source};
 
-/// The interval between two batches of events for the writing thread: every second drain of the source. A mark without a time
-/// gets the time of its batch.
+/// The interval between two batches of events for the writing thread: every second drain of the source. If a program
+/// sets a mark without a time, the mark gets the time of its batch.
 const BATCH_EVERY: Duration = Duration::from_millis(700);
 /// The longest interval between two flushes of the trace file's open blocks. A block with few events consists mostly of names
 /// and tables that the previous block had as well: with an interval of 0.7 s the files of three builds are 9 to 12 % longer. If
 /// the recorder is killed, the events since the last flush are lost. So the first intervals are a quarter of the recording's
 /// age, but at least as long as a batch.
 const FLUSH_EVERY: Duration = Duration::from_millis(2800);
-/// The interval between two batches, which is also that between two flushes, of a light recording.
+/// The interval between two batches of events in a light recording. Each batch is followed by a flush.
 const LIGHT_FLUSH: Duration = Duration::from_secs(30);
 /// The interval between two events that have the readings of the machine's clocks.
 const CLOCK_EVERY: Duration = Duration::from_secs(10);
@@ -106,7 +106,8 @@ impl Collector {
         let waiting = waiting.map_or(0, |batch| batch.events.bytes());
         let reached = limit.is_reached(size.expected(waiting + self.source.waiting().0));
         if reached && !size.is_known() {
-            // How well the events pack is known after a flush.
+            // Only a flush shows by how much the events shrink when they are packed, so the next batch and its flush
+            // are due now.
             let now = Instant::now();
             (self.next_batch, self.next_flush) = (now, now);
             return false;
@@ -187,8 +188,8 @@ impl Collector {
         LifeKind::Counters(counters)
     }
 
-    /// Makes a batch of the events that were drained. If `due` is set, the batch also has the marks that were read so far. If
-    /// `flush` is set, the writer closes all blocks after the batch.
+    /// Makes a batch of the events that were drained. If `due` is set, the batch also has the marks that programs have
+    /// set so far. If `flush` is set, the writer closes all blocks after the batch.
     fn batch(&mut self, due: bool, flush: bool) -> Batch {
         let marks = self.marks.as_mut().filter(|_| due);
         let lines = marks.map_or_else(Vec::new, Marks::take);
@@ -216,7 +217,8 @@ impl Collector {
         }
     }
 
-    /// Schedules the next batch, and with `flush` also the next flush, after the writer has taken a batch that was due.
+    /// Schedules the next regular batch, and with `flush` also the next flush, after the writer has taken a regular
+    /// batch.
     fn offered(&mut self, flush: bool) {
         let now = Instant::now();
         self.next_batch = now + self.batch_every;

@@ -62,7 +62,7 @@ impl Program {
         let file = command.first().and_then(|name| find(name).ok()?);
         let file = file.and_then(|file| CString::new(file.into_os_string().into_vec()).ok());
         Ok(Program {
-            // The name itself is left to execvp(3).
+            // A name with a slash is itself the path of the file: execvp(3) executes it without a search of PATH.
             file: file.filter(|file| Some(file) != argv.first()),
             argv,
             environment: identity::environment(user.as_ref(), inherited.environment.clone()),
@@ -82,12 +82,12 @@ impl Program {
                 .map_err(std::io::Error::from)
                 .and_then(|fd| passing::send(socket, b"d", &[fd.as_fd()]));
             if sent.is_err() {
-                // The other end sees the end of the stream.
+                // The reader of the socket then sees the end of the stream, and waits for no listener.
                 let _ = socket.shutdown(Shutdown::Both);
             }
         }
         if self.own_session {
-            // Fails in the leader of a process group. No such process was forked for COMMAND.
+            // setsid(2) fails only for the leader of a process group, which the process forked for COMMAND never is.
             let _ = nix::unistd::setsid();
         }
         if let Some(Err(errno)) = self.user.as_ref().map(Identity::assume) {
@@ -96,7 +96,8 @@ impl Program {
         let Some(program) = self.argv.first() else {
             return (Errno::EINVAL, status::FAILED);
         };
-        // COMMAND has no failed execs then, which `--syscalls` would count.
+        // The found file is executed directly: execvp(3) would try each directory of PATH, and `--syscalls` would count
+        // the failed execs as COMMAND's.
         if let Some(file) = &self.file {
             let _ = match &self.environment {
                 None => nix::unistd::execv(file, &self.argv),
@@ -120,7 +121,8 @@ pub fn find(name: &OsStr) -> Result<Option<PathBuf>, Errno> {
     let look = |path: PathBuf| match access(&path, AccessFlags::X_OK) {
         Ok(()) if path.is_dir() => Err(Errno::EACCES),
         Ok(()) => Ok(Some(path)),
-        // A filter of system calls (seccomp(2)) may refuse to answer.
+        // access(2) itself is refused, perhaps by a filter of system calls (seccomp(2)): only an exec can show the
+        // answer.
         Err(Errno::EPERM) => Ok(None),
         Err(errno) => Err(errno),
     };
@@ -191,11 +193,10 @@ pub struct Waited {
 pub fn start(program: &Program) -> std::io::Result<Stopped> {
     let (go_read, go_write) = UnixStream::pair()?;
     let (fail_read, fail_write) = nix::unistd::pipe2(nix::fcntl::OFlag::O_CLOEXEC)?;
-    // A lock that another thread holds stays locked in the child. `record` has started no
-    // thread before; before `run_untraced`, a thread of the failed recording may be about
-    // to end. The child takes no lock but the allocator's, which glibc's fork handles, and
-    // otherwise makes system calls only.
-    // SAFETY: so the child does nothing that a fork beside a thread makes unsafe.
+    // A lock that another thread holds at the fork stays locked in the child. `record` has started no thread before;
+    // before `run_untraced`, a thread of the failed recording may be about to end. The child takes no lock but the
+    // allocator's, which glibc's fork handles, and otherwise makes system calls only. SAFETY: therefore the child does
+    // nothing that is unsafe after a fork of a process with several threads.
     match unsafe { nix::unistd::fork() }? {
         ForkResult::Parent { child } => {
             drop((go_read, fail_write));
@@ -315,13 +316,13 @@ pub fn leave_descriptors(inherited: &[i32]) {
         .open("/dev/null")
     {
         for stream in [0, 1] {
-            // A trace to standard output has a descriptor of its own (`destination`).
-            // SAFETY: nothing of ours uses the standard streams' numbers by another name.
+            // A trace that is written to standard output has a duplicate descriptor for that (`destination`). SAFETY:
+            // no value of this process owns the descriptors 0 and 1.
             unsafe { libc::dup3(null.as_raw_fd(), stream, 0) };
         }
     }
     for fd in inherited {
-        // SAFETY: it was open before any descriptor of ours; nothing here uses it.
+        // SAFETY: the descriptor was inherited, so no value of this process owns it, and nothing here uses it.
         unsafe { libc::close(*fd) };
     }
 }
@@ -379,10 +380,11 @@ impl Running {
         if self.own_session || !self.is_stopped_in_foreground(source) {
             return;
         }
-        // SIGCONT to the process group may have continued `tr` before COMMAND.
+        // If SIGCONT went to the whole process group, it may have continued `tr` before COMMAND. So COMMAND is checked
+        // again after a pause.
         crate::host::pause(std::time::Duration::from_millis(5));
         if self.is_stopped_in_foreground(source) {
-            // Without a job control shell around us the kernel ignores it.
+            // If `tr` runs below no shell with job control, the kernel ignores this signal.
             let _ = nix::sys::signal::kill(Pid::this(), Signal::SIGTSTP);
         }
     }
@@ -390,7 +392,7 @@ impl Running {
     /// Sends a signal to COMMAND, with the value of sigqueue(3) if there is one. If COMMAND has a session of its own,
     /// signals of the terminal go to its whole process group.
     pub fn forward(&self, signal: i32, value: Option<u64>, from_terminal: bool) {
-        // The source may have waited for it: its id may be another process's.
+        // The source of events may have waited for COMMAND, so that its process id may now belong to another process.
         if self.has_ended() {
             return;
         }
@@ -443,7 +445,7 @@ impl Running {
     pub fn waited(mut self, reaped: Reaped) -> Waited {
         rescue::note(Some(Stage::Ended(reaped.status.cast_unsigned())));
         let mut errno = [0; 4];
-        // Closed by a successful exec; the child is gone, so this cannot hang.
+        // A successful exec has closed the pipe, and the child has ended, so this read cannot block.
         let failure = self.failure.read_exact(&mut errno).ok();
         Waited {
             status: reaped.status.cast_unsigned(),

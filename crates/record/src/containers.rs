@@ -137,8 +137,8 @@ fn docker_directory(config: &Value, id: &[u8]) -> Option<PathBuf> {
     (directory.file_name()?.as_bytes() == id).then(|| directory.to_owned())
 }
 
-/// The name and image in Docker's file about a container. The container of a build step gets none: its image
-/// is a digest, and its name is random.
+/// The name and image of a container in Docker's file about it. Both are `None` for the container of a build step,
+/// whose image is a digest and whose name is random.
 fn of_docker(config: &Value) -> Names {
     let text = |value: Option<&Value>| Some(value?.as_str()?.to_owned());
     let image = text(config.get("Config").and_then(|config| config.get("Image")));

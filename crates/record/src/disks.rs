@@ -32,7 +32,8 @@ impl SyncFiles {
                 let known = self.0.insert(file.tid, Arc::clone(&file.name));
                 return known.is_none_or(|name| name != file.name);
             }
-            // From now on the tid is another task's, or that of one that takes over the process.
+            // The event shows that the tid belongs to another task from now on, or that the task executes another
+            // program. So the file that is known for the tid is forgotten.
             LifeKind::Fork(fork) => self.0.remove(&fork.tid),
             LifeKind::Exec(exec) => self.0.remove(&exec.tid),
             LifeKind::Exit(exit) => self.0.remove(&exit.tid),

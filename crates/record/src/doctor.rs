@@ -19,7 +19,7 @@ use crate::{host, memory};
 pub struct Programs {
     /// The kinds of facts that the BPF programs cannot record on this kernel.
     pub missing: Vec<String>,
-    /// Further notes about the BPF programs, which concern no missing fact.
+    /// Further notes about the BPF programs, apart from the missing facts.
     pub notes: Vec<String>,
 }
 
@@ -54,8 +54,8 @@ pub struct Machine {
     pub allowed_cpus: Option<usize>,
 }
 
-/// For a recording method without BPF: how a recording by it knows each kind of fact, and the other limits of the
-/// method, as text for the user.
+/// The limits of a recording method without BPF: how exactly it records each kind of fact, and further limits as text
+/// for the user.
 pub fn knows(method: Method) -> (Facts, &'static [&'static str]) {
     match method {
         Method::Ptrace => (ptrace::FACTS, &ptrace::LIMITS),
@@ -150,7 +150,7 @@ fn try_perf() -> Result<(), Errno> {
     const CONTEXT_SWITCHES: u64 = 3;
     /// The size in bytes of the kernel's `struct perf_event_attr` in its first version.
     const SIZE: u64 = 64;
-    // Type and size, config; the rest is 0.
+    // The fields of `struct perf_event_attr`: `type` and `size`, then `config`. All other fields are 0.
     let attributes = [SOFTWARE | SIZE << 32, CONTEXT_SWITCHES, 0, 0, 0, 0, 0, 0];
     // SAFETY: the kernel reads the 64 bytes; a result that is not negative is a new descriptor.
     unsafe {

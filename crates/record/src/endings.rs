@@ -57,7 +57,7 @@ impl Endings {
         let target = |pid: &u32| {
             let pidfd = pidfd_open(Pid::from_raw(pid.cast_signed())).ok();
             if let Some(pidfd) = &pidfd {
-                // Without it, the end is noticed at the next drain.
+                // If the watch is refused, the end of the process is noticed at the next drain.
                 let _ = signals.watch(pidfd);
             }
             Target { pid: *pid, pidfd }
@@ -66,7 +66,7 @@ impl Endings {
             command,
             command_ended: false,
             pids: pids.iter().map(target).collect(),
-            // A deadline beyond the clock's range is none.
+            // A deadline that is too far in the future for the clock counts as no deadline.
             deadline: config
                 .limits
                 .duration

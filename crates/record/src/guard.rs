@@ -128,7 +128,7 @@ impl Guard {
         };
         (self.settings.on_hang)(&hang);
         send(&self.own, libc::SIGTERM);
-        // A stopped process ends only when it runs on.
+        // A stopped process handles SIGTERM only after SIGCONT.
         send(&self.own, libc::SIGCONT);
         let now = Instant::now();
         self.end = Some(End {

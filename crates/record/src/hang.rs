@@ -102,17 +102,19 @@ pub enum HangWait {
     File(String),
     /// The process waits for any of several descriptors, by poll(2) or a similar call.
     Poll,
-    /// The process waits for any of several descriptors. One of them is the pipe or the terminal of this wait, whose
-    /// other end no process of COMMAND has. Programs that pass their input on to a child wait like this (script, ssh).
+    /// The process waits for any of several descriptors. The contained wait is for one of them: a pipe or a terminal
+    /// whose other end no process of COMMAND has. Programs that pass their input on to a child wait like this (script,
+    /// ssh).
     AnyOf(Box<HangWait>),
-    /// The process waits in the system call with this number, of which no more is known.
+    /// The process waits in the system call with this number. Nothing more is known about the wait.
     Call(i64),
     /// The kernel does not show to this user what the process waits for.
     Unknown,
 }
 
 impl HangWait {
-    /// The ids of the processes that hold what this wait is for, as far as the kernel shows them.
+    /// The ids of the processes that have the other end of the pipe or connection, or the lock, for which the process
+    /// waits, as far as the kernel shows them.
     pub(crate) fn holders(&self) -> &[u32] {
         match self {
             HangWait::Pipe { others, .. } | HangWait::Connection { others, .. } => others,
@@ -122,7 +124,7 @@ impl HangWait {
     }
 
     /// Whether the process waits on a local socket whose other end no other process is known to have. A runtime wakes
-    /// its own loop by such a pair of sockets (asyncio), or has one to a child (node).
+    /// its own event loop by such a pair of sockets (asyncio), or talks to a child by it (node).
     pub(crate) fn is_own_socket(&self) -> bool {
         matches!(self, HangWait::Connection { peer: None, others } if others.is_empty())
     }
@@ -135,8 +137,8 @@ impl Hang {
 
     /// The ids of the processes that a process of a hanging COMMAND waits for.
     pub fn awaited(&self, process: &HungProcess) -> Vec<u32> {
-        // Many programs wait for a child by a signal, by a descriptor, or by looking again and again. A child that waits
-        // for this process is none that it waits for.
+        // Many programs wait for a child without wait(2): by a signal, by a descriptor, or by checking again and again.
+        // So all children count as awaited, except a child that itself waits for this process.
         let by_children = || {
             let children = self.children(process);
             let children = children.filter(|child| !child.wait.holders().contains(&process.pid));

@@ -52,7 +52,7 @@ fn allowed(config: &Config, child: Option<u32>, online: &[CpuId]) -> Option<Vec<
     let pids: &[u32] = match &config.scope.follow {
         Follow::Command => &[],
         Follow::Pids(pids) => pids,
-        // The processes are not known yet.
+        // The followed processes are not known when the recording begins.
         Follow::All | Follow::Cgroup(_) => return None,
     };
     host::allowed_cpus(child.into_iter().chain(pids.iter().copied()), online)

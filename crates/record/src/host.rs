@@ -37,19 +37,19 @@ pub fn clock() -> Clock {
 /// Whether this machine made the recording with this metadata and has not booted since. Only then the addresses in its
 /// kernel mean the same (CONFIG_RANDOMIZE_BASE moves the kernel at each boot), and so do its pids.
 pub fn is_same_boot(meta: &Metadata) -> bool {
-    /// The largest difference in ns between the times of one boot, as computed from the clocks at two moments. Two
-    /// boots are further apart, and clocks are usually set by less.
+    /// The largest difference in ns between two computed boot times that still count as the same boot. Two boots of a
+    /// machine are further apart, and clocks are usually set by less.
     const APART: u64 = 2_000_000_000;
     let boot = |clock: Clock| clock.real.saturating_sub(clock.boot);
     let (then, now) = (boot(meta.start_clock), boot(clock()));
     let known = meta.start_clock.real > 0 && meta.start_clock.boot > 0;
     let (kernel, _, host) = uname();
-    // A fleet's machines may boot together.
+    // Machines of a fleet may have booted at the same time, so the kernel and the host name are compared as well.
     known && then.abs_diff(now) < APART && meta.kernel == kernel && meta.host == host
 }
 
 fn nanoseconds(id: ClockId, offset: i128) -> u64 {
-    // Linux 2.6.39 and later have all three clocks.
+    // clock_gettime(2) cannot fail here: Linux has all three clocks since 2.6.39.
     clock_gettime(id).map_or(0, |t| {
         let time = i128::from(t.tv_sec()) * 1_000_000_000 + i128::from(t.tv_nsec());
         u64::try_from(time - offset).unwrap_or(0)
@@ -159,7 +159,8 @@ pub fn online_cpus() -> Vec<CpuId> {
 pub fn allowed_cpus(pids: impl IntoIterator<Item = u32>, online: &[CpuId]) -> Option<Vec<CpuId>> {
     let mut allowed = BTreeSet::new();
     for pid in pids {
-        // sched_getaffinity(2) takes a set that has to be as large as the kernel's.
+        // The text of `status` has the allowed CPUs in full. sched_getaffinity(2) would need a buffer of at least the
+        // size of the kernel's own set.
         let status = fs::read(format!("/proc/{pid}/status")).ok()?;
         allowed.extend(allowed_in(&status)?);
     }
@@ -334,7 +335,8 @@ fn hardware_of(cpuinfo: &str, meminfo: &str, product: &str) -> Vec<(Hardware, St
     });
     let flags = field(cpuinfo, "flags");
     let hypervisor = flags.map(|flags| flags.split(' ').any(|flag| flag == "hypervisor"));
-    // Only x86 has a flag for hypervisors. The firmware of bare metal has a product name, too.
+    // Only x86 has a CPU flag for hypervisors. Where the flag shows that there is none, the product name of the
+    // firmware is not used, because bare metal has one, too.
     let virtualization = match hypervisor {
         Some(true) if product.is_empty() => Some("a hypervisor".to_owned()),
         Some(false) => Some("none".to_owned()),
@@ -364,7 +366,7 @@ fn field<'a>(text: &'a str, name: &str) -> Option<&'a str> {
 /// of arguments (PR_SET_MM_MAP, prctl(2)): the read is bounded, not only the result.
 pub fn read_at_most(from: impl Read, limit: u32) -> (Vec<u8>, bool) {
     let mut bytes = Vec::new();
-    // A process that ends during the read has the bytes before.
+    // An error means that the process has ended during the read: the bytes that were read until then are kept.
     let _ = from.take(u64::from(limit) + 1).read_to_end(&mut bytes);
     let cut = bytes.len() > limit as usize;
     bytes.truncate(limit as usize);

@@ -94,7 +94,7 @@ fn answer(program: &str, args: &[&str]) -> Result<String, Error> {
     let output = Command::new(program).args(args).output();
     let output = output.map_err(|error| Error::new(error.kind(), format!("{program}: {error}")))?;
     if !output.status.success() {
-        // getent: "One or more supplied key could not be found in the database."
+        // getent(1) has the status 2 for: "One or more supplied key could not be found in the database."
         return Err(match output.status.code() {
             Some(2) => no_such_user(),
             _ => Error::other(format!("{program}: {}", output.status)),
@@ -137,7 +137,7 @@ pub fn environment(
             replace(&mut variables, name, Some(value.as_bytes()));
         }
     }
-    // The loader has removed nothing of ours, and the list of that time lacks it.
+    // The environment from before the loader's change lacks this variable, which `tr` has set since, so it is copied.
     if let Some(path) = std::env::var_os(marks::VARIABLE) {
         replace(&mut variables, marks::VARIABLE, Some(path.as_bytes()));
     }

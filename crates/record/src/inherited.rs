@@ -54,7 +54,8 @@ impl Inherited {
         let _ = nix::sys::signal::sigprocmask(SigmaskHow::SIG_SETMASK, Some(&self.mask), None);
         for (fd, closed) in (0..).zip(self.closed_streams) {
             if closed {
-                // SAFETY: the runtime's stand-in; ours all have higher numbers.
+                // SAFETY: Rust's runtime opened this descriptor in place of the closed stream. All descriptors that
+                // `tr` uses have higher numbers.
                 unsafe { libc::close(fd) };
             }
         }
@@ -63,7 +64,7 @@ impl Inherited {
 
 /// Whether this process ignores the signal.
 pub fn is_ignored(signal: Signal) -> bool {
-    // SAFETY: null for the new action only asks; all zeros are a valid `sigaction`.
+    // SAFETY: without a new action (null) the call only reads the old one; all zeros are a valid `sigaction`.
     unsafe {
         let mut old: libc::sigaction = std::mem::zeroed();
         libc::sigaction(signal as i32, std::ptr::null(), &mut old) == 0

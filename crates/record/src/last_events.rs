@@ -99,7 +99,8 @@ pub(crate) fn write_events(
     } = last;
     let symbols = if config.facts.has_stacks() {
         let real = summary.end_clock.real;
-        // The lists of functions of processes that ran before may be as old as these processes.
+        // Followed processes that ran before the recording may have written their lists of functions at any earlier
+        // time, so lists of any age are accepted for them.
         let begin = match config.scope.follow {
             Follow::Command => real.saturating_sub(summary.end.since(start)),
             _ => 0,

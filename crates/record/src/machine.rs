@@ -96,7 +96,8 @@ impl Sampler {
                 if counter == Counter::Frequency {
                     frequencies = (frequencies.0 + value, frequencies.1 + 1);
                 } else {
-                    // If several cgroups have quotas, the one that throttled the longest counts.
+                    // If several cgroups have quotas, the counter of the cgroup that was throttled for the longest time
+                    // is taken.
                     now.set(counter, value.max(now.get(counter).unwrap_or(0)));
                 }
             }
@@ -183,7 +184,8 @@ impl Text {
                     let mut values = columns.iter().map(|column| ticks.get(*column));
                     values.try_fold(0u64, |sum, ns| Some(sum.saturating_add(*ns?)))
                 };
-                // User, nice, system, interrupts, softirqs; user has the guests' time.
+                // The columns user, nice, system, interrupts and softirqs are summed. The time of guests is already
+                // part of user.
                 set(Counter::Busy, sum(&[0, 1, 2, 5, 6]));
                 set(Counter::Iowait, sum(&[4]));
                 set(Counter::Stolen, sum(&[7]));
@@ -194,7 +196,7 @@ impl Text {
                 set(Counter::AvailableMemory, bytes);
             }
             Text::Quota => {
-                // `throttled_usec` of cgroup v2, `throttled_time` (ns) of v1.
+                // cgroup v2 has `throttled_usec` in µs, cgroup v1 has `throttled_time` in ns.
                 let ns = value(text, "throttled_usec ")
                     .map(|us| us.saturating_mul(1000))
                     .or_else(|| value(text, "throttled_time "));
@@ -301,7 +303,7 @@ fn files(cgroups: &str, mountinfo: &str) -> Vec<Source> {
             ],
         ),
     ] {
-        // The cgroup with the lowest limit counts, or the task's own cgroup if none has a limit.
+        // The memory of the cgroup with the lowest limit is sampled, or of the task's own cgroup if none has a limit.
         let all = directories(cgroups, mountinfo, controller);
         let limit = |directory: &&PathBuf| limit(directory, names[1]).unwrap_or(u64::MAX);
         let Some(directory) = all.iter().min_by_key(limit) else {
@@ -323,7 +325,8 @@ fn files(cgroups: &str, mountinfo: &str) -> Vec<Source> {
         );
         files.push(Source::new(path, Text::Number(Frequency)));
     }
-    // A virtual machine has no cpufreq. The beginning of /proc/cpuinfo has the first CPUs.
+    // Virtual machines have no cpufreq, so /proc/cpuinfo is read there. Its beginning, which is read, has the first
+    // CPUs.
     let has_none = |files: &[Source]| files.iter().all(|file| !file.path.exists());
     if files.get(frequencies..).is_none_or(has_none) {
         files.truncate(frequencies);
@@ -419,7 +422,7 @@ mod tests {
         assert_eq!(now.get(Counter::Throttled), Some(4000));
         assert_eq!(now.get(Counter::CgroupMemory), Some(8192));
         assert_eq!(sampler.totals().throttled_ns, Some(4000));
-        // The memory is that of the least limit.
+        // The memory counters come from the cgroup with the lowest limit.
         fs::write(own.join("memory.max"), "max\n").unwrap();
         fs::write(dir.path().join("job/memory.max"), "65536\n").unwrap();
         fs::write(dir.path().join("job/memory.current"), "12288\n").unwrap();

@@ -53,7 +53,8 @@ impl Mapping {
         let _device = word()?;
         let inode = word()?.parse().ok()?;
         let path = words.next()?.trim_ascii_start();
-        // The file has no name any more, but its number while it is mapped.
+        // The kernel appends this text if the file was deleted. The inode number stays valid as long as the file is
+        // mapped.
         let path = path.strip_suffix(b" (deleted)").unwrap_or(path);
         let is = rights.as_bytes().get(2) == Some(&b'x') && path.starts_with(b"/");
         is.then_some(Mapping {
@@ -79,7 +80,7 @@ impl Mappings {
     /// Takes the mappings of a process, which replace the earlier ones of the same program. Returns the paths of the
     /// executable files.
     pub fn take(&mut self, from: &Mapped) -> impl Iterator<Item = &PathBuf> {
-        // The mappings of a process that is gone are still the ones that it had.
+        // The text is empty if the process has ended: then its earlier mappings are kept, because they were correct.
         if !from.maps.is_empty() {
             self.bytes += from.maps.len();
             if self.bytes > MOST {
@@ -137,15 +138,15 @@ mod tests {
         assert_eq!(at(&mappings, 0x55a6), None);
         assert_eq!(at(&mappings, 0x55a0), None);
         assert_eq!(at(&mappings, 0x8fff), Some((13, 0x1fff)));
-        // Another program of that process.
+        // Another program that the same process executed has none of these mappings.
         assert_eq!(mappings.find((7, 0x7fe0), 0x55a1), None);
-        // The mappings of a process that is gone stay; later mappings replace earlier ones.
+        // The mappings of an ended process are kept; later mappings of a process replace its earlier ones.
         let _ = mappings.take(&mapped(b"")).count();
         assert_eq!(at(&mappings, 0x55a1), Some((12, 0x2000)));
         let _ = mappings.take(&mapped(b"1-2 r-xp 0 0:0 5 /new\n")).count();
         assert_eq!(at(&mappings, 0x55a1), None);
         assert_eq!(at(&mappings, 1), Some((5, 0)));
-        // Many processes are not kept for ever.
+        // So many processes exceed the limit of memory, at which earlier mappings are dropped.
         for pid in 0..2 * MOST / MAPS.len() {
             let image = (u32::try_from(pid).unwrap(), 1);
             let _ = mappings

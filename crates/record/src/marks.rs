@@ -65,7 +65,7 @@ impl Marks {
     pub fn create(places: &[PathBuf], owner: Owner) -> std::io::Result<Marks> {
         let mut refused = None;
         for place in places {
-            // COMMAND may go to another directory.
+            // The path is made absolute, because COMMAND may change its working directory.
             let created =
                 std::path::absolute(place).and_then(|place| Marks::create_in(&place, owner));
             match created {
@@ -80,7 +80,8 @@ impl Marks {
     fn create_in(place: &Path, owner: Owner) -> std::io::Result<Marks> {
         let directory = Directory::create(place)?;
         let (file, shared) = directory.new_file(owner)?;
-        // Others may look up a file whose path they know: only its owner may write it.
+        // With the mode 0711 other users can reach a file whose path they know. The mode of the file lets only its
+        // owner write it.
         let mode = Permissions::from_mode(if shared { 0o711 } else { 0o700 });
         directory.own.set_permissions(mode)?;
         let path = directory.path.join(FILE);
@@ -107,7 +108,7 @@ impl Marks {
         self.read += read as u64;
         bytes.truncate(begin + read);
         let end = bytes.iter().rposition(|byte| *byte == b'\n');
-        // A line that is too long is none.
+        // A line that is longer than `LINE` cannot be a mark, so its bytes are taken without waiting for its end.
         let whole = end.map_or(if bytes.len() > LINE { bytes.len() } else { 0 }, |end| {
             end + 1
         });
@@ -190,7 +191,7 @@ impl Directory {
         let flags = OFlag::O_RDWR | OFlag::O_CREAT | OFlag::O_EXCL | OFlag::O_CLOEXEC;
         let mode = Mode::S_IRUSR | Mode::S_IWUSR;
         let file = File::from(openat(&self.own, FILE, flags, mode)?);
-        // The umask may have taken the owner's rights.
+        // The umask may have removed rights that the owner needs.
         file.set_permissions(Permissions::from_mode(0o600))?;
         let give = |(uid, gid)| nix::unistd::fchown(&file, Some(uid), Some(gid));
         let shared = match owner {
@@ -238,7 +239,8 @@ fn locked(around: &File, name: &str) -> std::io::Result<Locked> {
         return Err(std::io::Error::other("its directory was exchanged"));
     }
     match tr_output::lock(&own) {
-        // Whoever removes a directory has its lock: it keeps its name now, or has lost it already.
+        // A recorder locks a directory before it removes it. So with this lock the directory keeps its name from now
+        // on. It may have been removed before the lock, so the name is opened again.
         Ok(()) => match opened(around, name) {
             Ok(named) if named.metadata()?.ino() == own.metadata()?.ino() => Ok(Locked::Yes(own)),
             _ => Ok(Locked::Removed),
@@ -375,7 +377,8 @@ impl Clocks {
     /// Remembers the clock of a process that is in another time namespace than the recorder.
     pub fn take(&mut self, clock: ProgramClock) {
         let [process, _] = clock.pids;
-        // The pid of a process that has ended is used again.
+        // This process has got the pid of a process that has ended, so its clock must not be forgotten with that
+        // process.
         self.ended.retain(|pid| *pid != process);
         if self.processes.len() < CLOCKS || self.processes.contains_key(&process) {
             self.processes.extend(clock.pids.map(|pid| (pid, clock)));
@@ -444,7 +447,7 @@ struct Present {
 }
 
 impl Reader {
-    /// Creates a reader of the marks of a recording that began at `start`.
+    /// Creates a reader of the marks that programs set in a recording that began at `start`.
     pub fn new(start: Ktime) -> Reader {
         Reader {
             start,
@@ -505,7 +508,7 @@ impl Reader {
             return Err(Refused::NoMark);
         }
         let Present { now, real } = present;
-        // The real clock may have been set meanwhile: then this time is as wrong as that clock was.
+        // If the real-time clock was set after the mark, the converted time is wrong by as much as that clock was.
         let of_real = |ns: u64| (now.0).checked_sub(real.checked_sub(ns)?);
         let named = match line.t {
             Some(t) => self.clocks.of_program(line.pid, t, self.start, now),

@@ -8,8 +8,9 @@ use tr_redact::addresses::Addresses;
 
 /// The TCP connections that are not closed yet, with their numbers, and the masks of addresses.
 ///
-/// The BPF programs identify a connection by a number that does not say which connection was first. The
-/// events of each socket are in the ring in their order, because the programs run under the socket's lock.
+/// The BPF programs identify a connection by a number that does not show the order in which connections began, so new
+/// numbers are given here. The events of each socket are in the ring in their order, because the programs run under the
+/// socket's lock.
 #[derive(Debug, Default)]
 pub struct Connections {
     numbers: HashMap<u64, u64>,

@@ -188,7 +188,8 @@ impl Output {
         }
         watch.drained((!name.is_file()).then_some(NO_READER))?;
         name.publish()?;
-        // Few messages: each holds up to a drain's events. The collector bounds the rest.
+        // Only a few messages wait in the channel, because each can have all events of a drain. The collector limits
+        // the memory of further events.
         let (sender, receiver) = sync_channel(4);
         let size = Arc::new(Size::default());
         let own_size = Arc::clone(&size);
@@ -230,7 +231,7 @@ impl Output {
         self.size.written()
     }
 
-    /// The size of the trace file so far, for the limit of its size.
+    /// The size of the trace file so far, by which the limit of its size is enforced.
     pub fn size(&self) -> &Size {
         &self.size
     }
@@ -239,7 +240,8 @@ impl Output {
     /// ended (see [`Output::finish`]).
     pub fn offer(&self, batch: Batch) -> Result<(), Option<Batch>> {
         let memory = batch.events.bytes();
-        // Before the thread can subtract it.
+        // The batch is counted before it is sent, because the writing thread subtracts its memory after it has written
+        // it.
         self.size.sent(memory);
         let sent = self.sender.try_send(Message::Batch(Box::new(batch)));
         if sent.is_err() {
@@ -373,7 +375,7 @@ impl State {
         self.tally.written = self.writer.written().clone();
         self.tally.marks = self.marks.count;
         let result = match summary {
-            // The session was dropped without a summary.
+            // The recording was dropped without a summary: its events are still written, but the file lacks its end.
             Ok(None) => self.writer.flush(),
             Ok(Some(mut summary)) => {
                 (summary.scripts, summary.scripts_left_out) = self.scripts.take();
@@ -425,7 +427,8 @@ impl State {
             self.store(Stream::Recorder, event.clone())?;
         }
         self.marks(&batch.marks)?;
-        // The marks of a batch that is due were read after the ends of processes in it.
+        // The marks in a regular batch were read after the processes in that batch ended, so the clocks of these
+        // processes are not needed any more.
         if batch.due {
             self.marks.clocks.forget_ended();
         }
@@ -455,7 +458,7 @@ impl State {
     }
 
     fn store(&mut self, stream: Stream, mut event: LifeEvent) -> Result<(), tr_format::Error> {
-        // The search for scripts needs the path as it is.
+        // This search precedes the masking of secrets, because the search for scripts needs the true path.
         let mut found = None;
         if let LifeKind::Exec(exec) = &event.kind {
             found = containers::of(exec);
@@ -505,7 +508,8 @@ impl State {
         }
         self.writer.life(stream, event)?;
         if let Some(found) = found {
-            // A runtime removes the cgroup after its last exec.
+            // A runtime executes its last program before it removes its cgroup, so the quotas of all cgroups are read
+            // at each such exec.
             self.quotas.read();
             self.quotas.add(&found);
             self.container(time, found.container)?;

@@ -1,7 +1,7 @@
 //! Decides when the machine's counters and the sums of its disks are sampled.
 //!
-//! A sample has the same size in a file that grows by 1 KB a second as in one that grows by 1 MB. The samples are
-//! totals, so that fewer samples do not lose any time, but only the moments at which it was spent.
+//! A sample takes the same size in every file, so that samples are rarer in a file that grows slowly. The samples have
+//! totals: fewer of them lose no time, but only show less precisely when the time was spent.
 
 use std::time::{Duration, Instant};
 
@@ -10,11 +10,11 @@ use std::time::{Duration, Instant};
 const LEAST: Duration = Duration::from_secs(1);
 /// The longest interval between two samples of the counters, however small the file is.
 const LONGEST: Duration = Duration::from_secs(30);
-/// The approximate size that an event of a sample (for the counters or for a disk) takes in the file, in bytes: 71
-/// to 92 in four builds. Most of it was measured while others used the disk as well.
+/// The approximate size that an event of a sample (for the counters or for a disk) takes in the file, in bytes: 71 to
+/// 92 in four builds. Most of these sizes were measured while other programs used the disk as well.
 const EVENT: u64 = 95;
-/// The divisor of the file's size that gives the part which samples may take: 1/40 or 2.5 %. Together with the disks
-/// of waits, which take 0.4 to 0.7 % for a build, the facts about the machine stay at 3 %.
+/// The divisor of the file's size that gives the part which samples may take: 1/40 or 2.5 %. Events about the disks
+/// that tasks wait for take another 0.4 to 0.7 % for a build, so that all facts about the machine take about 3 %.
 const PART: u64 = 40;
 
 /// Decides when the next sample of the machine's counters is due.
@@ -30,8 +30,8 @@ pub struct Pace {
 }
 
 impl Pace {
-    /// The pace of samples in a recording that begins at `now` with a sample. The sample at the end of the recording
-    /// is counted from the start.
+    /// The pace of samples in a recording that begins at `now` with a sample. The size of the sample at the end of the
+    /// recording counts as used from the start.
     pub fn new(now: Instant) -> Pace {
         Pace {
             next: now + LEAST,
@@ -86,11 +86,12 @@ mod tests {
 
     #[test]
     fn samples_have_their_part_of_the_file() {
-        // One a second, but for the first.
+        // In a large file a sample is taken each second, except in the first one.
         assert!((58..=60).contains(&samples(60, 100_000)));
-        // 2.5 % of 120 kB are 3,000 bytes, with the samples at the start and at the end.
+        // The samples of a file with 120 kB get 2.5 %, which are 3,000 bytes, for all samples including those at the
+        // start and the end.
         assert!((9..=11).contains(&samples(60, 2000)));
-        // Every 30 s.
+        // In a tiny file samples are taken only every 30 s, which is the longest interval.
         assert!((1..=2).contains(&samples(60, 10)));
         assert_eq!(samples(20, 10), 0);
     }

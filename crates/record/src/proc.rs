@@ -93,7 +93,8 @@ impl Stat {
 /// The facts about a process in `/proc/PID/stat`; `None` if the process is gone.
 pub fn stat(id: Id) -> Option<Stat> {
     let mut stat = parse(&std::fs::read(format!("/proc/{id}/stat")).ok()?)?;
-    // The kernel shows 0 for another user's process.
+    // The kernel shows 0 as the status of another user's process, so a 0 is believed only for this user's own
+    // processes.
     stat.status = stat.status.filter(|status| *status != 0 || is_own(id));
     Some(stat)
 }
@@ -103,11 +104,11 @@ const PF_KTHREAD: u64 = 0x0020_0000;
 
 fn parse(text: &[u8]) -> Option<Stat> {
     let open = text.iter().position(|byte| *byte == b'(')?;
-    // The name may hold blanks and parentheses.
+    // The name in parentheses may itself contain blanks and parentheses, so the last parenthesis is its end.
     let close = text.iter().rposition(|byte| *byte == b')')?;
     let rest = std::str::from_utf8(text.get(close + 1..)?).ok()?;
     let fields: Vec<&str> = rest.split_whitespace().collect();
-    // The first of these is field 3.
+    // The first field after the name has the number 3 in proc_pid_stat(5).
     let number = |field: usize| fields.get(field - 3)?.parse::<u64>().ok();
     Some(Stat {
         comm: Comm::new(text.get(open + 1..close)?),
@@ -126,7 +127,7 @@ fn parse(text: &[u8]) -> Option<Stat> {
 /// The process that a task belongs to, and the parent of that process.
 pub fn lineage(id: Id) -> Option<(Id, Id)> {
     let status = std::fs::read(format!("/proc/{id}/status")).ok()?;
-    // The name, which comes first, may hold any byte but a newline.
+    // The first line has the process's name, which may contain any byte but a newline. So the text is split as bytes.
     let mut lines = status.split(|byte| *byte == b'\n');
     let mut number = |name: &str| {
         let value = lines.find_map(|line| line.strip_prefix(name.as_bytes()))?;
@@ -139,7 +140,7 @@ pub fn lineage(id: Id) -> Option<(Id, Id)> {
 pub fn file_ids(id: Id) -> Option<(u32, u32)> {
     let status = std::fs::read(format!("/proc/{id}/status")).ok()?;
     let mut lines = status.split(|byte| *byte == b'\n');
-    // The real, the effective, the saved, and the one for files.
+    // Each line has four ids: the real, the effective, the saved, and the one for opening files, which is taken here.
     let mut number = |name: &str| {
         let values = lines.find_map(|line| line.strip_prefix(name.as_bytes()))?;
         let values = std::str::from_utf8(values).ok()?;
@@ -224,7 +225,7 @@ pub fn cmdline_of(pid: u32, comm: &Comm) -> Option<Argv> {
     let id = Id::try_from(pid).ok()?;
     let is_named = || self::comm(id).as_ref() == Some(comm);
     let argv = is_named().then(|| cmdline(pid, 4096));
-    // A zombie has a name, but no memory.
+    // A zombie has a name, but no arguments, because it has no memory any more.
     argv.filter(|argv| is_named() && !argv.bytes.is_empty())
 }
 
@@ -285,7 +286,8 @@ pub fn read_memory(id: Id, from: usize, room: &mut [u8]) -> Option<usize> {
 /// Reads a string from the memory of a process that waits or is stopped. The terminating NUL is left out.
 pub fn string(id: Id, address: usize) -> Option<Vec<u8>> {
     let mut path = vec![0u8; libc::PATH_MAX.unsigned_abs() as usize];
-    // The string may lie at the end of the stack: no read goes beyond its page at once.
+    // The string may end right before memory that does not exist, at the end of the stack. So each read ends with its
+    // page.
     let mut len = 0;
     while let Some(room) = path.get_mut(len..).filter(|room| !room.is_empty()) {
         let from = address.checked_add(len)?;
@@ -319,7 +321,8 @@ pub fn arguments(id: Id, stack: usize, limit: usize) -> Option<(Vec<u8>, Argv)> 
     let size = size_of::<usize>();
     let count = word(0)?;
     let first = word(size)?;
-    // Behind the arguments' addresses; the environment's strings follow those of the arguments.
+    // `at` is the place of the zero that ends the addresses of the arguments. The addresses of the environment follow.
+    // The first string of the environment comes right after the strings of the arguments.
     let mut at = size.checked_mul(count.checked_add(1)?)?;
     if count == 0 || word(at)? != 0 {
         return None;
@@ -373,7 +376,7 @@ pub fn gains_rights(path: &Path) -> bool {
 
 /// Whether a file has file capabilities (capabilities(7)).
 fn has_capabilities(file: &Path) -> bool {
-    // The largest of the kernel's forms, with room.
+    // The attribute has at most 24 bytes in the kernel's present form, and 64 leave room for later ones.
     let mut value = [0u8; 64];
     rustix::fs::getxattr(file, c"security.capability", &mut value[..]).is_ok_and(|len| len > 0)
 }
@@ -427,7 +430,8 @@ mod tests {
         long.args(["-c", "read end", &"y".repeat(50_000)]);
         let mut child = long.stdin(std::process::Stdio::piped()).spawn().unwrap();
         let full = "sh\0-c\0read end\0".len() as u32 + 50_001;
-        // The kernel lets the parent of a vfork go on shortly before it sets the arguments.
+        // The parent of a vfork continues shortly before the kernel sets the child's new arguments, so the test waits
+        // for them.
         let latest = std::time::Instant::now() + std::time::Duration::from_secs(10);
         while cmdline(child.id(), 1 << 20).full_len != Some(full) {
             assert!(std::time::Instant::now() < latest, "no exec");

@@ -151,9 +151,10 @@ impl Queue {
 pub struct Watch(Arc<Shared>);
 
 impl Watch {
-    /// Writes the bytes that the queue's thread was given and has not begun to write. On a busy machine the
-    /// thread may get a CPU only after many milliseconds, in which the recording would have begun and COMMAND
-    /// would not run. An output that can stall, such as a fifo without a reader, is left to the thread.
+    /// Writes the bytes that the queue's thread was given and has not begun to write. The calling thread writes them,
+    /// because on a busy machine the queue's thread may get a CPU only after many milliseconds, by which COMMAND would
+    /// start later than the recording. An output that can stall, such as a fifo without a reader, is left to the
+    /// queue's thread.
     pub fn write(&self) {
         let state = self.0.lock();
         if !state.failed && !state.writing && !state.waiting.is_empty() {

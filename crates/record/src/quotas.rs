@@ -28,8 +28,8 @@ pub struct Quotas {
 #[derive(Debug)]
 struct Quota {
     container: Container,
-    /// The path of the container's cgroup in its hierarchy, or the end of that path: a rootless runtime gets the
-    /// path below the service of its user.
+    /// The path of the container's cgroup in its hierarchy, or only the end of that path: a rootless runtime is given
+    /// the path below the cgroup of its user's service.
     path: PathBuf,
     /// The open file `cpu.stat` of the container's cgroup; `None` until the runtime has created the cgroup.
     file: Option<File>,
@@ -114,7 +114,7 @@ impl Quota {
         let Some(file) = &self.file else { return };
         match machine::beginning(file) {
             Ok(text) => self.throttled = machine::throttled(&text).or(self.throttled),
-            // ENODEV: the cgroup is gone.
+            // The read fails with ENODEV when the cgroup has been removed.
             Err(_) => self.ended = true,
         }
     }
@@ -214,7 +214,7 @@ mod tests {
         let ns = Some(own.len() as u64 * 1000);
         assert_eq!(read(given, &[&monitor, &own, &below, &other]), ns);
         assert_eq!(read(given, &[&monitor, &below, &other]), None);
-        // Where the path is whole, it is that one.
+        // A path that is given as a whole names exactly one cgroup.
         let whole = "/user.slice/libpod-7.scope";
         let ns = Some(whole.len() as u64 * 1000);
         assert_eq!(read(given, &[whole, &own]), ns);

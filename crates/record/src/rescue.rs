@@ -107,7 +107,8 @@ fn panicked(info: &PanicHookInfo<'_>) {
         None | Some(Stage::Forked(_)) => plan.untraced.is_some(),
     };
     let message = info.to_string().replace('\n', " ");
-    // A terminal that takes no text holds up that thread alone: tracees go on when this one ends.
+    // If the terminal accepts no text, only the new thread is blocked. The tracees continue as soon as the present
+    // thread ends.
     let rescue = move || {
         (plan.tell)(&message, runs);
         exit(rescue(plan, stage))
@@ -120,12 +121,12 @@ fn panicked(info: &PanicHookInfo<'_>) {
 }
 
 /// Does what `plan` provides for a COMMAND in this stage, after a panic of the recorder. Returns the exit status of
-/// `tr`, if this process is still the recorder's.
+/// `tr`, unless another program has replaced this process.
 fn rescue(plan: Plan, stage: Option<Stage>) -> u8 {
     match stage {
         Some(Stage::Runs(child)) => {
             execute(child);
-            // Without /proc.
+            // The exec fails if /proc is not mounted. Then this process waits for COMMAND itself.
             (plan.wait)(child)
         }
         Some(Stage::Ended(ended)) => of_command(ended),
@@ -150,7 +151,7 @@ pub fn of_command(status: u32) -> u8 {
 fn execute(child: Child) {
     let name = std::env::args_os().next().map(OsString::into_vec);
     let words = [name.unwrap_or_default(), child.argument().into_bytes()];
-    // The first one came from the kernel as a C string: there is no NUL.
+    // No word contains a NUL, because the first one came from the kernel as a C string.
     let words = words.map(|word| CString::new(word).unwrap_or_default());
     let _ = nix::unistd::execv(c"/proc/self/exe", &words);
 }

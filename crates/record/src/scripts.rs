@@ -19,8 +19,9 @@ use crate::host;
 pub use file::{is_possible, Runner};
 use file::{Reader, Version};
 
-/// A function that returns the paths which may be files that a script executes in its own shell, by the script's text, the path
-/// of its file if it is in one, the shell's directory, and the names of the files in a directory. Not all paths have to exist.
+/// A function that returns the paths of the files that a script may execute in its own shell. Some of the files may not
+/// exist. The arguments are the script's text, the path of its file (if it is in one), the shell's directory, and a
+/// function that returns the names of the files in a directory.
 pub type SourcedFiles =
     for<'n> fn(&[u8], Option<&[u8]>, &[u8], &mut NamesInDirectory<'n>) -> Vec<Vec<u8>>;
 
@@ -100,7 +101,7 @@ struct Script {
 /// The result of examining the file of a script.
 #[derive(Debug, Default)]
 struct Seen {
-    /// Whether it is unclear, by the kernel's times, if the file was changed before or after the exec.
+    /// Whether the file was changed so close to the exec that the kernel's times do not show which of them came first.
     is_doubtful: bool,
     /// The text of the file, if the file was not known before; otherwise `None`.
     new: Option<Vec<u8>>,
@@ -202,7 +203,8 @@ impl Scripts {
                 self.seen.insert(hash, seen.is_doubtful);
                 return seen.new;
             }
-            // Written, run, written, run within a tick; or written, and run twice.
+            // The script runs a second time in the batch, and its file may have been written between the two runs,
+            // within the same tick of the kernel's clock. So it is uncertain which text each run had.
             Some(true) => {
                 self.change(&wanted.path);
                 self.seen.insert(hash, false);
@@ -222,13 +224,13 @@ impl Scripts {
         let is_full = self.known.len() as u64 >= limits::SCRIPTS;
         let hash = self.hasher.hash_one(path);
         if known.is_none() && (is_full || self.left_out.contains(&hash)) {
-            // A file that a script may execute itself need not exist.
+            // A file that a script may execute itself need not exist, so it does not count as left out.
             if !wanted.is_sourced {
                 self.leave_out(hash);
             }
             return Seen::default();
         }
-        // A known version is not read again: a build may run a script 10,000 times.
+        // A file in a known version is not read again, because a build may run a script 10,000 times.
         let read = self.reader.read(path, wanted.runner, |version| {
             known.is_none_or(|script| script.version != *version)
         });
@@ -241,11 +243,13 @@ impl Scripts {
             }
             return Seen::default();
         };
-        // Both forms of a file would differ.
+        // A known script keeps its form, with or without values of variables, because the other form would look like a
+        // change.
         let hides = known.map_or(wanted.is_sourced, |script| script.hides_values);
         let bytes = bytes.map(|bytes| {
             if hides {
-                // A text that is no script may hold anything.
+                // If the text is no script, secrets may be anywhere in it. It is replaced by a NUL byte, which marks a
+                // file that is not stored.
                 (finder.without_values)(&bytes).unwrap_or_else(|| vec![0])
             } else {
                 bytes
@@ -296,7 +300,7 @@ impl Scripts {
 
     /// The recorded scripts, in the order of their paths, and the number of scripts for which there was no room.
     pub fn take(&mut self) -> (Vec<RecordedScript>, u64) {
-        // A file that a script executes late may have been in no cache before.
+        // A file that was not in the kernel's cache before may be there now, because a script has executed it late.
         if let Some(finder) = self.finder {
             for (time, wanted) in std::mem::take(&mut self.pending) {
                 self.see(finder, time, &wanted);

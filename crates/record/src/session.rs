@@ -143,7 +143,7 @@ fn prepare(config: &Config) -> Result<Prepared, Error> {
     let pid = child.as_ref().map(Stopped::pid);
     match Session::start(config, opened, pid) {
         Ok(session) => {
-            // If the watch is refused, a ring that is half full waits for the next drain.
+            // If the watch is refused, a ring that is half full is drained only at the end of the interval.
             if let Some(ready) = session.collector.ready() {
                 let _ = signals.watch(ready);
             }
@@ -310,7 +310,8 @@ impl Session {
     /// its release.
     fn start(config: &Config, opened: Opened, child: Option<u32>) -> Result<Session, Error> {
         let online = host::online_cpus();
-        // A thread reads the hardware meanwhile: before Linux 5.18 a read of /proc/cpuinfo takes 10 ms on hardware.
+        // A thread reads the facts about the hardware meanwhile, because before Linux 5.18 a read of /proc/cpuinfo
+        // takes 10 ms on hardware.
         let reader = std::thread::Builder::new().spawn(host::hardware);
         let (mut started, refusals) = choose::start(config, child, &online)?;
         let extras = started.extras.as_deref().unwrap_or_default();
@@ -337,9 +338,10 @@ impl Session {
         let connections = Connections::new(config.mask.addresses);
         let (mut redactor, watching) = (config.mask.redactor.clone(), config.notices.watching);
         let machine = Sampler::new(&config.scope.follow);
-        // The first mask builds tables, which takes milliseconds. COMMAND's wall time begins after that.
+        // The first masking of secrets builds tables, which takes milliseconds. So it is done before COMMAND's wall
+        // time begins.
         let masked = Masked::new(meta.clone(), &mut redactor).map_err(Error::Format)?;
-        // On a busy machine the little that is left to do is done in one time slice, which begins now.
+        // The new time slice that begins with this call is enough for the remaining steps, even on a busy machine.
         std::thread::yield_now();
         (meta.start, meta.start_clock) = (host::now(), host::clock());
         let time = meta.start;

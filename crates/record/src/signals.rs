@@ -48,7 +48,7 @@ fn taken(stop: bool) -> SigSet {
         .chain([libc::SIGCHLD, libc::SIGCONT])
         .chain(stop.then_some(libc::SIGTSTP))
         .chain(libc::SIGRTMIN()..=libc::SIGRTMAX());
-    // SAFETY: `sigemptyset` initializes the set, and the numbers are of signals.
+    // SAFETY: `sigemptyset` initializes the set, and all numbers are those of signals.
     unsafe {
         let mut set: libc::sigset_t = std::mem::zeroed();
         libc::sigemptyset(&mut set);
@@ -109,7 +109,7 @@ impl Signals {
         }
         let mut stop = SigSet::empty();
         stop.add(Signal::SIGTSTP);
-        // By the default action, which the kernel ignores where no shell could continue `tr`.
+        // SIGTSTP has its default action, which the kernel ignores where no shell could continue `tr`.
         let _ = nix::sys::signal::raise(Signal::SIGTSTP);
         let _ = stop.thread_unblock();
         let _ = stop.thread_block();
@@ -123,12 +123,13 @@ impl Signals {
 
     /// Waits for a signal to `tr` or for a watched descriptor, not much longer than `longest`.
     pub fn wait(&self, longest: Duration) {
-        // Rounded up: a shorter wait would be repeated at once.
+        // The time-out in ms is rounded up, because a wait that ends too early would be repeated at once.
         let timeout = EpollTimeout::try_from(longest + Duration::from_micros(999));
         let timeout = timeout.unwrap_or(EpollTimeout::ZERO);
         match self.epoll.wait(&mut [EpollEvent::empty(); 8], timeout) {
             Ok(_) | Err(Errno::EINTR) => {}
-            // At real-time priority nothing may be tried again at once.
+            // A wait that fails must not be repeated at once, because this thread has real-time priority and would keep
+            // the CPU.
             Err(_) => crate::host::pause(longest.min(Duration::from_millis(100))),
         }
     }
@@ -165,7 +166,7 @@ impl Signals {
             if to_both(info.ssi_signo) || from_terminal && !command.own_session {
                 continue;
             }
-            // The sender may still be in the middle of the group.
+            // If the sender sends the signal to the whole process group, COMMAND may get it a moment later than `tr`.
             crate::host::pause(Duration::from_millis(2));
             if !to_both(info.ssi_signo) {
                 let value = (info.ssi_code == libc::SI_QUEUE).then_some(info.ssi_ptr);
@@ -183,7 +184,8 @@ impl Signals {
         mut guard: Option<&mut Guard>,
     ) -> std::io::Result<Waited> {
         loop {
-            // SIGCHLD before the first look would be lost, but it is blocked since the start.
+            // SIGCHLD has been blocked since the start, so that the wait below ends even if COMMAND ends right after
+            // this check.
             let is_ending = guard.as_ref().is_some_and(|guard| guard.is_ending());
             if command.has_ended() && !is_ending {
                 return command.wait();

@@ -3,8 +3,7 @@
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// The number of bytes of events in memory that a rate refers to. The rate ([`Size::rate`]) is how many bytes in the
-/// file they become.
+/// The number of bytes of events in memory for which [`Size::rate`] gives the number of bytes in the file.
 const PARTS: u64 = 1 << 16;
 /// The rate that is assumed for a trace file whose rate is not known yet: 4 bytes in the file for each event of 16
 /// bytes in memory.
@@ -52,7 +51,7 @@ impl Size {
         let before = self.written.swap(bytes, Ordering::Relaxed);
         self.open.fetch_sub(memory, Ordering::Relaxed);
         let all = self.closed.fetch_add(memory, Ordering::Relaxed) + memory;
-        // The last blocks can pack worse than those before.
+        // The events since the last flush can shrink less than those before, so the higher of both rates is kept.
         let rate = rate(bytes, all).max(rate(bytes - before.min(bytes), memory));
         self.rate.store(rate, Ordering::Relaxed);
     }
@@ -116,9 +115,9 @@ mod tests {
         let mut limit = SizeLimit::new(1 << 20);
         assert!(!limit.is_reached(300_000));
         assert!(!limit.is_reached(600_000));
-        // As many events again do not fit with the end of the file.
+        // As many events as since the last check would not fit into the file together with its end.
         assert!(limit.is_reached(830_000));
-        // A slow recording comes closer.
+        // With few events between two checks, the file may come closer to the limit.
         let mut limit = SizeLimit {
             bytes: 1 << 20,
             before: 1_020_000,
@@ -137,7 +136,7 @@ mod tests {
         assert!(size.is_known());
         let sixteenth = 100_000 / 16;
         assert_eq!(size.expected(100_000), 10_000 + sixteenth);
-        // The next ones pack half as well, and decide.
+        // The next events shrink only half as well, so their rate decides.
         size.sent(160_000);
         size.flushed(30_000, 160_000);
         let eighth = 100_000 / 8;

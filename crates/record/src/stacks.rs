@@ -48,8 +48,9 @@ pub struct Stacked {
     pub frames: Vec<At>,
 }
 
-/// The largest number of frames, and of stacks, that are remembered by number, with some 30 bytes each. Beyond this
-/// limit all are forgotten: later ones get new numbers, and the earlier ones get no symbols.
+/// The largest number of frames, and of stacks, whose numbers are remembered, with some 30 bytes each. Beyond this
+/// limit all numbers are forgotten: frames get new numbers from then on, and frames with earlier numbers get no
+/// symbols.
 const MOST: usize = 1 << 20;
 
 /// The largest number of paths of executed or mapped files that are remembered.
@@ -341,7 +342,7 @@ mod tests {
         let events = sampled(&mut stacks, &[main, lib]);
         assert_eq!(events.len(), 1);
         assert_eq!(sample(&events), (2, 0, &[][..]));
-        // Other frames on a known stack, one of them again.
+        // New frames are called by a known stack, and one of the known frames occurs again.
         let events = sampled(&mut stacks, &[main, jit, lib, kernel]);
         assert_eq!(events.len(), 1);
         assert_eq!(sample(&events), (1, 3, &[3, 2, 4][..]));
@@ -377,7 +378,7 @@ mod tests {
         }
         stacks.mapped(&mapped(inode, later));
         assert_eq!(places(&mut stacks), (2, Some(Place::Module(1, 0x3004))));
-        // The second time the frame is known.
+        // The frame was stored with the previous sample, so that this one stores no file and no frame.
         assert_eq!(places(&mut stacks), (1, None));
         let request = stacks.request();
         let file = request

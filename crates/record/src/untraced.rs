@@ -57,11 +57,13 @@ pub fn run_untraced(config: &Config, reason: &Error) -> Result<Untraced, Error> 
         not_traced: Some(reason.to_string()),
         ..header::begin(config, machine, child)
     };
-    // The first mask builds tables, which takes milliseconds. COMMAND's wall time begins after that.
+    // The first masking of secrets builds tables, which takes milliseconds. So it is done before COMMAND's wall time
+    // begins.
     let mut redactor = config.mask.redactor.clone();
     let masked = Masked::new(meta.clone(), &mut redactor);
     (meta.start, meta.start_clock) = (host::now(), host::clock());
-    // The output is opened before COMMAND runs: if `tr` is killed, a cut trace is left, and no older one.
+    // The output is opened before COMMAND runs: if `tr` is killed, it leaves a cut trace, and not the trace of an
+    // earlier run.
     let output = destination.and_then(|destination| {
         let connections = Connections::default();
         masked
@@ -74,8 +76,8 @@ pub fn run_untraced(config: &Config, reason: &Error) -> Result<Untraced, Error> 
         return Err(become_command(&program));
     };
     command::leave_descriptors(&descriptors);
-    // Without the BPF programs a signal to the process group cannot be distinguished from a signal to `tr` alone. A signal
-    // that arrives twice does less harm than a lost one.
+    // Every signal is passed on. Without the BPF programs a signal to the process group cannot be distinguished from a
+    // signal to `tr` alone, and a signal that arrives twice does less harm than a lost one.
     let mut guard = Guard::new(&config.guard, command.pid());
     let waited = signals.forward_until_end(command, None, guard.as_mut());
     let waited = waited.map_err(Error::Lost)?;
@@ -107,8 +109,8 @@ fn finish(output: Output, summary: Summary) -> Result<(), Error> {
     let mut stall = Stall::new(|| ());
     let written = output.finish(Vec::new(), summary, || {
         stall.sleep();
-        // A few hundred bytes: an output that does not take them within this time is not
-        // worth keeping COMMAND's status back for.
+        // The trace has only a few hundred bytes. If the output does not accept them within this time, COMMAND's status
+        // is not delayed any longer.
         !stall.is_long()
     });
     let stalled = || std::io::Error::from(std::io::ErrorKind::TimedOut);

@@ -45,10 +45,10 @@ pub fn high() {
     }
 }
 
-/// Gives the calling thread the priority that it had before [`real_time`] or [`high`]. A thread that waits for a
-/// process has to do so first: while the kernel drops the process from `/proc`, the thread can spin until
-/// another thread lets go of an entry there (`d_invalidate`), which never runs on a CPU that a real-time thread
-/// keeps.
+/// Gives the calling thread the priority that it had before [`real_time`] or [`high`]. A thread has to call this before
+/// it waits for a process: while the kernel drops the process from `/proc`, the waiting thread can spin until another
+/// thread lets go of an entry there (`d_invalidate`). If the waiting thread has real-time priority on the other
+/// thread's CPU, the other one never runs.
 pub fn normal() {
     let Some(before) = BEFORE.take() else { return };
     // SAFETY: two plain system calls for the calling thread; `param` outlives the first.
@@ -56,7 +56,8 @@ pub fn normal() {
         let param = libc::sched_param {
             sched_priority: before.priority,
         };
-        // Without the flag the kernel refuses it to who has the right by RLIMIT_RTPRIO alone.
+        // Without the flag SCHED_RESET_ON_FORK the kernel refuses the call for users who may use real-time priorities
+        // only by RLIMIT_RTPRIO.
         libc::sched_setscheduler(0, before.policy | libc::SCHED_RESET_ON_FORK, &param);
         libc::setpriority(libc::PRIO_PROCESS, 0, before.nice);
     }
@@ -89,14 +90,14 @@ mod tests {
     }
 
     fn gets_its_priority_back(raise: fn()) {
-        // In a thread of its own, which has the priority of the test's.
+        // The priority is changed in a new thread, which begins with the priority of the test's thread.
         let all = std::thread::spawn(move || {
             let before = scheduling();
             raise();
             let urgent = scheduling();
             normal();
             let after = scheduling();
-            // Nothing was changed by a thread that was not urgent.
+            // A second call changes nothing, because the thread has its former priority already.
             normal();
             (before, urgent, after, scheduling())
         });

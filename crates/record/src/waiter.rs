@@ -23,7 +23,7 @@ pub fn wait_for(child: Child) -> std::io::Result<u32> {
 pub fn end_like(status: u32) -> u8 {
     let interrupt = Signal::SIGINT as u32;
     if killed_by(Some(status)) == Some(interrupt) && in_foreground() {
-        // So that a shell's loop around us ends, as it would around COMMAND.
+        // `tr` ends by SIGINT like COMMAND, so that a loop in the shell that runs `tr` ends as well.
         let mut interrupt = SigSet::empty();
         interrupt.add(Signal::SIGINT);
         let _ = interrupt.thread_unblock();

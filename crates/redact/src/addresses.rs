@@ -86,7 +86,7 @@ mod tests {
                 remote: end(remote),
             });
             addresses.mask(&mut kind);
-            // A masked address stays as it is.
+            // Masking an event a second time must not change a masked address.
             addresses.mask(&mut kind);
             let LifeKind::Accepted(accepted) = kind else {
                 panic!("{kind:?}")

@@ -1,5 +1,4 @@
-//! Masks words of a recorded command line that look like a secret and stand after words that let
-//! one expect a secret.
+//! Masks words of a recorded command line that look like a secret and stand after words that make a secret likely.
 
 use crate::harmless::is_harmless;
 use crate::looks;
@@ -8,8 +7,8 @@ use crate::names::{self, Certainty};
 use crate::read::Read;
 use crate::words::{self, Word};
 
-/// Masks a word of a recorded command line, or a part of it, if it looks like a secret and the
-/// words before it let one expect one.
+/// Masks a word of a recorded command line, or a part of it, if it looks like a secret and the words before it make a
+/// secret likely.
 pub fn mask(word: &Word<'_>, read: &Read<'_>, masks: &mut Masks) {
     let text = word.text;
     let equals = text.iter().position(|b| *b == b'=').map_or(0, |at| at + 1);
@@ -17,7 +16,7 @@ pub fn mask(word: &Word<'_>, read: &Read<'_>, masks: &mut Masks) {
     if is_secret(text, read) {
         masks.add(word, 0..text.len());
     }
-    // `-k=X`.
+    // An option can be joined with its secret: `-k=X`.
     let option = text.get(..equals.saturating_sub(1)).unwrap_or_default();
     if words::may_take_password(option) && looks::is_generated(value) {
         masks.add(word, equals..text.len());
@@ -44,7 +43,7 @@ pub fn mask(word: &Word<'_>, read: &Read<'_>, masks: &mut Masks) {
     if let Some(at) = user {
         masks.add(word, at..text.len());
     }
-    // `--password-command "echo X"`.
+    // A command that prints the password can be the value of an option: `--password-command "echo X"`.
     let name = text.get(..equals).filter(|name| !name.is_empty());
     let passes = |name: &[u8]| {
         name.windows(4)
@@ -99,7 +98,7 @@ fn is_generated(text: &[u8], read: &Read<'_>) -> bool {
     if words::is_parameter(text) {
         return false;
     }
-    // A program that the table does not know: `-p X`, `-T X`.
+    // The table of programs says nothing about this option, so that its value may be a password: `-p X`, `-T X`.
     let option = words::may_take_password(previous) && !read.options.takes_name(previous);
     let simple = previous == b"-p" && !read.options.is_plain() && looks::is_simple_password(text);
     option && (simple || looks::is_common_password(text) || looks::is_generated(text))

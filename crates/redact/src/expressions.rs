@@ -173,7 +173,7 @@ fn of_arguments(found: &Captures<'_>) -> Option<Range<usize>> {
 
 fn of_named(name: Match<'_>, value: Match<'_>) -> Option<Range<usize>> {
     let (name, text) = (name.as_bytes(), value.as_bytes());
-    // PagerDuty's `routing_key` is 32 hexadecimal digits, RabbitMQ's is a word.
+    // The name `routing_key` does not decide: PagerDuty's is a secret of 32 hexadecimal digits, RabbitMQ's is a word.
     let coded = names::ends_in_key(name) && text.len() == 32 && looks::is_code(text);
     let secret = names::secret(name) > Certainty::No || coded && !names::is_of_data(name);
     (secret && !is_harmless(text)).then(|| value.range())
@@ -183,7 +183,7 @@ fn of_call(found: &Captures<'_>) -> Option<Range<usize>> {
     if let Some(text) = found.get(2) {
         return (!is_harmless(text.as_bytes())).then(|| text.range());
     }
-    // The last of two texts in quotes, if nothing follows it.
+    // Otherwise the secret is the last of at least two texts in quotes, if nothing follows it in the call.
     let inner = found.get(1)?;
     let text = inner.as_bytes();
     let is_quote = |b: &u8| b"\"'".contains(b);

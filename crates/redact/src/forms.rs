@@ -101,13 +101,14 @@ static FORMS: LazyLock<Regex> = LazyLock::new(|| {
         r"|\b[A-Za-z0-9]{6}_[A-Za-z0-9]{29}_mmk|\btk-us-[A-Za-z0-9_-]{40,}|\bAPI-[A-Z0-9]{26,}",
         r"|\bp8e-[A-Za-z0-9]{32}|\b1//0[A-Za-z0-9_-]{30,}|\bamzn1\.oa2-cs\.v1\.[a-f0-9]{64}",
         r"|\bamzn\.mws\.[a-f0-9-]{36}",
-        // The stream's key of a broadcast.
+        // The secret is the key of a stream that is broadcast.
         r"|\brtmps?://[a-z0-9.-]*(?:twitch\.tv|youtube\.com|facebook\.com)(?::[0-9]+)?/(?:app|live2|rtmp)/([^\s/?]{8,})",
-        // A channel of Anaconda. The topics of a forum have such addresses, too, with words.
+        // The secret is the token of a channel of Anaconda. Topics of forums have similar addresses, but with words in
+        // them.
         r"|://[^\s/]+/t/((?:[a-z]{2}-)?[a-f0-9]{8}(?:-[a-f0-9]{4}){3}-[a-f0-9]{12}|[A-Za-z0-9_]{24,})\b",
-        // `bash <(curl https://codecov.io/bash) -t X`, or through a pipe.
+        // The secret is X in `bash <(curl https://codecov.io/bash) -t X`, or in the same script called through a pipe.
         r#"|codecov\.io/bash[^;&\n]*?\s-t\s*["']?([A-Za-z0-9-]{20,})"#,
-        // Forms without a word of their own.
+        // Many of the following tokens have no word in `HINTS`; `may_be_bare` and `may_be_token` recognize them.
         r"|\bSK[a-f0-9]{32}\b|\b[a-f0-9]{32}-us[0-9]{1,2}\b|\bkey-[a-f0-9]{32}\b",
         r"|\b[0-9]{8,10}:[A-Za-z0-9_-]{35}\b|\bEAAA[A-Za-z0-9_-]{50,}",
         r"|\b[A-Za-z0-9_-]{24,28}\.[A-Za-z0-9_-]{6}\.[A-Za-z0-9_-]{27,38}\b|\bs\.[A-Za-z0-9]{24}\b",
@@ -128,7 +129,7 @@ static FORMS: LazyLock<Regex> = LazyLock::new(|| {
         r"|\b[a-f0-9]{24}:[a-f0-9]{64}\b|\b(?:sdk|api)-[a-f0-9]{8}(?:-[a-f0-9]{4}){3}-[a-f0-9]{12}\b",
         r"|(?:sctapi\.ftqq\.com|api\.day\.app)/([A-Za-z0-9]{16,})|/trigger/([a-f0-9-]{36})/call\b",
         r"|\bnats://([^\s:@/]{6,})@",
-        // The endpoint of a chain of blocks.
+        // The secret is the key in the address of a service for a blockchain.
         r"|(?:infura\.io/(?:ws/)?v3|alchemy\.com/v2|quiknode\.pro|ankr\.com/[a-z0-9_]+)/([A-Za-z0-9_-]{20,})",
         r"|-----BEGIN [A-Z0-9 ]*PRIVATE KEY(?: BLOCK)?-----(?s:.*)",
     ))
@@ -210,7 +211,7 @@ pub fn find(text: &[u8]) -> impl Iterator<Item = std::ops::Range<usize>> + '_ {
     let secret = |found: regex::bytes::Captures<'_>| {
         let groups = found.iter().skip(1).flatten().next();
         let part = groups.or_else(|| found.get(0))?;
-        // `sk-learn-model-2024`.
+        // A name such as `sk-learn-model-2024` begins like a token with the prefix `sk-`, but has no long random part.
         let keyed = matches!(part.as_bytes(), [b's' | b'r', b'k', b'-' | b'_', ..]);
         (!keyed || has_long_part(part.as_bytes())).then(|| part.range())
     };

@@ -4,7 +4,7 @@
 /// Words that are never a secret, even as the value of an option such as `--password`.
 #[rustfmt::skip]
 const HARMLESS_VALUES: [&str; 110] = [
-    // States and kinds.
+    // The words are states, kinds and roles.
     "expired", "missing", "invalid", "valid", "revoked", "empty", "unknown", "changed", "rotated", "refreshed",
     "failed", "passed", "skipped", "skip", "error", "denied", "granted", "allowed", "forbidden", "unauthorized",
     "authenticated", "anonymous", "unused", "updated", "deleted", "created", "found", "not", "set", "value", "string",
@@ -60,7 +60,7 @@ pub fn is_harmless(value: &[u8]) -> bool {
     };
     let text = text.trim_matches(['"', '\'']);
     let begins = |list: &[&str]| list.iter().any(|start| text.starts_with(start));
-    // `anonymous:`, a user without a password.
+    // `anonymous:` is a user without a password, so that a colon at the end is ignored.
     let user = text.strip_suffix(':').unwrap_or(text);
     let word = |w: &&str| w.eq_ignore_ascii_case(user);
     text.is_empty()
@@ -101,7 +101,7 @@ fn is_algorithm(text: &str) -> bool {
     let plain = lower
         .bytes()
         .all(|b| b.is_ascii_alphanumeric() || b"-_/".contains(&b));
-    // After the names, digits and short words are left.
+    // After the known names are removed, only sizes and short words may be left.
     let mut rest = lower.as_str();
     let mut named = false;
     while let Some(name) = NAMES.iter().find(|name| rest.starts_with(**name)) {
@@ -201,7 +201,7 @@ fn is_pattern(text: &str) -> bool {
         ".*", ".+", "[^", "\\w", "\\s", "\\d", "\\S", "\\(", "[a-z", "[A-Z", "(.", "/ {", "\\1",
         ")?",
     ];
-    // The end of an address for sed, of a condition for awk.
+    // The text can begin with the end of an address in sed or of a condition in awk.
     let end = text.starts_with("/{")
         || text.starts_with("/ ")
         || text.starts_with('/') && text.len() <= 3

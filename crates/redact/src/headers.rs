@@ -64,7 +64,7 @@ pub fn mask(word: &Word<'_>, option: bool, how: How, masks: &mut Masks) {
             at = value.start() + line;
             continue;
         }
-        // Text for people has more than one word.
+        // A name with a colon in text for people is mostly followed by more than one word.
         let after = text.get(at..).unwrap_or_default();
         let next = after.iter().find(|b| !b" \t".contains(b));
         let alone = next.is_none_or(|b| b"\r\n\\\"',;}#&|".contains(b));
@@ -74,14 +74,14 @@ pub fn mask(word: &Word<'_>, option: bool, how: How, masks: &mut Masks) {
             start_of_word(found.get(0)) && name.as_bytes().iter().all(|b| !b.is_ascii_lowercase());
         let coded = strong && env && value.end() == text.len() && !is_harmless(value.as_bytes())
             || strong && looks::is_code(value.as_bytes());
-        // `/TargetPassword:X`.
+        // An option of Windows can be joined with its secret: `/TargetPassword:X`.
         let slash = strong && text.starts_with(b"/") && start_of_word(found.get(0));
         let before = text.get(..name.start()).unwrap_or_default();
         let header = header && (option || found.get(1).is_some() || !is_prose(before));
         let key = option
             && names::is_key(name.as_bytes())
             && (looks::is_code(value.as_bytes()) || looks::is_careful(value.as_bytes()));
-        // A token of a service without a name that says so: `X-Ovh-Consumer`.
+        // The name of a header need not show that it has a service's token, for example `X-Ovh-Consumer`.
         let lower = name.as_bytes().to_ascii_lowercase();
         let random = option && looks::is_random(value.as_bytes());
         let token = random && lower.starts_with(b"x-") && !lower.ends_with(b"id");
@@ -92,7 +92,7 @@ pub fn mask(word: &Word<'_>, option: bool, how: How, masks: &mut Masks) {
             || token
             || slash;
         if secret && !is_harmless(value.as_bytes()) && how.is_secret(value.as_bytes()) {
-            // `X-Sensu-Token: Key X`.
+            // The secret can follow a word, as in `X-Sensu-Token: Key X`. Then both are masked.
             let next = after.strip_prefix(b" ").unwrap_or_default();
             let rest = next.len() - next.trim_ascii_start().len();
             let scheme = option && rest == 0 && looks::is_code(next);

@@ -1,8 +1,8 @@
 //! Masks the secrets of a recording before anything is written.
 //!
-//! A trace holds the arguments of every program, and traces are archived. The rules err on the side of
-//! masking: a word too many costs a reader little. docs/privacy.md has their list and their limits;
-//! `tests/corpus` tests them with command lines of real tools.
+//! A trace has the arguments of every program, and traces are archived. In doubt the rules mask a word, because a
+//! harmless word that is masked costs a reader little. docs/privacy.md lists the rules and their limits; `tests/corpus`
+//! tests them with command lines of real tools.
 
 #![forbid(unsafe_code)]
 

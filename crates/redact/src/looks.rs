@@ -1,5 +1,5 @@
-//! Recognizes values that look like a password or a token. These checks are used where the words
-//! before a value let one expect a secret.
+//! Recognizes values that look like a password or a token. These checks are used where the words before a value make a
+//! secret likely.
 
 /// Whether a text looks like a secret access key of AWS: 40 capital and small letters and digits.
 pub fn is_aws_key(text: &[u8]) -> bool {

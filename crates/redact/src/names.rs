@@ -7,7 +7,7 @@
 const SECRET: [&str; 24] = [
     "psk", "mnemonic", "password", "passwd", "passphrase", "passcode", "secret", "credential", "passwrd", "pswd",
     "passphr", "pword",
-    // Words of other languages.
+    // The following words mean "password" in other languages.
     "passwort", "kennwort", "motdepasse", "contrasena", "senha", "wachtwoord", "haslo", "passord",
     "losenord", "salasana", "jelszo", "heslo",
 ];
@@ -174,28 +174,29 @@ pub fn secret(name: &[u8]) -> Certainty {
     if name.ends_with(b"npmAuthIdent") {
         return Certainty::Strong;
     }
-    // The key of a storage account in a setting of Hadoop's, whose name ends with the account's host.
+    // The setting of Hadoop for the key of a storage account has a name that ends with the account's host.
     if name.windows(20).any(|part| part == b"fs.azure.account.key") {
         return Certainty::Strong;
     }
-    // A file with the key of a TLS certificate. What looks like a key is one (`is_key`).
+    // The option's value is a file with the key of a TLS certificate. If it looks like a key, `is_key` finds it
+    // nevertheless.
     if name.starts_with(b"-") && name.ends_with(b"client-key") {
         return Certainty::No;
     }
-    // The names of objects of QEMU.
+    // The options of QEMU with these names take the name of an object that has the secret.
     if name.ends_with(b"key-secret") || name.ends_with(b"password-secret") {
         return Certainty::No;
     }
-    // The token itself, of a development server.
+    // The option of a development server with this name takes the token itself, and not its identifier.
     if name.to_ascii_lowercase().ends_with(b"root_token_id") {
         return Certainty::Strong;
     }
-    // Vault's AppRole has a `secret_id`. With a hyphen, it is a name in AWS.
+    // The `secret_id` of Vault's AppRole is a secret. In AWS `secret-id`, with a hyphen, is only a name.
     if name.to_ascii_lowercase().ends_with(b"secret_id") {
         return Certainty::Strong;
     }
     let mut parts = parts(name);
-    // `secret-environment-variables.0.value`.
+    // The value in a list of secrets is a secret: `secret-environment-variables.0.value`.
     let content = parts
         .last()
         .is_some_and(|last| last == "value" || last == "data");
@@ -230,12 +231,12 @@ pub fn secret(name: &[u8]) -> Certainty {
         joined_key
     };
     let of_secret = |key: &str| is(&SECRET_KEY, key);
-    // `API_KEY_X`: a key of some use.
+    // The name of a key may say at its end what the key is for: `API_KEY_X`.
     let inner = || {
         let mut pairs = parts.iter().zip(parts.iter().skip(1));
         env_style && pairs.any(|(kind, key)| key == "key" && of_secret(kind))
     };
-    // `NPM_TOKEN_X` is one of some use; `TOKEN_RING` is about tokens.
+    // `NPM_TOKEN_X` is a token for some purpose, but the first word of `TOKEN_RING` does not make it a token.
     let tokens = if env_style && parts.len() > 1 {
         parts.get(1..).unwrap_or_default()
     } else {
@@ -248,7 +249,7 @@ pub fn secret(name: &[u8]) -> Certainty {
     } else if key.is_some_and(of_secret) || inner() {
         Certainty::Strong
     } else if last == "pass" && before.iter().any(|part| is(&HARMLESS_PASS, part))
-        // make gives its jobserver to each make that it runs.
+        // make passes the option `--jobserver-auth` to each make that it runs, and its value is no secret.
         || last == "auth" && before.last().is_some_and(|part| part == "jobserver")
     {
         Certainty::No
@@ -277,12 +278,12 @@ fn is_owned(word: &str) -> bool {
 /// such as `password`.
 fn is_about(parts: &[String], last: &String, before: &[String]) -> bool {
     let first = parts.first().map(String::as_str).unwrap_or_default();
-    // `--with-db-password=X` sets one.
+    // `--with-db-password=X` sets the password, although most options that begin with `with` are switches.
     let switch = is(&SWITCH, first) && !(parts.len() > 2 && first == "with");
     if switch || is(&HARMLESS_LAST, last) || before.iter().any(|p| p == "existing") {
         return true;
     }
-    // `checksum/secret`; `secret.passwordKey`, the name of a field.
+    // `checksum/secret` is about a secret, and `secret.passwordKey` takes the name of a field.
     let field = last == "key" && before.last().is_some_and(|kind| kind.ends_with("password"));
     first == "checksum" || field
 }
@@ -295,7 +296,7 @@ pub fn is_key(name: &[u8]) -> bool {
         return false;
     };
     let harmless = |part: &String| is(&HARMLESS_KIND, part) || is(&KEY_OF, part);
-    // `logkey`.
+    // The kind of key can be in the same word: `logkey`.
     let kind = last.strip_suffix("key").filter(|kind| kind.len() > 2);
     if kind.is_some_and(|kind| !is(&HARMLESS_KIND, kind) && !is(&KEY_OF, kind)) {
         return !before.iter().any(harmless);

@@ -159,7 +159,7 @@ impl<'a> Options<'a> {
         while let Some(word) = words.next_if(|word| !word.first) {
             let redirected = word.text.strip_prefix(b"1").unwrap_or(word.text);
             let file = match redirected.strip_prefix(b">") {
-                // `>&2` is split at its `&`.
+                // The operator `>&2` is split at its `&`, so the next word is looked at.
                 Some(b"") | Some(b">") => words
                     .peek()
                     .filter(|next| !next.first)
@@ -171,7 +171,7 @@ impl<'a> Options<'a> {
                 return false;
             }
         }
-        // The command after a pipe.
+        // Only the name of the command after a pipe is looked at: tee, or the program that sudo runs, may write a file.
         !words
             .next()
             .is_some_and(|next| matches!(next.text, b"tee" | b"sudo"))
@@ -243,7 +243,7 @@ impl<'a> Options<'a> {
             self.ready = self.kind != Kind::Text;
             return false;
         }
-        // `ProxyCommand=sshpass` runs it.
+        // `ProxyCommand=sshpass` counts as the program that it runs, and not as an assignment.
         let runs = |program: &Program| program.kind == Kind::Runs;
         let assigns = words::is_assignment(word) && !TABLE.named(word).is_some_and(runs);
         let ready = self.ready;
@@ -275,7 +275,7 @@ impl<'a> Options<'a> {
         let known = match self.kind {
             _ if ready => true,
             Kind::Runs => true,
-            // The arguments of a program of the table may have any name.
+            // After a program of the table no word is taken for another program, because arguments may have any name.
             _ => self.active.is_empty() && base(word).len() >= 5 && !program.rules.is_empty(),
         };
         if known {
@@ -344,16 +344,16 @@ impl Active {
             }
             return SecretPlace::No;
         }
-        // `+app_update` of SteamCMD.
+        // SteamCMD has commands that begin with a plus sign: `+app_update`.
         let command = word.strip_prefix(b"+").is_some_and(|name| {
             !name.is_empty() && name.iter().all(|b| b.is_ascii_lowercase() || *b == b'_')
         });
-        // `/user:NAME` of Windows.
+        // Options of Windows can be joined with a value: `/user:NAME`.
         let colon = word.iter().position(|b| *b == b':').unwrap_or_default();
         let slash = word.strip_prefix(b"/").and_then(|_| word.get(1..colon));
         let slash =
             slash.is_some_and(|name| !name.is_empty() && name.iter().all(u8::is_ascii_alphabetic));
-        // Another command follows that of the rule.
+        // If another command follows the command of the rule, the rule does not apply any more.
         if command
             && self
                 .rule
@@ -451,7 +451,7 @@ fn behind(word: &[u8], after: Option<u8>) -> SecretPlace {
     let Some(byte) = after else {
         return SecretPlace::From(0);
     };
-    // Oracle's `user/X@database`, not a path, `@script` or another setting.
+    // Oracle has `user/X@database`. A word such as a path, `@script` or another setting contains no secret.
     let setting = word.contains(&b'=') && !word.starts_with(b"userid=");
     if byte == b'/' && (word.first().is_none_or(|b| b"@/.".contains(b)) || setting) {
         return SecretPlace::No;
@@ -520,7 +520,7 @@ pub fn next(word: &[u8], after: Option<u8>) -> Option<usize> {
         Some(byte) => word.iter().position(|b| *b == byte)? + 1,
     };
     let value = word.get(from..)?;
-    // `env:KS_PASS`, of which the name follows the colon; in `./client.p12:X` a password follows the path.
+    // In `env:KS_PASS` only a name follows the colon, but in `./client.p12:X` a password follows the path of a file.
     let path = from > 0 && word.first().is_some_and(|b| b"./~".contains(b));
     (!is_harmless(value) && (path || !is_harmless(word))).then_some(from)
 }

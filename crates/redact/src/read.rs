@@ -75,19 +75,19 @@ impl<'a> Read<'a> {
                 self.next = SecretPlace::Next(after);
                 return true;
             }
-            // An archived trace has masks of its own.
+            // The rules are also applied to archived traces, in which a secret may already be replaced by a mask.
             if text == MASK {
                 self.previous = text;
                 self.options.took_value();
                 return true;
             }
             let redirects = text.starts_with(b"<") || text.starts_with(b">");
-            // `--ks-pass changeme`, without the `pass:` before it.
+            // The value can lack the `pass:` that the program expects: `--ks-pass changeme`.
             let after =
                 after.filter(|byte| text.contains(byte) || !words::names_secret(self.previous));
             let from =
                 programs::next(text, after).filter(|_| !words::is_option(text) && !redirects);
-            // The community of SNMP that everybody may read.
+            // After a short option, `public` is the community of SNMP that everybody may read, and no secret.
             let from = from.filter(|_| text != b"public" || self.previous.len() > 2);
             if let Some(from) = from {
                 masks.add(word, from..text.len());
@@ -127,7 +127,8 @@ impl<'a> Read<'a> {
 
     /// Notes what a word of the command line says about the words after it.
     fn note(&mut self, text: &[u8], first: bool) {
-        // `write a password policy` is a sentence.
+        // The word `write` at the beginning is no command that sets something, as in the sentence `write a password
+        // policy`.
         self.sets |= words::is_setter(text) && !(first && text == b"write");
         self.variables |= words::sets_variables(text);
         self.sets &= text != b"get";
@@ -138,7 +139,7 @@ impl<'a> Read<'a> {
         });
         self.changes_password |= words::changes_password(text);
         self.access_key |= text.len() == 20 && text.starts_with(b"AKIA");
-        // The user of `sudo -u` and `docker run -u` is the one who runs a program.
+        // The user of `sudo -u` and `docker run -u` is the user who runs a program, and no password follows it.
         let short = self.previous.starts_with(b"--user") && self.previous != b"--user";
         self.user |= words::is_user(self.previous, text) && (short || !self.options.runs());
         let is_account = words::is_account(self.previous, text);

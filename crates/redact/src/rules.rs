@@ -50,7 +50,7 @@ impl Rules {
             search.expect("a list of 200 words is not too large")
         };
         Rules {
-            // Every command line is searched for these: a DFA takes half the time.
+            // Every command line is searched for the hints, so a DFA is used, which takes half the time.
             hints: search(&[&HINTS[..], &forms::HINTS].concat(), AhoCorasickKind::DFA),
             forms: search(&forms::HINTS, AhoCorasickKind::ContiguousNFA),
         }
@@ -114,7 +114,7 @@ impl Rules {
             let part = part.as_ref().map_or(word, |(part, _)| part);
             let printed = printed || read.options.prints();
             let again = depth > 0 && text.iter().any(|b| b" \t\n;".contains(b));
-            // A here document has lines of YAML.
+            // A script with a here-document is not read as a script, because its lines may be YAML.
             let words = script && again && !text.windows(2).any(|part| part == b"<<");
             let how = match (words, printed) {
                 (true, _) => How::Script,
@@ -170,7 +170,7 @@ impl Rules {
             masks.extend(word, forms::find(text));
         }
         if text.contains(&b':') {
-            // `user:pass@` is an example.
+            // In text for people, `user:pass@` is an example and no secret.
             let example = |part: &Range<usize>| {
                 let text = text.get(part.clone()).unwrap_or_default();
                 prose && (text == b"pass" || text == b"password")

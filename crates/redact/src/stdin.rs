@@ -101,7 +101,7 @@ fn of_pipe(found: &Captures<'_>) -> Option<Range<usize>> {
     if is_harmless(secret.as_bytes()) || !reads(program.as_bytes(), secret.as_bytes()) {
         return None;
     }
-    // `user:password` of chpasswd.
+    // chpasswd reads `user:password`, of which only the password is the secret.
     let name = secret.as_bytes().iter().position(|b| *b == b':');
     Some(secret.start() + name.map_or(0, |at| at + 1)..secret.end())
 }
@@ -120,7 +120,7 @@ fn of_file(found: &Captures<'_>) -> Option<Range<usize>> {
     let secret = first_group(found, 1..4)?;
     let path = found.get(4)?.as_bytes();
     let name = path.rsplit(|b| *b == b'/').next()?;
-    // The list of the users.
+    // This file is the list of the users, and has no passwords.
     if path == b"/etc/passwd" {
         return None;
     }
@@ -139,7 +139,7 @@ fn reads(pipeline: &[u8], text: &[u8]) -> bool {
     if programs.peek().is_none() {
         return false;
     }
-    // Settings and addresses have secrets of their own in them.
+    // A text with settings or a URL is not taken for a secret as a whole. Secrets inside it are found by other rules.
     let trimmed = text.trim_ascii_end();
     let padding = trimmed.iter().rev().take_while(|b| **b == b'=').count();
     let bare = trimmed.get(..trimmed.len() - padding).unwrap_or_default();

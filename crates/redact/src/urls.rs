@@ -18,10 +18,10 @@ static URL: LazyLock<Regex> = LazyLock::new(|| {
     compiled(concat!(
         r#"(?-u)://[^\s/?#:@"']*:([^\s"'/?#]+)@|://[^\s/?#:@"']*:([^\s"'@]+)@"#,
         r"|https?://([A-Za-z0-9_~=+-]{16,})@|:pserver:[^\s:@]*:([^\s@]+)@",
-        // Without a scheme; Oracle's.
+        // The first pattern is for addresses without a scheme, the second for those of Oracle.
         r"|^[\w.-]+:([^\s:@/]+)@(?:(?:tcp|unix)\(|(?:[A-Za-z][\w.-]*|[0-9]+(?:\.[0-9]+){3})(?::[0-9]+)?(?::?/[\w./-]*)?$)",
         r"|:thin:[^\s/:]+/([^\s@]+)@",
-        // The token of a notifier: `discord://X@ID`.
+        // The secret is the token in the address of a service for notifications: `discord://X@ID`.
         r"|[a-z0-9]://([A-Za-z0-9_-]{40,})@",
     ))
 });
@@ -67,7 +67,7 @@ fn of_url(found: &Captures<'_>) -> Option<Range<usize>> {
     let secret = first_group(found, 1..8)?;
     let text = secret.as_bytes();
     if found.get(2).is_some() {
-        // `http://host:80/a@b` has a port and a path.
+        // In `http://host:80/a@b`, a port and a path stand before the `@`, and no password.
         let digits = text.iter().take_while(|b| b.is_ascii_digit()).count();
         if text.get(digits).is_some_and(|b| b"/?#".contains(b)) {
             return None;

@@ -79,7 +79,7 @@ pub fn is_option(word: &[u8]) -> bool {
 
 /// Whether a word is an option, such as `--password`, whose value is the next word and a secret.
 pub fn names_secret(word: &[u8]) -> bool {
-    // `+rcon_password` of a game server, `++password` of xxh.
+    // Some programs have options with plus signs: `+rcon_password` of a game server, `++password` of xxh.
     if let Some(name) = word.strip_prefix(b"+") {
         let double = name.strip_prefix(b"+");
         return (double.is_some() || name.contains(&b'_')) && sets_secret(double.unwrap_or(name));
@@ -87,7 +87,7 @@ pub fn names_secret(word: &[u8]) -> bool {
     let Some(name) = word.strip_prefix(b"-") else {
         return false;
     };
-    // A linker's library; a directory of a compiler.
+    // An option such as `-lNAME` names a library for a linker, and one with a slash a directory for a compiler.
     if name.starts_with(b"l") || name.contains(&b'/') {
         return false;
     }
@@ -430,8 +430,8 @@ pub fn assignments(text: &[u8]) -> Vec<Range<usize>> {
     };
     let mut found = Vec::new();
     let mut influx = None;
-    // From the end, so that the end of a value is known without a search: there may be
-    // thousands of values that all extend to the end of the word.
+    // The text is read from its end, so that the end of each value is known without a search. There may be thousands of
+    // values that all extend to the end of the word.
     for (equals, byte) in text.iter().enumerate().rev() {
         if *byte == b'=' {
             found.extend(assignment(text, equals, &stops, spaced));
@@ -466,13 +466,13 @@ const SCHEMES: [&[u8]; 3] = [b"Bearer ", b"Basic ", b"Token "];
 fn assignment(text: &[u8], equals: usize, stops: &Stops, spaced: bool) -> Option<Range<usize>> {
     let in_name = |b: &u8| b.is_ascii_alphanumeric() || b"_.-:/@".contains(b);
     let (head, value) = (text.get(..equals)?, text.get(equals + 1..)?);
-    // So that many assignments in one word take linear time.
+    // Only the beginning of the value is looked at, so that many assignments in one word take linear time.
     let near = value.get(..value.len().min(256))?;
     let start = equals - head.iter().rev().take_while(|b| in_name(b)).count();
     let name = head.get(start..)?;
     let before = head.get(..start)?.last().copied();
     let query = matches!(before, Some(b'?' | b'&'));
-    // `-DNAME=value` of compilers, docker and gradle.
+    // Compilers, docker and gradle have options that are joined with an assignment: `-DNAME=value`.
     let defined = match name {
         [b'-', b'D' | b'E' | b'P' | b'e', rest @ ..] => rest,
         _ => name,
@@ -483,7 +483,7 @@ fn assignment(text: &[u8], equals: usize, stops: &Stops, spaced: bool) -> Option
         names::is_vague(name) && looks::is_code(value.unwrap_or_default())
     };
     let bundler = name.starts_with(b"BUNDLE_") && !near.contains(&b'/');
-    // `SKYLIGHT_AUTHENTICATION`: the name of a method, too.
+    // A name such as `SKYLIGHT_AUTHENTICATION` can have a token as its value, or only the name of a method.
     let authenticates =
         name.ends_with(b"_AUTHENTICATION") && near == value && looks::is_random(near);
     let key = || {
@@ -508,17 +508,18 @@ fn assignment(text: &[u8], equals: usize, stops: &Stops, spaced: bool) -> Option
         text.len(),
     );
     let range = match (before, value.first()) {
-        // A comparison: the version of a package.
+        // The operator `==` is a comparison, for example with the version of a package.
         (None, Some(b'=')) => return None,
-        // The name of a test, and a key by a plain name.
+        // In the name of a test the brackets contain parameters and no secrets: `test.py::test[key=value]`.
         _ if before == Some(b'[') && text.windows(2).any(|pair| pair == b"::") => return None,
-        // The name of a field of a secret.
+        // The value `password` is the name of a field in an object that has the secret.
         _ if value == b"password" && name.to_ascii_lowercase().ends_with(b"key") => return None,
         _ if names::is_bare_key(defined) && names::is_plain(near) => return None,
         _ if name != defined && value.len() <= 4 && value.iter().all(u8::is_ascii_digit) => {
             return None
         }
-        // Bundler's variables have a host, then its user and password.
+        // The name of such a variable of Bundler contains a host, and its value is the user and the password for it, or
+        // a token.
         _ if name.starts_with(b"BUNDLE_") => match near.iter().position(|b| *b == b':') {
             Some(at) => from + at + 1..end,
             None if (looks::is_code(near) || looks::is_strong(near))
@@ -531,8 +532,8 @@ fn assignment(text: &[u8], equals: usize, stops: &Stops, spaced: bool) -> Option
         _ if sure == Certainty::Weak && near.contains(&b'@') && near.contains(&b'.') => {
             return None
         }
-        // Between the quotes. The search ends at the next quote of this kind, where the
-        // search from that quote begins.
+        // The value extends to the next quote of the same kind. The time stays linear, because the search for the value
+        // after that quote begins there.
         (_, Some(quote @ (b'"' | b'\''))) => {
             let inner = value.get(1..)?;
             let length = inner.iter().position(|b| b == quote);
@@ -544,7 +545,8 @@ fn assignment(text: &[u8], equals: usize, stops: &Stops, spaced: bool) -> Option
         }
         (Some(b'?' | b'&'), _) => from..stops.first(b"&#\"'"),
         (Some(mark @ (b';' | b',' | b'"' | b'\'')), _) => from..stops.first(&[mark]),
-        // The stop that is noted is before the credentials of a scheme.
+        // The next white space is before the credentials that follow a scheme such as `Bearer`, so their end is
+        // searched here.
         _ if scheme.is_some() => {
             let rest = text.get(from..)?;
             let near = rest.get(..rest.len().min(4096))?;
@@ -608,7 +610,7 @@ pub fn split<'a>(script: &Word<'a>) -> Vec<Word<'a>> {
         at = at.min(text.len());
         let word = text.get(start..at).unwrap_or_default();
         if word == b"#" {
-            // A comment, to the end of its line.
+            // The rest of the line is a comment, which is skipped.
             at += rest(at)
                 .iter()
                 .position(|b| *b == b'\n')

@@ -1,4 +1,4 @@
-//! The rules against command lines of real tools: those with a secret, and those without.
+//! Tests the rules with command lines of real tools, some with a secret and some without.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::indexing_slicing)] // in a test
 
 use std::sync::LazyLock;
@@ -6,7 +6,7 @@ use std::sync::LazyLock;
 use tr_format::event::Argv;
 use tr_redact::Redactor;
 
-/// The lists of lines with a secret. Each was written before the rules were measured by it.
+/// The lists of command lines with a secret. Each list was written before the rules were measured by it.
 const SECRET: [&str; 21] = [
     include_str!("corpus/secret.txt"),
     include_str!("corpus/secret-2.txt"),
@@ -31,7 +31,7 @@ const SECRET: [&str; 21] = [
     include_str!("corpus/secret-23.txt"),
 ];
 
-/// The lists of lines without one.
+/// The lists of command lines without a secret.
 const HARMLESS: [&str; 21] = [
     include_str!("corpus/harmless.txt"),
     include_str!("corpus/harmless-2.txt"),
@@ -56,13 +56,14 @@ const HARMLESS: [&str; 21] = [
     include_str!("corpus/harmless-21.txt"),
 ];
 
-/// The lines of a file, without its comments.
+/// The command lines in a file, without its comments.
 fn lines(file: &'static str) -> impl Iterator<Item = &'static str> {
     file.lines().filter(|line| !line.starts_with('#'))
 }
 
-/// `{36}` is 36 letters and digits, `{36h}` hexadecimal digits, `{36d}` decimal ones, `{36u}` those of base 32. The
-/// corpus does not spell tokens out: a repository's own scanner would refuse it.
+/// Expands placeholders in a line: `{36}` to 36 letters and digits, `{36h}` to hexadecimal digits, `{36d}` to decimal
+/// ones, and `{36u}` to those of base 32. The corpus has no whole tokens, because the secret scanner of a repository
+/// would refuse them.
 fn expanded(line: &str) -> String {
     let (mut out, mut rest, mut seed) = (String::new(), line, 0x2545_f491_4f6c_dd1d_u64);
     while let Some((before, after)) = rest.split_once('{') {
@@ -91,8 +92,8 @@ fn expanded(line: &str) -> String {
     out + rest
 }
 
-/// The arguments of a line that a shell would find, without expansions. In double quotes,
-/// `\n` is a line feed.
+/// The arguments that a shell would find in a line, without expansions. In double quotes, `
+/// ` is a line feed.
 fn args(line: &str) -> Vec<String> {
     let (mut args, mut arg, mut quote) = (Vec::new(), None::<String>, None);
     let mut chars = line.chars();
@@ -116,7 +117,7 @@ fn args(line: &str) -> Vec<String> {
     args
 }
 
-/// The masked command line, its arguments on lines.
+/// Masks a command line, and returns its arguments as lines of text.
 fn masked(args: &[String]) -> String {
     static REDACTOR: LazyLock<Redactor> = LazyLock::new(|| Redactor::new(true, Vec::new()));
     let argv = REDACTOR.clone().masked_argv(Argv::from_args(args));
@@ -124,7 +125,7 @@ fn masked(args: &[String]) -> String {
     args.join("\n")
 }
 
-/// The secrets of a line, and its arguments without their marks.
+/// The secrets that are marked in a line, and the line's arguments without the marks.
 fn marked(line: &str) -> (Vec<String>, Vec<String>) {
     let args = args(&expanded(line));
     let secrets = args.iter().flat_map(|arg| {
@@ -135,7 +136,8 @@ fn marked(line: &str) -> (Vec<String>, Vec<String>) {
     (secrets.collect(), bare.collect())
 }
 
-/// A secret is still in the masked text. A password may be the user's name, too.
+/// Whether a secret is still in the masked text. Occurrences are counted, because the same text may also stand there as
+/// the name of a user, which is kept.
 fn remains(secrets: &[String], before: &str, kept: &str) -> bool {
     secrets.iter().any(|secret| {
         let marked = secrets.iter().filter(|other| *other == secret).count();
@@ -144,7 +146,8 @@ fn remains(secrets: &[String], before: &str, kept: &str) -> bool {
     })
 }
 
-/// Only a shell can run the line: outside of quotes, it has a pipe, a list of commands or a text for standard input.
+/// Whether only a shell can run the line: outside of quotes, it has a pipe, a list of commands or a text for standard
+/// input.
 fn needs_shell(line: &str) -> bool {
     let mut quote = None;
     for byte in line.bytes() {
@@ -176,7 +179,7 @@ fn secrets_of_real_tools_are_masked() {
     }
 }
 
-/// A shell that runs the line has it as one argument.
+/// Tests each line as a script, which is one argument of the shell that runs it.
 #[test]
 fn secrets_in_scripts_are_masked() {
     for (list, file) in SECRET.into_iter().enumerate() {
@@ -195,14 +198,14 @@ fn secrets_in_scripts_are_masked() {
     }
 }
 
-/// Prints the lines of a list that are wrong; their number.
+/// Prints those lines of a list that are wrong, and returns their number.
 fn judged(list: usize, all: usize, wrong: &[String], what: &str) -> usize {
     let lines = wrong.join("\n");
     println!("list {list}: {} of {all} {what}:\n{lines}", wrong.len());
     wrong.len()
 }
 
-/// A mask that takes more than the secret hides the command.
+/// Tests that the masks are narrow, because a mask that takes more than the secret hides the command.
 #[test]
 fn a_mask_takes_the_secret_and_little_more() {
     for (list, file) in SECRET.into_iter().enumerate() {

@@ -1,4 +1,4 @@
-//! Masking of secrets in command lines.
+//! Tests the masking of secrets in command lines.
 #![allow(clippy::unwrap_used)] // in a test
 
 use tr_format::event::{Argv, Comm, Ktime, LifeEvent, LifeKind, Mark, Outsider, Point};
@@ -9,7 +9,7 @@ fn redactor() -> Redactor {
     Redactor::new(true, Vec::new())
 }
 
-/// The arguments, split at `|` so that spaces can stand in them.
+/// Masks the arguments in a line, which are separated by `|` so that they can contain spaces.
 fn masked(line: &str) -> String {
     let argv = Argv::from_args(line.split('|'));
     let kept = redactor().masked_argv(argv);
@@ -18,7 +18,7 @@ fn masked(line: &str) -> String {
     args.join("|")
 }
 
-/// Masks each line `arguments → masked arguments`.
+/// Verifies the masks of each line `arguments → masked arguments`.
 fn check(lines: &str) {
     for line in lines.trim().lines() {
         let (line, want) = line.trim().split_once(" → ").unwrap();
@@ -165,7 +165,7 @@ fn secrets_of_unknown_programs_are_masked() {
     }
 }
 
-/// The CPU time of masking one command line, the shortest of five.
+/// The CPU time of masking one command line: the shortest of five attempts.
 fn cost(argv: &Argv) -> std::time::Duration {
     let clock = nix::time::ClockId::CLOCK_THREAD_CPUTIME_ID;
     let now = || std::time::Duration::from(nix::time::clock_gettime(clock).unwrap());
@@ -244,7 +244,7 @@ fn masking_takes_time_linear_in_the_command_line() {
             let line = unit.repeat(count) + "token=";
             Argv::from_args(line.split('|'))
         };
-        // A quadratic rule takes 16 times as long.
+        // A rule that takes quadratic time would need 16 times as long for four times the length.
         let (short, long) = (cost(&argv(4_000)), cost(&argv(16_000)));
         assert!(
             long < 8 * short,
@@ -353,7 +353,7 @@ fn all_texts_of_a_mark_are_masked() {
     }
 }
 
-/// A program's output is text: a word in it is no secret, unless the output goes to a file.
+/// Tests that the output of a program is treated as text: a word in it is no secret, unless the output goes to a file.
 #[test]
 fn printed_words_are_no_secrets() {
     check(
@@ -380,7 +380,7 @@ fn printed_words_are_no_secrets() {
     assert!(!String::from_utf8_lossy(&argv.bytes).contains("letmein"));
 }
 
-/// make gives its jobserver to each make that it runs, by variable and by option.
+/// Tests that the jobserver, which make passes to each make that it runs by a variable and by an option, is no secret.
 #[test]
 fn a_jobserver_is_no_secret() {
     for line in [
@@ -395,7 +395,7 @@ fn a_jobserver_is_no_secret() {
     }
 }
 
-/// A script and the arguments of a program have the same rules.
+/// Tests that a script is masked by the same rules as the arguments of a program.
 #[test]
 fn users_in_scripts_are_masked() {
     check(
@@ -429,7 +429,7 @@ fn secrets_of_single_programs_are_masked() {
             "heroku|config:set|X=***|LEVEL=debug",
         ),
         ("bot|C.p2Go6x.C3nfhTcgh", "bot|***"),
-        // Headers of HTTPie; the first has too few digits for a token by its look alone.
+        // Headers of HTTPie are recognized by their names: the first value has too few digits to look like a token.
         (
             "http|POST|h/v1|X-API-Key:pikaChu|name=x",
             "http|POST|h/v1|X-API-Key:***|name=x",

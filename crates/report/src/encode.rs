@@ -14,7 +14,7 @@ object! {
         run_queue_ns: Option<u64> = times.run_queue_known(),
         sleep_ns: Option<u64> = times.sleep_known(),
         blocked_ns: Option<u64> = times.blocked_known(),
-        // Only of a recording without scheduling events.
+        // Only a recording without scheduling events has this time, because it cannot tell sleep from blocking.
         #[serde(skip_serializing_if = "Option::is_none")]
         asleep_or_blocked_ns: Option<u64> = times.asleep_or_blocked_known(),
         unknown_ns: u64 = times.unknown,
@@ -95,7 +95,7 @@ pub(crate) fn times<'a, R: 'a>(
         }
     };
     let placed = |table, column: &TimeColumn| add(table, column).place(*column as usize);
-    // Sleep and blocking are one time only without scheduling events.
+    // With scheduling events, sleep and blocking are known apart, so the column with the sum of both is left out.
     let known = |column: &&TimeColumn| !events || **column != TimeColumn::AsleepOrBlocked;
     columns.iter().filter(known).fold(table, placed)
 }

@@ -131,8 +131,8 @@ pub fn table<'a>(what: &str) -> Table<'a, HistRow<'a>> {
         .data("slots", |row| json!(row.hist.slots()))
 }
 
-/// CSV with a row for each slot of each histogram of durations. `with_cpus` adds the column for the CPU, because some
-/// histograms are those of CPUs.
+/// CSV with a row for each slot of each histogram of durations. `with_cpus` adds a column for the CPU, because some
+/// histograms cover the durations of a single CPU.
 pub fn csv<'a>(
     rows: impl IntoIterator<Item = HistRow<'a>>,
     with_cpus: bool,

@@ -30,8 +30,8 @@ use tr_text::json;
 use tr_text::json::text;
 use tr_text::object;
 
-/// The key `audit` in the JSON document. If the document has the part [`All`], that part has the value, and the one
-/// of the report `audit` is dropped.
+/// The key `audit` in the JSON document. If the document has the part [`All`], that part already contains the audit,
+/// and the value of the report `audit` is dropped.
 const AUDIT: &str = "audit";
 
 #[derive(Serialize)]
@@ -121,7 +121,7 @@ object! {
             None => (!is_blank(analysis)).then(|| analysis.wall()),
         },
         cpus: usize = analysis.meta.cpus.len(),
-        // The number of CPUs that the build could use, if it is smaller.
+        // The number of CPUs that the build could use, if it is smaller than the number of the machine's CPUs.
         #[serde(skip_serializing_if = "Option::is_none")]
         cpus_of_build: Option<u64> = analysis.machine.limited_to,
         kernel: String = analysis.meta.kernel.clone(),
@@ -129,14 +129,14 @@ object! {
         lost_events: Option<u64> = lost_events(analysis).and_then(|lost| traced(analysis, lost)),
         warnings: Vec<String> = warnings,
         truncated: bool = analysis.quality.truncated.is_some(),
-        // How the facts are known, unless the kernel stamped all of them.
+        // The method by which the facts were recorded, unless BPF recorded them, whose times are all the kernel's own.
         #[serde(skip_serializing_if = "Option::is_none")]
         method: Option<String> =
             analysis.meta.origin.map(|_| analysis.meta.recorded_by().to_owned()),
         #[serde(skip_serializing_if = "Option::is_none")]
         ci: Option<Value> = Ci::new(&analysis.meta).json(),
         not_traced: Option<String> = analysis.meta.not_traced.clone(),
-        // The usage of COMMAND by `wait`, in place of events.
+        // The resource usage of COMMAND from `wait4`, for a run without tracing.
         usage: Option<Value> = analysis.meta.not_traced.as_ref().map(|_| usage_json(usage(analysis))),
         quality: Option<Quality> =
             traced(analysis, Quality::new(&analysis.quality, analysis.meta.start)),
@@ -154,7 +154,7 @@ object! {
         clocks: Option<Clocks> = quality.clocks.as_ref().map(Clocks::new),
     }
 
-    // The pair of CPUs whose clocks disagree by most.
+    // The two CPUs whose clocks disagree most.
     Clocks(clocks: &model::ClockDisagreement) {
         cpus: [u16; 2] = [clocks.cpus.0.0, clocks.cpus.1.0],
         by_ns: u64 = clocks.by,
@@ -184,7 +184,7 @@ object! {
 
     Process(analysis: &Analysis, process: &model::Process) {
         pid: u32 = process.pid.0,
-        // Only in a container.
+        // The pid inside the container, if the process runs in one.
         #[serde(skip_serializing_if = "Option::is_none")]
         ns_pid: Option<u32> = Some(process.ns_pid.0).filter(|pid| *pid != process.pid.0),
         ppid: Option<u32> = process.ppid.map(|p| p.0),
@@ -215,14 +215,14 @@ object! {
         max_off_cpu_ns: Option<u64> = process.resources.max_off_cpu,
         max_rss_bytes: Option<u64> = process.resources.max_rss,
         tree: Tree = Tree::new(&process.tree),
-        // Only of a server.
+        // Left out for a process that is no server.
         #[serde(skip_serializing_if = "Option::is_none")]
         server: Option<Server> = Server::of(analysis, process),
         execs: Vec<Exec> =
             process.execs.iter().map(|exec| Exec::new(exec, analysis.meta.start)).collect(),
     }
 
-    // Whom it answered: first, and first of those that are not recorded.
+    // The process that the server answered first, and the first one that it answered and that is not recorded.
     Server(client: Option<u32>, other: Option<u32>) {
         client_pid: Option<u32> = client,
         also_answered_pid: Option<u32> = other,
@@ -244,7 +244,7 @@ object! {
         filename: Option<String> = (!exec.started_before).then(|| text(&exec.filename)),
         argv: Option<Vec<String>> = argv(&exec.argv),
         argv_truncated: bool = exec.argv.truncated(),
-        // Only if it is known.
+        // Left out if it is not known.
         #[serde(skip_serializing_if = "Option::is_none")]
         directory: Option<String> = (!exec.directory.is_empty()).then(|| text(&exec.directory)),
         on_cpu_ns: Option<u64> = exec.times.on_cpu_known(),
@@ -327,7 +327,7 @@ pub fn render<'a>(
     let values = values.filter_map(|(key, report)| Some((key.clone(), report.json()?)));
     let mut reports: BTreeMap<String, Value> = values.collect();
     if all {
-        // The audit stands beside the reports already.
+        // The part with totals and processes already contains the audit.
         reports.remove(AUDIT);
     }
     let document = Document {

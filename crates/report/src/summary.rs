@@ -59,7 +59,7 @@ pub struct Summary {
     advice: Vec<Advice>,
     /// The text of the forecast for the case that all advised changes are made together.
     combined: Option<String>,
-    /// The advice that concerns the machine: about time that other tasks took from the build.
+    /// The advice about the machine, such as about time that other tasks took from the build.
     machine: Vec<Advice>,
     failures: Failures,
     /// The names and verdicts of tests that passed but were delayed more than their neighbours, for example by waits
@@ -425,8 +425,8 @@ fn slow(judged: &StepVerdicts<'_>) -> Vec<(String, String)> {
 }
 
 /// The steps that the summary lists: the longest ones, and failed ones among the others. A step that takes nearly all
-/// of the time is replaced by the steps inside it if these explain half of its time, and its failure. `fails` returns
-/// whether a step failed in a way that matters.
+/// of the time is replaced by the steps inside it if these explain half of its time and, if it failed, its failure.
+/// `fails` returns whether a step failed in a way that matters.
 fn longest(wall: u64, list: &[Step], fails: impl Fn(&Step) -> bool) -> Vec<TimedPart> {
     let mut inside: HashMap<Option<usize>, Vec<(usize, &Step)>> = HashMap::new();
     for (at, step) in list
@@ -513,7 +513,7 @@ mod tests {
             step("lint", None, 400, false),
         ];
         assert_eq!(shown(&list), ["a.o 4.00 s", "b.o 3.00 s", "lint 400 ms"]);
-        // A step that explains little of the wall time stands for none of it.
+        // The steps inside a step do not replace it if they explain little of its wall time.
         list.truncate(1);
         list.push(step("test", Some(0), 1, false));
         assert_eq!(shown(&list), ["make 9.50 s"]);

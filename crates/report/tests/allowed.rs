@@ -1,4 +1,4 @@
-//! Builds that an affinity or a cpuset keeps to some of the machine's CPUs.
+//! Builds that an affinity or a cpuset limits to some of the machine's CPUs.
 #![allow(clippy::indexing_slicing, clippy::unwrap_used)] // of our own tables, in a test
 
 mod common;
@@ -15,7 +15,7 @@ use tr_report::reports::ReportKind;
 
 use common::report;
 
-/// `make -j1` of jobs that could run at once, recorded on a machine of two CPUs.
+/// The analysis of `make -j1` with jobs that could run at once, recorded on a machine with two CPUs.
 fn build() -> Analysis {
     let path = "../../fixtures/advice/make-j1.bin";
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join(path);
@@ -27,7 +27,7 @@ fn build() -> Analysis {
     analyze(&trace, &options)
 }
 
-/// The build on a machine of 64 CPUs, with the two of [`build`] or all of them allowed.
+/// The build as if on a machine with 64 CPUs, of which it is allowed either all or only the two of [`build`].
 fn on_64(few: bool) -> Analysis {
     let mut analysis = build();
     analysis.meta.cpus = (0..64).map(CpuId).collect();
@@ -38,7 +38,7 @@ fn on_64(few: bool) -> Analysis {
     analysis
 }
 
-/// The actions of the advice.
+/// The changes that the advice suggests, as text.
 fn actions(analysis: &Analysis) -> Vec<String> {
     let (_, json) = report(analysis, ReportKind::Advice);
     let advice = json["advice"].as_array().unwrap().iter();
@@ -70,7 +70,7 @@ fn no_more_jobs_are_advised_than_the_build_has_cpus() {
     assert!(text.contains(" of 64 CPUs utilized\n"), "{text}");
 }
 
-/// A process may set its own affinity.
+/// A process of the build may have set its own affinity, so that it ran on other CPUs than the allowed ones.
 #[test]
 fn cpus_that_the_build_did_not_keep_to_are_told() {
     let mut left = on_64(true);
@@ -80,7 +80,7 @@ fn cpus_that_the_build_did_not_keep_to_are_told() {
     assert!(text.contains(told), "{text}");
 }
 
-/// Others that have the rest of the machine take nothing from the build.
+/// Other tasks that use the CPUs which the build may not use take nothing from the build.
 #[test]
 fn what_others_do_on_other_cpus_silences_nothing() {
     let busy = |mut analysis: Analysis| {
@@ -100,6 +100,6 @@ fn what_others_do_on_other_cpus_silences_nothing() {
     let (_, json) = report(&few, ReportKind::Advice);
     let least = json["advice"].as_array().unwrap().iter();
     let least = least.map(|least| least["gain_at_least_ns"].as_u64());
-    // The other tasks may have had the build's CPUs, too.
+    // The recording does not show on which CPUs the other tasks ran, so they may have taken the build's.
     assert!(least.max().flatten() == Some(0), "{json}");
 }

@@ -1,4 +1,4 @@
-//! The kernel's totals contradict an analysis of which a CPU's events are missing.
+//! Tests that the kernel's totals contradict an analysis in which the events of a CPU are missing.
 #![allow(clippy::unwrap_used, clippy::indexing_slicing)] // of simulated recordings
 
 use tr_analyze::model::Analysis;
@@ -26,7 +26,7 @@ fn doubted(recording: &Recording) -> Vec<Doubt> {
     doubts(&analyzed(recording))
 }
 
-/// The audit notices it, or its run-queue waits without a waking are unknown time.
+/// Either the audit notices the missing events, or waits in run queues without a waking become unknown time.
 #[test]
 fn a_cpu_without_events_is_noticed() {
     let mut noticed = 0;
@@ -37,7 +37,7 @@ fn a_cpu_without_events_is_noticed() {
         config.seed = seed;
         let (mut recording, _) = Recording::record(&config);
         assert_eq!(doubted(&recording), Vec::new(), "seed {seed}");
-        // As if it had come online during the recording.
+        // The recording looks as if the CPU had come online only during the recording.
         recording.cpus[1].clear();
         let analysis = analyzed(&recording);
         let times = analysis.totals.times;
@@ -59,7 +59,7 @@ fn a_cpu_without_events_is_noticed() {
     assert!(noticed + unknown >= 7, "{noticed} and {unknown} of 8");
 }
 
-/// The kernel has counted sleeps as waits for a CPU: no fault of the events.
+/// If the kernel counted sleeps as waits for a CPU, the events are not in doubt.
 #[test]
 fn an_impossible_run_delay_accuses_nobody() {
     let config = Config::new(scenario::build(4, 12, 3), 2, 3_000_000_000);
@@ -81,7 +81,7 @@ fn an_impossible_run_delay_accuses_nobody() {
     let found = impossible(&analysis).unwrap();
     assert_eq!((doubts(&analysis), found.tasks), (Vec::new(), wrong));
     assert!(found.kernel_ns > found.at_most_ns);
-    // With other switches than the kernel's it is the events that are in doubt.
+    // If the numbers of switches differ from the kernel's, the events are in doubt.
     for thread in &mut analysis.threads {
         thread.switches.voluntary += 1;
     }

@@ -1,9 +1,10 @@
-//! What each medium's escaping function lets through, for any text.
+//! Tests the characters that the escaping function of each output format lets through, for any text.
 
 use proptest::prelude::*;
 use tr_text::escape;
 
-/// Pieces that some medium takes for a command, markup, a formula or a link, and any others.
+/// Texts made of pieces that some output format takes for a command, markup, a formula or a link, and of any other
+/// pieces.
 fn text() -> impl Strategy<Value = String> {
     let pieces = prop::sample::select(vec![
         "::",
@@ -125,7 +126,7 @@ proptest! {
     }
 }
 
-/// Entities do not stop a forge's links: only code does.
+/// HTML entities do not keep a forge from making links; only code does.
 #[test]
 fn words_that_a_forge_links_become_code() {
     for word in [
@@ -162,7 +163,7 @@ fn words_that_a_forge_links_become_code() {
     assert_eq!(escape::markdown("&lt;"), "<code>&#38;lt;</code>");
 }
 
-/// A printed command line is the same one in a shell.
+/// A printed command line means the same arguments when a shell reads it.
 #[test]
 fn a_shell_reads_what_is_quoted() {
     for arg in [

@@ -55,7 +55,7 @@ fn times_have_the_unit_that_fits() {
 fn dates() {
     assert_eq!(date(None), "time of day unknown");
     assert_eq!(days(1970, 1, 1), 0);
-    // 951,782,400 s are so many days.
+    // The day begins 951,782,400 s after the beginning of 1970, which are so many days.
     assert_eq!(days(2000, 2, 29), 11_016);
     assert_eq!(date(Some(0)), "1970-01-01 00:00 UTC");
     assert_eq!(date(Some(951_782_400_000_000_000)), "2000-02-29 00:00 UTC");
@@ -94,7 +94,7 @@ fn bars_end_at_eighths_or_at_whole_characters() {
     assert_eq!(fine.bar(1, 0, 10), "▏", "a part of nothing");
 }
 
-/// A histogram of lengths in nanoseconds; the flag says whether both ends are known.
+/// A histogram of lengths in nanoseconds. The flag says whether the beginning and the end of the length are known.
 fn hist(lengths: impl IntoIterator<Item = (u64, bool)>) -> Hist {
     let mut hist = Hist::default();
     for (ns, whole) in lengths {
@@ -267,7 +267,7 @@ fn one_declaration_makes_every_form() {
         page.contains("make, &quot;&lt;all&gt;&quot;") && !page.contains("<all>"),
         "{page}"
     );
-    // Rows of several tables: the columns of all.
+    // The CSV with rows of several tables has the columns of all of them.
     let other = Table::new("", |_: &u64| String::new())
         .data("size_bytes", |size| *size)
         .data("pid", |_| 1);

@@ -1,5 +1,5 @@
-//! Reports of simulated builds: their sums are the analysis's, hostile command
-//! lines stay harmless, large trees stay fast.
+//! Tests reports of simulated builds: their sums are those of the analysis, hostile command lines do no harm, and large
+//! trees are fast.
 #![allow(clippy::indexing_slicing, clippy::unwrap_used, clippy::expect_used)] // of our own tables, in a test
 
 #[path = "kinds/mod.rs"]
@@ -79,7 +79,7 @@ fn sum(rows: &Value, key: &str) -> u64 {
     rows.map(|row| row[key].as_u64().unwrap()).sum()
 }
 
-/// The whole document in JSON.
+/// The whole JSON document with these reports.
 fn rendered<'a>(view: &View<'a>, reports: &[(String, Box<dyn Report + 'a>)]) -> String {
     let mut out = Vec::new();
     renderer::render(view, reports, true, &mut out).unwrap();
@@ -113,7 +113,7 @@ fn series_add_up_to_the_processes_times() {
     }
 }
 
-/// Milliseconds as ns, without rounding.
+/// Converts a decimal number of milliseconds to ns without rounding.
 fn ns(decimal: &str) -> u64 {
     let (whole, part) = decimal.split_once('.').unwrap_or((decimal, ""));
     let digits = format!("{whole}{part:0<6}");
@@ -130,8 +130,7 @@ fn the_stream_is_what_the_viewers_read() {
         let stream = with(&analysis, &ask, |view| ci_tracer::render(view).unwrap());
         let stream = String::from_utf8(stream).unwrap();
         let events: Vec<Value> = serde_json::from_str(&stream).expect("one JSON array");
-        // As the viewer reads it: values count for the last ts before them, and
-        // only once there is another one behind them.
+        // The viewer gives values to the last `ts` before them, and draws them only if another `ts` follows.
         let (mut cgroups, mut pids) = (Vec::new(), HashMap::new());
         let (mut last, mut open) = (-1.0, false);
         for event in &events {
@@ -212,7 +211,7 @@ fn rules() -> Value {
     serde_json::from_str(include_str!("../schema/analysis.schema.json")).unwrap()
 }
 
-/// A document that fits, with one thing changed, no longer does.
+/// A valid document is refused after one thing in it was changed.
 #[test]
 fn the_schema_refuses_what_does_not_fit() {
     let (_, analysis) = worlds().remove(0);
@@ -247,8 +246,7 @@ fn the_schema_refuses_what_does_not_fit() {
     }
 }
 
-/// Every keyword that the schemas use, with a value that it takes and one that it
-/// refuses.
+/// For each keyword that the schemas use, a value that it accepts and one that it refuses.
 #[test]
 fn every_keyword_of_a_schema_is_checked() {
     let cases = [
@@ -375,7 +373,7 @@ fn hostile_command_lines_are_escaped_in_every_output() {
     });
 }
 
-/// A process that runs for 1 ms, from its own second on.
+/// A process that runs for 1 ms and starts in the second of its pid.
 fn process(pid: u32, parent: Option<u32>, args: &[&str]) -> Process {
     let times = Times {
         on_cpu: 1_000_000,
@@ -407,7 +405,7 @@ fn process(pid: u32, parent: Option<u32>, args: &[&str]) -> Process {
     }
 }
 
-/// Processes with the parents given; a process's pid is its place.
+/// An analysis of processes with these parents. The pid of a process is its index.
 fn forest(parents: impl Iterator<Item = Option<u32>>) -> Analysis {
     let mut analysis = Analysis::default();
     for (at, parent) in parents.enumerate() {
@@ -495,7 +493,7 @@ fn cpu_time() -> u64 {
     stat.split(' ').next().unwrap().parse().unwrap()
 }
 
-/// Processes, each of which marks the beginning or the end of a span.
+/// An analysis of processes with these parents, each of which marks the beginning or the end of a span.
 fn marked(parents: impl Iterator<Item = Option<u32>>) -> Analysis {
     let mut analysis = forest(parents);
     for (at, process) in analysis.processes.iter_mut().enumerate() {
@@ -525,7 +523,7 @@ fn a_span_is_in_the_nearest_common_ancestor_of_its_ends() {
         state = state.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
         (state >> 16) % below.max(1)
     };
-    // Two trees, the second with long chains.
+    // There are two trees of processes, of which the second one has long chains.
     let parents = (0..400u32).map(|at| match at {
         0 | 200 => None,
         1..200 => Some(random(at)),
@@ -553,8 +551,7 @@ fn a_span_is_in_the_nearest_common_ancestor_of_its_ends() {
     assert!(apart > 50, "{apart}");
 }
 
-/// A forged file has a chain of all its processes: a walk to its root for each of them would take
-/// minutes.
+/// A pid of the host takes precedence over the same pid inside of a container.
 #[test]
 fn a_pid_of_the_host_goes_before_that_of_a_container() {
     let mut analysis = forest([None, Some(0), Some(1), Some(1)].into_iter());
@@ -579,12 +576,13 @@ fn a_pid_of_the_host_goes_before_that_of_a_container() {
     assert_eq!(inside, [&Value::Null, &Value::Null, &json!(1), &json!(41)]);
 }
 
-/// The document without a report.
+/// The JSON document without any report.
 fn with_document(analysis: &Analysis) -> Value {
     let document = with(analysis, &ask(), |view| rendered(view, &[]));
     serde_json::from_str(&document).unwrap()
 }
 
+/// A forged file may have a chain of all its processes: a walk to the root for each of them would take minutes.
 #[test]
 fn spans_in_a_chain_take_time_linear_in_it() {
     let cost = |many: u32| {
@@ -606,7 +604,7 @@ fn spans_in_a_chain_take_time_linear_in_it() {
 
 #[test]
 fn small_siblings_of_one_kind_are_one_line() {
-    // A driver with one heavy child and thirty light ones of the same program.
+    // The driver has one heavy child and thirty light ones with the same program.
     let mut analysis = forest((0..32).map(|at| (at > 0).then_some(0)));
     for process in &mut analysis.processes {
         process.argv = Argv::from_args(["cc1", &format!("{}.c", process.pid.0)]);
@@ -641,7 +639,7 @@ fn small_siblings_of_one_kind_are_one_line() {
 #[test]
 fn the_first_rows_are_those_of_the_whole_table() {
     let mut worlds = worlds();
-    // Nothing but their names and their places tells these from each other.
+    // The processes differ only by their names and their indices.
     let mut alike = forest((0..40).map(|_| None));
     for (at, process) in alike.processes.iter_mut().enumerate() {
         (process.pid, process.start) = (Tgid(7), Ktime(0));

@@ -1,4 +1,4 @@
-//! Steps: their tree from executions, threads and marks; their times add up.
+//! Tests of steps: their tree from executions, threads and marks, and that their times add up.
 #![allow(clippy::indexing_slicing, clippy::unwrap_used, clippy::expect_used)] // of our own tables, in a test
 
 use tr_analyze::critical_path::CriticalPath;
@@ -29,8 +29,8 @@ use tr_sim::program::World;
 use tr_sim::scenario;
 use tr_text::style::Style;
 
-/// Processes by their place; each line: parent, beginning, end, then the programs with their
-/// beginning.
+/// A line that describes a process for a test: its parent's index, its beginning, its end, and the programs that it
+/// executes with their beginnings.
 type Line = (Option<u32>, u64, u64, &'static [(u64, &'static str)]);
 
 fn built(lines: &[Line]) -> Analysis {
@@ -109,7 +109,7 @@ fn thread(
     ix
 }
 
-/// The steps with their times, indented by their depth; `?`: a step whose work is not known.
+/// The steps with their times as text, indented by their depth. A `?` stands after a step whose work is not known.
 fn tree(analysis: &Analysis) -> String {
     let steps = Steps::new(analysis, &[]);
     let lines = steps.list().iter().map(|step| {
@@ -161,7 +161,8 @@ target make all 0-900
       mark slow 411-500
 ";
     assert_eq!(tree(&analysis), want);
-    // The compiler's programs belong to what they make, the shell before its exec to make.
+    // The processes of a compiler belong to the step that makes the file. The shell belongs to make until it executes
+    // the compiler.
     let steps = Steps::new(&analysis, &[]);
     let name = |at: u32| {
         let step = steps.of_process(&analysis, ProcessIx(at)).unwrap();
@@ -171,7 +172,7 @@ target make all 0-900
     let shell = steps.at(ThreadIx(1), Ktime(11)).unwrap();
     assert_eq!(steps.list()[shell].name, "make all");
 
-    // The filter and the rows.
+    // The filter and the rows of groups use the same steps.
     let filter = Filter {
         step: Some("a.o".into()),
         ..Filter::default()
@@ -206,7 +207,7 @@ fn a_script_is_named_after_its_first_program() {
                 "bash -e /w/_temp/1b2c3d4e-0000-4000-8000-000000000001.sh",
             )],
         ),
-        // A subshell, which executes nothing itself.
+        // The subshell executes no program itself, so it does not name the step.
         (Some(1), 20, 30, &[]),
         (Some(1), 40, 200, &[(41, "/usr/bin/make -j2 test")]),
         (
@@ -227,8 +228,8 @@ job run 2b2c3d4e 311-400
     assert_eq!(tree(&analysis), want);
 }
 
-/// Marks of a shell, of the shell's last command (which the shell's own process executes), and
-/// of two shells below one process.
+/// The marks are set by a shell, by the last command of a shell (which the shell's own process executes), and by two
+/// shells below one process.
 #[test]
 fn marks_begin_and_end_spans() {
     let analysis = built(&[
@@ -258,7 +259,7 @@ fn marks_begin_and_end_spans() {
         (Some(0), 520, 530, &[(521, "tr mark --begin unused")]),
     ]);
     let mut analysis = analysis;
-    // The last command of a shell is executed in the shell's process.
+    // A shell executes its last command in its own process.
     let end = analysis.processes[5].execs[0].clone();
     analysis.processes[5].execs.push(ExecSpan {
         start: Ktime(390),
@@ -279,8 +280,7 @@ mark inner 321-390
     assert_eq!(tree(&analysis), want);
 }
 
-/// Spans of which neither is inside the other share their process's time: whose it is cannot
-/// be told.
+/// If two spans overlap and neither is inside the other, it is not known whose the work of their process is.
 #[test]
 fn overlapping_spans_have_no_work_of_their_own() {
     let analysis = built(&[
@@ -298,8 +298,8 @@ fn overlapping_spans_have_no_work_of_their_own() {
     assert_eq!(tree(&analysis), want);
 }
 
-/// The name of a mark finds its process, whether the mark has work of its own or not; the title of a step finds those
-/// of that step alone.
+/// The name of a mark chooses the processes of all marks with this name, even of marks without work of their own. The
+/// title of a step chooses the processes of that step alone.
 #[test]
 fn the_processes_of_a_mark_are_found_by_its_name() {
     let analysis = built(&[
@@ -339,7 +339,8 @@ fn the_processes_of_a_mark_are_found_by_its_name() {
     assert!(steps.whole_name("three › in").is_none());
 }
 
-/// A test of a runner's report counts by its own result, however its worker ended; suites and workers are no tests.
+/// A test in a runner's report counts by its own result, however its worker process ended. Suites and workers do not
+/// count as tests.
 #[test]
 fn tests_count_as_their_report_has_them() {
     const WORKER: &str = "node /w/node_modules/jest-worker/build/workers/processChild.js";
@@ -367,7 +368,7 @@ fn tests_count_as_their_report_has_them() {
         span("suite adds", Some("passed"), 110, 150),
         span("suite fails", Some("failed"), 160, 160),
         span("suite breaks", Some("error"), 320, 400),
-        // By the error of its place it lies inside the one before.
+        // The error of its place puts this test inside the one before.
         span("suite subtracts", Some("passed"), 330, 340),
     ];
     let steps = Steps::new(&analysis, &spans);
@@ -429,7 +430,8 @@ fn simulated(world: World, cpus: u16) -> Analysis {
     analyze(&trace, &options)
 }
 
-/// The times of the steps and of the rest add up to the whole, and the parts of a step's time to its length.
+/// The times of all steps and of the time outside of steps add up to the whole. The parts of a step's time add up to
+/// its length.
 #[test]
 fn times_add_up() {
     for (name, world) in [
@@ -463,7 +465,7 @@ fn times_add_up() {
             }
             let spent = times.spent.unwrap();
             assert_eq!(spent.sum(), step.wall(), "{name}: {}", step.name);
-            // Others explain waits of the step's own threads, and nothing else.
+            // Time that other tasks took can only explain waits of the step's own threads.
             let times = times.times.unwrap();
             let waits = times.sleep + times.blocked + times.unknown;
             let others = spent.of(Kind::Others);
@@ -486,7 +488,8 @@ fn times_add_up() {
     }
 }
 
-/// A course has the time of each kind, at most one part of a kind in a stretch, and no two neighbours of a kind.
+/// Verifies the courses of steps (the uses of their time in order): a course has the time of each kind, at most one
+/// part of a kind in each stretch, and no two neighbours of one kind.
 fn courses_add_up(steps: &Steps, times: &AllTimes, fineness: Fineness) {
     let holders = steps.holders();
     let mut several = 0;
@@ -512,7 +515,7 @@ fn courses_add_up(steps: &Steps, times: &AllTimes, fineness: Fineness) {
 
 #[test]
 fn the_time_that_no_inner_step_explains() {
-    // Two inner steps overlap, a third one is apart; one has a step of its own inside.
+    // Two of the inner steps overlap, and a third one is apart from them.
     let analysis = built(&[
         (None, 0, 1000, &[(0, "make all")]),
         (Some(0), 100, 400, &[(100, "gcc -c a.c -o a.o")]),
@@ -531,7 +534,7 @@ fn the_time_that_no_inner_step_explains() {
     assert_eq!([of("make"), of("a.o"), of("b.o")], [500, 300, 200]);
 }
 
-/// Steps whose paths are not walked keep the figures that need no path; the others keep all.
+/// Steps whose critical paths are not requested keep the figures that need no path. The other steps have all figures.
 #[test]
 fn only_the_steps_that_are_asked_for_have_a_path() {
     let analysis = simulated(scenario::make(4, 12), 3);
@@ -559,7 +562,8 @@ fn only_the_steps_that_are_asked_for_have_a_path() {
     }
 }
 
-/// The path by step has the time of the path, and a share has the time of the innermost steps of its name.
+/// Verifies that the critical path by step has the time of the whole path, and that each share has the time of the
+/// innermost steps with its name.
 fn path_by_step_adds_up(analysis: &Analysis, steps: &Steps, times: &AllTimes, path: &CriticalPath) {
     let found = PathBySteps::new(analysis, &groups(analysis), steps, path);
     let first = found.segments.iter().map(|segment| segment.from);
@@ -574,7 +578,7 @@ fn path_by_step_adds_up(analysis: &Analysis, steps: &Steps, times: &AllTimes, pa
     let (titles, holds) = (steps.titles(), steps.holders());
     let is_holding_unit = |at: usize| holds[at] && steps.list()[at].kind == StepKind::Unit;
     for share in found.shares.iter().filter(|share| share.is_step) {
-        // The figure of a unit that holds another step contains the other step's.
+        // The time of a unit that contains another step includes that step's time.
         if (0..titles.len()).any(|at| titles[at] == share.name && is_holding_unit(at)) {
             continue;
         }
@@ -586,7 +590,7 @@ fn path_by_step_adds_up(analysis: &Analysis, steps: &Steps, times: &AllTimes, pa
     }
 }
 
-/// rustc links a procedural macro by another compiler, which is a step of its own, and works itself before that.
+/// rustc works, and then links a procedural macro by a C compiler, which is a step of its own.
 #[test]
 fn a_unit_that_holds_its_link_has_its_name_on_the_path() {
     let mut analysis = simulated(scenario::make(2, 4), 2);
@@ -621,7 +625,7 @@ fn a_unit_that_holds_its_link_has_its_name_on_the_path() {
     assert_eq!(time("rustc") + time("gcc"), 0);
 }
 
-/// Makes test binaries of all programs, and a test of each thread.
+/// Turns all programs of an analysis into test binaries, and each thread into a test.
 fn threads_are_tests(analysis: &mut Analysis) {
     for process in &mut analysis.processes {
         for exec in &mut process.execs {
@@ -680,7 +684,8 @@ fn the_text_tells_what_a_slow_test_waited_for() {
     );
 }
 
-/// The first screen of COMMAND, the first process, with these raw statuses.
+/// The lines about failures on the first screen, if the processes have these raw statuses. The first process is
+/// COMMAND.
 fn screen(lines: &[Line], statuses: &[u32]) -> String {
     let mut analysis = built(lines);
     for (process, status) in analysis.processes.iter_mut().zip(statuses) {
@@ -746,7 +751,7 @@ fn a_step_distinguishes_processes_with_one_name() {
     assert!(text.contains("  other.sh --verbose"), "{text}");
 }
 
-/// A probe after which the parent went on is no failure: a build that succeeded has none.
+/// If the parent went on after a failed probe, that is no failure: a build that succeeded has none.
 #[test]
 fn questions_are_no_failures() {
     let lines: &[Line] = &[
@@ -757,15 +762,16 @@ fn questions_are_no_failures() {
         (Some(2), 70, 80, &[(71, "./conftest")]),
         (Some(0), 400, 410, &[(401, "yes")]),
     ];
-    // A test program of a configure script may crash, and a reader may have enough.
+    // A test program of a configure script may crash, and a program may be killed by SIGPIPE when its reader has read
+    // enough.
     assert_eq!(screen(lines, &[0, 1 << 8, 0, 1 << 8, 11, 13]), "");
-    // A crash of the build's own is told.
+    // If a program of the build itself crashes, the failure is reported.
     let text = screen(lines, &[0, 1 << 8, 0, 1 << 8, 11, 11]);
     assert_eq!(text, "Failed   yes   killed by SIGSEGV after 10 ns (pid 5)");
 }
 
-/// The cause stands first: neither a shim's questions in the same process before the program, nor
-/// those that a shell asked earlier.
+/// The cause of a failure comes first. Questions that a shim asked in the same process before the program started, or
+/// that a shell asked earlier, are no cause.
 #[test]
 fn the_cause_of_a_failure_comes_first() {
     let shim: &[Line] = &[
@@ -802,7 +808,7 @@ fn the_cause_of_a_failure_comes_first() {
         "Failed   cc1 a.c   exit 1 after 590 ns (pid 3)\n         \
          → cc a.c exit 1 → the command exit 2"
     );
-    // `set -e`, and an earlier question with the same status.
+    // The shell has `set -e`, and an earlier question ended with the same status.
     let shell: &[Line] = &[
         (None, 0, 900, &[(0, "/bin/sh ./run.sh")]),
         (Some(0), 10, 20, &[(11, "grep -q x y")]),
@@ -819,7 +825,7 @@ fn the_cause_of_a_failure_comes_first() {
     );
 }
 
-/// Each of several jobs that failed is told with what it led to, in the order of time.
+/// If several jobs failed, each is reported with the failures that it led to, in the order of time.
 #[test]
 fn jobs_that_fail_at_once_are_told_alike() {
     let lines: &[Line] = &[
@@ -840,7 +846,8 @@ fn jobs_that_fail_at_once_are_told_alike() {
     );
 }
 
-/// A check of a configuration may fail, and the configuration go on: cmake's as that of a script.
+/// If a check of a configuration failed and the configuration went on, the check is no cause, for cmake as for a
+/// script.
 #[test]
 fn a_failed_check_is_no_cause_of_a_failed_configuration() {
     for configure in ["/bin/sh ./configure", "cmake -S . -B b"] {
@@ -861,8 +868,8 @@ fn a_failed_check_is_no_cause_of_a_failed_configuration() {
     }
 }
 
-/// A check of a configuration explains its failure only if the configuration started nothing else afterwards, and then
-/// perhaps. What a configuration ends with, whatever it ends for, is nothing else.
+/// A failed check perhaps explains the failure of a configuration, but only if the configuration started nothing else
+/// after it. A last program such as one that cleans up does not count as something else.
 #[test]
 fn a_probe_explains_only_what_started_nothing_after_it() {
     const END: u64 = 900_000_000;
@@ -913,7 +920,7 @@ fn a_probe_explains_only_what_started_nothing_after_it() {
     }
 }
 
-/// A shell has the status of a pipe's last command, and a builtin after the pipe has one of its own.
+/// A shell gets the status of a pipe's last command, and a builtin after the pipe has a status of its own.
 #[test]
 fn a_pipe_before_a_builtin_is_no_certain_cause() {
     let lines: &[Line] = &[
@@ -926,7 +933,7 @@ fn a_pipe_before_a_builtin_is_no_certain_cause() {
         text.lines().nth(1).unwrap_or_default().trim().to_owned()
     };
     assert_eq!(chain(lines, 1), "→ perhaps the command exit 1");
-    // No builtin ends so.
+    // No builtin ends with this status, so the pipe is certainly the cause.
     assert_eq!(chain(lines, 5), "→ the command exit 5");
     let mut piped = lines.to_vec();
     piped[0].3 = &[(0, "bash -eo pipefail -c ./gen~all~|~tail~-n~1")];
@@ -934,8 +941,8 @@ fn a_pipe_before_a_builtin_is_no_certain_cause() {
     assert_eq!(chain(&lines[..2], 1), "→ perhaps the command exit 1");
 }
 
-/// A builtin, an expansion or a program that is not there ends a shell with the same status as a program that it
-/// tolerated. Where the script is known and has programs alone, the status is that of a program.
+/// A failed builtin, a failed expansion or a missing program can end a shell with the same status as a program whose
+/// failure the script tolerated. If the script is known and only runs programs, the status is that of a program.
 #[test]
 fn a_status_that_a_shell_has_by_itself_is_no_certain_cause() {
     for (shell, code, is_certain) in [
@@ -963,7 +970,7 @@ fn a_status_that_a_shell_has_by_itself_is_no_certain_cause() {
             "→ perhaps the command"
         };
         assert!(text.contains(end), "{shell}: {text}");
-        // The failures below the last step are all shown.
+        // All failures below the last step are reported.
         let mut jobs = lines.to_vec();
         jobs[1].3 = &[(101, "make -k all")];
         jobs.push((Some(1), 200, 300, &[(201, "./a")]));
@@ -973,7 +980,7 @@ fn a_status_that_a_shell_has_by_itself_is_no_certain_cause() {
     }
 }
 
-/// The letters of an option's value are no options, and a make that ignores failures does not fail for one.
+/// Letters in the value of an option are not options. A make that ignores failures does not fail because of one.
 #[test]
 fn the_value_of_an_option_of_make_is_no_option() {
     for (make, going) in [
@@ -1005,7 +1012,8 @@ fn the_value_of_an_option_of_make_is_no_option() {
     assert!(text.contains("→ perhaps the command"), "{text}");
 }
 
-/// npm goes on after a dependency that is optional: only what it ended after is certainly the reason.
+/// npm continues after a failed optional dependency, so a failure is certainly the reason only if npm ended right after
+/// it.
 #[test]
 fn an_optional_child_of_npm_is_no_certain_cause() {
     let lines = |end| -> [Line; 2] {
@@ -1023,7 +1031,7 @@ fn an_optional_child_of_npm_is_no_certain_cause() {
     }
 }
 
-/// A pipeline that the kernel's kill explains does not use up the places of other hidden failures.
+/// A failed pipeline that is explained by a kill of the kernel takes no line from other hidden failures.
 #[test]
 fn a_hidden_failure_is_not_displaced_by_others() {
     let mut lines: Vec<Line> = vec![(None, 0, 90_000_000_000, &[(0, "bash ci.sh")])];
@@ -1049,11 +1057,11 @@ fn a_hidden_failure_is_not_displaced_by_others() {
         statuses.extend([2 << 8, status, 0]);
     }
     let text = screen(&lines, &statuses);
-    // Four of the six have lines.
+    // Four of the six failures have a line each.
     assert!(text.contains("2 more failed"), "{text}");
 }
 
-/// The time for failures is proportional to their number: 16 times as many take less than 64 times as long.
+/// The time to find failures is proportional to their number: for 16 times as many it is less than 64 times as long.
 #[test]
 fn the_time_grows_with_the_number_of_failures_alone() {
     let cpu = || {
@@ -1082,7 +1090,8 @@ fn the_time_grows_with_the_number_of_failures_alone() {
     assert!(many < few * 64, "{few} ns, {many} ns");
 }
 
-/// make goes on after a failure only if it was told to. What it ignored is no certain cause.
+/// make continues after a failure only with an option such as `-k`, or if it ignores the failure, which is then no
+/// certain cause.
 #[test]
 fn what_make_ignored_is_no_certain_cause() {
     let lines: &[Line] = &[
@@ -1096,9 +1105,10 @@ fn what_make_ignored_is_no_certain_cause() {
     let text = screen(lines, &[2 << 8, 3 << 8, 0]);
     let clean =
         "Failed   clean   exit 3 after 90 ns (pid 1)\n         → perhaps the command exit 2";
-    // make would have started nothing else if that had counted.
+    // make continued after the failure, so it ignored it.
     assert!(text.starts_with("Failed   make all   exit 2"), "{text}");
-    // With several job slots it may have decided before, or go on with the next line of another job.
+    // With several job slots, make may have started the next job before the failure, or continued with the next line of
+    // another job.
     let mut jobs = lines.to_vec();
     jobs[0].3 = &[(0, "make -j2 all")];
     assert_eq!(screen(&jobs, &[2 << 8, 3 << 8, 0]), clean);
@@ -1113,8 +1123,8 @@ fn what_make_ignored_is_no_certain_cause() {
     assert_eq!(text.matches("Failed ").count(), 2, "{text}");
 }
 
-/// A program that ends with 1 after a child's failure may do so for another reason; one that ends with the child's own
-/// status, or after a crash, does so for that.
+/// If a program ends with 1 after a child's failure, that may have another reason. If it ends with the child's own
+/// status, or after the child crashed, the child is the reason.
 #[test]
 fn a_program_that_ends_with_its_own_status_fails_perhaps_for_its_child() {
     let lines: &[Line] = &[
@@ -1141,7 +1151,7 @@ fn a_program_that_ends_with_its_own_status_fails_perhaps_for_its_child() {
     assert!(text.ends_with("→ the command exit 1"), "{text}");
 }
 
-/// A worker of a pool reports a failure by a pipe, and ends well.
+/// A worker process of a pool reports a failure through a pipe, and itself ends with 0.
 #[test]
 fn a_workers_child_may_be_the_reason() {
     let lines: &[Line] = &[
@@ -1157,12 +1167,12 @@ fn a_workers_child_may_be_the_reason() {
         "Failed   new.sh   exit 9 after 380 ns (pid 4)\n         → perhaps the command exit 2";
     assert!(text.starts_with(new), "{text}");
     assert!(text.contains("1 failed without consequence"), "{text}");
-    // The owner stops it when it has no more work.
+    // The owner of the pool stops the worker when there is no more work.
     let text = screen(lines, &[2 << 8, 0, 7 << 8, 15, 9 << 8, 0]);
     assert!(text.starts_with(new), "{text}");
 }
 
-/// A step that failed, and did not write the file that the next one needs, is the reason, perhaps.
+/// If a step failed and did not write the file that the next step needs, the step is perhaps the reason.
 #[test]
 fn a_file_that_was_not_written_links_two_failures() {
     let lines: &[Line] = &[
@@ -1186,13 +1196,13 @@ fn a_file_that_was_not_written_links_two_failures() {
     assert!(text.contains("  exit 22 after 90 ns (pid 2)"), "{text}");
     let chain = "→ perhaps tar xzf dist/pkg.tgz exit 2 → perhaps the command exit 2";
     assert!(text.lines().any(|line| line.trim() == chain), "{text}");
-    // A later call wrote it.
+    // A later step wrote the file, so the earlier failure is no reason.
     let text = screen(lines, &[2 << 8, 7 << 8, 0, 0, 2 << 8]);
     assert!(
         text.starts_with("Failed   tar xzf dist/pkg.tgz   exit 2"),
         "{text}"
     );
-    // The next step is a program that is not there: its name is not known.
+    // The next step is a program that does not exist, so its name is not known.
     let unstarted: &[Line] = &[
         (None, 0, 900, &[(0, "sh build.sh")]),
         (Some(0), 10, 800, &[(11, "gcc -o prog main.c")]),
@@ -1208,7 +1218,7 @@ fn a_file_that_was_not_written_links_two_failures() {
     );
 }
 
-/// `timeout` ends what it runs: the signal that kills that is no cause, and not told of the others.
+/// `timeout` ends the programs that it runs. The signal that kills them is no cause, and is not reported.
 #[test]
 fn a_time_out_is_told_by_its_program() {
     let lines: &[Line] = &[
@@ -1224,7 +1234,7 @@ fn a_time_out_is_told_by_its_program() {
         "Failed   timeout 2 make -C sub -j2   timed out (exit 124) after 790 ns (pid 1)\n         \
          → the command exit 2"
     );
-    // timeout sends SIGKILL to its own group, too. A SIGKILL before its time came from somebody else.
+    // timeout also sends SIGKILL to its own group. A SIGKILL before the time is over came from somebody else.
     let killed: &[Line] = &[
         (None, 0, 600_000_000, &[(0, "make")]),
         (
@@ -1246,7 +1256,7 @@ fn a_time_out_is_told_by_its_program() {
     early[1].2 = 400_000_000;
     let text = screen(&early, &[2 << 8, 9, 9, 9]);
     assert!(!text.contains("timed out"), "{text}");
-    // A program of its own may use this status for anything.
+    // A program other than `timeout` may use the status 124 for anything.
     let text = screen(
         &[
             (None, 0, 900, &[(0, "make -j2")]),
@@ -1257,7 +1267,7 @@ fn a_time_out_is_told_by_its_program() {
     assert!(text.starts_with("Failed   gen   exit 124 after"), "{text}");
 }
 
-/// `make || exit 1`, and a job of which `wait` took the status: the shell ends with a status of its own.
+/// With `make || exit 1`, or if `wait` took the status of a job, the shell ends with a status of its own.
 #[test]
 fn a_script_that_gives_up_names_what_failed() {
     let lines: &[Line] = &[
@@ -1271,7 +1281,7 @@ fn a_script_that_gives_up_names_what_failed() {
     assert!(text.starts_with(made), "{text}");
     let text = screen(lines, &[77 << 8, 0, 2 << 8]);
     assert!(text.ends_with("→ perhaps the command exit 77"), "{text}");
-    // A tool that makes what it can names all.
+    // If a tool continues after failures and ends with 1, all its failures are named.
     let names: &[Line] = &[
         (None, 0, 2_000_000_000, &[(0, "python3 ci.py")]),
         (Some(0), 10, 20, &[(11, "./a.sh")]),
@@ -1282,7 +1292,7 @@ fn a_script_that_gives_up_names_what_failed() {
     let text = screen(names, &[1 << 8, 3 << 8, 5 << 8, 0, 1 << 8]);
     let rest = "\n         2 more failed (a.sh exit 3, b.sh exit 5), 1 failed without consequence: tr analyze";
     assert!(text.contains(rest), "{text}");
-    // Each name stands there once.
+    // Each name is printed only once.
     let mut again = names.to_vec();
     again.push((Some(0), 100, 125, &[(101, "./a.sh")]));
     let text = screen(&again, &[1 << 8, 3 << 8, 5 << 8, 0, 1 << 8, 3 << 8]);
@@ -1299,7 +1309,8 @@ fn a_script_that_gives_up_names_what_failed() {
     let text = screen(pool, &[1 << 8, 0, 3 << 8, 0]);
     let job = "Failed   job 2   exit 3 after 380 ns (pid 2)\n         → perhaps the command exit 1";
     assert_eq!(text, job);
-    // One of two jobs is named: the one after which the script ended, the longer one, or the one with its status.
+    // One of two failed jobs is named first: the one with the script's status, the one after which the script ended, or
+    // the longer one.
     let text = screen(pool, &[1 << 8, 4 << 8, 3 << 8, 0]);
     let other = "\n         1 more failed (job 1 exit 4): tr analyze --report execs --failed";
     assert_eq!(text, format!("{job}{other}"));
@@ -1309,7 +1320,7 @@ fn a_script_that_gives_up_names_what_failed() {
     last[3].1 = 500;
     let text = screen(&last, &[1 << 8, 4 << 8, 3 << 8, 2 << 8]);
     assert!(text.starts_with("Failed   job 3   exit 2"), "{text}");
-    // Three tries of one command.
+    // The script tried one command several times and then gave up.
     let tries: &[Line] = &[
         (None, 0, 900, &[(0, "/bin/sh ./ci.sh")]),
         (Some(0), 10, 300, &[(11, "curl -f x")]),
@@ -1320,7 +1331,7 @@ fn a_script_that_gives_up_names_what_failed() {
     assert!(text.starts_with("Failed   curl -f x   exit 7"), "{text}");
 }
 
-/// A question long before a script's end explains nothing, whatever its status; a make does, perhaps.
+/// A question long before a script's end explains nothing, whatever its status. A failed make perhaps does.
 #[test]
 fn a_question_is_not_the_reason_because_of_its_status() {
     let lines: &[Line] = &[
@@ -1339,7 +1350,7 @@ fn a_question_is_not_the_reason_because_of_its_status() {
         let text = screen(lines, &[1 << 8, 1 << 8, 0, 0]);
         assert!(text.starts_with("Failed   ci.sh   exit 1"), "{text}");
     }
-    // A program that took its time is no probe, unless it is one by its name.
+    // A program that ran for long is no probe, unless its name shows that it is one.
     copy[1].2 = 200_000_000;
     let text = screen(&copy, &[1 << 8, 2 << 8, 0, 0]);
     assert!(text.starts_with("Failed   cp a b   exit 2"), "{text}");
@@ -1348,8 +1359,8 @@ fn a_question_is_not_the_reason_because_of_its_status() {
     assert!(text.starts_with("Failed   ci.sh   exit 1"), "{text}");
 }
 
-/// A script that ran something of use in between tolerated the failure before. A script that runs one program after the
-/// other counts failures.
+/// If a script did some real work after a failure, it tolerated that failure. A script that only runs programs one
+/// after the other may count failures.
 #[test]
 fn a_tolerated_failure_is_no_reason() {
     let lines: &[Line] = &[
@@ -1386,7 +1397,7 @@ fn a_tolerated_failure_is_no_reason() {
             "{next}: {text}"
         );
     }
-    // The shell's own status, that no builtin has: a trap may clean up afterwards.
+    // The shell ended with the program's status, which no builtin has. A trap may have cleaned up after the failure.
     for (next, first) in [
         ("rm -r tmp", "→ the command exit 8"),
         ("zip a b", "→ perhaps the command exit 8"),
@@ -1400,7 +1411,7 @@ fn a_tolerated_failure_is_no_reason() {
     }
 }
 
-/// A script that asks about the output of a pipe may end with the status of one of its members.
+/// A script that asks a question about the output of a pipe may end with the status of a program in the pipe.
 #[test]
 fn a_member_of_a_pipe_stands_before_a_question_after_it() {
     let lines: &[Line] = &[
@@ -1417,8 +1428,8 @@ fn a_member_of_a_pipe_stands_before_a_question_after_it() {
     let failed = [1 << 8, 1 << 8, 0, 1 << 8];
     let text = screen(lines, &failed);
     assert!(text.starts_with("Failed   suite --all   exit 1"), "{text}");
-    // Without a pipe the step is perhaps what the question missed; if the script ran another step in between, the question is
-    // the last that failed.
+    // Without a pipe, the failed step is perhaps the reason for the failed question. If the script ran another step in
+    // between, the question is the last failure.
     let mut alone = lines.to_vec();
     (alone[2].1, alone[2].2) = (1_900_000_010, 1_900_000_100);
     let text = screen(&alone, &failed);
@@ -1438,7 +1449,7 @@ fn a_member_of_a_pipe_stands_before_a_question_after_it() {
     assert!(text.starts_with("Failed   grep -q"), "{text}");
 }
 
-/// The status of a child does not kill a program, unless that aborts.
+/// The failed status of a child does not explain why a signal killed its parent, unless the parent aborted itself.
 #[test]
 fn a_killed_program_has_no_reason_in_a_childs_status() {
     let lines: &[Line] = &[
@@ -1456,7 +1467,7 @@ fn a_killed_program_has_no_reason_in_a_childs_status() {
     }
 }
 
-/// A client fails if its server has failed in the background: a port links them.
+/// A client fails if its server in the background has failed. A port in both command lines links them.
 #[test]
 fn a_port_links_a_client_to_its_server() {
     let lines: &[Line] = &[
@@ -1478,7 +1489,7 @@ fn a_port_links_a_client_to_its_server() {
     );
     let chain = "→ perhaps curl -sf http://h:8123/ exit 7 → the command exit 7";
     assert!(text.lines().any(|line| line.trim() == chain), "{text}");
-    // A program that the script waited for is no server, and another port is none of this client.
+    // A program that the script waited for is no server. A server with another port does not belong to this client.
     let mut before = lines.to_vec();
     before[2].1 = 400_000_010;
     let mut other = lines.to_vec();
@@ -1489,7 +1500,7 @@ fn a_port_links_a_client_to_its_server() {
     }
 }
 
-/// npm goes on with other packages, and exits with the status of the script that failed.
+/// npm continues with other packages after a failure, and exits with the status of the script that failed.
 #[test]
 fn npm_exits_with_the_status_of_its_script() {
     let lines: &[Line] = &[
@@ -1499,12 +1510,12 @@ fn npm_exits_with_the_status_of_its_script() {
     ];
     let text = screen(lines, &[4 << 8, 4 << 8, 0]);
     assert!(text.contains("→ the command exit 4"), "{text}");
-    // With workspaces it exits with 1 after a script that failed, whatever the script's own status is.
+    // With workspaces, npm exits with 1 after a script failed, whatever the status of that script is.
     let text = screen(lines, &[1 << 8, 1 << 8, 0]);
     assert!(text.contains("→ the command exit 1"), "{text}");
 }
 
-/// A job that its tool kills because another job failed is no cause, and the tool's own forks are no jobs.
+/// If a tool kills a job because another one failed, the killed job is no cause. Forks of the tool itself are no jobs.
 #[test]
 fn a_job_that_was_killed_for_another_is_no_cause() {
     let lines: &[Line] = &[
@@ -1517,7 +1528,7 @@ fn a_job_that_was_killed_for_another_is_no_cause() {
     let text = screen(lines, &[1 << 8, 255 << 8, 1 << 8, 15, 15]);
     assert!(text.starts_with("Failed   job 1   exit 1"), "{text}");
     assert_eq!(text.matches("Failed ").count(), 1, "{text}");
-    // Without another failure it is all that is known.
+    // If no other job failed, the killed program is all that is known.
     let text = screen(lines, &[1 << 8, 0, 0, 15, 15]);
     assert!(
         text.starts_with("Failed   xz -9 a   killed by SIGTERM"),
@@ -1525,8 +1536,8 @@ fn a_job_that_was_killed_for_another_is_no_cause() {
     );
 }
 
-/// `make | tee log` ends well whatever make says. A make that was asked, or was run again, or whose failure a script
-/// took, is none.
+/// `make | tee log` ends with 0 even if make fails. There is no hidden failure if make only answered a question, was
+/// run again, or if the script used its status.
 #[test]
 fn a_pipeline_hides_no_failure() {
     let lines: &[Line] = &[
@@ -1541,7 +1552,7 @@ fn a_pipeline_hides_no_failure() {
         "Failed   cc a.c   exit 1 after 1.90 s (pid 2)\n         \
          → make -j2 all exit 2 → the command exit 0 all the same"
     );
-    // In a subshell.
+    // The pipeline runs in a subshell.
     let mut sub = lines.to_vec();
     sub.push((Some(0), 5, 2_000_000_050, &[]));
     let mut analysis = built(&sub);
@@ -1561,7 +1572,7 @@ fn a_pipeline_hides_no_failure() {
         text.ends_with("→ the command exit 0 all the same"),
         "{text}"
     );
-    // `make -q | cat`, `find | xargs grep | cat`
+    // Pipelines such as `make -q | cat` or `find | xargs grep | cat` only ask a question.
     for line in [
         "make -q all",
         "make -pqr all",
@@ -1581,7 +1592,7 @@ fn a_pipeline_hides_no_failure() {
         }
         assert_eq!(first_screen(&analysis), "", "{line}");
     }
-    // `make || make -j1`; `make || true` beside a server, and before other commands.
+    // In turn: `make || make -j1`; `make || true` beside a server; and `make || true` before other commands.
     let mut again = lines.to_vec();
     again.push((
         Some(0),
@@ -1605,7 +1616,8 @@ fn a_pipeline_hides_no_failure() {
     assert_eq!(screen(&short, &failed), "");
 }
 
-/// A signal to a whole group killed all of it: no shell and no make dies of a child's death.
+/// If a signal was sent to a whole process group, it killed all of them: no shell and no make is killed by the death of
+/// a child.
 #[test]
 fn a_killed_group_has_no_cause_below_it() {
     let lines: &[Line] = &[
@@ -1620,7 +1632,7 @@ fn a_killed_group_has_no_cause_below_it() {
             format!("Failed   ci.sh   killed by {name} with those below it after 900 ns (pid 0)");
         assert_eq!(text, group);
     }
-    // Some die of it, and say so.
+    // Some processes of the group end with an exit status because others were killed.
     let text = screen(lines, &[137 << 8, 2 << 8, 9, 9]);
     let below = "Failed   sh -c 'sleep 5; true'   killed by SIGKILL with those below it after 880 ns (pid 2)";
     assert!(text.starts_with(below), "{text}");
@@ -1631,7 +1643,7 @@ fn a_killed_group_has_no_cause_below_it() {
     );
 }
 
-/// A test may fork what is to crash: that comes after what made the build fail.
+/// A test may fork a process that is meant to crash. It is reported after the failure that ended the build.
 #[test]
 fn a_death_test_is_not_told_first() {
     let lines: &[Line] = &[
@@ -1647,7 +1659,7 @@ fn a_death_test_is_not_told_first() {
     );
 }
 
-/// The parents have names that one can read, however long they are.
+/// The names of the parents stay readable, however long their command lines are.
 #[test]
 fn the_chain_fits_the_line() {
     const LONG: &str = "timeout 100 sh -c while~:;~do~sleep~0.3;~test~-e~never~&&~break;~done";
@@ -1666,7 +1678,8 @@ fn the_chain_fits_the_line() {
     assert!(chain.ends_with("→ the command exit 2"), "{text}");
 }
 
-/// Tests count whatever their runner makes of them, but not what a test asks for on purpose.
+/// Failed tests are reported whatever status their runner ends with, but failures that a test provokes on purpose are
+/// not.
 #[test]
 fn failed_tests_are_told() {
     let lines: &[Line] = &[
@@ -1678,12 +1691,12 @@ fn failed_tests_are_told() {
     ];
     let text = screen(lines, &[0, 0, 1 << 8, 1 << 8, 1 << 8]);
     assert_eq!(text, "Failed   tests/b.sh   exit 1 after 89 ns (pid 3)");
-    // One that cannot run here exits with 77.
+    // A test that cannot run on this machine exits with 77.
     let text = screen(lines, &[0, 77 << 8, 1 << 8, 1 << 8, 1 << 8]);
     assert_eq!(text, "Failed   tests/b.sh   exit 1 after 89 ns (pid 3)");
 }
 
-/// Lack of memory is told whoever was killed, with the size and the limit.
+/// If a process was killed for lack of memory, its memory and the limit are reported, whichever process it was.
 #[test]
 fn a_kill_for_lack_of_memory_says_so() {
     let lines: &[Line] = &[
@@ -1708,7 +1721,7 @@ fn a_kill_for_lack_of_memory_says_so() {
     assert_eq!(text, killed);
 }
 
-/// Failures of strangers in a recording of the whole machine are none of the command's.
+/// In a recording of the whole machine, failures of other processes are no failures of the command.
 #[test]
 fn strangers_do_not_fail_the_command() {
     let lines: &[Line] = &[
@@ -1724,8 +1737,9 @@ fn strangers_do_not_fail_the_command() {
     assert_eq!(first_screen(&analysis), "");
 }
 
-/// With `-k`, make goes on after each failure, so that nothing shows which of its jobs it ignored (`-mkdir out`): a build is
-/// certain, a job whose file another one used afterwards was ignored, and others are equal reasons.
+/// With `-k`, make continues after each failure, so nothing shows which failures it ignored (`-mkdir out`). A failed
+/// build is a certain cause. A job whose file another job used afterwards was ignored. All others are equally possible
+/// causes.
 #[test]
 fn a_make_that_goes_on_may_have_ignored_a_job() {
     let lines: &[Line] = &[
@@ -1738,19 +1752,19 @@ fn a_make_that_goes_on_may_have_ignored_a_job() {
     assert!(text.starts_with("Failed   clang a.c   exit 1"), "{text}");
     assert!(text.contains("→ the command exit 2"), "{text}");
     assert_eq!(text.matches("Failed ").count(), 1, "{text}");
-    // A directory may be the reason if nothing else is.
+    // A failed `mkdir` may be the reason if nothing else failed.
     let text = screen(lines, &[2 << 8, 1 << 8, 0, 0]);
     assert!(text.starts_with("Failed   mkdir out   exit 1"), "{text}");
     assert!(text.contains("→ perhaps the command exit 2"), "{text}");
     let mut equal = lines.to_vec();
     equal[1].3 = &[(11, "./scan --output list.txt")];
     let text = screen(&equal, &[2 << 8, 3 << 8, 0, 4 << 8]);
-    // The line below both failures is printed once.
+    // The consequence of both failures is printed once.
     assert_eq!(text.matches("Failed ").count(), 2, "{text}");
     assert_eq!(text.matches("→ perhaps the command").count(), 1, "{text}");
     let text = screen(&equal, &[2 << 8, 3 << 8, 0, 0]);
     assert!(text.contains("→ the command exit 2"), "{text}");
-    // make would not have sorted a list that it counts as not made.
+    // make would not have used the list in another job if it had counted the list as not made.
     equal[2].3 = &[(201, "sh -c sort~-u~list.txt~>~sorted.txt")];
     equal.push((Some(2), 210, 290, &[(211, "sort -u list.txt")]));
     let text = screen(&equal, &[2 << 8, 3 << 8, 0, 4 << 8, 0]);
@@ -1759,8 +1773,8 @@ fn a_make_that_goes_on_may_have_ignored_a_job() {
     assert_eq!(text.matches("Failed ").count(), 1, "{text}");
 }
 
-/// A program that went on after the same failure before wanted it, and ended for a reason of its own. A command line that
-/// was repeated is a retry.
+/// If a program continued after the same failure before, it had expected it, and ended for a reason of its own. A
+/// repeated command line is a retry.
 #[test]
 fn a_failure_that_was_tolerated_before_is_no_reason() {
     let lines: &[Line] = &[
@@ -1782,7 +1796,7 @@ fn a_failure_that_was_tolerated_before_is_no_reason() {
     retried[1].3 = &[(11, "./tool --no-such")];
     let text = screen(&retried, &[1 << 8, 64 << 8, 0, 64 << 8]);
     assert!(text.starts_with("Failed   tool --no-such"), "{text}");
-    // A question after another one that was answered with no.
+    // A question fails after another question did, after which the program went on.
     let asked: &[Line] = &[
         (None, 0, 900, &[(0, "node size.js")]),
         (Some(0), 10, 100, &[(11, "./older --version")]),
@@ -1790,7 +1804,7 @@ fn a_failure_that_was_tolerated_before_is_no_reason() {
     ];
     let text = screen(asked, &[1 << 8, 5 << 8, 1 << 8]);
     assert!(text.starts_with("Failed   size.js   exit 1"), "{text}");
-    // A program that asks once goes on with either answer; one that asks again waits for a state.
+    // A program that asks only once continues with either answer. A program that asks again waits for a state.
     let text = screen(asked, &[1 << 8, 0, 1 << 8]);
     assert!(text.starts_with("Failed   size.js   exit 1"), "{text}");
     let mut configured = asked.to_vec();
@@ -1804,7 +1818,7 @@ fn a_failure_that_was_tolerated_before_is_no_reason() {
     assert!(text.starts_with("Failed   grep -q big"), "{text}");
 }
 
-/// A runner goes on after a script that failed, and ends with 1 when all have run.
+/// A runner continues after a script failed, and ends with 1 when all scripts have run.
 #[test]
 fn a_script_among_others_may_be_the_reason_of_a_runner() {
     const SECOND: u64 = 1_000_000_000;
@@ -1827,10 +1841,10 @@ fn a_script_among_others_may_be_the_reason_of_a_runner() {
     let text = screen(lines, &[1 << 8, 1 << 8, 0, 0]);
     assert!(text.starts_with("Failed   a.rb   exit 1"), "{text}");
     assert!(text.contains("→ perhaps the command exit 1"), "{text}");
-    // The only one of three that failed, with another status.
+    // Only one of three scripts failed, so its status may differ from the runner's.
     let text = screen(lines, &[1 << 8, 3 << 8, 0, 0]);
     assert!(text.starts_with("Failed   a.rb   exit 3"), "{text}");
-    // One that it ran again with success, a question, and two with another status.
+    // In turn: the script succeeded in a second run; the failed program only asks a question.
     let mut again = lines.to_vec();
     again[2].3 = &[(SECOND + 11, "ruby spec/a.rb")];
     let mut asked = lines.to_vec();
@@ -1841,7 +1855,7 @@ fn a_script_among_others_may_be_the_reason_of_a_runner() {
         let text = screen(&lines, &[1 << 8, 1 << 8, 0, 0]);
         assert!(text.starts_with("Failed   all.rb   exit 1"), "{text}");
     }
-    // A step that took its part of the time, and one that was short.
+    // A failed step that ran for long may be the reason, but a short one is not.
     let text = screen(&other, &[1 << 8, 1 << 8, 0, 0]);
     assert!(text.starts_with("Failed   setup.pl   exit 1"), "{text}");
     assert!(text.contains("→ perhaps the command exit 1"), "{text}");
@@ -1853,7 +1867,7 @@ fn a_script_among_others_may_be_the_reason_of_a_runner() {
     assert!(text.contains("→ perhaps the command exit 1"), "{text}");
 }
 
-/// A program of unknown kind cleans up after the failure of a build, or pauses after each try of a program.
+/// A program of unknown kind may clean up after a failed build, or pause after each try of a program.
 #[test]
 fn a_program_that_went_on_may_have_kept_a_failure() {
     const SECOND: u64 = 1_000_000_000;
@@ -1870,7 +1884,7 @@ fn a_program_that_went_on_may_have_kept_a_failure() {
     let text = screen(lines, &[1 << 8, 1 << 8, 0]);
     assert!(text.starts_with("Failed   gcc a.c   exit 1"), "{text}");
     assert!(text.contains("→ perhaps the command"), "{text}");
-    // A short program whose failure may not count, and the same one again in vain.
+    // The failure of a short program may not count, unless the program fails again in the end.
     let mut short = lines.to_vec();
     short[1].3 = &[(11, "./upload a")];
     let text = screen(&short, &[1 << 8, 3 << 8, 0]);
@@ -1880,14 +1894,14 @@ fn a_program_that_went_on_may_have_kept_a_failure() {
     assert!(text.starts_with("Failed   upload a   exit 3"), "{text}");
     let text = screen(&short, &[1 << 8, 3 << 8, 0]);
     assert!(text.starts_with("Failed   release.rb"), "{text}");
-    // git says that there is no tag.
+    // git fails because there is no tag, which is only an answer.
     short[1].3 = &[(11, "git describe --tags")];
     let text = screen(&short, &[1 << 8, 128 << 8, 0]);
     assert!(text.starts_with("Failed   release.rb"), "{text}");
 }
 
-/// Rake, scons, Gradle and others run steps in their own process: their last child's failure is no certain reason, unless
-/// that is a build.
+/// Rake, scons, Gradle and others run steps in their own process. So the failure of their last child is no certain
+/// reason, unless the child is a build.
 #[test]
 fn a_builder_with_steps_of_its_own_has_no_certain_reason() {
     for (builder, job, chain) in [
@@ -1910,7 +1924,8 @@ fn a_builder_with_steps_of_its_own_has_no_certain_reason() {
     }
 }
 
-/// A script went on after a step that failed; its last program only read what the step should have written.
+/// A script continued after a step failed. Its last program failed because it reads the file that the step should have
+/// written.
 #[test]
 fn a_reader_may_miss_what_the_step_before_should_have_written() {
     const SECOND: u64 = 1_000_000_000;
@@ -1927,14 +1942,14 @@ fn a_reader_may_miss_what_the_step_before_should_have_written() {
     let text = screen(lines, &[2 << 8, 1 << 8, 2 << 8]);
     assert!(text.starts_with("Failed   extract sales.csv"), "{text}");
     assert!(text.contains("→ perhaps sort -n rows.txt"), "{text}");
-    // A short step may be one whose failure does not count.
+    // The failure of a short step may not count.
     let mut short = lines.to_vec();
     short[1].2 = 20;
     let text = screen(&short, &[2 << 8, 1 << 8, 2 << 8]);
     assert!(text.starts_with("Failed   sort -n rows.txt"), "{text}");
 }
 
-/// A script polled until its time was over: the job in the background that it waited for had failed.
+/// A script polled until its time was over, because the background job that it waited for had failed.
 #[test]
 fn a_time_out_may_come_from_a_job_that_failed() {
     const SECOND: u64 = 1_000_000_000;
@@ -1951,7 +1966,7 @@ fn a_time_out_may_come_from_a_job_that_failed() {
     assert!(text.starts_with("Failed   timeout 5"), "{text}");
 }
 
-/// ctest and meson can be told that a test is to fail: of several failed ones none is certain.
+/// ctest and meson have tests that are expected to fail. If several tests failed, none is a certain reason.
 #[test]
 fn one_of_several_failed_tests_of_ctest_may_be_to_fail() {
     let lines: &[Line] = &[
@@ -1965,8 +1980,8 @@ fn one_of_several_failed_tests_of_ctest_may_be_to_fail() {
     assert!(text.contains("→ the command"), "{text}");
 }
 
-/// A shell that ends with 126 or 127 could not start a program: no child with another status explains that. A build step
-/// that failed before should have made the program, perhaps.
+/// A shell that ends with 126 or 127 could not start a program, which a child with another status does not explain. A
+/// build step that failed before should perhaps have made the program.
 #[test]
 fn a_program_that_is_not_there_is_a_failure_of_its_own() {
     let lines: &[Line] = &[
@@ -1988,7 +2003,7 @@ fn a_program_that_is_not_there_is_a_failure_of_its_own() {
     let chain = "→ perhaps x (forked) exit 127 (no such program) → perhaps the command exit 127";
     assert!(text.starts_with("Failed   make tool   exit 2"), "{text}");
     assert!(text.lines().any(|line| line.trim() == chain), "{text}");
-    // The step before succeeded, or another one that builds nothing failed.
+    // In turn: the step before succeeded; another program that builds nothing failed.
     let mut asked = built.to_vec();
     asked[1].3 = &[(11, "./probe")];
     for (lines, code) in [(built.to_vec(), 0), (asked, 2)] {
@@ -2000,7 +2015,7 @@ fn a_program_that_is_not_there_is_a_failure_of_its_own() {
     }
 }
 
-/// The commands of a trap come after the failure that ended a script, and may fail as well.
+/// The commands of a trap run after the failure that ended a script, and may fail as well.
 #[test]
 fn a_failure_stands_before_those_of_a_trap() {
     let lines: &[Line] = &[
@@ -2012,12 +2027,12 @@ fn a_failure_stands_before_those_of_a_trap() {
     ];
     let text = screen(lines, &[1 << 8, 0, 1 << 8, 1 << 8, 1 << 8]);
     assert!(text.starts_with("Failed   send all   exit 1"), "{text}");
-    // All steps had succeeded.
+    // All steps of the script had succeeded before the trap.
     let text = screen(lines, &[1 << 8, 1 << 8, 0, 1 << 8, 1 << 8]);
     assert!(text.starts_with("Failed   rm /run/x.pid"), "{text}");
 }
 
-/// The server of a push ends well after a hook has refused it.
+/// The server of a push ends with 0 although its hook has refused the push.
 #[test]
 fn a_hook_of_the_other_repository_explains_a_push() {
     let lines: &[Line] = &[
@@ -2038,8 +2053,8 @@ fn a_hook_of_the_other_repository_explains_a_push() {
     assert!(text.contains(chain), "{text}");
 }
 
-/// A script can keep a failure until its end: `|| failed=1`, `rc=$?`, or a number of failed steps. Nothing shows it, so that it
-/// is "perhaps" the reason. What a script fetches or asks for is none.
+/// A script can keep a failure until its end: `|| failed=1`, `rc=$?`, or a number of failed steps. The recording does
+/// not show that, so the failure is "perhaps" the reason. The failure of a download or a query is no reason.
 #[test]
 fn a_script_may_keep_a_failure_until_its_end() {
     const SECOND: u64 = 1_000_000_000;
@@ -2077,14 +2092,14 @@ fn a_script_may_keep_a_failure_until_its_end() {
         let text = screen(&fetched, &[1 << 8, 0, 4 << 8, 0]);
         assert!(text.starts_with("Failed   verify.sh   exit 1"), "{text}");
     }
-    // A step before a question that has the script's status.
+    // The step before the question is named, although the question has the script's status.
     let mut asked = lines.to_vec();
     asked[3].3 = &[(4 * SECOND + 1, "grep -q done log.txt")];
     let text = screen(&asked, &[1 << 8, 0, 4 << 8, 1 << 8]);
     assert!(text.starts_with("Failed   sizes dist   exit 4"), "{text}");
 }
 
-/// A test that is a job of `make -k` may have been ignored (`-ruby t/style.rb`).
+/// make may have ignored a failed test that is a job of `make -k` (`-ruby t/style.rb`).
 #[test]
 fn a_test_that_make_may_have_ignored_is_perhaps_the_reason() {
     let lines: &[Line] = &[
@@ -2095,12 +2110,12 @@ fn a_test_that_make_may_have_ignored_is_perhaps_the_reason() {
     ];
     let text = screen(lines, &[2 << 8, 1 << 8, 1 << 8, 0]);
     assert!(text.starts_with("Failed   t/style.rb   exit 1"), "{text}");
-    // The line below both failures is printed once.
+    // The consequence of both failures is printed once.
     assert_eq!(text.matches("Failed ").count(), 2, "{text}");
     assert_eq!(text.matches("→ perhaps the command").count(), 1, "{text}");
 }
 
-/// A failed test of bats ran the program that failed, and cleaned up afterwards.
+/// In a failed test of bats, the program that failed ran inside the test, which cleaned up afterwards.
 #[test]
 fn a_failed_test_of_bats_has_the_program_that_failed() {
     let lines: &[Line] = &[
@@ -2128,7 +2143,8 @@ fn a_failed_test_of_bats_has_the_program_that_failed() {
     assert!(text.contains("→ perhaps "), "{text}");
 }
 
-/// A source file includes a header that the step before should have written: the compiler's command line does not name it.
+/// A source file includes a header that an earlier step should have written, but the compiler's command line does not
+/// name the header.
 #[test]
 fn a_header_that_was_not_written_explains_a_compiler() {
     let lines: &[Line] = &[
@@ -2146,8 +2162,8 @@ fn a_header_that_was_not_written_explains_a_compiler() {
     assert!(text.starts_with("Failed   clang main.c"), "{text}");
 }
 
-/// A runner goes on after one of its scripts and fails in the end. The script is perhaps the reason if it is the only one of
-/// many that failed.
+/// A runner continues after one of its scripts failed, and itself fails in the end. The script is perhaps the reason if
+/// it is the only failure among many scripts.
 #[test]
 fn the_only_run_of_many_that_failed_is_perhaps_the_reason() {
     const SECOND: u64 = 1_000_000_000;
@@ -2165,7 +2181,8 @@ fn the_only_run_of_many_that_failed_is_perhaps_the_reason() {
     let text = screen(lines, &[1 << 8, 0, 6 << 8, 0]);
     assert!(text.starts_with("Failed   unit.sh mail"), "{text}");
     assert!(text.contains("→ perhaps the command exit 1"), "{text}");
-    // Two of them failed: the last one is told first. Scripts with other names are runs of one interpreter.
+    // If two scripts failed, the one that ended last comes first. Scripts with other names count as runs of the same
+    // interpreter.
     let text = screen(lines, &[1 << 8, 6 << 8, 6 << 8, 0]);
     assert!(text.starts_with("Failed   unit.sh mail"), "{text}");
     assert!(text.contains("→ perhaps the command exit 1"), "{text}");

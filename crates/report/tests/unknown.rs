@@ -1,4 +1,4 @@
-//! Reports of recordings that know a part: they say so, and JSON has null.
+//! Tests reports of recordings in which a part of the facts is missing: the text says so, and JSON has null.
 #![allow(clippy::indexing_slicing, clippy::unwrap_used, clippy::expect_used)] // of our own tables, in a test
 
 mod common;
@@ -24,7 +24,7 @@ use tr_sim::scenario;
 use common::report;
 
 const MIB: u64 = 1 << 20;
-/// A simulated build, whose processes have no figures of memory and I/O.
+/// A simulated build, for whose processes memory and I/O are not known.
 fn build(options: &Options) -> Analysis {
     let config = Config::new(scenario::make(4, 12), 3, 300_000_000).seed(7);
     let (file, ..) = tr_sim::file::record_to(&config, Vec::new()).expect("a file");
@@ -43,13 +43,13 @@ fn whole() -> Analysis {
     })
 }
 
-/// The lines that begin with these words.
+/// The lines of a text that begin with these words.
 fn lines(text: &str, begin: &str) -> String {
     let lines = text.lines().filter(|line| line.starts_with(begin));
     lines.collect::<Vec<_>>().join("\n")
 }
 
-/// Samples of the machine's counters, a millisecond apart.
+/// Gives an analysis samples of the machine's counters, a millisecond apart.
 fn sample(analysis: &mut Analysis, samples: &[&[(Counter, u64)]]) {
     let start = analysis.start.0;
     let samples = samples.iter().zip(0..).map(|(values, at)| {
@@ -70,13 +70,13 @@ fn readings_of_resident_memory_may_miss_a_peak() {
         let lines = lines(&text, "All processes");
         (lines, json["resident_bytes"].clone())
     };
-    // One reading, after the end of all processes.
+    // There is only one reading of the memory, after all processes have ended.
     sample(&mut analysis, &[&[], &[(Counter::Resident, 0)]]);
     assert_eq!(found(&analysis), (String::new(), Value::Null));
     analysis.processes[1].resources.max_rss = Some(30 * MIB);
     let least = "All processes together: at least 30 MiB resident";
     assert_eq!(found(&analysis), (least.into(), json!(30 * MIB)));
-    // A peak from before the span.
+    // The process may have had its largest memory before the analyzed span.
     analysis.processes[1].started_before = true;
     assert_eq!(found(&analysis), (String::new(), Value::Null));
     sample(&mut analysis, &[&[], &[(Counter::Resident, 20 * MIB)]]);
@@ -92,7 +92,7 @@ fn readings_of_resident_memory_may_miss_a_peak() {
     sample(&mut analysis, &[&[], &[(Counter::Resident, 70 * MIB)]]);
     let most = "All processes together: at most 70 MiB resident, of readings a second apart";
     assert_eq!(found(&analysis), (most.into(), json!(70 * MIB)));
-    // The recording has no readings.
+    // The recording has no readings of the machine's memory.
     analysis.machine.counters.clear();
     assert_eq!(found(&analysis), (String::new(), Value::Null));
 }
@@ -114,7 +114,7 @@ fn the_peak_of_a_cgroup_counts_if_it_grew() {
             (CgroupMemoryLimit, 60 * MIB),
         ]
     };
-    // The cgroup had reached its limit before the recording.
+    // The cgroup had reached its limit already before the recording.
     sample(&mut analysis, &[&at(12, 60), &at(15, 60), &at(11, 60)]);
     let text = "The cgroup used at least 15 MiB of 60 MiB: 25 %";
     let figures = [json!(15 * MIB), Value::Null, json!(60 * MIB)];
@@ -123,7 +123,7 @@ fn the_peak_of_a_cgroup_counts_if_it_grew() {
     let text = "The cgroup used 30 MiB of 60 MiB: 50 %";
     let figures = [json!(15 * MIB), json!(30 * MIB), json!(60 * MIB)];
     assert_eq!(found(&analysis), (text.into(), figures));
-    // Without a limit v1 has the largest number of pages.
+    // Without a limit, cgroup v1 shows the largest possible number of pages.
     let unlimited = [
         (CgroupMemory, 12 * MIB),
         (CgroupMemoryLimit, 9_223_372_036_854_771_712),
@@ -167,7 +167,7 @@ fn the_bytes_of_a_living_process_are_unknown() {
         (&json["read_bytes"], &json["written_bytes"]),
         (&json!(sum * MIB), &json!(0))
     );
-    // One has not exited, but a thread of it has; another has no figures at all.
+    // One process has not exited, but one of its threads has. Another process has no figures at all.
     analysis.processes[1].alive = true;
     (
         analysis.processes[2].alive,
@@ -212,7 +212,7 @@ fn the_bytes_of_an_open_connection_are_unknown() {
         bytes: Some((2048, 4096)),
         ..open.clone()
     };
-    // Not established: it has no bytes.
+    // The connection was not established, so it has no bytes.
     let refused = Connection {
         established: None,
         ..open.clone()
@@ -240,7 +240,7 @@ fn the_bytes_of_an_open_connection_are_unknown() {
     assert_eq!(bytes(&json), [json!(4096), json!(0), json!(4096)]);
 }
 
-/// The number of running tasks is known for 1 ms of 100 ms.
+/// The number of running tasks is known only for 1 of 100 ms.
 #[test]
 fn shares_are_of_unknown_time_too() {
     let mut analysis = whole();
@@ -259,7 +259,7 @@ fn shares_are_of_unknown_time_too() {
     assert_eq!(head.matches("· at least ").count(), 2, "{head}");
 }
 
-/// The number of tasks is known as long as all that run are on CPU 0.
+/// The number of running tasks is known as long as all of them are on CPU 0.
 #[test]
 fn averages_name_the_time_that_they_are_of() {
     let analysis = build(&Options {
@@ -287,7 +287,7 @@ fn averages_name_the_time_that_they_are_of() {
     assert!(text.contains("the table leaves that time out"), "{text}");
 }
 
-/// No report tells of another machine of twice the size than the others.
+/// All reports propose the same larger machine.
 #[test]
 fn reports_tell_of_the_same_machines() {
     let analysis = whole();
@@ -303,7 +303,7 @@ fn reports_tell_of_the_same_machines() {
     }
 }
 
-/// All reports name the first of several processes with the largest resident set.
+/// If several processes have the largest resident set, all reports name the first one.
 #[test]
 fn reports_name_the_same_largest_process() {
     let mut analysis = whole();
@@ -318,7 +318,7 @@ fn reports_name_the_same_largest_process() {
     assert!(text.contains("Peak memory   30 MiB in one"), "{text}");
 }
 
-/// As all other times, the starts of a span's processes are those since the recording's start.
+/// As for all other times, the starts of processes in an analyzed span count from the start of the recording.
 #[test]
 fn starts_are_those_in_the_recording() {
     let analysis = build(&Options {
@@ -348,7 +348,7 @@ fn starts_are_those_in_the_recording() {
     );
 }
 
-/// The path of a span begins and ends with it, not with an exec and the recording.
+/// The critical path of an analyzed span begins and ends with the span, not with an exec and the end of the recording.
 #[test]
 fn the_path_of_a_span_says_so() {
     let title = |options: &Options| {

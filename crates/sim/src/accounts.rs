@@ -1,5 +1,5 @@
-//! Keeps the accounts of the simulated machine. The truth about a run, with which an analysis is
-//! compared, is made from them.
+//! Keeps accounts of what really happens on the simulated machine. From these, the truth about a run is made, with
+//! which an analysis of the run's recording is compared.
 
 use std::collections::HashMap;
 
@@ -19,8 +19,8 @@ pub(crate) struct Accounts {
     /// The truth about each simulated process that has ended, with its own and its parent's serial
     /// number.
     processes: Vec<(u64, Option<u64>, ProcessTruth)>,
-    /// The number of recorded tasks that are on simulated CPUs now. The time of its last change is
-    /// in `running_since`.
+    /// The number of recorded tasks that are on simulated CPUs now. It has had this value since the time
+    /// `running_since`.
     running: usize,
     running_since: u64,
     concurrency: Vec<u64>,
@@ -198,7 +198,7 @@ impl Machine {
                 continue;
             }
             for thread in &at.threads {
-                // The living threads' times come from `process_times`.
+                // The times of living threads are left out here, because `process_times` adds them.
                 let times = [0; 4];
                 let sums = self.tasks[*thread].sums;
                 at.sums.add(&Sums { times, ..sums });
@@ -247,8 +247,8 @@ impl Machine {
     }
 }
 
-/// Keeps only those programs of a simulated process that ran inside the recorded span. Their
-/// beginnings are not before the span's start.
+/// Removes the programs of a simulated process that ended before the recorded span. A program that began before the
+/// span begins at its start.
 fn clip_execs(execs: &mut Vec<ExecTruth>, start: u64) {
     execs.retain(|exec| exec.end.0 >= start);
     for exec in execs {

@@ -37,11 +37,11 @@ pub enum Order {
     /// Blocks come in the order in which a recorder writes them: each block when it is full, and
     /// all open blocks before each watermark.
     Written,
-    /// Blocks come in a random order. This is only for a recording with a summary, because
-    /// watermarks become wrong.
+    /// Blocks come in a random order. It may be used only for a recording with a summary, because watermarks then no
+    /// longer tell which events are already in the file.
     Any,
-    /// All blocks of one stream come after those of another stream. This is only for a recording
-    /// with a summary.
+    /// All blocks of one stream come after all blocks of another stream. It may be used only for a recording with a
+    /// summary, because watermarks then no longer tell which events are already in the file.
     ByStream,
 }
 
@@ -85,7 +85,8 @@ impl Recording {
         let mut cpus: Vec<&[Written<SchedEvent>]> = self.cpus.iter().map(Vec::as_slice).collect();
         let mut life = self.life.as_slice();
         let mut recorder = self.recorder.as_slice();
-        // The file up to each progress, then the rest.
+        // Each pass of the loop makes the blocks up to the next watermark (`progress`), before which a recorder writes
+        // all open blocks. The last pass makes the blocks after the last watermark.
         loop {
             let progress = recorder
                 .iter()
@@ -151,7 +152,8 @@ fn shuffle(blocks: &mut [(u64, Block)], draw: &mut Draw) {
     for i in (1..streams.len()).rev() {
         streams.swap(i, draw.below(i as u32 + 1) as usize);
     }
-    // The k-th block of a stream goes to the k-th of the stream's places.
+    // `streams` now has a random order. The k-th block of a stream goes to the k-th place of this stream in it, so that
+    // the blocks of one stream keep their order.
     let mut places: HashMap<Stream, VecDeque<usize>> = HashMap::new();
     for (place, stream) in streams.iter().enumerate() {
         places.entry(*stream).or_default().push_back(place);

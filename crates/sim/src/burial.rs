@@ -4,8 +4,8 @@ use tr_format::event::{Final, LifeKind, Tid};
 
 use crate::machine::{Machine, Turn};
 
-/// The time in ns for which the simulated kernel does not reuse a freed tid. It is longer than the
-/// delay of the events of the tid's last holder.
+/// The time in ns for which the simulated kernel does not reuse a freed tid. Events of the task that had the tid are
+/// written within this time, so they are not taken for events of the next task.
 pub(crate) const PID_REST: u64 = 20_000;
 
 impl Machine {
@@ -18,7 +18,7 @@ impl Machine {
         }
     }
 
-    /// Frees the slot and the pid of a simulated process.
+    /// Frees the place of a simulated process in the table of processes, and its pid.
     fn forget(&mut self, process: u32, now: u64) {
         let at = &mut self.processes[process];
         self.pids.free(at.tgid, now + PID_REST);

@@ -19,13 +19,13 @@ pub struct Kernel {
     /// Whether the simulated kernel emits `sched_process_exit` before it releases the memory and
     /// wakes a vfork parent, as Linux 6.16 and later do.
     pub exit_first: bool,
-    /// The chance in 1/1000 that a simulated task calls `schedule()` only some time after it has
-    /// set its sleep state. In between it can be woken (logged R, not preempted) or preempted
-    /// (logged S with the preempt flag).
+    /// The chance in 1/1000 that a simulated task calls `schedule()` only some time after it has set its sleep state.
+    /// In between it can be woken (then its switch-out has the state R and is no preemption), or preempted (then its
+    /// switch-out has the state S and the preempt flag).
     pub window: u16,
-    /// The chance in 1/1000 that the switch-out of a sleeping task gets its time stamp only some
-    /// time after its state was read. A waking in between has the earlier stamp, and the switch-out
-    /// is logged S (`try_to_wake_up` traces before it waits for `on_cpu`).
+    /// The chance in 1/1000 that the switch-out of a sleeping task gets its time stamp only some time after its state
+    /// was read. A waking in between then has the earlier time stamp, although the switch-out still has the state S
+    /// (`try_to_wake_up` traces before it waits for `on_cpu`).
     pub late_stamp: u16,
     /// The chance in 1/1000 that a woken task preempts the task that runs on its simulated CPU.
     pub preempt: u16,
@@ -33,8 +33,8 @@ pub struct Kernel {
     pub slice: u64,
     /// The upper limit of task ids on the simulated machine. All ids are below it.
     pub pid_max: u32,
-    /// The largest number of recorded tasks that live at once on the simulated machine. Of other
-    /// tasks, a quarter as many may live. Forks beyond these limits fail.
+    /// The largest number of recorded tasks that live at once on the simulated machine. The limit for tasks that are
+    /// not recorded is a quarter of it. Forks beyond these limits fail.
     pub max_tasks: u32,
 }
 
@@ -78,9 +78,9 @@ pub struct Config {
     /// The time in ns from COMMAND's end to the end of the simulated recording's span, if that is
     /// earlier than `duration`.
     pub linger: Option<u64>,
-    /// The resolution of all simulated times in ns: they are rounded down to a multiple of it.
-    /// Above 1 some times are equal, also of a cause and its effect. It is at most 1000, so that no
-    /// effect gets an earlier time than its cause.
+    /// The resolution of all simulated times in ns: they are rounded down to a multiple of it. If it is above 1, a
+    /// cause and its effect can have the same time. It is at most 1000, so that no effect gets an earlier time than its
+    /// cause.
     pub grain: u64,
     /// The simulated time in ns from one [`tr_format::event::LifeKind::Watermark`] to the next.
     pub progress: u64,

@@ -6,9 +6,9 @@ use std::collections::{BinaryHeap, VecDeque};
 use crate::agenda::NEVER;
 use crate::task::IDLE;
 
-/// An interrupt that will end the wait of a simulated task: its time, the task's slot, and the
-/// task's count of waits, by which an outdated timer is recognized. They are packed into one number
-/// to make comparisons in the heap fast.
+/// An interrupt that will end the wait of a simulated task: its time, the task's index in the table of tasks, and the
+/// task's count of waits, by which an outdated timer is recognized. They are packed into one number to make comparisons
+/// in the heap fast.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Timer(u128);
 
@@ -37,23 +37,22 @@ impl Timer {
 /// actions.
 #[derive(Debug)]
 pub(crate) struct Cpu {
-    /// The slot of the task that runs on the simulated CPU, or [`IDLE`].
+    /// The index in the table of tasks of the task that runs on the simulated CPU, or [`IDLE`].
     pub(crate) cur: u32,
     /// The time of the simulated CPU's last action, in ns. No two actions have the same time.
     pub(crate) last: u64,
     /// The time of the next action of the task that runs on the simulated CPU, in ns.
     pub(crate) op_at: u64,
-    /// The time at which the task that runs on the simulated CPU is preempted, in ns.
+    /// The time in ns at which the simulated CPU next checks whether it should switch to a waiting task.
     pub(crate) resched_at: u64,
     /// Whether preemption is switched off on the simulated CPU.
     pub(crate) hold: bool,
     /// The time at which the time slice of the simulated CPU's current task ends, in ns.
     pub(crate) slice_end: u64,
-    /// The time up to which the simulated CPU's time has been added to the accounts, in ns: the
-    /// stamp of its last switch.
+    /// The time up to which the simulated CPU's time has been added to the accounts, in ns: the time stamp of its last
+    /// switch.
     pub(crate) since: u64,
-    /// The run queue of the simulated CPU: the slots of the tasks that wait for it, the next one
-    /// first.
+    /// The run queue of the simulated CPU: the indices of the tasks that wait for it, the next one first.
     pub(crate) queue: VecDeque<u32>,
     /// The interrupts that will come on the simulated CPU.
     pub(crate) timers: BinaryHeap<Reverse<Timer>>,

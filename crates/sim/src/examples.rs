@@ -13,7 +13,7 @@ use crate::scenario;
 ///
 /// # Panics
 /// If the written trace cannot be read.
-#[allow(clippy::expect_used)] // for tests alone
+#[allow(clippy::expect_used)] // Only tests call this function.
 pub fn trace(recording: &Recording) -> Trace {
     let cut = Cut {
         largest: 100,
@@ -29,7 +29,7 @@ pub fn trace(recording: &Recording) -> Trace {
 ///
 /// # Panics
 /// If there are 65,536 programs.
-#[allow(clippy::expect_used)] // for tests alone
+#[allow(clippy::expect_used)] // Only tests call this function.
 pub fn build_beside(spinners: u16) -> Recording {
     let mut world = scenario::make(2, 9);
     let spin = u16::try_from(world.programs.len()).expect("few programs");

@@ -29,7 +29,7 @@ impl Machine {
             Step::TakeOver,
             Step::DeThread,
         ]);
-        // The status of those that an exec kills is 0 (`do_group_exit`).
+        // The kernel gives the status 0 to threads that another thread's exec kills (`do_group_exit`).
         self.signal_threads(turn.cur, process, |name| Step::Kill(name, 0));
         self.proceed(turn);
     }
@@ -90,7 +90,7 @@ impl Machine {
         let busy = !task.steps.is_empty() || task.scheduling || task.committed;
         match task.place {
             Place::OnCpu(on) if !busy => {
-                // An inter-processor interrupt makes it check its signals.
+                // The thread runs on another CPU, which an inter-processor interrupt makes look for signals soon.
                 let on = usize::from(on);
                 let soon = turn.now + 300 + (self.draw.bits() & 0x7ff);
                 if on != turn.cpu && task.state == raw::RUNNING {
@@ -127,7 +127,8 @@ impl Machine {
         let process = self.tasks[turn.cur].process;
         let leader = self.processes[process].leader;
         if leader.is_some_and(|leader| leader != turn.cur) {
-            // The leader is a zombie, but before its last switch-out.
+            // The leader has exited, but was not switched out for the last time yet, so its tid is not free. The thread
+            // tries again after 1 µs.
             self.tasks[turn.cur].steps.push(Step::TakeOver);
             self.cpus[turn.cpu].hold = false;
             self.cpus[turn.cpu].op_at = turn.now + 1_000;

@@ -26,7 +26,8 @@ impl Machine {
         let process = self.tasks[turn.cur].process;
         let at = &mut self.processes[process];
         if at.execing.is_some() {
-            // A sibling is in exec and has killed this thread already.
+            // Another thread of the process is in exec and has already killed this thread, so only this thread ends,
+            // with the status 0.
             self.tasks[turn.cur].exit_code = 0;
             self.begin_exit(turn);
             return;
@@ -64,7 +65,8 @@ impl Machine {
         task.exited = Some(turn.stamp);
         task.exit_seen = counted;
         let group_status = process.group_exit.unwrap_or(process.leader_code);
-        // Each program needs more than those before it.
+        // The largest resident set must be larger than that of the process's earlier programs, because the kernel's
+        // figure includes them.
         let rss = drawn.max(process.rss_before + 4096);
         let max_rss = if task.group_dead { rss } else { 0 };
         if counted {
@@ -142,7 +144,7 @@ impl Machine {
 
     fn notify_parent(&mut self, turn: Turn, process: u32) {
         let Some(parent) = self.living_parent(process) else {
-            // Init reaps at once.
+            // The process's parent is dead, so init is its parent and waits for it at once.
             self.reap(process, turn.now);
             return;
         };

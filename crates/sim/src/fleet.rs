@@ -88,12 +88,11 @@ pub const BROKEN: u32 = 10;
 
 const MS: u64 = 1_000_000;
 
-/// The beginning of the first run of a simulated series in ns since 1970. The constant `INTERVAL`
-/// is the time between two runs in ns.
+/// The beginning of the first run of a simulated series in ns since 1970. A new run begins each `INTERVAL` ns.
 const FIRST: u64 = 1_780_000_000_000_000_000;
 const INTERVAL: u64 = 6 * 3_600_000_000_000;
 
-/// The factors by which the work of a simulated build is longer than usual.
+/// The factors by which the durations of a simulated build differ from the usual ones.
 struct Pace {
     /// The factor for the length of all work that stands for the speed of the simulated machine, in
     /// thousandths.
@@ -107,8 +106,7 @@ struct Pace {
     frequency: u64,
 }
 
-/// The usual frequency of the simulated machine's CPUs in kHz. The constant `SLOWER` is the
-/// frequency of slower CPUs.
+/// The usual frequency of the simulated machine's CPUs in kHz. A machine with slower CPUs has the frequency `SLOWER`.
 const FREQUENCY: u64 = 3_000_000;
 const SLOWER: u64 = 2_300_000;
 
@@ -163,7 +161,7 @@ impl FleetRun {
         let pace = self.pace(draw);
         let mut programs = vec![self.make(&pace)];
         programs.extend(self.steps(&pace));
-        // Another build on the same machine.
+        // If the planted change is load (`Busy`), this program runs as another build on the same machine.
         let other = programs.len() as u16;
         programs.push(vec![
             Op::Run(ns(4 * MS, 9 * MS)),
@@ -194,14 +192,15 @@ impl FleetRun {
     }
 
     fn pace(&self, draw: &mut Draw) -> Pace {
-        // Machines of one kind differ in speed; now and then a run has bad luck.
+        // The speed varies by up to 4 % from run to run, as on machines of one kind. In 4 % of the runs, the work takes
+        // 5 to 40 % longer.
         let mut speed = draw.length(ns(960, 1040));
         if draw.chance(40) {
             speed += draw.length(ns(50, 400));
         }
         Pace {
             speed,
-            // Repositories differ in size.
+            // Each series stands for a repository of another size.
             size: 10 + u64::from(self.series % 5),
             stolen: if self.is(Plant::Stolen) { 3 } else { 2 },
             frequency: self.frequency(),

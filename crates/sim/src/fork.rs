@@ -30,9 +30,9 @@ impl Machine {
     pub(crate) fn fork(&mut self, turn: Turn, child: Child) {
         let process = self.tasks[turn.cur].process;
         let parent = &self.processes[process];
-        // With a fatal signal pending, clone fails.
+        // As in the kernel, clone fails if a fatal signal is pending.
         let doomed = parent.execing.is_some() || parent.group_exit.is_some();
-        // Recorded and other tasks have their own limits, so that neither has the whole table.
+        // Recorded tasks and other tasks have separate limits, so that neither can fill the whole table of tasks.
         let limit = self.cfg.kernel.max_tasks;
         let full = if parent.followed {
             self.alive_followed >= limit
@@ -57,7 +57,7 @@ impl Machine {
         self.proceed(turn);
     }
 
-    /// Makes a new simulated task and returns its slot.
+    /// Makes a new simulated task and returns its index in the table of tasks.
     fn make_child(&mut self, turn: Turn, tid: u32, child: Child) -> u32 {
         let mut process = self.tasks[turn.cur].process;
         if child.kind != Kind::Thread {
@@ -138,8 +138,8 @@ impl Machine {
             self.tasks[turn.cur].wait = Wait::Vfork(child);
             self.fall_asleep(turn, crate::progress::sleep_state(Wait::Vfork(child)));
         } else {
-            // Longer than from the completion to its event: no later wait can be taken
-            // for this one.
+            // The child's exec or exit was completed but may not be recorded yet. The parent runs until it is recorded
+            // (10 µs), so that no later wait of the parent can be taken for the wait of the vfork.
             self.cpus[turn.cpu].hold = false;
             self.cpus[turn.cpu].op_at = turn.now + 10_000;
         }
@@ -203,7 +203,8 @@ impl Machine {
         if self.channels.is_empty() {
             self.channels.push(Channel::default());
         }
-        // No event tells the programs of these processes.
+        // These processes began before tracing, so no event shows their programs. The truth has a program without
+        // arguments.
         for process in self.processes.iter_mut() {
             process.execs.push(ExecTruth {
                 started_before: true,

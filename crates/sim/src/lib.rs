@@ -17,7 +17,7 @@
 //! (late writes, wrong clocks, lost spans, …) and return their changes.
 //! [`recording::Recording::blocks`] cuts it into blocks in file order, [`mod@file`] writes a
 //! trace file, [`timeline`] draws it.
-// The machine makes all indices into its tables itself; no input is indexed.
+// The machine makes all indices into its tables itself, and never takes them from input, so they are always valid.
 #![allow(clippy::indexing_slicing)]
 #![forbid(unsafe_code)]
 

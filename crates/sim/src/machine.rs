@@ -41,7 +41,7 @@ pub(crate) struct Turn {
     pub(crate) now: u64,
     /// The time stamp in ns that the events of this action of a simulated CPU carry.
     pub(crate) stamp: u64,
-    /// The slot of the simulated task that runs when the action begins, or [`IDLE`].
+    /// The index in the table of tasks of the task that runs when the action begins, or [`IDLE`].
     pub(crate) cur: u32,
 }
 
@@ -105,8 +105,8 @@ impl Machine {
         }
     }
 
-    /// Puts the time of the simulated CPU `c`'s next action into the agenda, unless `c` acts now:
-    /// its own action does so at its end.
+    /// Puts the time of the simulated CPU `c`'s next action into the agenda, unless `c` does the present action: the
+    /// agenda is then updated when that action ends.
     #[inline]
     pub(crate) fn replan(&mut self, c: usize) {
         if c != self.acting {
@@ -161,7 +161,7 @@ impl Machine {
         self.events.push(Event::Life(Stream::Recorder, event));
     }
 
-    /// The slot of the simulated task with this reference, unless the task is dead.
+    /// The index in the table of tasks of the simulated task with this reference, unless the task is dead.
     #[inline]
     pub(crate) fn find(&self, name: Ref) -> Option<u32> {
         let task = self.tasks.get(name.slot)?;
@@ -195,8 +195,8 @@ impl Machine {
         (at.used == parent.used && !at.gone).then_some(parent.slot)
     }
 
-    /// Attaches tracing to the simulated machine. The machine forgets those facts about tasks that
-    /// only an earlier event could have shown.
+    /// Attaches tracing to the simulated machine. The machine forgets those facts about tasks that only an event before
+    /// this moment would have shown, because the truth must contain only what a recording can show.
     pub(crate) fn attach(&mut self) {
         self.attached = true;
         for task in self.tasks.iter_mut() {
@@ -208,8 +208,8 @@ impl Machine {
         }
     }
 
-    /// The simulated machine's clocks at the time `now`. Runs with different seeds begin at
-    /// different hours, because recordings of one moment would be taken for the same recording.
+    /// The simulated machine's clocks at the time `now`. Runs with different seeds begin at different hours, because
+    /// recordings that begin at the same moment would be taken for one and the same recording.
     pub(crate) fn clock(&self, now: u64) -> Clock {
         let hours = self.cfg.seed.saturating_sub(1) % 1000;
         Clock {

@@ -34,9 +34,8 @@ pub struct Truth {
     pub remote: Endpoint,
 }
 
-/// Adds up to `most` TCP connections to a simulated recording, for tasks that it shows from their
-/// fork to their exit. Late writes must be injected after this. Returns the truth about the
-/// connections, ordered by time.
+/// Adds up to `most` TCP connections to a simulated recording, for processes whose fork and exit it shows. If late
+/// writes are injected, too, that must be done afterwards. Returns the truth about the connections, ordered by time.
 pub fn connect(recording: &mut Recording, most: usize, seed: u64) -> Vec<Truth> {
     let mut draw = Draw::new(seed ^ 0x6e65_7477_6f72_6b00);
     let lives = lives(recording);
@@ -69,8 +68,8 @@ pub struct Question {
     pub code: Option<u8>,
 }
 
-/// Adds up to `most` DNS queries to a simulated recording, for tasks that it shows from their fork
-/// to their exit. Late writes must be injected after this. Some answers cannot be decoded.
+/// Adds up to `most` DNS queries to a simulated recording, for processes whose fork and exit it shows. If late writes
+/// are injected, too, that must be done afterwards. Some of the answers cannot be decoded.
 pub fn ask(recording: &mut Recording, most: usize, seed: u64) -> Vec<Question> {
     let mut draw = Draw::new(seed ^ 0x0064_6e73);
     let lives = lives(recording);
@@ -100,7 +99,8 @@ fn question(
     let arrived = asked + draw.length(Span { lo: 1, hi: length });
     let (asked, arrived) = (Ktime(asked), Ktime(arrived));
     let (answered, readable) = (!draw.chance(100), !draw.chance(200));
-    // One server for all, but an unreadable answer is known by its server alone.
+    // All queries go to one server, except those whose answer cannot be read: such an answer is matched to its query
+    // only by the address of the server.
     let host = if readable { 0 } else { number + 1 };
     let server = Address::V4([10, 1, 0, host].into());
     let (port, id) = (40_000 + u16::from(number), u16::from(number));
@@ -149,7 +149,8 @@ fn lives(recording: &Recording) -> Vec<Life> {
     let mut lives = Vec::new();
     for written in &recording.life {
         match &written.event.kind {
-            // A thread's tid can become that of its process by an exec.
+            // The fork and the exit of a process are those with its id as tid. If a thread took over the id by an exec,
+            // the thread that exits is not the one that was forked.
             LifeKind::Fork(fork) if fork.tid.0 == fork.tgid.0 => {
                 forks.insert(fork.tid, written.event.time);
             }
@@ -173,7 +174,8 @@ fn one(
     number: u64,
     draw: &mut Draw,
 ) -> Truth {
-    // Begun, established, closed: at different times between the fork and the exit.
+    // The connection is begun, established and closed at three different times between the fork and the exit of the
+    // process.
     let length = until.since(since) / 4;
     let mut at = since.0;
     let mut later = || {
@@ -208,7 +210,7 @@ fn one(
             put(established, LifeKind::Connected(Connected { id, local }));
         }
     }
-    // Who closes an accepted connection names its process.
+    // An accepted connection is always closed by its process, because only the event of closing shows the process.
     let closes = accepted || !open;
     if closes {
         let closing = Closed {

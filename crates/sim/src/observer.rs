@@ -39,13 +39,14 @@ impl Observer {
 }
 
 impl Machine {
-    /// Does the simulated recorder's next action. The recorder acts before a CPU that is due at the
-    /// same time, and only at multiples of the clock's resolution, so that an event with an earlier
-    /// stamp happened before.
+    /// Does the simulated recorder's next action. If a CPU has to act at the same time, the recorder acts first. It
+    /// acts only at multiples of the clock's resolution, so that every event with an earlier time stamp has happened
+    /// before.
     pub(crate) fn observe(&mut self, now: u64) {
         if now == self.observer.attach {
             if self.tasks.iter().any(|(_, task)| task.woken_early) && now + 10_000 < self.start {
-                // The trace would have its switch-out without its waking.
+                // A task was woken, but its switch-out has no time stamp yet. Tracing begins later, because a trace
+                // that began now would have the switch-out but not the waking before it.
                 self.observer.attach = now + 5_000;
             } else {
                 self.begin(now);
@@ -88,7 +89,8 @@ impl Machine {
             (task.tid, Ref { slot, used })
         });
         let mut list: Vec<(u32, Ref)> = named.collect();
-        // As a task iterator: by tid.
+        // The tasks are recorded in the order of their tids, as by a BPF iterator over tasks. The list has the reverse
+        // order, because tasks are taken from its end.
         list.sort_unstable_by(|a, b| b.cmp(a));
         let grain = self.cfg.grain;
         let time = self.start - now - grain;
@@ -99,13 +101,13 @@ impl Machine {
     }
 
     fn snapshot_next(&mut self, now: u64) {
-        // Too many tasks for the time: all at once.
+        // If there are too many tasks for the time until the span starts, all are recorded at once.
         let at_once = self.observer.spacing == 0;
         while let Some(name) = self.observer.list.pop() {
             if let Some(slot) = self.find(name) {
                 if self.tasks[slot].recorded_tid().is_some() {
-                    // Its exec is recorded in the next 2 µs. Until then no reader
-                    // could know that both tids are one task.
+                    // The task has a new tid since its exec, whose event will be recorded in the next 2 µs. Before that
+                    // event, no reader could know that both tids are one task, so the snapshot waits.
                     self.observer.list.push(name);
                     self.observer.next_snapshot = now + 2_000;
                     return;
@@ -124,14 +126,16 @@ impl Machine {
     }
 
     fn snapshot(&mut self, now: u64, slot: u32) {
-        // An orphan belongs to init: nothing tells its former parent any more.
+        // A process whose parent is dead belongs to init. No later event shows its former parent, so the truth forgets
+        // it.
         let of = self.tasks[slot].process;
         if self.living_parent(of).is_none() {
             self.processes[of].forked_by = None;
         }
         let (task, process) = (&self.tasks[slot], &self.processes[of]);
         let on_cpu = matches!(task.place, Place::OnCpu(_));
-        // Runnable: preempted after it had set its state, or before its first wake-up.
+        // A task in a run queue is runnable, even if it was preempted after it had set its sleep state. So is a task
+        // before its first waking.
         let state = match task.place {
             Place::Queued | Place::New => raw::RUNNING,
             _ => task.state,

@@ -27,9 +27,9 @@ pub(crate) struct Process {
     pub(crate) zombies: Vec<u32>,
     /// The threads of the simulated process that wait for a child.
     pub(crate) waiters: Vec<Ref>,
-    /// The slot of the simulated process's leader thread, until the leader's last switch-out.
+    /// The index in the table of tasks of the simulated process's leader, until the leader's last switch-out.
     pub(crate) leader: Option<u32>,
-    /// The slots of the simulated process's threads that have not made their last switch-out.
+    /// The indices in the table of tasks of the simulated process's threads that have not made their last switch-out.
     pub(crate) threads: Vec<u32>,
     /// The number of the simulated process's threads that have not begun to exit (`signal->live` of
     /// the kernel).

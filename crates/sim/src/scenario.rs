@@ -51,9 +51,9 @@ fn with_background(mut world: World) -> World {
     world
 }
 
-/// The simulated world of `make -jN`: a driver that starts a shell for each of `units` while there
-/// are job tokens. The shell runs the compiler driver by vfork and exec, which runs compiler and
-/// assembler. Linking follows.
+/// The simulated world of `make -jN`: make starts a shell for each of `units` as soon as one of `jobs` job tokens is
+/// free. The shell runs the compiler driver by vfork and exec, which runs the compiler and the assembler. At the end,
+/// the linker runs.
 pub fn make(jobs: u32, units: u32) -> World {
     build(jobs, units, 3)
 }
@@ -81,7 +81,7 @@ pub fn build(jobs: u32, units: u32, rounds: u32) -> World {
         ],
         vec![Op::Exec(3), Op::Run(ms(1, 5)), Op::Io(us(50, 300)), Op::ExitGroup(0)],
         vec![Op::Exec(4), Op::Run(ms(2, 9)), Op::Io(ms(1, 3)), repeat(20, 1), Op::ExitGroup(0)],
-        // The shell returns the token.
+        // The shell runs the compiler driver and then returns its job token.
         vec![
             Op::Exec(5), Op::Run(us(200, 700)),
             Op::Vfork(cc, Arg::Same), Op::Wait, Op::Post(chan(0)), Op::ExitGroup(0),
@@ -119,7 +119,8 @@ pub fn hackbench(groups: u32, pairs: u32) -> World {
         vec![Op::Take(own_chan(0)), Op::Run(us(1, 3)), Op::Post(room), Op::Goto(0)],
     ];
     let images = vec![image("/usr/bin/hackbench", "hackbench -g {}")];
-    // The messages of each group, and the room in its pipes.
+    // The first half of the channels holds the messages of each group (none at first); the second half the free places
+    // in the group's pipes.
     let channels = [vec![0; groups as usize], vec![4; groups as usize]].concat();
     with_background(world("hackbench", programs, images, channels))
 }
@@ -291,7 +292,7 @@ pub fn chaos(weights: &Weights, residents: u32) -> World {
         (w.stop * 3, Op::Continue),
     ];
     let all = [peaceful.clone(), harmful].concat();
-    // The child of a vfork does little before its exec or exit.
+    // The child of a vfork does at most some I/O before its exec or exit, as real ones do.
     let vfork_mix = vec![(3, Op::Exec(2)), (1, Op::ExitGroup(127)), (1, Op::Io(us(5, 90)))];
     let programs = vec![
         vec![Op::Run(ns(500, 20_000)), Op::Pick(0), Op::Goto(0)],
@@ -303,7 +304,7 @@ pub fn chaos(weights: &Weights, residents: u32) -> World {
             Op::Exec(0), Op::Fork(worker, Arg::Same), Op::Run(us(5, 80)),
             Op::Thread(harmless, Arg::Same), Op::Sleep(us(100, 900)), Op::Goto(1),
         ],
-        // The threads of COMMAND neither end it nor replace it.
+        // The threads of COMMAND do only operations that neither end COMMAND's process nor replace its program.
         vec![Op::Run(ns(500, 20_000)), Op::Pick(2), Op::Goto(0)],
     ];
     let images = vec![

@@ -45,8 +45,8 @@ impl Machine {
         self.wake(turn, slot, raw::NORMAL, true);
     }
 
-    /// Arms a timer of the simulated machine: an interrupt on CPU `on` will end the wait of the
-    /// task in `slot` at `time`.
+    /// Arms a timer of the simulated machine: an interrupt on CPU `on` will end the wait of the task with the index
+    /// `slot` at `time`.
     pub(crate) fn arm(&mut self, on: usize, time: u64, slot: u32) {
         let timer = Timer::new(time, slot, self.tasks[slot].waits);
         self.cpus[on].timers.push(Reverse(timer));
@@ -69,8 +69,8 @@ impl Machine {
         }
         let task = &mut self.tasks[cpu.cur];
         task.remaining = cpu.op_at.saturating_sub(turn.now).max(1);
-        // A task that has set its state is in the kernel. Of the others half are
-        // preempted on their way back to user mode, by a `schedule()` without the flag.
+        // A task that has set its sleep state runs in the kernel and is preempted with the flag `preempt`. Half of all
+        // other preemptions happen on the way back to user mode, by a `schedule()` without this flag.
         let preempt = task.state != raw::RUNNING || self.draw.bits() & 1 == 0;
         self.switch(turn, Out::Runnable { preempt });
     }
@@ -107,7 +107,7 @@ impl Machine {
             self.count_running(turn.stamp, if next_followed { 1 } else { -1 });
         }
         if self.attached && (self.follow_all || prev_followed || next_followed) {
-            // As the BPF program: only a task in an uninterruptible state is looked at.
+            // The flag is set only for a task in an uninterruptible state, as by the BPF program of the recorder.
             let iowait =
                 prev_state & raw::UNINTERRUPTIBLE != 0 && self.tasks[prev].wait == Wait::Io;
             let reason = match out {
@@ -254,14 +254,15 @@ impl Machine {
             self.end_wait(slot);
             self.proceed(turn);
         } else if task.wait != Wait::Nothing {
-            // A signal or a wake-up in vain: it checks its wait.
+            // A signal or a spurious wake-up has woken the task, although its wait is not over: it runs shortly to
+            // check this, and sleeps again.
             cpu.op_at = turn.now + 200 + (self.draw.bits() & 0x3ff);
         } else {
             self.proceed(turn);
         }
     }
 
-    /// Ends the wait of the simulated task in this slot.
+    /// Ends the wait of the simulated task with this index in the table of tasks.
     pub(crate) fn end_wait(&mut self, slot: u32) {
         let task = &mut self.tasks[slot];
         task.wait = Wait::Nothing;
@@ -269,9 +270,8 @@ impl Machine {
         task.waits = task.waits.wrapping_add(1);
     }
 
-    /// Wakes the simulated task in `slot` if its state is among `mask` (`try_to_wake_up` of the
-    /// kernel). With `irq` an interrupt wakes it, otherwise the task on this CPU does. Returns
-    /// whether it was woken.
+    /// Wakes the simulated task with the index `slot` if its state is among `mask` (`try_to_wake_up` of the kernel).
+    /// With `irq` an interrupt wakes it, otherwise the task that runs on this CPU does. Returns whether it was woken.
     pub(crate) fn wake(&mut self, turn: Turn, slot: u32, mask: u16, irq: bool) -> bool {
         let (start, end) = (self.start, self.end);
         let task = &mut self.tasks[slot];
@@ -292,7 +292,8 @@ impl Machine {
                 task.bucket = Bucket::RunQueue;
                 task.cause = StateCause::Plain;
                 task.decide(turn.stamp, start, end);
-                // By the stamps alone the waking may precede the switch-out.
+                // If both have the same time stamp and are in the rings of different CPUs, the recording does not show
+                // whether the waking or the switch-out came first.
                 task.doubt = turn.stamp == task.switched && usize::from(task.seen_cpu) != turn.cpu;
             }
             Place::Queued if self.attached => task.vain = turn.stamp,
@@ -328,8 +329,8 @@ impl Machine {
         }
     }
 
-    /// Chooses the CPU for a woken simulated task, as the kernel's `select_task_rq` does in a
-    /// simple form: its last CPU if that is idle, else another idle one, else its last one.
+    /// Chooses the CPU for a woken simulated task, as a simple form of the kernel's `select_task_rq`: mostly the task's
+    /// last CPU if that is idle, otherwise another idle CPU, otherwise its last CPU.
     pub(crate) fn choose_cpu(&mut self, slot: u32, here: usize) -> usize {
         let cpus = self.cpus.len();
         let task = &self.tasks[slot];
@@ -363,7 +364,7 @@ impl Machine {
         }
     }
 
-    /// Puts the simulated task in `slot` into the run queue of CPU `on`.
+    /// Puts the simulated task with the index `slot` into the run queue of CPU `on`.
     pub(crate) fn enqueue(&mut self, on: usize, now: u64, slot: u32) {
         self.tasks[slot].place = Place::Queued;
         let cpu = &mut self.cpus[on];
@@ -384,7 +385,7 @@ impl Machine {
         self.replan(on);
     }
 
-    /// Takes a queued task from another simulated CPU for one that would otherwise be idle.
+    /// Finds work for a simulated CPU that would otherwise be idle: takes a task from the run queue of another CPU.
     fn steal(&mut self, c: usize) -> Option<u32> {
         let cpus = self.cpus.len();
         if cpus == 1 {

@@ -27,7 +27,8 @@ impl Machine {
         }
         if task.scheduling {
             task.scheduling = false;
-            // A fatal signal in between has woken it, too (`signal_wake_up`).
+            // If the task was woken since it set its sleep state, by a waking or by a fatal signal (`signal_wake_up`),
+            // it does not sleep.
             if task.state == raw::RUNNING {
                 self.give_way(turn);
             } else if self.draw.chance(self.cfg.kernel.late_stamp) {
@@ -86,7 +87,7 @@ impl Machine {
             Op::Io(span) | Op::Lock(span) => {
                 let until = turn.now + self.draw.length(span);
                 let io = matches!(op, Op::Io(_));
-                // The device interrupts some CPU.
+                // The interrupt of the device comes on a random CPU.
                 let on = self.draw.below(self.cpus.len() as u32) as usize;
                 self.wait_until(turn, if io { Wait::Io } else { Wait::Lock }, on, until);
             }
@@ -298,8 +299,7 @@ impl Machine {
         self.fall_asleep(turn, raw::INTERRUPTIBLE);
     }
 
-    /// Draws up to eight simulated tasks at random, and returns the slot of the first one for which
-    /// `fits` is true.
+    /// Draws up to eight simulated tasks at random, and returns the index of the first one for which `fits` is true.
     fn any_task(&mut self, fits: impl Fn(&Task) -> bool) -> Option<u32> {
         let count = self.tasks.len();
         let drawn = [(); 8].map(|()| self.draw.below(count));

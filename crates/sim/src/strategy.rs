@@ -34,7 +34,7 @@ pub fn cases(count: u32) -> ProptestConfig {
         cases: asked.unwrap_or(count),
         failure_persistence: None,
         rng_seed: proptest::test_runner::RngSeed::Fixed(seed),
-        // ms; a test runner gives up later.
+        // Shrinking ends after 60 s (the value is in ms), before a test runner stops the test.
         max_shrink_time: 60_000,
         max_shrink_iters: 20_000,
         ..ProptestConfig::default()
@@ -72,8 +72,8 @@ impl Case {
     }
 }
 
-/// Draws random weights of all operations of simulated tasks. Each of them shrinks to 0, except
-/// those of running and sleeping.
+/// Draws random weights of all operations of simulated tasks. If a case fails, proptest shrinks each weight to 0,
+/// except those of running and sleeping.
 fn weights() -> impl Strategy<Value = Weights> {
     let some = |most: u16| 0..=most;
     (

@@ -2,8 +2,8 @@
 
 use std::ops::{Index, IndexMut};
 
-/// A table of simulated tasks or processes, whose entries are found by their slot. A freed slot is
-/// given to a later entry.
+/// A table of simulated tasks or processes. The index of an entry is its slot; when the entry is freed, a later entry
+/// gets the slot.
 #[derive(Debug)]
 pub(crate) struct Table<T> {
     entries: Vec<T>,

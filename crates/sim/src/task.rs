@@ -5,12 +5,12 @@ use tr_format::event::{Comm, Delays, Ktime};
 use crate::agenda::NEVER;
 use crate::sums::Sums;
 
-/// The slot that stands for the idle task of a simulated CPU, which has no entry in the table of
-/// tasks.
+/// The value that stands for the idle task of a simulated CPU in place of an index in the table of tasks, in which idle
+/// tasks are not.
 pub(crate) const IDLE: u32 = u32::MAX;
 
-/// A reference to a simulated task or process: its slot and the number of the slot's earlier users.
-/// It identifies the task or process even after its end.
+/// A reference to a simulated task or process: its index in the table (slot), and how many earlier entries had this
+/// index. It identifies the task or process even after its end.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Ref {
     pub(crate) slot: u32,
@@ -120,9 +120,9 @@ pub(crate) enum Step {
 }
 
 impl Step {
-    /// Whether the simulated task cannot be preempted before this step. A real kernel may preempt
-    /// it there, but then no reader could recognize one task under two tids, or distinguish a wait
-    /// for a vfork from another wait.
+    /// Whether the simulated task cannot be preempted before this step. A real kernel may preempt it there, but then no
+    /// reader of the recording could recognize that one task has two tids, or distinguish the wait for a vfork from
+    /// another wait.
     pub(crate) fn held(self) -> bool {
         matches!(
             self,
@@ -157,12 +157,11 @@ pub(crate) struct Task {
     pub(crate) woken: bool,
     /// The time stamp of the simulated task's last recorded waking while it was in a run queue.
     pub(crate) vain: u64,
-    /// Whether the recorded events do not show if the simulated task slept: it was switched out
-    /// asleep after `woken` or with the time stamp of a waking, and was neither woken nor switched
-    /// in since.
+    /// Whether the recorded events leave open if the simulated task slept. That is so if it was switched out asleep,
+    /// either after a waking (`woken`) or with the time stamp of a waking, and was neither woken nor switched in since.
     pub(crate) doubt: bool,
-    /// The time in ns, up to the end of the recorded span, for which `doubt` was true, if only an
-    /// event after the span ended it.
+    /// The time in ns, up to the end of the recorded span, for which it is open whether the task slept (`doubt`), if no
+    /// event in the span shows it.
     pub(crate) undecided: u64,
     /// Whether the exit of the simulated task has begun.
     pub(crate) exiting: bool,
@@ -171,7 +170,7 @@ pub(crate) struct Task {
     /// Whether the simulated task has to stop, because its process got a SIGSTOP.
     pub(crate) stopping: bool,
     pub(crate) tid: u32,
-    /// The slot of the simulated task's process.
+    /// The index of the simulated task's process in the table of processes.
     pub(crate) process: u32,
     /// The time stamp up to which the simulated task's time has been added to its sums.
     pub(crate) since: u64,
@@ -181,8 +180,8 @@ pub(crate) struct Task {
     /// The remaining run time in ns before the simulated task's next action, while the task is off
     /// CPU.
     pub(crate) remaining: u64,
-    /// The number of waits of all tasks that used this slot of the table. It identifies outdated
-    /// timers, see [`crate::cpu::Timer`].
+    /// The number of waits of all tasks that have had this index in the table of tasks. It identifies outdated timers,
+    /// see [`crate::cpu::Timer`].
     pub(crate) waits: u32,
     pub(crate) wait: Wait,
     /// The time-out of the simulated task's present wait in ns, if the wait has one.

@@ -6,9 +6,10 @@
 //! cpu1 ____..==B===   B runs
 //! ```
 //!
-//! There is one column for each event, in the order of the stamps; the picture is not to scale. In the
-//! event's column and CPU: `A=` switch-in of A, `__` idle, `>B` waking of B, `!B` by an interrupt, `+B` the
-//! first one, `fB` fork of B, `eA` exec, `xA` exit, `.A` any other event. The events follow in words.
+//! There is one column for each event, in the order of the time stamps; the picture is not to scale. In the column of
+//! an event and the line of its CPU: `A=` switch-in of A, `__` idle, `>B` waking of B, `!B` waking by an interrupt,
+//! `+B` first waking of a new task, `fB` fork of B, `eA` exec, `xA` exit, `.A` any other event. Below the picture, each
+//! event is described in words.
 
 use std::collections::HashMap;
 use std::fmt::Write;
@@ -229,7 +230,8 @@ mod tests {
         let drawn = draw(&recording, 0, usize::MAX);
         assert!(drawn.starts_with("cpu0   ?"), "{drawn}");
         let row = drawn.lines().next().unwrap_or_default();
-        // B is forked, woken, and in the end the two take turns.
+        // The picture must show that B is forked, woken for the first time, and switched in; at its end, A and B
+        // alternate.
         assert!(
             row.contains("fB") && row.contains("+B") && row.contains("B=>A"),
             "{drawn}"

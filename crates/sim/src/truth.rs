@@ -2,8 +2,8 @@
 //! run's recording is compared with it.
 //!
 //! # Definitions
-//! All points in time are the machine's stamps (true time, rounded down to the grain), and all times are clipped to the
-//! span `[start, end]`.
+//! All points in time are the machine's time stamps (the true time, rounded down to the clock's resolution). All times
+//! are counted only inside the recorded span `[start, end]`.
 //!
 //! - A task lives from its fork to its last switch-out. Tasks that live only outside the span are left out.
 //! - `on_cpu`: from switch-in to switch-out.
@@ -11,11 +11,11 @@
 //!   preemption or in state 0 to the switch-in. If the waking has an earlier stamp than the switch-out that it ends,
 //!   from the switch-out.
 //! - `sleep`: from a switch-out in state S, or stopped, to the waking.
-//! - `blocked`: the same for D.
+//! - `blocked`: from a switch-out in state D to the waking.
 //! - `preempted`, of `run_queue`: after a switch-out with the preempt flag, or in state 0 without a recorded waking
 //!   since the switch-in (a yield). `io`, of `blocked`: in_iowait. `vfork`, of `blocked`: the wait for the child's exec
 //!   or exit, neither stamped before the switch-out, up to the waking. `stopped`, of `sleep`: in state T. A cause that
-//!   only an event before the attachment tells does not count.
+//!   only an event before tracing was attached would show does not count.
 //! - Switches count if stamped in `[start, end)`: as involuntary with the preempt flag or in state 0, as the kernel's
 //!   nivcsw, otherwise as voluntary.
 //! - A process lives from its first thread's fork to its threads' latest last switch-out. Its parent is the process
@@ -134,10 +134,10 @@ pub struct TaskTruth {
     pub times: Times,
     /// The parts of the simulated thread's times that have a certain cause.
     pub causes: Causes,
-    /// The last part of the simulated thread's time in ns, if no event shows whether it slept or
-    /// was runnable: it was switched out asleep after a waking while it was on the CPU, and the
-    /// recording ends before its next waking or switch-in. Either the waking was in vain, or it
-    /// came between the kernel's read of the state and the stamp of the switch-out.
+    /// The length in ns of the last part of the simulated thread's time, if no event shows whether the thread slept or
+    /// was runnable. That is so if it was switched out asleep after a waking while it was on the CPU, and the recording
+    /// ends before its next waking or switch-in: either the waking was in vain, or it came between the kernel's read of
+    /// the state and the time stamp of the switch-out.
     pub undecided: u64,
     /// The number of voluntary switches of the simulated thread in the recorded span.
     pub voluntary: u64,

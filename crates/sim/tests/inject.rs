@@ -1,6 +1,6 @@
-//! The injectors do what they say and nothing else; blocks hold what the rings
-//! hold.
-#![allow(clippy::indexing_slicing, clippy::unwrap_used)] // of our own tables, in a test
+//! Tests that each fault injector makes only the changes that it reports, and that the blocks of a recording have
+//! exactly the events of its rings.
+#![allow(clippy::indexing_slicing, clippy::unwrap_used)] // The indices are of the test's own tables.
 
 use std::cell::RefCell;
 use std::collections::{HashMap, HashSet};
@@ -13,7 +13,8 @@ use tr_sim::inject::{provable, Injected, Plan, Provable};
 use tr_sim::recording::{Recording, Written};
 use tr_sim::strategy::{self, Case};
 
-/// The events of each ring, sorted by stamp; of equal stamps in ring order.
+/// The events of each ring of a recording as text, sorted by time stamp. Events of one ring with equal stamps keep
+/// their order.
 fn sorted(recording: &Recording) -> Vec<String> {
     let mut all = Vec::new();
     for (cpu, ring) in recording.cpus.iter().enumerate() {
@@ -42,8 +43,8 @@ fn check_order(recording: &Recording) -> Result<(), TestCaseError> {
     Ok(())
 }
 
-/// Blocks, put together again, are the rings; each progress stands behind what
-/// it promises.
+/// Checks that the blocks of each stream together have the events of its ring, and that all events that were written
+/// before a watermark are in blocks before it.
 fn check_blocks(recording: &Recording, case: &Case) -> Result<(), TestCaseError> {
     let blocks = recording.blocks(&case.cut);
     let mut cpus = vec![Vec::new(); recording.cpus.len()];
@@ -65,7 +66,7 @@ fn check_blocks(recording: &Recording, case: &Case) -> Result<(), TestCaseError>
             (Events::Life(events), Stream::Recorder) => {
                 for event in events {
                     if event.kind == LifeKind::Watermark && case.cut.order == Order::Written {
-                        // As many as were written before it.
+                        // The blocks so far must have all events that were written before this watermark.
                         for (ring, got) in recording.cpus.iter().zip(&cpus) {
                             let due = ring.partition_point(|written| written.at < event.time.0);
                             prop_assert!(got.len() >= due);
@@ -168,8 +169,7 @@ proptest! {
     }
 }
 
-/// The property tests draw every kind of fault, alone and
-/// together, up to the ends of their ranges.
+/// Tests that the strategies draw every kind of fault, alone and together with others, up to the ends of their ranges.
 #[test]
 fn everything_that_can_go_wrong_is_drawn() {
     let seen: RefCell<HashMap<&'static str, u64>> = RefCell::default();

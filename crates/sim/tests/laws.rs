@@ -1,7 +1,7 @@
-//! What holds in every run, checked from the outside: on the events by
-//! themselves, and on the truth by itself.
+//! Tests laws that hold in every simulated run: those of the kernel, for the events alone, and sums of times, for the
+//! truth alone.
 
-#![allow(clippy::indexing_slicing, clippy::unwrap_used)] // of our own tables, in a test
+#![allow(clippy::indexing_slicing, clippy::unwrap_used)] // The indices are of the test's own tables.
 
 use std::collections::{HashMap, HashSet};
 
@@ -12,17 +12,16 @@ use tr_sim::scenario::{self, Weights};
 use tr_sim::sink::{Event, Sink};
 use tr_sim::truth::Truth;
 
-/// Looks at the events as they come and fails at the first that a kernel would
-/// not have made.
+/// A receiver of simulated events that panics at the first event that a real kernel could not have emitted.
 #[derive(Default)]
 struct Watch {
     all: bool,
     last: u64,
     current: HashMap<CpuId, Tid>,
     on_cpu: HashMap<Tid, CpuId>,
-    /// Ids that forks have given.
+    /// The task ids that forks have given to new tasks so far.
     given: HashSet<Tid>,
-    /// Where each task ran last.
+    /// For each task, the CPU on which it was switched in last.
     home: HashMap<Tid, CpuId>,
     forked: HashSet<Tid>,
     woken_new: HashSet<Tid>,
@@ -84,7 +83,8 @@ impl Sink for Watch {
                             known || !(self.all || self.forked.contains(&prev)),
                             "{event:?}"
                         );
-                        // Somebody who is not recorded may have it next.
+                        // The dead task's id may next belong to a task that is not recorded, for which these laws
+                        // cannot be checked.
                         self.forked.remove(&prev);
                     }
                 }
@@ -205,7 +205,8 @@ fn watch(config: &Config) -> (Watch, Truth) {
     (watch, machine.into_truth())
 }
 
-/// Times add up: over each life, over each process, over the CPUs.
+/// Checks that the times in the truth add up: for each task to its lifetime, for each process to the sum over its
+/// threads, and for all tasks to the time of the CPUs.
 fn check(truth: &Truth, all: bool) {
     let span = truth.end.0 - truth.start.0;
     let mut on_cpu = 0;
@@ -296,7 +297,7 @@ fn chaos_obeys_the_kernel_and_its_times_add_up() {
             *seen.entry(what).or_default() += count;
         }
     }
-    // Everything that can happen did.
+    // The runs must have shown each of these events at least ten times, so that the laws were really tested.
     for what in [
         "dead",
         "preempted",

@@ -1,8 +1,7 @@
-//! The truth, held to the events: a second, simple reading of the events in
-//! the order in which they happened must come to the same times as the machine
-//! did from its own state. It shows that the events tell all that the truth
-//! claims, so an analysis has no excuse.
-#![allow(clippy::indexing_slicing, clippy::unwrap_used)] // of our own tables, in a test
+//! Compares the truth about a simulated run with the run's events. A second, simple analysis reads the events in the
+//! order in which they happened, and must compute the same times as the machine did from its own state. So the events
+//! show everything that the truth contains, and the real analysis can be expected to find it.
+#![allow(clippy::indexing_slicing, clippy::unwrap_used)] // The indices are of the test's own tables.
 
 use std::collections::HashMap;
 
@@ -35,16 +34,16 @@ struct Task {
     causes: Causes,
     voluntary: u64,
     involuntary: u64,
-    /// A waking since its switch-in.
+    /// Whether the task was woken since it was last switched in.
     woken: bool,
-    /// The time off CPU since the last switch-out, and its state then, in case
-    /// that its waking was stamped before.
+    /// If the task was switched out into a sleep: the time of the switch-out, and whether it was woken before that. A
+    /// waking can have an earlier time stamp than the switch-out that it ends.
     asleep: Option<(u64, bool)>,
-    /// Nothing is known of it but a waking.
+    /// Whether a waking is the only event of the task so far, so that its state is not known.
     only_woken: bool,
-    /// The child that it made by vfork and that has neither exec'd nor exited.
+    /// The child that the task made by vfork, until the child's exec or exit.
     vfork: Option<Tid>,
-    /// The task that made this one by vfork.
+    /// The parent that made this task by vfork, until this task's exec or exit.
     vforked_by: Option<Tid>,
     status: Option<u32>,
     end: Option<u64>,
@@ -113,7 +112,7 @@ impl Reading {
         );
     }
 
-    /// The child has exec'd or exited: its parent does not begin to wait any more.
+    /// Notes that a child has exec'd or exited, so that its parent by vfork will not begin to wait for it any more.
     fn end_vfork(&mut self, child: Tid) {
         let parent = self
             .alive
@@ -126,8 +125,8 @@ impl Reading {
         }
     }
 
-    /// A task that is met before the recorder has written it down: what its
-    /// events tell holds, not its state then.
+    /// Adds a task that has an event before its snapshot. Its state then follows from its events, and not from the
+    /// snapshot.
     fn meet(&mut self, tid: Tid, state: State) {
         if self.all && tid != Tid::IDLE && !self.alive.contains_key(&tid) {
             self.add(tid, Tgid(0), 0, state);
@@ -179,8 +178,8 @@ impl Reading {
         };
         if let Some((since, woken)) = task.asleep {
             if !matches!(task.state, State::RunQueue { .. }) {
-                // Nobody has woken it since: it was woken before its
-                // switch-out was stamped.
+                // The task was not woken since its switch-out, so it must have been woken before the switch-out got its
+                // time stamp.
                 if !woken {
                     self.fault = Some(format!(
                         "{next:?} runs at {time} without a waking since {since}"
@@ -220,8 +219,8 @@ impl Sink for Reading {
                 ..
             } => {
                 if self.all && !self.alive.contains_key(&wakee) {
-                    // The wakee may as well be on a CPU; its switches or the recorder
-                    // will tell.
+                    // The first event of the woken task is this waking. It may be on a CPU instead; a later switch or
+                    // its snapshot will show that.
                     self.meet(wakee, State::RunQueue { preempted: false });
                     let task = self.alive.get_mut(&wakee).unwrap();
                     task.woken = true;
@@ -307,7 +306,7 @@ impl Sink for Reading {
     }
 }
 
-/// Reads the run's own events as they happen and compares.
+/// Runs a simulation, reads its events as they happen, and compares the times with the truth.
 fn compare(config: &Config) -> Result<Truth, TestCaseError> {
     let mut machine = Machine::new(config);
     let mut reading = Reading {
@@ -319,7 +318,7 @@ fn compare(config: &Config) -> Result<Truth, TestCaseError> {
         group_status: HashMap::new(),
         fault: None,
     };
-    // The end must be known before the first time is clipped to it.
+    // Times count only up to the end of the recorded span, so a first run of the same simulation finds the end.
     let mut first = Machine::new(config);
     first.run(&mut tr_sim::sink::Count::default());
     reading.end = first.summary().end.0;
@@ -346,7 +345,8 @@ fn compare(config: &Config) -> Result<Truth, TestCaseError> {
         prop_assert_eq!(read.born.max(start), task.start.0, "{}", show());
         prop_assert_eq!(read.end.unwrap_or(end).min(end), task.end.0, "{}", show());
         if task.undecided > 0 {
-            // The reading takes it as asleep.
+            // No event shows whether the task slept at the end. The analysis here assumes that it slept, but it may
+            // have been runnable.
             prop_assert_eq!(read.times.sum(), task.times.sum(), "{}", show());
             prop_assert!(
                 read.times.run_queue == task.times.run_queue

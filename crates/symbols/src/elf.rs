@@ -41,8 +41,8 @@ pub fn answer(
             Some(ModuleFile { module, path })
         })
         .collect();
-    // A short process ends before its mappings are read. Its libraries are probably in the loader's
-    // usual directories.
+    // The libraries of a process that ended before its mappings could be read are not in the request. They are probably
+    // in the loader's usual directories, so those are searched, too.
     let libraries = LIBRARIES
         .iter()
         .flat_map(|directory| shared_objects(directory));
@@ -115,7 +115,7 @@ fn functions(
     let Ok(all) = symbolizer.symbolize(&source, Input::FileOffset(&offsets)) else {
         return Ok(());
     };
-    // This check comes after the search: a file that has changed meanwhile has given wrong names.
+    // The file is checked after its functions were read: if it has changed before that, their names are wrong.
     if module.file.as_ref().is_some_and(|file| !file.is_there()) {
         return Ok(());
     }
@@ -123,8 +123,8 @@ fn functions(
         let Symbolized::Sym(symbol) = symbolized else {
             continue;
         };
-        // For an offset beyond the symbol's end, or a symbol of unknown size, the name would be a
-        // guess. Without debug information the answer of the symbol table stays valid.
+        // A symbol is used only if the offset is certainly inside of it; otherwise its name would be a guess. In the
+        // second pass (`lines`), a symbol without debug information adds nothing to the answer of the first.
         let inside = symbol.size.is_some_and(|size| symbol.offset < size);
         if inside && (!lines || symbol.code_info.is_some()) {
             send(Answer::Frame(*frame, of(&symbol)))?;

@@ -65,8 +65,8 @@ pub struct Module {
     pub frames: Vec<(u32, u64)>,
 }
 
-/// The identity of a module's file at a path, from stat(2). A file that has changed, or another file at the
-/// path, has other functions.
+/// The identity of a module's file from stat(2), by which a changed or replaced file is recognized: its functions would
+/// be wrong.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct File {
     pub path: OsString,

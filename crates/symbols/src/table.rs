@@ -10,11 +10,11 @@ use crate::Lifetime;
 
 /// The length in bytes of the longest list of functions that is read.
 const LONGEST: u64 = 128 << 20;
-/// The flags with which a text list of functions is opened, `O_NOFOLLOW | O_NONBLOCK`, on every Linux
-/// machine that records. A list in /tmp may be a link or a fifo of a stranger.
+/// The flags with which a text list of functions is opened: `O_NOFOLLOW | O_NONBLOCK`, as numbers that are valid on
+/// every Linux machine that records. They are needed because a list in /tmp may be a link or a fifo of a stranger.
 const FLAGS: i32 = 0o400_000 | 0o4000;
-/// The longest tick of a kernel's clock in ns (CONFIG_HZ_100), by which the time of a file's last change may
-/// be too early.
+/// The longest time between two ticks of a kernel's clock in ns (CONFIG_HZ_100). The time stamp of a file's last change
+/// can be too early by this time.
 const TICK: u64 = 10_000_000;
 
 /// A table of functions with their addresses, in the order of the addresses.
@@ -36,20 +36,20 @@ struct Listed {
 impl Table {
     /// The kernel's functions (`/proc/kallsyms`); `None` if the kernel hides their addresses.
     pub fn of_kernel() -> Option<Table> {
-        // `/proc/kallsyms` is neither a link nor a fifo; procfs refuses no flag.
+        // The flags against links and fifos of strangers are not needed for this file, but procfs accepts them.
         Some(Table::kallsyms(&text(open(Path::new("/proc/kallsyms"))?)?))
             .filter(|table| !table.functions.is_empty())
     }
 
-    /// Reads the functions that a JIT compiler has made in a process
-    /// (tools/perf/Documentation/jit-interface.txt). Their list must have been last written while the
-    /// process ran, because nobody removes the lists, and pids are reused.
+    /// Reads the functions that a JIT compiler has made in a process (tools/perf/Documentation/jit-interface.txt). A
+    /// list is used only if it was last written while the process ran: nobody removes old lists, and pids are reused.
     pub fn of_process(pid: u32, lifetime: Lifetime) -> Option<Table> {
         let file = open(&path(pid))?;
         let modified = file.metadata().ok()?.modified().ok()?;
         let since_1970 = modified.duration_since(SystemTime::UNIX_EPOCH).ok()?;
         let written = u64::try_from(since_1970.as_nanos()).ok()?;
-        // The kernel stamps a file with the time of the tick before the write.
+        // The kernel stamps a written file with the time of its last clock tick, so the stamp can be one tick before
+        // the process's start.
         let earliest = lifetime.begin.saturating_sub(TICK);
         if !(earliest..=lifetime.end).contains(&written) {
             return None;
@@ -92,8 +92,8 @@ impl Table {
         Table::sorted(functions.collect())
     }
 
-    /// Makes a table of the given functions, sorted by their addresses. Functions with one address keep the
-    /// order of the list, in which replaced code comes first, so that [`Table::name`] finds the last one.
+    /// Makes a table of the given functions, sorted by their addresses. Functions with the same address stay in the
+    /// order of the list, where newer code comes later, so that [`Table::name`] finds the newest.
     fn sorted(mut functions: Vec<Listed>) -> Table {
         functions.sort_by_key(|function| function.begin);
         Table { functions }

@@ -1,4 +1,4 @@
-//! Escapes text of a trace for each medium that shows it. Its author may be hostile.
+//! Escapes text of a trace for each medium that shows it, because the author of the text may be hostile.
 //!
 //! | medium | a value in it | the whole |
 //! | --- | --- | --- |
@@ -10,19 +10,20 @@
 //! | JSON | `json::safe`, by [`is_hidden`] and [`is_command`] | |
 //! | data of a page | `json::visible` | |
 //!
-//! Facts have the text of a trace as it is ([`raw`], [`quoted`]): whoever shows it escapes it.
+//! Values that are not shown yet have the text of a trace unescaped ([`raw`], [`quoted`]). The code that shows a text
+//! escapes it.
 //!
-//! A value's escapes keep it recognizable: `\n`, `\x1b` as `\u{1b}`, bytes that are not
-//! UTF-8 as `\xNN`.
+//! An escaped value stays recognizable: a line feed becomes `\n`, `\x1b` becomes `\u{1b}`, and bytes that are not UTF-8
+//! become `\xNN`.
 
 use std::borrow::Cow;
 use std::fmt::Write;
 
 use crate::units;
 
-/// Bytes as text. Bytes that are not UTF-8 become `\xNN`, hidden characters `\u{NN}`.
+/// Converts bytes to a text that is safe to show: bytes that are not UTF-8 become `\xNN`, hidden characters `\u{NN}`.
 pub fn text(bytes: &[u8]) -> String {
-    // The common case.
+    // Most texts are plain ASCII and need no escapes, so they are copied as they are.
     let plain = bytes
         .iter()
         .all(|byte| matches!(byte, b' '..=b'~') && *byte != b'#');
@@ -64,8 +65,9 @@ pub fn is_hidden(c: char) -> bool {
             | '\u{1d173}'..='\u{1d17a}' | '\u{e0000}'..='\u{10ffff}')
 }
 
-/// The beginnings of commands to CI systems, which some of them take anywhere in a line of a log: Azure Pipelines and
-/// GitHub, TeamCity, GitLab. Commands that begin with `::` count at the beginning of a line alone ([`page`]).
+/// The beginnings of the commands that CI systems execute wherever these stand in a line of a log: Azure Pipelines and
+/// GitHub, TeamCity, GitLab. Commands that begin with `::` are not listed, because they count only at the beginning of
+/// a line ([`page`]).
 const COMMANDS: [&str; 5] = [
     "##[",
     "##vso[",
@@ -86,8 +88,8 @@ fn has_command(text: &str) -> bool {
     text.contains("##") || text.contains("section_")
 }
 
-/// Converts bytes to the text of a fact, which is escaped only where it is shown. Bytes that are not UTF-8 become
-/// `\xNN`.
+/// Converts bytes to a text that is not escaped: the code that shows it has to escape it. Bytes that are not UTF-8
+/// become `\xNN`.
 pub fn raw(bytes: &[u8]) -> String {
     let mut out = String::with_capacity(bytes.len());
     for chunk in bytes.utf8_chunks() {
@@ -99,18 +101,18 @@ pub fn raw(bytes: &[u8]) -> String {
     out
 }
 
-/// A command line as text for a terminal. Arguments with other than plain characters are quoted.
+/// A command line as text for a terminal. Arguments with special characters are quoted.
 pub fn command<'a>(args: impl IntoIterator<Item = &'a [u8]>) -> String {
     text(quoted(args).as_bytes())
 }
 
-/// Converts a command line to the text of a fact, which is escaped only where it is shown. Arguments with other than
-/// plain characters are quoted.
+/// Converts a command line to a text that is not escaped: the code that shows it has to escape it. Arguments with
+/// special characters are quoted.
 pub fn quoted<'a>(args: impl IntoIterator<Item = &'a [u8]>) -> String {
     args.into_iter().map(word).collect::<Vec<_>>().join(" ")
 }
 
-/// An argument as a word of a command line; one with other than plain characters is quoted.
+/// An argument as a word of a command line. An argument with special characters is quoted.
 pub fn word(arg: &[u8]) -> String {
     let plain = |b: &u8| b.is_ascii_alphanumeric() || b"-_./=+:,@%^".contains(b) || *b >= 0x80;
     if !arg.is_empty() && arg.iter().all(plain) {
@@ -129,7 +131,8 @@ pub fn in_quotes(text: &str) -> String {
     format!("'{}'", text.replace('\'', "'\\''"))
 }
 
-/// The byte at which a command to a CI system begins that is recognized only at the beginning of a line (`::error::`).
+/// The index at which a line has a command to a CI system that counts only at the beginning of a line (`::error::`);
+/// spaces may precede it. `None` if the line has none.
 fn command_of_line(line: &str) -> Option<usize> {
     let rest = line.trim_start();
     rest.starts_with("::").then(|| line.len() - rest.len())
@@ -149,9 +152,9 @@ pub fn commands(text: &str) -> Vec<usize> {
     all
 }
 
-/// Makes a finished text of this program safe for a terminal or a log. The values in it are already escaped. Hidden
-/// characters that remain, other than line feeds and colours, and the beginnings of commands to a CI system are
-/// escaped.
+/// Makes a whole output of this program safe for a terminal or a log. The values in it were already escaped one by one.
+/// The hidden characters that it still has, other than line feeds and colours, are escaped, and so are the beginnings
+/// of commands to a CI system.
 pub fn page(whole: &str) -> Cow<'_, str> {
     let commands = commands(whole);
     let is_hidden = |c: char| c != '\n' && is_hidden(c);
@@ -212,7 +215,8 @@ pub fn markdown(value: &str) -> String {
     words.join(" ")
 }
 
-/// A text for Markdown as code. It becomes an element, because backticks in the text would end code between backticks.
+/// A text as code for Markdown. An HTML element is used instead of backticks, because backticks in the text would end
+/// the code.
 pub fn code(value: &str) -> String {
     if value.is_empty() {
         return String::new();
@@ -225,7 +229,7 @@ pub fn code(value: &str) -> String {
 fn links(word: &str) -> bool {
     let hex = |part: &str| part.len() >= 7 && part.bytes().all(|b| b.is_ascii_hexdigit());
     let parts = word.split(|c: char| !c.is_ascii_alphanumeric());
-    // `GH-1`, and the issues of other trackers.
+    // References to issues, such as `GH-1` or `ABC-1`, have a letter or digit, a hyphen and a digit in a row.
     let issue = |part: &[u8]| matches!(part, [a, b'-', n] if a.is_ascii_alphanumeric() && n.is_ascii_digit());
     let numbered = word.as_bytes().windows(3).any(issue);
     word.contains(['@', '#', '!', '$', '~', '&']) && word.len() > 1
@@ -235,7 +239,8 @@ fn links(word: &str) -> bool {
         || parts.into_iter().any(hex)
 }
 
-/// A figure with its unit for Markdown, in which nothing can be a mention, a reference or a link.
+/// A figure with its unit as text for Markdown. Unlike [`markdown`], this function makes no code, because a figure has
+/// no mentions, references or links.
 pub fn figure(value: &str) -> String {
     entities(value)
 }
@@ -247,15 +252,16 @@ fn entities(value: &str) -> String {
     while let Some(c) = chars.next() {
         let next = chars.peek().copied().unwrap_or(' ');
         let plain = match c {
-            // Without the others they are not markup.
+            // Alone, these characters are no markup: the characters that would complete it are escaped.
             '/' | '-' | '+' | '=' | ',' | '%' | '\'' | ';' | '(' | '"' | '?' => true,
-            // Between letters it would turn names into links; after a number it can be a list's.
+            // A point between letters could make a link of a name (`tool.sh`), and a point after a number could begin a
+            // list.
             '.' => match next {
                 ' ' => before.is_alphabetic(),
                 next => before.is_ascii_digit() && next.is_ascii_digit(),
             },
             ':' => next == ' ',
-            // Inside of a word it is no emphasis.
+            // An underscore inside of a word does not begin emphasis.
             '_' => before.is_ascii_alphanumeric() && next.is_ascii_alphanumeric(),
             ')' => open || !before.is_ascii_digit(),
             c => !c.is_ascii_punctuation(),

@@ -41,7 +41,7 @@ impl Levels {
         let (Some((own, above)), 2..) = (self.last.split_last(), self.depth) else {
             return String::new();
         };
-        // The roots' level has no lines.
+        // No lines are drawn for the level of the roots, and the node's own level is drawn separately.
         let above_count = self.depth - 2;
         let most = (room / 3).max(2).min(above_count).min(above.len());
         let mut out = String::new();

@@ -91,7 +91,7 @@ pub struct Bars {
     pub whole: u64,
     /// The width in columns of the widest name in the block of bars.
     pub name: usize,
-    /// The number of columns that a line needs in addition to its name and its bar.
+    /// The number of columns of a terminal that a line of the block needs in addition to its name and its bar.
     pub beside: usize,
 }
 
@@ -163,8 +163,8 @@ impl Page {
         self.blocks.push(Block::Text { lead, text, most });
     }
 
-    /// Adds a sentence to the page, in several lines if necessary, because a figure in it must not be cut. A
-    /// long sentence, for example with a command line, is shortened in the middle.
+    /// Adds a sentence to the page, in several lines if necessary, so that no figure in it is cut off. A very long
+    /// sentence, for example with a command line, is shortened in the middle.
     pub fn line(&mut self, text: &str) {
         self.sentence("", text);
     }
@@ -302,8 +302,8 @@ fn laid_out(blocks: &[Block], style: &Style) -> String {
     out
 }
 
-/// Writes one line of a page for a terminal. Neighbouring pieces of one colour have its codes once. No line ends
-/// with a space.
+/// Writes one line of a page for a terminal. The codes of a colour are written only once for neighbouring pieces of
+/// that colour. No line ends with a space.
 fn write_line(out: &mut String, style: &Style, line: &[Span]) {
     let begin = out.len();
     for run in line.chunk_by(|span, next| span.paint == next.paint) {
@@ -377,7 +377,7 @@ fn wrap(lead: &Span, text: &[Span], most: Option<usize>, style: &Style) -> Vec<L
             0 => lead.clone(),
             _ => Span::new(first, " ".repeat(indent)),
         }];
-        // No line begins with a space: those at the end of the line before are in no line.
+        // `units::wrap` leaves out the spaces at which it divides lines, so they are skipped here.
         while letters.next_if(|(_, letter)| *letter == ' ').is_some() {}
         for (paint, letter) in letters.by_ref().take(text.chars().count()) {
             match line.last_mut().filter(|span| span.paint == paint) {
@@ -528,7 +528,7 @@ mod tests {
         assert_eq!(line("  ", text), want);
         assert_eq!(line("", "short"), "short\n");
         assert_eq!(line("", ""), "\n");
-        // A command line may have 16 KiB.
+        // A sentence can contain a very long command line, here of 15 kB. It is shortened in the middle.
         let long = line("", &format!("make {}done", "-j 2 ".repeat(3000)));
         let lines: Vec<&str> = long.lines().collect();
         assert!(

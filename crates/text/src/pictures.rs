@@ -5,15 +5,15 @@ use std::fmt::Write;
 use crate::escape::html;
 use crate::units;
 
-/// The divisor of the length of an HTML picture's time: ticks in the last fortieth are left out, because their times
-/// would not fit.
+/// The part of a picture's width, as a divisor, at the right end in which no times are written: in the last fortieth,
+/// the text of a time would not fit.
 const CLOSE: u64 = 40;
 
 const SECOND: u64 = 1_000_000_000;
-/// The length in ns from which on the ticks of a picture are minutes or hours. A shorter picture has ticks of
-/// 1, 2 or 5 times a power of ten.
+/// The length of time in ns from which on a picture's ticks are at whole minutes or hours. A shorter picture has ticks
+/// at distances of 1, 2 or 5 times a power of ten.
 const MINUTES: u64 = 90 * SECOND;
-/// The possible distances in s between the ticks of a picture's time scale if they are minutes and hours.
+/// The possible distances in s between the ticks of a picture that is longer than 90 s.
 const CLOCK: [u64; 10] = [15, 30, 60, 120, 300, 600, 1800, 3600, 7200, 36000];
 
 /// Writes the times below an HTML picture that covers `whole` ns.

@@ -7,7 +7,7 @@ use std::collections::HashMap;
 pub struct Strings {
     all: Vec<String>,
     places: HashMap<String, u32>,
-    /// The number of bytes of long texts for which the table still has room.
+    /// The number of bytes for which the table still has room, counting only texts of more than `SHORT` bytes.
     room: usize,
 }
 
@@ -19,7 +19,8 @@ const LONGEST: usize = 4096;
 const SHORT: usize = 120;
 
 impl Strings {
-    /// A table with room for this many bytes of texts that are longer than a line.
+    /// A table that holds this many bytes of long texts. When they are used up, further texts are cut to `SHORT` bytes,
+    /// which are not counted.
     pub fn new(room: usize) -> Strings {
         Strings {
             all: Vec::new(),

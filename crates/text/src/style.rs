@@ -71,8 +71,8 @@ impl Style {
         values.iter().map(column).collect()
     }
 
-    /// A bar for `part` of `whole`, in eighths of a column. A full bar takes `columns`. A part above 0 is
-    /// never drawn as empty.
+    /// A bar that shows `part` of `whole` and is drawn in eighths of a column. A full bar takes `columns` columns. A
+    /// part above 0 is never drawn as empty.
     pub fn bar(&self, part: u64, whole: u64, columns: usize) -> String {
         self.bar_of('#', part, whole, columns)
     }

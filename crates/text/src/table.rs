@@ -19,7 +19,7 @@ type Of<'a, R, T> = Box<dyn Fn(&R) -> T + 'a>;
 /// values.
 enum Content<'a, R> {
     Cell(Of<'a, R, Cell>),
-    /// The column has the row's name, which comes last in a text.
+    /// The column has the name of the row, which comes last in a table for people.
     Name,
     /// The column has a value of the row that only CSV and JSON show.
     Data(Of<'a, R, Value>),
@@ -34,7 +34,8 @@ enum Media {
 }
 
 struct Column<'a, R> {
-    /// The title of the column in tables for people. A column without a title is left out if it is empty.
+    /// The title of the column in tables for people. A column without a title is left out if all of its cells are
+    /// empty.
     title: String,
     /// The key of the column in CSV and JSON, with its unit; `None` if only tables for people have the column.
     key: Option<String>,
@@ -48,8 +49,8 @@ struct Column<'a, R> {
     spare: bool,
     /// Whether zeros in the column are left out of tables for people.
     few: bool,
-    /// The place of the column in tables for people among the columns that have a place. They come after the
-    /// columns without one.
+    /// The place of the column in tables for people, among the columns that have such a place. These come after all
+    /// columns without a place.
     place: Option<usize>,
     content: Content<'a, R>,
 }
@@ -250,7 +251,7 @@ impl<'a, R> Table<'a, R> {
         self
     }
 
-    /// The table for people: those columns and rows that people see.
+    /// The table for people, with the columns that only CSV and JSON have left out.
     pub fn grid(&self, rows: impl IntoIterator<Item = R>) -> Grid {
         let mut seen: Vec<&Column<'a, R>> =
             self.columns.iter().filter(|column| column.shown).collect();
@@ -280,8 +281,8 @@ impl<'a, R> Table<'a, R> {
         left(&grid.widths(&grid.texts(), style, indent), style, indent)
     }
 
-    /// The columns that have a key in CSV or in JSON, each with the key and the key's unit. `not` is the
-    /// format whose own columns are left out.
+    /// The columns that have a key in CSV or in JSON, each with its key in CSV and its key in JSON. Columns that only
+    /// the format `not` has are left out.
     fn keyed<'t>(
         &'t self,
         not: Media,

@@ -20,7 +20,8 @@ impl Duration {
         ];
         let (figure, unit) = match ns {
             0 => ("–".into(), ""),
-            // Two digits after the point would round it to 60 s.
+            // From 59.995 s on, a duration in seconds with two digits would round to 60.00 s, so it is shown in
+            // minutes.
             59_995_000_000..3_599_500_000_000 => {
                 let seconds = (ns + 500_000_000) / 1_000_000_000;
                 (format!("{}:{:02}", seconds / 60, seconds % 60), "min")
@@ -30,7 +31,8 @@ impl Duration {
                 (format!("{}:{:02}", minutes / 60, minutes % 60), "h")
             }
             _ => {
-                // 999.5 ms rounds to 1000 ms, which is 1 s.
+                // A unit is used even if the duration is slightly shorter, when it rounds up to one unit: 999.5 ms
+                // would be 1000 ms and is shown as 1 s.
                 let (unit, name) = UNITS
                     .into_iter()
                     .find(|(unit, _)| ns + unit / 2000 >= *unit)
@@ -101,7 +103,7 @@ fn figure_and_unit(count: u64) -> (String, &'static str) {
         let unit = 1_u128 << shift;
         (u128::from(count) * parts + unit / 2) / unit
     };
-    // The first unit of which there are fewer than 1,024.
+    // The smallest unit is used in which the rounded number is below 1,024.
     let fits = |(shift, _): &(u32, &str)| rounded(*shift, 1) < 1024;
     let (shift, name) = UNITS.into_iter().find(fits).unwrap_or((40, "TiB"));
     let tenths = rounded(shift, 10);
@@ -191,9 +193,9 @@ pub fn rfc3339(unix_ns: u64) -> String {
     format!("{date}T{hour:02}:{minute:02}:{second:02}.{part:09}Z")
 }
 
-/// The date, and the hour, minute and second, of a number of seconds since 1970.
+/// Converts a number of seconds since 1970 to the date (as text), and to the hour, minute and second.
 fn moment(seconds: u64) -> (String, [u64; 3]) {
-    // Days to a date: Howard Hinnant, "chrono-compatible low-level date algorithms".
+    // The conversion of days to a date is from Howard Hinnant, "chrono-compatible low-level date algorithms".
     let z = seconds / 86_400 + 719_468;
     let era = z / 146_097;
     let of_era = z % 146_097;
@@ -268,8 +270,8 @@ pub fn wrap(text: &str, columns: usize) -> Vec<String> {
     lines
 }
 
-/// A text shortened to at most `columns` columns. It is shortened in the middle; a path at its end keeps its last part,
-/// because that part distinguishes the files of one directory.
+/// Shortens a text in the middle to at most `columns` columns. If the text ends with a path, the last part of the path
+/// is kept, because it distinguishes the files of one directory.
 pub fn shorten(text: &str, columns: usize) -> String {
     if width(text) <= columns {
         return text.to_owned();
@@ -330,7 +332,7 @@ mod tests {
         assert_eq!(shorten(path, 37), path);
         assert_eq!(shorten(path, 20), "CMake…/Texture.cpp.o");
         assert_eq!(shorten(path, 16), "C…/Texture.cpp.o");
-        // Less than that has no room for a beginning.
+        // In 15 columns, the last part of the path would leave no room for its beginning, so both are cut.
         assert_eq!(shorten(path, 15), "CMakeFi…e.cpp.o");
         assert_eq!(shorten("python3 /opt/tool.py --all x", 13), "python…-all x");
     }

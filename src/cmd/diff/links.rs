@@ -86,7 +86,7 @@ fn is_page(path: &Path) -> bool {
 /// output. A relative address survives when both files are moved together.
 pub fn to(file: &Path, page: Option<&Path>) -> Option<String> {
     let Some(page) = page else {
-        // Where the page will be is not known: most likely here.
+        // The page goes to standard output. Most likely it will be stored in the current directory.
         return Some(address(file));
     };
     let directory = page.parent()?;

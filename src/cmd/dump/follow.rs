@@ -28,7 +28,7 @@ pub fn run(args: &Args) -> ExitCode {
         Err(error) => return open::printed(Err(error)),
     };
     loop {
-        // Asked before the file is read: what was written until then is read.
+        // This is checked before the file is read, so that everything which was written until the end is read.
         let written = followed.is_written();
         if let Err(error) = followed.grow() {
             return open::unreadable(&args.file, &error);
@@ -61,7 +61,8 @@ struct Followed {
 impl Followed {
     fn open(args: &Args) -> Result<Followed, Error> {
         let file = File::open(&args.file)?;
-        // Read by calls: a mapping does not grow. A pipe ends with its recording, and is refused.
+        // The file is read by calls and not mapped, because a mapping does not grow. A pipe is refused, because it ends
+        // with its recording.
         let trace = Trace::open(Source::file(file.try_clone()?)?)?;
         Ok(Followed {
             new: trace.frames().to_vec(),
@@ -99,7 +100,8 @@ impl Followed {
         } else {
             self.watermark().max(self.until)
         };
-        // Facts that the recorder learns late come late: the times of a loss, a mark, a container.
+        // The recorder learns some facts late, such as the time of a loss, a mark or a container. New frames may
+        // therefore have events of times that are already printed.
         let late = (Ktime(0), self.until);
         if !self.print_span(printer, &self.new, late)? {
             return Ok(false);

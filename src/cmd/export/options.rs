@@ -1,4 +1,4 @@
-//! The options of `tr export`, and what all of its formats have to know of them.
+//! The options of `tr export`, and the checks of these options that all formats need.
 
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;

@@ -19,8 +19,8 @@ use crate::open;
 /// The largest number of lines about processes in the report on a hanging COMMAND. The whole report has at most 30
 /// lines.
 const LINES: usize = 24;
-/// The largest number of processes that the report on a hanging COMMAND names as those on which all others wait in the
-/// end.
+/// The largest number of processes that the report on a hanging COMMAND names as the end of the chains of waits: all
+/// other processes wait for one of them, directly or through others.
 const ENDS: usize = 3;
 /// The longest time to wait until standard error has accepted the report. COMMAND may hang just because nobody reads
 /// it.
@@ -61,9 +61,8 @@ pub fn notice(redactor: &Redactor) -> Arc<dyn Fn(&Hang) + Send + Sync> {
     })
 }
 
-/// Prints the functions in which those processes waited on which the rest of the hanging COMMAND waited, if the
-/// recording has stacks of waits. The kernel gives the stack of a wait when the wait ends, so this is possible only
-/// after COMMAND has ended.
+/// Prints the functions in which the processes at the end of the chains of waits waited, if the recording has stacks of
+/// waits. The kernel gives the stack of a wait only when the wait ends, so this is done after COMMAND has ended.
 pub fn say_stacks(file: &Path) {
     let ends = AT_THE_END.lock().unwrap_or_else(PoisonError::into_inner);
     if ends.is_empty() || !file.is_file() {

@@ -1,8 +1,8 @@
 //! Draws the line of `tr record --status` at the bottom of the terminal while COMMAND runs.
 //!
-//! The rows above it become the terminal's scrolling region (DECSTBM), so that COMMAND's output scrolls there
-//! as before. A program that draws the screen itself turns off the terminal's line mode: while that is off,
-//! nothing is drawn, and the whole screen is its own.
+//! The rows above this line become the terminal's scrolling region (DECSTBM), so that COMMAND's output scrolls there as
+//! before. A program that draws the screen itself turns off the terminal's line mode: while the line mode is off,
+//! nothing is drawn, and that program has the whole screen.
 
 use std::collections::HashMap;
 use std::fs::{File, OpenOptions};
@@ -124,13 +124,14 @@ impl Screen {
         };
         let mut out = String::new();
         if self.rows != Some(rows) {
-            // The cursor leaves the last row, in its column; elsewhere it stays (IND, CUU).
+            // If the cursor is in the last row, it moves up in its column; elsewhere it stays (escape codes IND and
+            // CUU).
             out.push_str("\x1bD\x1b[A");
         }
         self.rows = Some(rows);
         let text = shorten(text, usize::from(columns.saturating_sub(1)));
-        // One write, which no output of COMMAND divides. DECSC and DECRC keep the cursor, its
-        // colours too.
+        // The line is written by one call, so that no output of COMMAND comes between its parts. The escape codes DECSC
+        // and DECRC keep the cursor with its colours.
         let above = rows - 1;
         out.push_str(&format!(
             "\x1b7\x1b[1;{above}r\x1b[{rows};1H\x1b[0;2m\x1b[2K{text}\x1b8"
@@ -157,8 +158,8 @@ impl Screen {
 /// its parent), and its comm.
 type Name = Arc<(Argv, Comm)>;
 
-/// The state of the status line: the living processes of COMMAND, which it follows by their events, and the
-/// time at which the recording began.
+/// The state of the status line: the living processes of COMMAND, as the events show them, and the time at which the
+/// recording began.
 struct Line {
     start: Ktime,
     living: HashMap<u32, Living<(Name, bool)>>,
@@ -237,7 +238,8 @@ impl Watcher for Line {
                 if let Some(process) = self.living.get_mut(&exec.tgid.0) {
                     process.name = (name, false);
                 } else if self.living.is_empty() {
-                    // The first one is COMMAND's. A server of others is none of its jobs.
+                    // The first exec is that of COMMAND. Execs of other unknown processes are those of servers, which
+                    // are no jobs of COMMAND.
                     let command = Living {
                         parent: None,
                         since: event.time.0,
@@ -248,7 +250,7 @@ impl Watcher for Line {
                 }
             }
             LifeKind::Exit(it) => self.ended(it.tid, it.tgid, it.group_dead),
-            // By ptrace and samples.
+            // Recordings by ptrace and by samples have this event in place of an exit.
             LifeKind::End(it) => self.ended(it.tid, it.tgid, it.group_dead),
             _ => {}
         }

@@ -59,7 +59,7 @@ fn more(cause: &tr_bpf::Error, record: &str) -> String {
     let remedy = match cause {
         tr_bpf::Error::Refused(refusal) => {
             let remedies = refusal.remedies(&program(), record);
-            // One that records once; others change the machine.
+            // A remedy for this recording alone is preferred, because the others change the machine.
             let once = |(_, line): &&(&str, String)| line.ends_with(record);
             let remedy = remedies.iter().find(once).or(remedies.first());
             remedy.map(|(purpose, line)| format!("to record everything, {purpose}: {line}"))
@@ -332,7 +332,7 @@ fn tell_cost(args: &Args, report: &Report) {
         ", not counting the kernel's part"
     };
     let share = cost as f64 * 100.0 / report.command_cpu.max(1) as f64;
-    // For a command of a few ms, the share would only show the fixed cost.
+    // For a command of a few ms, the share is large and only shows the fixed cost of tracing.
     if share < 10.0 {
         eprintln!("tr: tracing took {share:.2} % of the command's CPU time{what}{next}");
     } else {

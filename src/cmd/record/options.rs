@@ -205,7 +205,7 @@ impl Args {
     }
 }
 
-/// A clap parser for the values of the option `--method`.
+/// The values of the option `--method` with their words on the command line.
 const METHODS: [(Choice, &str); 4] = [
     (Choice::Auto, "auto"),
     (Choice::Bpf, "bpf"),
@@ -213,7 +213,7 @@ const METHODS: [(Choice, &str); 4] = [
     (Choice::Ptrace, "ptrace"),
 ];
 
-/// A clap parser for the values of the option `--containers`.
+/// The values of the option `--containers` with their words on the command line.
 const CONTAINERS: [(Containers, &str); 3] = [
     (Containers::Mine, "mine"),
     (Containers::All, "all"),

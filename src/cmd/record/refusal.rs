@@ -23,7 +23,8 @@ pub fn explain(args: &Args, redactor: &Redactor, error: &Error, runs: bool) {
         return;
     }
     let refused = matches!(error, Error::Tracing(_) | Error::Sudo(_) | Error::Ptrace(_));
-    // Masking takes memory, and for want of memory COMMAND could not run either.
+    // The line to repeat the recording is only made for a refusal: masking its secrets takes memory, which may be
+    // lacking after another error.
     let again = if refused {
         arguments(args, redactor)
     } else {

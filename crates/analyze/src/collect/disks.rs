@@ -27,8 +27,8 @@ pub struct WaitedDisks {
     unknown: Vec<(Ktime, Ktime)>,
 }
 
-/// For each thread, the times from which on it waits for another disk or file, in order, and this disk or file;
-/// `None` if it is not known.
+/// For each thread, the times at which the disk or file that it waits for changes, in order, each with the new disk or
+/// file; `None` if that is not known.
 type Changes<T> = BTreeMap<ThreadIx, Vec<(Ktime, Option<T>)>>;
 
 fn at<T>(changes: &Changes<T>, thread: ThreadIx, start: Ktime) -> Option<&T> {
@@ -90,7 +90,8 @@ impl Disks {
         let tid = match kind {
             LifeKind::DiskWait(wait) => wait.tid,
             LifeKind::SyncFile(file) => file.tid,
-            // The programs begin anew with a thread that takes over the process's id.
+            // When a thread takes over the id of its process in an exec, the BPF programs forget the disk and file of
+            // its last wait. So the disk is unknown from here on.
             LifeKind::Exec(exec) if exec.old_tid != exec.tid => exec.tid,
             LifeKind::Lost(lost) if lost.stream == Stream::Lifecycle => {
                 return self.unknown.push((time, lost.until));

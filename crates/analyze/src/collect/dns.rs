@@ -54,7 +54,7 @@ pub(crate) struct Lookups {
     all: Vec<Lookup<Option<TaskIx>>>,
     /// The last DNS query for each server, local port and id of a query.
     last: HashMap<(Address, u16, u16), usize>,
-    /// For each DNS server, the queries to it in their order. The first ones may have an answer already.
+    /// For each DNS server, the queries to it in their order. The first queries in the list may already be answered.
     of_server: HashMap<Address, VecDeque<usize>>,
     /// The number of DNS queries that exceeded the limit of the analysis and were left out.
     pub left_out: u64,
@@ -202,13 +202,13 @@ mod tests {
         let mut lookups = Lookups::default();
         ask(&mut lookups, 0, 1, "a");
         ask(&mut lookups, 1, 2, "b");
-        // A second device shows the packet of request 2 again.
+        // A second network device records the packet of request 2 again.
         ask(&mut lookups, 2, 2, "b");
         answer(&mut lookups, 30, Some(2), 3);
         answer(&mut lookups, 31, Some(2), 3);
         answer(&mut lookups, 50, Some(1), 0);
         answer(&mut lookups, 60, Some(9), 0);
-        // Asked again after 5 s.
+        // The resolver sends the query again after 5 s, which counts as a second lookup.
         ask(&mut lookups, 100, 3, "c");
         ask(&mut lookups, 5100, 3, "c");
         answer(&mut lookups, 5110, Some(3), 0);

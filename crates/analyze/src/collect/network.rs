@@ -237,7 +237,7 @@ impl Online {
             .chain(lookups)
             .filter_map(|(thread, since, until)| Some((process(thread?), since, until)))
             .collect();
-        // In order, so that each span is added at the end.
+        // The times are sorted, so that each one is appended to the end of its process's spans, which is fast.
         all.sort_unstable();
         let mut online = Online::default();
         for (process, since, until) in all {

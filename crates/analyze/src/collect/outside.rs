@@ -1,8 +1,9 @@
 //! Collects the names of tasks that are not recorded but met recorded ones, and the times in which they had a CPU.
 //!
-//! The BPF programs record the name of such a task when it meets a recorded one. While a recorded task waits in the run
-//! queue of a CPU, they sum the times of such tasks there by process and name (before format 3.10 they recorded each
-//! switch instead). So while a recorded task waits, every task that has the CPU is known.
+//! An unrecorded task meets a recorded task if it wakes it or has a CPU that it needs. The BPF programs then record the
+//! name of the unrecorded task. While a recorded task waits in the run queue of a CPU, they sum the times of unrecorded
+//! tasks there by process and name (before format 3.10 they recorded each switch instead). So while a recorded task
+//! waits, every task that has the CPU is known.
 
 use std::collections::{BTreeMap, HashMap};
 
@@ -33,7 +34,7 @@ pub struct Sum {
     pub others: Box<Others>,
 }
 
-/// The tasks that are not recorded but met recorded ones.
+/// The tasks that are not recorded but met recorded ones: they woke a recorded task or had a CPU that it needed.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Outside {
     /// The names of the unrecorded tasks that had each tid, in the order of time.

@@ -12,8 +12,8 @@ const MOST: usize = 1 << 16;
 
 #[derive(Clone, Debug)]
 pub(crate) struct FoundServer {
-    /// The process of the server, which begins in the model with the server's first
-    /// snapshot; `None` if there was no snapshot.
+    /// The process of the server in the model; `None` if the recorder took no snapshot of it. The process begins in the
+    /// model with its first snapshot.
     pub process: Option<ProcIx>,
     /// The task of the server that sent the server's first answer.
     pub tid: Tid,
@@ -53,7 +53,7 @@ impl Servers {
         }
     }
 
-    /// Notes that the snapshot of a process has come, which may be the process of a server.
+    /// Notes that the snapshot of a process has come. If the process is that of a server, it is stored with the server.
     pub fn begin(&mut self, pid: Tgid, process: ProcIx) {
         let known = self.last.get(&pid);
         if let Some(found) = known.and_then(|at| self.list.get_mut(*at)) {

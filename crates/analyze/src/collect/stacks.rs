@@ -253,7 +253,7 @@ mod tests {
             ..sample(0, 1, &[1, 2])
         });
         all.stacks(&sample(1, 3, &[2]));
-        // The stacks before are in a damaged part of the trace.
+        // The caller's stack (90) was defined in a damaged part of the trace that could not be read.
         all.stacks(&sample(90, 91, &[1]));
         let stacks = all.finish(|_| None);
         let frames = |stack| stacks.frames(stack).collect::<Vec<_>>();

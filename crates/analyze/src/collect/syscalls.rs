@@ -30,7 +30,8 @@ impl Calls {
     const MOST: usize = 1 << 20;
 
     /// Adds the system calls of a process that lived from `life.0` to `life.1`. The recorder sums the calls over
-    /// intervals. If less than half of the interval is in the analyzed span, the calls are left to another span.
+    /// intervals. If less than half of the process's part of an interval is in the analyzed span, these calls do not
+    /// count.
     pub fn take(
         &mut self,
         time: Ktime,
@@ -110,7 +111,7 @@ mod tests {
         assert_eq!(counted((0, 9000), (0, 9000)), 7);
         assert_eq!(counted((0, 9000), (1400, 9000)), 7);
         assert_eq!(counted((0, 9000), (1600, 9000)), 0);
-        // This task lived in the last part of the recording alone.
+        // This task began late in the interval. All of its part of the interval is in the span, so its calls count.
         assert_eq!(counted((1800, 9000), (1600, 9000)), 7);
         assert_eq!(counted((0, 1200), (1600, 9000)), 0);
         assert_eq!(counted((0, 9000), (2000, 9000)), 0);

@@ -20,13 +20,13 @@ pub const EVENTS: u64 = 1 << 17;
 /// The largest number of blocks that are read as one batch, however few events they have.
 const BLOCKS: usize = 1 << 12;
 /// The number of blocks in a batch that is enough work for all threads. A batch with so many blocks may have fewer
-/// events. A guess; it changes the speed alone, never the order.
+/// events. A guess; it changes only the speed, never the order.
 const ENOUGH: usize = 32;
-/// The divisor of the number of events of a batch that has enough blocks: one eighth. Measured: smaller
-/// batches of small blocks stay in a cache, and builds on 64 CPUs were analyzed 12 % faster.
+/// The part of [`EVENTS`] with which a batch is complete if it has enough blocks: one eighth. Measured: smaller batches
+/// of small blocks stay in a cache, and builds on 64 CPUs were analyzed 12 % faster.
 const PART: u64 = 8;
-/// The approximate number of runs of a batch of [`EVENTS`] events. A core sorts one run in its second-level
-/// cache. A smaller batch has fewer runs, not smaller ones.
+/// The approximate number of sorted runs into which a batch of [`EVENTS`] events is cut, so that a core can sort one
+/// run in its second-level cache. A smaller batch is cut into fewer runs of the same size.
 const RUNS: u64 = 16;
 /// The approximate number of events of a run that are sampled to find the times at which runs are cut.
 const SAMPLES: usize = 64;
@@ -107,7 +107,7 @@ impl<B: Blocks> Batches<B> {
                 latest: 0,
             });
         }
-        // Stable: the blocks of a stream stay in their order.
+        // The sort is stable, so the blocks of a stream stay in their order.
         queue.sort_by_key(|(least, ..)| *least);
         let all = queue.iter().map(|(.., block)| block.events).sum();
         Batches {
@@ -194,7 +194,7 @@ impl<B: Blocks> Batches<B> {
         self.read += events;
     }
 
-    /// Sorts the events that were read and are before `limit` into runs.
+    /// Sorts those events that were read and are before the time `limit`, and cuts them into runs.
     fn cut(&mut self, limit: Option<u64>) -> Vec<SortedRun> {
         let (life, places) = self.life_before(limit);
         let pieces = self.pieces_before(limit);
@@ -245,7 +245,7 @@ impl<B: Blocks> Batches<B> {
                 }
             }
         }
-        // Stable: events of a stream with equal times stay in the order of writing.
+        // The sort is stable, so events of a stream with equal times stay in the order of writing.
         by_time(&mut life);
         (life, places)
     }
@@ -300,7 +300,7 @@ fn count_before(block: &SchedBlock, at: usize, limit: Option<u64>) -> usize {
     times.partition_point(|time| is_before(*time, limit))
 }
 
-/// Moves the lifecycle events from the streams' blocks to the sorted runs that they belong to.
+/// Moves lifecycle events out of the blocks in which they were read, into the sorted runs that refer to them.
 fn share(runs: &mut [SortedRun], chains: &mut [Chain], places: &[Place]) {
     if places.is_empty() {
         return;
@@ -401,7 +401,7 @@ fn sorted(
     let part = life.get(part).unwrap_or_default();
     has(part.first().zip(part.last()).map(|(a, b)| (a.time, b.time)));
     records.extend(part);
-    // Each part is sorted.
+    // The events of each block were sorted already, so only events of several blocks have to be sorted.
     if parts > 1 {
         SORTER.with_borrow_mut(|sorter| sorter.sort(&mut records, (least, most)));
     }
@@ -433,7 +433,8 @@ fn append(block: &SchedBlock, start: usize, end: usize, records: &mut Vec<Record
             to: *to,
             state: *state,
             cpu,
-            // A flag of a later version must not look like ours.
+            // Flags that only a later version of the format defines are cleared, because one of them could be equal to
+            // [`LIFE`].
             flags: *flags & flag::ALL,
             reason: *reason,
             timeout: *timeout,

@@ -22,8 +22,8 @@ pub trait Blocks: Sync {
     /// The key by which the source finds a block of events.
     type Key: Copy + std::fmt::Debug + Send + Sync;
 
-    /// Reads the events of a block in the order of writing, into memory of `spare`. A block that cannot be
-    /// read is replaced by its loss.
+    /// Reads the events of a block in the order of writing, into memory of `spare`. For a block that cannot be read, an
+    /// event is returned that reports the loss of its events.
     fn read(&self, key: &Self::Key, spare: &Spare) -> Read;
 }
 
@@ -103,7 +103,7 @@ impl Counts {
 
     /// Counts the scheduling events of a block by their flags.
     fn of(flags: &[u8]) -> Counts {
-        // In bytes, so that many are counted in one step.
+        // The matches are first counted in bytes, so that the processor can count many flags with one instruction.
         let count = |is: fn(u8) -> bool| -> u64 {
             let few = flags.chunks(usize::from(u8::MAX));
             let counts = few.map(|few| few.iter().map(|flags| u8::from(is(*flags))).sum::<u8>());

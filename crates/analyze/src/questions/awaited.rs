@@ -14,8 +14,8 @@ use crate::timeline::{Actor, Bucket, Stretch, Wait};
 /// as idleness.
 const PARKED: u64 = 10_000_000;
 
-/// The largest number of steps that are followed from a thread to the thread that started it, to the thread that
-/// started that one, and so on.
+/// The largest number of steps upwards from a thread to the thread that started it, and on to the thread that started
+/// that one.
 const DEEPEST: usize = 16;
 
 /// The words in which reports print a reason for waiting.
@@ -51,7 +51,7 @@ macro_rules! reasons {
 }
 
 reasons! {
-    /// The task is in a run queue after a wake-up or its fork.
+    /// The task is in a run queue after a wake-up or after its fork.
     Woken = "woken", "run queue", "run queue, after a wake-up";
     /// The task is in a run queue after another task preempted it.
     Preempted = "preempted", "run queue, preempted", "run queue, preempted";
@@ -79,8 +79,8 @@ reasons! {
     Events = "events", "events (poll)", "events (poll)";
     /// The thread waits for input or output of a terminal.
     Terminal = "terminal", "terminal", "its terminal";
-    /// The thread waits for the data or the metadata of a file, without block I/O of its own: a page, a
-    /// directory, `fsync`.
+    /// The thread waits for the data or the metadata of a file, such as a page, a directory or `fsync`, and the kernel
+    /// does not count the wait as block I/O.
     File = "file", "file", "a file";
     Disk = "block-io", "disk", "block I/O";
     /// The thread sleeps, and it is not known what for: its system call is not recorded, or does not show it.
@@ -131,23 +131,23 @@ impl WaitReason {
         )
     }
 
-    /// The kind of time of a wait for this reason that no recorded thread ended. `by_task` is whether an unrecorded
-    /// task or a kernel thread ended it. `network` is whether the waiting process had a connection or an open DNS
-    /// query then, or a packet ended the wait.
+    /// The kind of time of a wait that has this reason and that no recorded thread ended. `by_task` is whether an
+    /// unrecorded task or a kernel thread ended it. `network` is whether the waiting process had a connection or an
+    /// open DNS query then, or a packet ended the wait.
     pub(super) fn kind(self, by_task: bool, network: bool) -> Kind {
         match self {
-            // The last step of block I/O may be a kernel thread's.
+            // `by_task` does not matter here, because a kernel thread may do the last step of block I/O.
             WaitReason::Disk | WaitReason::File => Kind::Disk,
-            // Whoever let it go on.
+            // `by_task` does not matter here: the thread was stopped, whoever let it continue.
             WaitReason::Continue => Kind::Stopped,
-            // The other end of a connection may be a server of this machine; that of a Unix
-            // socket is no network.
+            // `by_task` does not matter here, because the other end of the connection may be a server of this machine.
+            // A wait for a Unix socket is no wait for the network.
             WaitReason::Socket if network => Kind::Network,
-            // A worker of the kernel passes on what a user types.
+            // `by_task` does not matter here, because a kernel worker passes on what a user types.
             WaitReason::Terminal => Kind::Terminal,
             _ if by_task => Kind::Outside,
             WaitReason::Unknown => Kind::Unknown,
-            // A signal ended it, and the recording does not show what would have ended it otherwise.
+            // A signal ended the wait, and the recording does not show what would have ended it otherwise.
             WaitReason::Socket | WaitReason::Events => Kind::Unknown,
             WaitReason::Kernel | WaitReason::Vfork => Kind::Blocked,
             WaitReason::Woken
@@ -205,21 +205,23 @@ impl Analysis {
             Reason::Child => WaitReason::Child,
             Reason::Timer => WaitReason::Timer,
             Reason::Terminal => WaitReason::Terminal,
-            // For another task: a FIFO's other end, a file system's daemon. The kernel's own file systems
-            // wait uninterruptibly.
+            // The thread waits for another task, such as the other end of a FIFO or the daemon of a file system. Waits
+            // for the kernel's own file systems are uninterruptible, so they do not come here.
             Reason::Path => WaitReason::Sleep,
             reason if is_file(reason) => WaitReason::File,
             reason @ (Reason::Lock | Reason::Poll | Reason::SocketRead | Reason::SocketWrite) => {
                 match end {
                     WaitEnd::Timer { asked: Some(true) } => WaitReason::Socket,
-                    // A nap, or a wait for an answer that comes later.
+                    // Either the thread only slept, or it waited for an answer that did not come in time: the recording
+                    // does not show which.
                     WaitEnd::Timer { asked: None } if online() => WaitReason::Unknown,
                     WaitEnd::Timer { .. } if self.ticks.has(thread, stretch.from) => {
                         WaitReason::Events
                     }
                     WaitEnd::Timer { .. } => WaitReason::Timer,
                     WaitEnd::Packet => WaitReason::Socket,
-                    // A server of this machine has written.
+                    // An unrecorded process ended the wait, probably a server of this machine that sent something over
+                    // the connection.
                     WaitEnd::Task(Actor::Outside(_)) if reason != Reason::Lock && online() => {
                         WaitReason::Socket
                     }
@@ -228,7 +230,7 @@ impl Analysis {
             }
             Reason::FileLock | Reason::Ipc => WaitReason::Lock,
             Reason::PipeRead if self.is_slot(thread, stretch) => WaitReason::Slot,
-            // SIGCHLD.
+            // A child's exit ended the wait with a SIGCHLD, not with data in the pipe.
             Reason::PipeRead if matches!(end, WaitEnd::Child(_)) => WaitReason::Child,
             Reason::Signal if self.is_ended_child(thread, stretch) => WaitReason::Child,
             Reason::PipeRead | Reason::PipeWrite => WaitReason::Pipe,
@@ -255,18 +257,19 @@ impl Analysis {
         }
     }
 
-    /// The reason for a wait on a futex that another thread ended: a lock of the process, new work, or something
-    /// between processes.
+    /// The reason for a wait on a futex that another thread ended: a lock of the process, new work, or a lock that
+    /// several processes share.
     fn waited_for_thread(&self, thread: ThreadIx, by: ThreadIx, wait: &Stretch) -> WaitReason {
         let (waiter, waker) = (self.thread(thread), self.thread(by));
         let inside = |ix: &ThreadIx| self.thread(*ix).process == waiter.process;
         let parent = |ix: &ThreadIx| self.thread(*ix).parent.filter(inside);
-        // The first thread of a process is idle for nobody.
+        // The first thread of a process is no worker: no other thread gives it work, so it is never idle.
         let is_worker = parent(&thread).is_some();
         let mut starters = std::iter::successors(parent(&by), parent).take(DEEPEST);
         let parked = is_worker && wait.length() >= PARKED;
         if waiter.process != waker.process {
-            // Nobody gave this worker any work until another process ended its process.
+            // A thread of another process killed the worker's process, and the worker had not been given any work until
+            // then.
             let ends_idle = parked && self.was_woken_to_be_killed(thread, wait);
             return if ends_idle {
                 WaitReason::Idle
@@ -319,8 +322,9 @@ impl Analysis {
             && !self.reads_output(thread, waker)
     }
 
-    /// Whether a thread started the process of its waker as the thread of its process for that job. Such a thread waits
-    /// for what the job writes: cargo starts each rustc from a thread of its own, and another thread waits for slots.
+    /// Whether a thread reads the output of its waker's process. This holds if the thread started that process and is
+    /// one that its own process has only for this job: cargo starts each rustc from a thread of its own, and another
+    /// thread waits for slots.
     fn reads_output(&self, thread: ThreadIx, waker: ThreadIx) -> bool {
         let first = |ix| self.process(self.thread(ix).process).threads.first();
         let starter = first(waker).and_then(|job| self.thread(*job).parent);

@@ -1,8 +1,8 @@
 //! Determines which tasks had the CPUs while recorded tasks waited for one.
 //!
-//! A wait in a run queue belongs to the CPU on which the task runs after it. The wait is divided by the tasks
-//! that had this CPU meanwhile: recorded tasks, other tasks, or no task that the recording knows. In the last
-//! case the CPU was idle, a hypervisor or a quota had it, or the task was moved from another CPU.
+//! A wait in a run queue belongs to the CPU on which the task runs after the wait. The wait is divided by the tasks
+//! that had this CPU meanwhile: recorded tasks, other tasks, or no task that the recording knows. In the last case the
+//! CPU was idle, a hypervisor or a quota had it, or the task was moved from another CPU.
 
 use std::collections::{BTreeMap, HashMap};
 use std::iter::Peekable;
@@ -54,11 +54,11 @@ enum Other {
     Outside(Tid),
     /// A recorded task that does not belong to COMMAND, in a recording of the whole machine.
     Stranger(ThreadIx),
-    /// Several unrecorded tasks had the CPU in an unknown order. The value is the index of the recorded sum of their
-    /// times among the sums of the CPU.
+    /// Several unrecorded tasks had the CPU in an unknown order. The recording has the sum of their times ([`Sum`]).
+    /// The value is the index of this sum among the sums of the CPU.
     Several(usize),
-    /// One unrecorded task had the CPU: the first one of a recorded sum of unrecorded tasks' times. The value is the
-    /// index of the sum among the sums of the CPU.
+    /// One unrecorded task had the CPU, before the time that a sum of unrecorded tasks' times covers: the first task of
+    /// that sum. The value is the index of the sum among the sums of the CPU.
     First(usize),
     /// Unrecorded tasks had the CPU, and the recorded sums of their times are missing.
     Unknown,
@@ -145,7 +145,8 @@ fn divide_by_sums(
             from = sum.from;
         }
         let to = slice.to.min(sum.to);
-        // A wait without a switch is in no sums, and can lie between those of two waits.
+        // A sum can span several waits and the time between them. A wait without a switch between these waits is not
+        // part of the sum, so the sum counts only if it has a share of the slice's own task.
         let has_share = sum.others.between_us == 0 || outside.has_share(sum, slice.tid, slice.to);
         let other = if has_share {
             Other::Several(place)
@@ -160,7 +161,8 @@ fn divide_by_sums(
     }
     let next = lost.partition_point(|(_, until)| *until <= from);
     let is_lost = lost.get(next).is_some_and(|(since, _)| *since < slice.to);
-    // The sums of a recording that was cut are missing, and the first task may have left the CPU since.
+    // No sum covers the rest of the slice. After a loss the sum may be missing. If the recording ends in the slice, its
+    // last sum is missing, and the first task may have left the CPU since.
     let other = if is_lost || slice.is_open {
         Other::Unknown
     } else {
@@ -169,8 +171,8 @@ fn divide_by_sums(
     put(from, slice.to, other);
 }
 
-/// Divides `ns` of waiting for a CPU among the unrecorded tasks whose times on the CPU a sum contains, in proportion to
-/// these times, and adds the parts to `names`.
+/// Divides `ns` of waiting for a CPU among the unrecorded tasks whose times on the CPU are part of a sum, in proportion
+/// to these times, and adds the parts to `names`.
 fn add_shares(names: &mut HashMap<Occupant, u64>, sum: &Sum, ns: u64) {
     let whole = sum.others.sum_us();
     let mut rest = ns;
@@ -190,13 +192,14 @@ fn add_shares(names: &mut HashMap<Occupant, u64>, sum: &Sum, ns: u64) {
 /// For a wait that has not ended, it is the CPU on which the task ran before.
 pub type Wait = (CpuId, Ktime, Ktime);
 
-/// The number of a thread's stretches before an unfinished wait in a run queue that are searched for the CPU on which
-/// the thread ran last. A task that was woken needs two; the larger number is a guess that bounds the work.
+/// The number of stretches (times in one state) before a thread's unfinished wait in a run queue that are searched for
+/// the CPU on which the thread ran last. A task that was woken needs two; the larger number is a guess that bounds the
+/// work.
 const BEFORE: usize = 8;
 
-/// Returns the wait in a run queue for a known CPU that a stretch of a thread is; `None` if it is something else. The
-/// CPU is the one on which the thread runs in the next stretch. For a wait that has not ended, it is the CPU of the
-/// last run among the [`BEFORE`] stretches before the wait.
+/// Returns the wait for a CPU that a stretch of a thread's timeline is; `None` if the stretch is no wait in a run
+/// queue, or if the CPU is not known. The CPU is the one on which the thread runs in the next stretch. For a wait that
+/// has not ended, it is the CPU of the last run among the [`BEFORE`] stretches before the wait.
 fn wait(
     timeline: &Timeline,
     thread: ThreadIx,
@@ -248,23 +251,23 @@ impl Times {
     }
 }
 
-/// For each CPU, which tasks had it at which time, while these times are collected and not yet in order.
+/// For each CPU, which tasks had it at which time. The times are still being collected and are not in order yet.
 pub(crate) struct Slices {
     cpus: BTreeMap<CpuId, Vec<Slice>>,
     own: Own,
-    /// The times for which it has to be found out who had a CPU; `None` for all times.
+    /// The times for which the analysis needs to know which tasks had the CPUs; `None` for all times.
     times: Option<Times>,
 }
 
 impl Slices {
-    /// Makes an empty collection that finds out who had the CPUs at all times; `None` if the recording does not show
+    /// Makes an empty collection for the tasks that had the CPUs at all times; `None` if the recording does not show
     /// which tasks had the CPUs.
     pub(crate) fn of_all_times(analysis: &Analysis) -> Option<Slices> {
         Slices::new(analysis, None)
     }
 
-    /// Makes an empty collection that finds out who had the CPUs in `times`, or at all times without `times`; `None` if
-    /// the recording does not show which tasks had the CPUs.
+    /// Makes an empty collection for the tasks that had the CPUs in `times`, or at all times if `times` is `None`.
+    /// Returns `None` if the recording does not show which tasks had the CPUs.
     fn new(analysis: &Analysis, times: Option<Times>) -> Option<Slices> {
         let is_shown = analysis.others.outside.is_told() || analysis.meta.scope == Scope::All;
         is_shown.then(|| Slices {
@@ -281,7 +284,8 @@ impl Slices {
         }
         let slices = self.cpus.entry(cpu).or_default();
         match slices.last_mut() {
-            // One task of the build after the other is one slice: a busy CPU has few.
+            // Runs of the build's tasks that directly follow each other are joined to one slice, so that a busy CPU has
+            // few slices.
             Some(last) if last.other.is_none() && other.is_none() && last.to == from => {
                 last.to = to;
             }
@@ -326,7 +330,8 @@ impl Slices {
             slices.sort_unstable_by_key(|slice| (slice.to, slice.from));
             let (mut until, mut sums) = (Ktime(0), Sums::default());
             for slice in slices {
-                // A damaged recording may have two tasks on a CPU: no time counts twice.
+                // In a damaged recording two tasks may be on a CPU at once. The overlap is cut off, so that no time
+                // counts twice.
                 slice.from = slice.from.max(until).min(slice.to);
                 until = slice.to;
                 slice.before = sums;
@@ -417,8 +422,8 @@ impl Contention {
         })
     }
 
-    /// The part of a thread's wait in a run queue that is within a time; `None` if the thread does not wait
-    /// there, or if the CPU of the wait is not known.
+    /// The part of a thread's wait in a run queue that lies between `from` and `to`; `None` if the thread does not wait
+    /// in a run queue then, or if the CPU of the wait is not known.
     pub fn within(analysis: &Analysis, thread: ThreadIx, from: Ktime, to: Ktime) -> Option<Wait> {
         let timeline = analysis.timeline.as_ref()?;
         let number = timeline.at(thread, from)?;
@@ -436,7 +441,8 @@ impl Contention {
         waits: impl Iterator<Item = Wait>,
     ) -> (Division, Vec<(Occupant, u64)>) {
         let mut sum = Division::default();
-        // The number of waiting tasks of each CPU changes at these times.
+        // For each CPU, the times at which a wait for it begins (`true`) or ends (`false`), to count the tasks that
+        // wait at once.
         let mut changes: HashMap<CpuId, Vec<(Ktime, bool)>> = HashMap::new();
         for wait in waits {
             sum.add(self.divide(wait));
@@ -491,8 +497,8 @@ impl Contention {
     }
 }
 
-/// The time in ns that recorded tasks have waited for a CPU up to a moment, summed over all waiting tasks. The moment
-/// may only grow from call to call.
+/// The time in ns that recorded tasks have waited for a CPU up to a moment, summed over all waiting tasks. Each call
+/// must give a moment that is not before the previous one.
 struct Waited<'a> {
     changes: Peekable<std::slice::Iter<'a, (Ktime, bool)>>,
     now: Ktime,

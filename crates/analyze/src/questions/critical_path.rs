@@ -1,23 +1,19 @@
-//! The critical path: the chain of work and waits that the time from a process's exec
-//! to its end depended on.
+//! The critical path: the chain of work and waits that the time from a process's exec to its end depended on.
 //!
-//! The path is followed backwards from the end. A thread's time on a CPU and its waits
-//! for a CPU are part of the path. Where the thread waited for something else, the path
-//! continues with the thread that ended the wait, at that moment. A new thread's
-//! beginning leads to the thread that forked it. This is the backward traversal of the
-//! graph of executions and wake-ups by F. Giraldeau and M. Dagenais, "Wait analysis of
-//! distributed systems using kernel tracing" (IEEE TPDS 27(8), 2016), without its bound:
-//! there a resolved wait leads back to the waiting thread where the wait began. With that
-//! bound the first of two jobs counts only if a build waited for it, and not for the
-//! second. Here a job is followed back to its own beginning. Between the threads of a process
-//! their bound holds where a timer had woken the waker before the wait began (`entries`).
+//! The path is followed backwards from the end. A thread's time on a CPU and its waits for a CPU are part of the path.
+//! Where the thread waited for something else, the path continues with the thread that ended the wait, at that moment.
+//! A new thread's beginning leads to the thread that forked it. This is the backward traversal of the graph of
+//! executions and wake-ups by F. Giraldeau and M. Dagenais, "Wait analysis of distributed systems using kernel tracing"
+//! (IEEE TPDS 27(8), 2016), except for one rule: in the paper, the path returns to the waiting thread at the moment at
+//! which its wait began. Then work that a job did before the build began to wait for it would not be part of the path.
+//! Here a job is followed back to its own beginning. Only between threads of one process the path returns as in the
+//! paper, if a timer had woken the thread that ended the wait before the wait began (`entries`).
 //!
-//! Without scheduling events the path goes over forks and ends only: from a parent to the
-//! child that ended last, and from a child's beginning to its parent. That time is divided by the threads'
-//! totals (`totals`).
+//! Without scheduling events the path goes over forks and ends only: from a parent to the child that ended last, and
+//! from a child's beginning to its parent. Its time is divided by the totals of the threads' times (`totals`).
 //!
-//! The segments follow each other without a hole, so their lengths add up to
-//! the time from the exec to the exit, to the nanosecond.
+//! The segments follow each other without a hole, so their lengths add up to the time from the exec to the exit, to the
+//! nanosecond.
 
 use tr_format::event::{Ktime, Outsider};
 use tr_format::meta::Scope;
@@ -98,7 +94,8 @@ impl Segment {
         let timeline = analysis.timeline.as_ref()?;
         let stretch = timeline.around(self.thread, self.from)?;
         match stretch.waker() {
-            // Where a container or a server begins, before the task ends a wait and is told.
+            // A wait is divided where a container or a server begins. The name of the task that ended the wait may be
+            // recorded only after that, so a name that the tid has in the whole recording is accepted, too.
             Actor::Outside(tid) => {
                 let outside = &analysis.others.outside;
                 outside.at(tid, stretch.to).or_else(|| outside.only(tid))
@@ -256,7 +253,7 @@ pub fn root(analysis: &Analysis) -> Result<ProcessIx, NoPath> {
         },
         (None, _) => return Err(NoPath::NoCommand),
     };
-    // COMMAND is the first process with its pid, which may have been used again.
+    // Later processes may have the same pid as COMMAND, which is the first one.
     let mut all = analysis.process_ids();
     let found = all.find(|ix| analysis.process(*ix).pid == pid);
     found.ok_or(NoPath::NotThere)
@@ -297,7 +294,8 @@ const BEFORE: (u64, u64) = (10_000_000, 100);
 /// The beginning of the critical path of a process that ends at `to`: the first exec, or the beginning of the
 /// process if it waited noticeably before the exec, for example for a CPU.
 fn beginning(root: &Process, to: Ktime) -> Ktime {
-    // The time of a program that was running before the span begins with the span.
+    // A program that was running before the span has no exec in it, so the path begins with the process's part of the
+    // span.
     let Some(exec) = root.execs.first().filter(|exec| !exec.started_before) else {
         return root.start;
     };
@@ -334,9 +332,9 @@ impl<'a> Paths<'a> {
     }
 
     /// Returns the segments of work and waits that `thread` depended on from `from` to `to`, in the order of time. The
-    /// lengths of the segments add up to `to - from`. `inside` tells which threads belong to the subject of the path.
-    /// The work of other threads is followed back only to the moment at which a thread on the path began to wait for
-    /// it.
+    /// lengths of the segments add up to `to - from`. `inside` tells which threads belong to the subject of the path
+    /// (for example a step). The work of other threads is followed back only to the moment at which a thread on the
+    /// path began to wait for it.
     pub fn between(
         &self,
         from: Ktime,

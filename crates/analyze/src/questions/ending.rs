@@ -25,8 +25,8 @@ pub enum WaitEnd {
     Task(Actor),
     /// The completion of block I/O ended the wait.
     BlockIo,
-    /// A signal ended the wait. The value is the task or interrupt that sent the signal. A wait of this kind can only
-    /// be ended by a signal.
+    /// A signal ended the wait. The value is the task or interrupt that sent the signal. Only waits that nothing but a
+    /// signal can end have this cause.
     Signal(Actor),
     Unknown,
 }
@@ -52,7 +52,7 @@ impl Analysis {
             }
             Actor::Thread(_) | Actor::Outside(_) => WaitEnd::Task(by),
             _ if wait.doing == Bucket::Wait(Wait::Io) => WaitEnd::BlockIo,
-            // A query of DNS is no bytes of a TCP connection.
+            // `asked` is about requests over TCP connections. A DNS query is none, so it is looked up separately.
             Actor::Timeout { asked } => WaitEnd::Timer {
                 asked: Some(asked || self.is_querying(thread, wait)),
             },
@@ -70,8 +70,8 @@ impl Analysis {
         }
     }
 
-    /// Whether a process handled a signal of another process and then ended, without a further wait: as a shell script
-    /// with a trap does that another one ends.
+    /// Whether a process handled a signal of another process and then ended without a further wait, like a shell script
+    /// with a trap that another process ends.
     pub fn ends_after_signal(&self, process: ProcessIx) -> bool {
         let (Some(timeline), Some(main)) = (&self.timeline, self.process(process).threads.first())
         else {
@@ -81,7 +81,7 @@ impl Analysis {
         let wait = last_wait(timeline, *main, exited);
         wait.is_some_and(|wait| match (self.wait_end(*main, &wait), wait.waker()) {
             (WaitEnd::Signal(Actor::Thread(by)), _) => self.thread(by).process != process,
-            // Only a child's end or a signal ends a wait for a child.
+            // The waker is no child at its end, and besides the end of a child only a signal ends a wait for a child.
             (WaitEnd::Task(_), Actor::Thread(by)) => {
                 wait.reason == Reason::Child && self.thread(by).process != process
             }

@@ -35,11 +35,12 @@ impl<'a> Graph<'a> {
         Some(Graph { analysis, timeline })
     }
 
-    /// The stretches of a thread's timeline, without many of those whose length certainly depends on no other
-    /// thread.
+    /// The stretches of a thread's timeline that other threads may have ended. Many stretches whose length certainly
+    /// depends on no other thread are skipped.
     pub fn stretches_by_threads(&self, thread: ThreadIx) -> Stretches<'a> {
         let process = self.analysis.process(self.analysis.thread(thread).process);
-        // Only the waits of failed processes and of their parents are cut short by a timer.
+        // A timer can cut a wait for a task short only in a failed process or in its parent, so only these need all of
+        // their stretches.
         let mut children = process.children.iter();
         if failed(process.status) || children.any(|ix| failed(self.analysis.process(*ix).status)) {
             self.timeline.of(thread)
@@ -57,7 +58,7 @@ impl<'a> Graph<'a> {
             Bucket::Wait(_) => {}
         }
         if let Some(below) = self.cut(thread, stretch) {
-            // One that waits itself has no time of its own up to this moment.
+            // A descendant that waits itself has no work up to this moment to which the wait could lead.
             return match below.filter(|below| self.lives(*below, stretch.to)) {
                 Some(below) => StretchCause::Thread(below),
                 None => StretchCause::Own(self.wait(thread, stretch, false)),
@@ -70,8 +71,8 @@ impl<'a> Graph<'a> {
     pub fn ended(&self, thread: ThreadIx, stretch: &Stretch) -> StretchCause {
         match stretch.waker() {
             Actor::Thread(waker) if self.lives(waker, stretch.to) => {
-                // A kernel thread works for many tasks: its own wait for work explains nothing
-                // of this wait. It is treated like a kernel thread that is not recorded.
+                // A kernel thread works for many tasks, so its own earlier wait for work does not explain this wait. It
+                // is treated like a kernel thread that is not recorded.
                 let process = self.analysis.thread(waker).process;
                 if self.analysis.process(process).role.kthread {
                     StretchCause::Own(self.wait(thread, stretch, true))
@@ -115,8 +116,9 @@ impl<'a> Graph<'a> {
     /// The thread that forked this one, if it was alive then.
     pub fn forked_by(&self, thread: ThreadIx) -> Option<ThreadIx> {
         let thread = self.analysis.thread(thread);
-        // A container's runtime is recorded from its exec on, a server from its first answer on, for
-        // which its client waits.
+        // A thread that began before the recording has no fork in it. A container's runtime, which is recorded from its
+        // exec on, and a server, which is recorded from its first answer on, begin later than the span and lead to the
+        // client that waited for them.
         let begins = !thread.started_before || thread.start > self.analysis.start;
         let parent = thread.parent.filter(|_| begins);
         let serves = thread.started_before && self.analysis.process(thread.process).role.shared;

@@ -1,9 +1,10 @@
 //! Finds the jobs of build tools, and what the recording shows about their order.
 //!
-//! make, ninja, xargs, parallel, ctest and prove start a job as soon as it can start and a slot is free. If a slot
-//! was free and a job still started only when another job had ended, then it needed that other job. GNU make with a
-//! job server waits for a slot in another system call than for the end of a job. Before a wait for a slot, make had a
-//! job that could start. If no slot was free and the system call shows nothing, the job may have waited for either.
+//! make, ninja, xargs, parallel, ctest and prove start a job as soon as it can start and a slot is free. If a slot was
+//! free and a job still started only when another job had ended, then it needed that other job. GNU make with a job
+//! server waits for a slot in another system call than for the end of a job. If make waited for a slot, the next job
+//! could already start and needed no other one. If no slot was free and the system call shows nothing, the job may have
+//! waited for either.
 //!
 //! cargo and go do the same with a thread for each job, and run as many jobs as there are CPUs.
 
@@ -28,8 +29,8 @@ pub struct Job {
     /// The number of the pool of slots from which the job takes its slot. Build tools that share slots have the same
     /// number.
     pub pool: u32,
-    /// Whether the job takes one of the build tool's slots. A make that hands its own slot to its first job takes
-    /// none.
+    /// Whether the job takes one of the build tool's slots. A job of make that runs a make with the same slots takes
+    /// none, because it lends its slot to its own jobs.
     pub slot: bool,
     pub start: Ktime,
     pub end: Ktime,
@@ -40,8 +41,8 @@ pub struct Job {
     pub released: Option<ProcessIx>,
     /// The number of the job among the jobs of its build tool.
     pub number: u32,
-    /// The number of the build tool's first jobs that this job may need. They had all ended, and no other job was
-    /// running, when this job or an earlier one started although slots had been free.
+    /// This job may need the first `barrier` jobs of the build tool. They had all ended, and no other job was running,
+    /// when this job or an earlier one started although slots had been free.
     pub barrier: u32,
 }
 
@@ -74,8 +75,8 @@ struct Wait {
     child: Option<ProcessIx>,
 }
 
-/// The facts about a build tool that starts jobs in a known order: its family, this order, and how many jobs it runs
-/// without an argument that says so. `None` if the process is no such tool.
+/// The facts about a build tool that starts jobs in a known order: its family, this order, and how many jobs it runs at
+/// once if no argument sets the number. `None` if the process is no such tool.
 fn tool(analysis: &Analysis, process: ProcessIx) -> Option<(Family, Starts, Untold)> {
     let tool = analysis.process(process).tool()?;
     let jobs = tool.jobs?;
@@ -83,8 +84,8 @@ fn tool(analysis: &Analysis, process: ProcessIx) -> Option<(Family, Starts, Unto
 }
 
 impl Tools {
-    /// Finds the jobs of build tools in an analysis. `limit` reads the number of jobs at once from the arguments of a
-    /// tool; `Some(None)` stands for any number, and `None` means that no argument sets it.
+    /// Finds the jobs of build tools in an analysis. `limit` reads from the arguments of a tool how many jobs it runs
+    /// at once; `Some(None)` stands for any number, and `None` means that no argument sets it.
     pub fn new(analysis: &Analysis, limit: impl Fn(ProcessIx) -> Option<Option<u64>>) -> Tools {
         let Some(graph) = Graph::new(analysis) else {
             return Tools::default();
@@ -121,11 +122,11 @@ impl Tools {
                 found.jobs.extend(jobs);
             }
         }
-        // A job that runs a make of the same pool lends it its slot.
+        // A job that runs a make with the same slots lends its slot to the jobs of that make.
         let mut lends = BTreeSet::new();
         for owner in found.limits.keys() {
             if is_make(analysis, *owner) {
-                // The ancestors of a process in the set are in the set, too.
+                // If a process is in `lends`, its ancestors are too, so the walk upwards can end there.
                 let mut up = analysis.lineage(*owner);
                 while up.next().is_some_and(|process| lends.insert(process)) {}
             }
@@ -181,7 +182,8 @@ fn children(graph: &Graph<'_>, owner: ProcessIx, family: Family, waits: &[Wait])
     let mut children = process.children.clone();
     match family {
         Family::Make => {
-            // $(shell): make reads what one child writes, and starts no other one meanwhile.
+            // A child whose output make read is no job: make runs it for `$(shell)`, and starts no other child
+            // meanwhile.
             let read: BTreeSet<ProcessIx> = waits
                 .iter()
                 .filter(|wait| {
@@ -192,7 +194,8 @@ fn children(graph: &Graph<'_>, owner: ProcessIx, family: Family, waits: &[Wait])
             children.retain(|child| !read.contains(child));
         }
         Family::Cargo => {
-            // The first thread asks rustc for its version, and waits for the answer.
+            // A child of cargo's first thread is no job: this thread runs rustc to get its version, and waits for the
+            // answer.
             let first = process.threads.first().copied();
             let starter = |child: &ProcessIx| {
                 let thread = analysis.process(*child).threads.first();
@@ -294,8 +297,8 @@ impl Lives {
     }
 }
 
-/// The job that a job starting at a moment certainly needs, and the job that it may need. `server` is whether there
-/// is a job server.
+/// The job that a job starting at `start` certainly needs, and the job that it may need. `server` is whether there is a
+/// job server.
 fn order(
     jobs: &[Job],
     waits: &[Wait],
@@ -311,16 +314,19 @@ fn order(
         return (last.needs, None);
     };
     if last.start >= wait.to {
-        // No wait lies between the starts of the last job and of this one.
+        // The tool did not wait between the starts of the last job and of this one, so this job needs what the last one
+        // needed.
         return (last.needs, last.released);
     }
     let ended = lives.latest(start).map(|(_, process)| process);
-    // Older recordings have no system calls.
+    // Older recordings do not have the system calls of waits, so they cannot tell a wait for a slot from a wait for a
+    // job.
     let server = server && wait.reason != Reason::Unknown;
     let by_slot = if server {
         wait.reason != Reason::Child
     } else {
-        // ninja sees the end of a job's output, and then waits for the end of the job.
+        // All slots were used before the wait or before the last end of a job. Both are checked, because ninja first
+        // sees the end of a job's output and then waits for the end of the job.
         lives.living(wait.from).max(lives.beside_latest(start)) >= limit
     };
     match (by_slot, server) {

@@ -12,7 +12,8 @@ use crate::model::{Analysis, Process, ProcessIx, ThreadIx};
 use crate::status::{ended_by, failed, is_for, killed_by, Purpose, ALARM};
 use crate::timeline::{Actor, Bucket, Stretch, Wait};
 
-/// The largest number of a thread's stretches that may follow a wait if a signal ended the wait and with it the thread.
+/// The largest number of stretches (times in one state) that a thread may have after a wait, if the signal that ended
+/// the wait also ended the thread.
 const NEAR: usize = 64;
 
 /// The largest number of child processes that are searched for the one that worked when a signal came.
@@ -33,14 +34,14 @@ pub fn has_no_timeout(reason: Reason) -> bool {
             | Reason::PipeRead
             | Reason::PipeWrite
             | Reason::FileLock
-            // The other end of a FIFO.
+            // The open of a FIFO, which waits for the other end.
             | Reason::Path
     )
 }
 
-/// Whether a process gave up: the wait of a thread at a time was the last wait of a process that failed, and
-/// a time-out or an alarm of the process ended the wait. A server that has slept for its last answer and is then
-/// ended by a signal has not given up.
+/// Whether a process gave up: at the time `at`, one of its threads was in the last wait of the process, a time-out or
+/// an alarm of the process ended this wait, and the process failed. A server that slept until a signal ended it has not
+/// given up.
 pub fn gave_up(analysis: &Analysis, thread: ThreadIx, at: Ktime) -> bool {
     let process = analysis.process(analysis.thread(thread).process);
     if killed_by(process.status).is_some_and(|signal| signal != ALARM) {
@@ -106,8 +107,9 @@ impl Graph<'_> {
         killed_by(self.analysis.process(process).status) == Some(ALARM)
     }
 
-    /// The task that worked for a process when one of the process's waits was cut short. Among the descendants it is
-    /// the first task of the oldest job that ran or waited for a CPU, or a task that waited and had no child.
+    /// The task that worked for a process when one of the process's waits was cut short. The descendants are searched
+    /// from the oldest job on for a task that ran or waited for a CPU. If there is none, it is the first waiting task
+    /// found that has no child.
     fn below_cut(&self, thread: ThreadIx, wait: &Stretch) -> Option<ThreadIx> {
         let analysis = self.analysis;
         let (own, at) = (analysis.thread(thread).process, wait.to);
@@ -137,7 +139,8 @@ impl Graph<'_> {
             if next.len() == before && process != own {
                 leaf = leaf.or_else(|| living(process).next());
             }
-            // The oldest one comes next.
+            // The children are reversed, because the last one in the list is searched next and this has to be the
+            // oldest one.
             if let Some(added) = next.get_mut(before..) {
                 added.reverse();
             }
@@ -172,16 +175,16 @@ impl Graph<'_> {
         last.unwrap_or_default()
     }
 
-    /// Whether at least one child of a process that lived at a time failed. A killed child fails, too.
+    /// Whether at least one child that the process had at a time failed. A killed child fails, too.
     fn kills(&self, process: ProcessIx, at: Ktime) -> bool {
         let children = self.children(process, at).iter();
         let mut children = children.map(|child| self.analysis.process(*child));
         children.any(|child| child.start < at && at <= child.end && failed(child.status))
     }
 
-    /// Whether a process was killed by a signal that ends builds. A process that had not ended when the recording
-    /// ended may have got the signal of its first ancestor that had ended. make handles the signal itself, and
-    /// fails after its children.
+    /// Whether a process was killed by a signal that ends builds. If the process was still alive at the end of the
+    /// recording, the signal of its nearest ancestor that had ended counts. make handles the signal itself, and fails
+    /// after its children.
     fn was_killed(&self, ix: ProcessIx) -> bool {
         let process = self.analysis.process(ix);
         let has = |ix: ProcessIx| has_signal(self.analysis.process(ix));

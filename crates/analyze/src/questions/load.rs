@@ -13,7 +13,7 @@ pub struct Load {
     pub demand: usize,
 }
 
-/// The length at which the list of a build's loads becomes coarser. It bounds the memory: without a bound,
+/// The number of entries at which the list of a build's loads becomes coarser. It bounds the memory: without a bound,
 /// the list took 1.2 GB for a simulated build of 10^8 events.
 const MOST: usize = 1_000_000;
 /// The shortest and the longest time in ns within which a coarse list of loads does not keep the order of
@@ -33,7 +33,7 @@ pub(crate) struct Loads {
     from: Ktime,
     /// The number of CPUs of the build, which is the largest demand that counts.
     cpus: usize,
-    /// The length at which the list of loads becomes coarser.
+    /// The number of entries at which the list of loads becomes coarser.
     most: usize,
     /// The time in ns within which the list does not keep the order of the loads.
     length: u64,
@@ -99,7 +99,7 @@ impl Loads {
 /// last load has no end.
 fn coarser(list: &[Load], length: u64) -> Vec<Load> {
     let mut all: Vec<Load> = Vec::new();
-    // The times of different loads since a moment.
+    // For each load since the moment `from`, given as running tasks and demand, the time in ns for which it lasted.
     let mut times: BTreeMap<(usize, usize), u64> = BTreeMap::new();
     let mut from = list.first().map_or(Ktime(0), |first| first.from);
     let mut flush = |times: &mut BTreeMap<(usize, usize), u64>, from: &mut Ktime| {

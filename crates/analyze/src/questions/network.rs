@@ -25,8 +25,8 @@ pub struct Waited {
     /// Whether all connections that the waiting process had at that time lead to public addresses, which are
     /// certainly in other machines. Other addresses can belong to containers of this machine.
     pub elsewhere: bool,
-    /// The name of the program that ended the wait from the remote end of the connection. It is known if the
-    /// program ran in this machine and is not recorded, but its name is.
+    /// The name of the program at the remote end of the connection that ended the wait. It is known if the program ran
+    /// on this machine, and the recording has its name although it is not recorded itself.
     pub server: Option<Comm>,
     /// The length of the wait for the network in ns.
     pub ns: u64,
@@ -36,7 +36,7 @@ pub struct Waited {
 /// connection that the process waited for is not known.
 const LOOK_BACK: usize = 1000;
 
-/// The waits for the network on a critical path.
+/// The waits for the network on a critical path, each with the connection that it was for.
 pub fn waited(analysis: &Analysis, path: &CriticalPath) -> Vec<Waited> {
     let ends = Ends::new(analysis);
     let segments = path.segments.iter();

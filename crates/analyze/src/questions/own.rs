@@ -7,8 +7,8 @@ use crate::arena::Arena;
 use crate::ids::ThreadIx;
 use crate::model::{Analysis, ProcessIx};
 
-/// The processes that a recording is about: the process of COMMAND and its descendants. In a recording of
-/// the whole machine, all other processes are strangers. Without COMMAND there are no strangers.
+/// The processes that a recording is about: the process of COMMAND and its descendants. In a recording of the whole
+/// machine, all other processes are strangers. In a recording without COMMAND, no process is a stranger.
 #[derive(Clone, Debug)]
 pub struct Own(Arena<ProcessIx, bool>);
 
@@ -42,7 +42,8 @@ impl Own {
         self.has(analysis.thread(thread).process)
     }
 
-    /// Whether the recording also has processes that it is not about.
+    /// Whether the recording also has processes that it is not about, namely processes that are no descendants of
+    /// COMMAND.
     pub fn is_part(&self) -> bool {
         self.0.iter().any(|own| !own)
     }

@@ -117,11 +117,10 @@ pub fn parallelism(
     Ok(sweep.finish())
 }
 
-/// Like [`parallelism`], together with the tasks that had the CPUs ([`Contention::new`]). One walk over the changes of all
-/// threads, which is most of the work of both, finds both.
+/// Like [`parallelism`], but also returns the tasks that had the CPUs ([`Contention::new`]). Both need a walk over the
+/// changes of all threads, which is most of the work, so one walk computes both.
 ///
-/// # Errors
-/// No timeline was kept.
+/// # Errors No timeline was kept.
 pub fn with_contention(
     analysis: &Analysis,
     groups: &Groups,
@@ -172,8 +171,8 @@ impl<'a> Sweep<'a> {
     }
 }
 
-/// The time from which on there may be unknown tasks, because events about forks may be missing. A recording of the
-/// whole machine knows these tasks from the events of the CPUs.
+/// The time from which on tasks may be missing in the counts, because events about forks may be missing. In a recording
+/// of the whole machine the events of the CPUs show these tasks, unless such events are lost, too.
 fn forks_missing_from(analysis: &Analysis) -> Ktime {
     let lost = &analysis.quality.lost;
     let cpus = lost
@@ -188,7 +187,8 @@ fn forks_missing_from(analysis: &Analysis) -> Ktime {
 #[derive(Clone, Copy, Debug, Default)]
 struct Count {
     tasks: usize,
-    /// The sum of the indices of the counted threads. If exactly one thread is counted, the sum is its index.
+    /// The sum of the indices of the counted threads. If exactly one thread is counted, the sum is the index of this
+    /// thread.
     sum: usize,
 }
 
@@ -229,7 +229,7 @@ impl Counts {
         }
     }
 
-    /// Notes that a thread leaves a state, in which it has been counted.
+    /// Notes that a thread leaves a state, so it is no longer counted there.
     fn leave(&mut self, thread: ThreadIx, doing: Bucket) {
         if let Some(count) = self.of(doing) {
             count.tasks -= 1;
@@ -252,7 +252,8 @@ struct Sweep<'a> {
     /// switch is lost.
     unknown_is_off_from: Ktime,
     alone: Option<Alone>,
-    /// The longest serial phases so far, the shortest of them on top and the latest of equally long ones.
+    /// The longest serial phases so far. The top of the heap is the phase that is dropped first: the shortest one and,
+    /// among equally long ones, the latest one.
     kept: BinaryHeap<(Reverse<u64>, Alone)>,
     loads: Loads,
     result: Parallelism,
@@ -354,7 +355,8 @@ impl Sweep<'_> {
         }
     }
 
-    /// Adds time in which no task ran to the reasons, which are the kinds of time of the critical path.
+    /// Adds time in which no task ran to the sums by reason. The reason is the kind of time that the critical path has
+    /// there.
     fn account_idle(&mut self, from: Ktime, to: Ktime, wanted: bool) {
         let segments = self.path.map_or(&[][..], |path| &path.segments);
         let mut now = from;
@@ -399,8 +401,8 @@ impl Sweep<'_> {
     }
 }
 
-/// The reason why no task ran, derived from the kind of the critical path's time. The thread of the path did not run
-/// either.
+/// The reason why no task ran at a time, derived from the kind of time that the critical path has there. If the path
+/// claims that its thread ran, the reason is unknown, because no thread ran.
 fn idle(kind: Kind) -> Idle {
     if kind.is_wait() || kind == Kind::RunQueue {
         Idle::Waits(kind)

@@ -16,8 +16,8 @@ pub type Group = u32;
 pub struct Groups {
     names: Vec<String>,
     numbers: HashMap<String, Group>,
-    /// For each process, the groups of programs that it belonged to, and the time from which on it belonged to
-    /// each. The first group is valid from the beginning of the process. No list is empty.
+    /// For each process, the groups of programs that it belonged to, each with the time from which on it belonged to
+    /// the group. The first group is valid from the beginning of the process. No list is empty.
     spans: Arena<ProcessIx, Vec<(Ktime, Group)>>,
 }
 
@@ -31,14 +31,15 @@ impl Groups {
     ) -> Groups {
         let programs = Programs::new(analysis);
         let mut groups = Groups::default();
-        // All groups of programs come first, in the order of their processes.
+        // The executed programs are numbered first, so that the groups are in the order of the processes.
         for process in &analysis.processes {
             let execs = process.execs.iter();
             let spans = execs.map(|exec| (exec.start, groups.number(name(process, Some(exec)))));
             let spans = spans.collect();
             groups.spans.push(spans);
         }
-        // The first of them may be inherited, so they are looked up as they are now.
+        // A process inherits the group of a program that its parent executed. The copy has only executed programs,
+        // while `spans` gets inherited groups, too.
         let own = groups.spans.clone();
         for ix in analysis.process_ids() {
             let process = analysis.process(ix);
@@ -88,8 +89,8 @@ impl Groups {
         Some(*group)
     }
 
-    /// The groups of programs that a process belonged to, beginning with the group at `time`, and since when it
-    /// belonged to each.
+    /// The groups of programs that a process belonged to from `time` on, each with the time from which on it belonged
+    /// to the group.
     fn since(&self, process: ProcessIx, time: Ktime) -> &[(Ktime, Group)] {
         let spans = &self.spans[process];
         let after = spans.partition_point(|(from, _)| *from <= time);
@@ -120,7 +121,7 @@ impl Groups {
     }
 }
 
-/// A program, as the process that executed it and the number of the exec among the execs of that process.
+/// A program, given as the process that executed it and the index of its exec among the execs of that process.
 pub type Program = (ProcessIx, u32);
 
 /// For every process, the program that it ran before its first exec, which is the parent's program at the fork.
@@ -133,8 +134,8 @@ impl Programs {
         let mut inherited: Arena<_, _> = analysis.process_ids().map(|_| None).collect();
         let mut visited: Arena<_, _> = analysis.process_ids().map(|_| false).collect();
         for first in analysis.process_ids() {
-            // Up to an ancestor with a known program: each process is visited once, in
-            // chains of any length.
+            // The walk ends at the first ancestor whose program is known, and at processes that were visited earlier.
+            // So each process is visited once, however long the chains of parents are.
             let (mut chain, mut at) = (Vec::new(), first);
             let program = loop {
                 if std::mem::replace(&mut visited[at], true) {

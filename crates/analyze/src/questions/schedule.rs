@@ -1,4 +1,4 @@
-//! Simulates the recorded run on CPUs that it has for itself, and with assumed changes. It is a simulation of discrete
+//! Simulates the recorded run on CPUs that it has for itself, and with assumed changes, as a simulation of discrete
 //! events.
 //!
 //! Each thread of the run is a list of operations (`ops`, which `build` collects): its work, its own waits with their
@@ -9,8 +9,8 @@
 //!
 //! The simulation keeps these facts of the recording: the length of waits for timers, disks, the network and tasks that
 //! are not part of the run; the order of the operations of each thread; and which thread ended which wait. A parent
-//! goes on when as many of its children have ended as had ended then in the recording, whichever children these are.
-//! This also keeps the limits of build tools: a job starts when another job has ended.
+//! that waited for a child goes on when as many of its children have ended as in the recording, whichever children
+//! these are. This also keeps the limits of build tools: a job starts when another job has ended.
 //!
 //! If there are never more tasks than CPUs, the simulated run takes the recorded time, to the nanosecond. Otherwise it
 //! may differ, by the costs of time slices and of the choice of a CPU.
@@ -49,11 +49,10 @@ pub struct Schedule {
 
 impl Schedule {
     /// Prepares the simulation of the critical path's process and all of its descendants. Changes beyond the first
-    /// [`MOST`] are left out. The run takes 24 bytes for each piece of work and each wait. In a long run, neighboring
-    /// pieces of a thread are joined.
+    /// [`MOST`] are left out. The simulated run takes 24 bytes of memory for each piece of work and each wait, so in a
+    /// long run, neighboring pieces of a thread's time are joined.
     ///
-    /// # Errors
-    /// [`NoPath::NoTimeline`] if the analysis kept no timeline.
+    /// # Errors [`NoPath::NoTimeline`] if the analysis kept no timeline.
     pub fn new(
         analysis: &Analysis,
         path: &CriticalPath,
@@ -63,10 +62,10 @@ impl Schedule {
         Schedule::planned(analysis, path, groups, (changes, Plan::default()))
     }
 
-    /// Like [`Schedule::new`], but the simulation can also plan the jobs of build tools anew ([`Machine::jobs`]).
+    /// Like [`Schedule::new`], but the simulation can also start the jobs of build tools in another order than the
+    /// recorded one ([`Machine::planned`]).
     ///
-    /// # Errors
-    /// No timeline was kept.
+    /// # Errors No timeline was kept.
     pub fn planned(
         analysis: &Analysis,
         path: &CriticalPath,

@@ -8,13 +8,13 @@ use crate::collect::memory::MemoryKind;
 use crate::model::{Analysis, ProcessIx, ThreadIx};
 use crate::timeline::Bucket;
 
-/// The waits of a thread for memory in the interval that one event reports.
+/// A thread's waits for memory in the interval that one event covers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct MemoryWaits {
     /// The thread that waited for memory.
     pub thread: ThreadIx,
-    /// The beginning of the interval: the time of the thread's previous reclaim, or its start. For waits for swap
-    /// it is always the start.
+    /// The beginning of the interval: the time of the thread's previous reclaim of memory, or its start. For waits for
+    /// pages from swap it is always the start.
     pub since: Ktime,
     /// The end of the interval: the time of the event that reports the waits for memory.
     pub until: Ktime,
@@ -75,9 +75,9 @@ pub fn killed(analysis: &Analysis) -> impl Iterator<Item = Killed> + '_ {
         })
 }
 
-/// The threads whose page faults waited for memory: threads that reclaimed memory, in a process that has read
-/// nothing from a disk, and threads that waited for pages from swap for most of the time of their page
-/// faults.
+/// The threads whose page faults waited for memory and not for a file. They are the threads that reclaimed memory, in a
+/// process that has read nothing from a disk, and the threads that waited for pages from swap for most of the time of
+/// their page faults.
 pub(crate) fn short_of_memory(analysis: &Analysis) -> HashSet<ThreadIx> {
     let Some(timeline) = &analysis.timeline else {
         return HashSet::new();

@@ -25,9 +25,9 @@ const PROMPT: u64 = 100_000;
 /// passes on.
 const WORKED: u64 = 20_000_000;
 
-/// The least number of short sleeps of a program that checks again and again whether a process has ended. The next
-/// number is the longest such sleep in ns. Both are guesses: with fewer or longer sleeps, ordinary pauses before a kill
-/// would count as such loops.
+/// The number of short sleeps from which on a program counts as one that checks again and again whether a process has
+/// ended. [`NAP`] is the longest such sleep in ns. Both numbers are guesses: with fewer or longer sleeps, ordinary
+/// pauses before a kill would count as such loops.
 const LOOKS: usize = 5;
 const NAP: u64 = 100_000_000;
 
@@ -41,7 +41,7 @@ pub struct Sender {
     pub time_out: TimeOut,
 }
 
-/// Whether the sender of a signal had reached a time-out before it sent the signal.
+/// Whether the sender of a signal had waited until a time-out before it sent the signal.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum TimeOut {
     /// Nothing shows that the sender of the signal had reached a time-out.
@@ -53,7 +53,8 @@ pub enum TimeOut {
     Proven,
 }
 
-/// The sender of the signal that killed a process; `None` if no signal did, or if the recording does not show who sent it.
+/// The sender of the signal that killed a process; `None` if no signal did, or if the recording does not show who sent
+/// it.
 pub fn sender(analysis: &Analysis, process: ProcessIx) -> Option<Sender> {
     let timeline = analysis.timeline.as_ref()?;
     let process = analysis.process(process);
@@ -64,8 +65,8 @@ pub fn sender(analysis: &Analysis, process: ProcessIx) -> Option<Sender> {
         .max_by_key(|sender| sender.is_proven)
 }
 
-/// The sender of the signal that killed a thread. It is the task that woke the thread last, if the thread did no work
-/// after that.
+/// The sender of the signal that killed a thread. It is the task that woke the thread last, if the thread did hardly
+/// any work after that.
 fn woken_to_exit(analysis: &Analysis, timeline: &Timeline, ix: ThreadIx) -> Option<Sender> {
     let thread = analysis.thread(ix);
     let end = thread.exited.unwrap_or(thread.end);
@@ -78,14 +79,16 @@ fn woken_to_exit(analysis: &Analysis, timeline: &Timeline, ix: ThreadIx) -> Opti
             }
             Bucket::RunQueue { .. } => {}
             Bucket::Unknown => return None,
-            // A debugger ends the stop of what it traces, whoever sent the signal.
+            // Only the waker of a sleeping thread can be the sender. For example, a debugger ends the stop of a thread
+            // that it traces, whoever sent the signal.
             Bucket::Wait(wait) if wait != Wait::Sleep => return None,
             Bucket::Wait(_) => {
                 let Actor::Thread(by) = stretch.waker() else {
                     return None;
                 };
                 let sender = analysis.thread(by);
-                // A process that ends wakes its parent, and the readers of its pipes.
+                // A waker that had begun to exit did not send a signal: a process that ends wakes its parent, and the
+                // readers of its pipes.
                 let ends = sender.exited.is_some_and(|exited| exited <= stretch.to);
                 if ends || sender.process == thread.process || worked > WORKED {
                     return None;
@@ -105,9 +108,9 @@ fn woken_to_exit(analysis: &Analysis, timeline: &Timeline, ix: ThreadIx) -> Opti
     None
 }
 
-/// The time at which one of the senders woke a process for the last time near the end of its threads. Only the wakings
-/// from waits with a reason that `counts` accepts are considered. A process that handles a signal works for a while
-/// before it exits.
+/// The time of the last waking, near the end of a process, by which a process for which `is_sender` is true ended a
+/// wait of one of its threads. Only waits with a reason that `counts` accepts are considered. A process that handles a
+/// signal works for a while before it exits.
 pub fn woken_before_exit(
     analysis: &Analysis,
     process: ProcessIx,
@@ -179,7 +182,7 @@ fn time_out(timeline: &Timeline, thread: ThreadIx, at: Ktime) -> TimeOut {
     }
 }
 
-/// Whether the last waits of a thread before a moment were many short sleeps.
+/// Whether the last waits of a thread before a moment were at least [`LOOKS`] short sleeps.
 fn looks_again(timeline: &Timeline, thread: ThreadIx, at: Ktime) -> bool {
     let waits = waits_before(timeline, thread, at);
     let naps = waits.take_while(|wait| {

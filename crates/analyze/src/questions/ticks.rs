@@ -1,5 +1,6 @@
 //! Finds ticks: time-outs after which a thread waits again for the same descriptors with the same time-out, until
-//! something else ends a wait, as in the loop of a server. Together the waits are one wait for that something.
+//! something else ends a wait, as in the loop of a server. Together, these waits are one wait for what ends the last of
+//! them.
 
 use std::collections::HashMap;
 
@@ -12,8 +13,8 @@ use crate::timeline::{Actor, Bucket, Stretch, Timeline};
 /// guess, verified by pytest-xdist's reader of a queue: with a larger part, a wait before real work would count as
 /// a tick.
 const BETWEEN: u64 = 10;
-/// The largest number of stretches of a thread that are searched for a waking by the waiting thread. The number is
-/// a guess: an answer to a request takes a few stretches.
+/// The largest number of stretches (times in one state) of a thread that are searched for a waking by the thread that
+/// later waits for it. The number is a guess: an answer to a request takes a few stretches.
 const ANSWER: usize = 1000;
 
 /// For each thread, the beginnings of those waits that end with a time-out after which the thread waits again for
@@ -81,7 +82,8 @@ fn of_thread(
                 (timeout, between, length) = (stretch.timeout, 0, stretch.length());
                 last = stretch.to;
             }
-            // A timer that sends a request is no look at the clock.
+            // The last time-out was no tick: after it, the thread sent a request whose answer has now ended its wait.
+            // So the timer was set for the request, and not for a look at the clock.
             Actor::Thread(by) if !open.is_empty() && answers(by, last, &stretch) => open.clear(),
             _ => ticks.append(&mut open),
         }

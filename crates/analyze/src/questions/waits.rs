@@ -1,8 +1,8 @@
-//! Divides the timeline of a thread into slices on a CPU, times off CPU or waits for a CPU. Each piece has
-//! the states before and after it.
+//! Divides the timeline of a thread into pieces: slices on a CPU, times off CPU, or waits for a CPU. Each piece has the
+//! states before and after it.
 //!
-//! *On-CPU*: switch-in → switch-out. *Off-CPU*: switch-out → switch-in. *Run-queue latency*: waking, or
-//! switch-out by preemption → switch-in.
+//! *On-CPU*: switch-in → switch-out. *Off-CPU*: switch-out → switch-in. *Run-queue latency*: waking, or switch-out by
+//! preemption → switch-in.
 
 use tr_format::event::{CpuId, Ktime};
 
@@ -115,7 +115,7 @@ fn pieces(
         };
         let mut last = first;
         next = at + 1;
-        // Two successive slices are two: the thread has changed its CPU.
+        // Slices on a CPU are not joined: if one directly follows another, the thread has changed its CPU.
         if !matches!(first.doing, Bucket::OnCpu(_)) {
             while let Some(more) = kept(next) {
                 last = more;

@@ -1,20 +1,20 @@
-//! Computes lower limits for the time that the recorded work would have taken if the work of one group cost
+//! Computes lower limits for the time that the recorded work would have taken if the work of one group of programs cost
 //! nothing, or if there had been more CPUs.
 //!
-//! The recording is replayed forwards with a virtual clock for every thread. Work on a CPU advances its
-//! thread's clock, unless the work counts as free. The end of a wait sets the clock to that of the thread
-//! that ended the wait, if that is later. A new thread starts with the clock of the thread that forked it.
-//! Waits for disks last as long as they did. A wait that a timer, the network or a task outside the recording
-//! ended may be one of a loop that asks again and again whether other work is done: no limit counts it.
+//! The recording is replayed forwards with a virtual clock for every thread. Work on a CPU advances its thread's clock,
+//! unless the work counts as free. The end of a wait sets the clock to that of the thread that ended the wait, if that
+//! is later. A new thread starts with the clock of the thread that forked it. Waits for disks last as long as they did.
+//! A wait that a timer, the network or a task outside the recording ended may belong to a loop that checks again and
+//! again whether other work is done, so no limit counts such waits.
 //!
-//! A clock that counts each wait for a CPU as it was shows the recorded time, to the nanosecond. A clock that
-//! leaves them out shows the least time on any number of CPUs (the span law). The CPU time that the end
-//! needed, divided among the CPUs, is another limit (the work law; both e.g. in R. Blumofe, C. Leiserson,
-//! "Scheduling multithreaded computations by work stealing", JACM 46(5), 1999).
+//! A clock that counts each wait for a CPU as it was shows the recorded time, to the nanosecond. A clock that leaves
+//! the waits for a CPU out shows the least time on any number of CPUs (the span law). The CPU time that the end needed,
+//! divided among the CPUs, is another limit (the work law; both laws e.g. in R. Blumofe, C. Leiserson, "Scheduling
+//! multithreaded computations by work stealing", JACM 46(5), 1999).
 //!
-//! All limits hold for the wake-ups as they were recorded: another run may hand a job server's token to
-//! another job. And a limit may be lower than necessary: if a child had ended before its parent waited for
-//! it, no event shows that the parent needed it.
+//! All limits assume the wake-ups of the recording: another run may hand a job server's token to another job. And a
+//! limit may be lower than necessary: if a child had ended before its parent waited for it, no event shows that the
+//! parent needed it.
 
 mod replay;
 
@@ -31,22 +31,22 @@ use crate::questions::programs::{Group, Groups};
 use crate::timeline::Bucket;
 use replay::{Clock, Cursor, Replay, Scenario};
 
-/// How fast the recorded work could be done if the work of one group of programs cost nothing, in ns.
+/// The time in ns in which the recorded work could be done if the work of one group of programs cost nothing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Free {
     pub group: Group,
-    /// The least time in ns without the work of the group. It is a lower limit for any number of CPUs, and also
-    /// for the rest of the work on the recorded CPUs.
+    /// The least time in ns without the work of the group. It is the longer one of two times: the longest chain of the
+    /// remaining work, on any number of CPUs, and the time that the recorded CPUs need for the remaining work.
     pub at_least: u64,
     /// The time in ns without the work of the group if every wait for a CPU, a timer, the network or a task
     /// outside the recording kept its length; at least `at_least`. It is not a limit: a loop that polls for other
     /// work would poll less often.
     pub same_waits: u64,
-    /// The longest stay in a single thread of the chain of work and waits that determines `same_waits`.
+    /// The longest time that the chain of work and waits that determines `same_waits` stays in a single thread.
     pub decides: Option<Stay>,
 }
 
-/// A stay of a chain of work and waits in a single thread.
+/// A time in which a chain of work and waits stays in a single thread.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Stay {
     pub thread: ThreadIx,
@@ -169,13 +169,13 @@ pub fn limits(
     replay.advance(last, path.to, 0);
     let (work, needed) = needed(&graph, path, &links, groups);
     let cpus = analysis.cpus_of_build().max(1);
-    // The clocks of the path's end.
+    // For each scenario, the virtual clocks of the thread in which the path ends.
     let ends = replay
         .scenarios
         .iter()
         .map(|scenario| scenario.clocks[last]);
     let free = ends.zip(free).map(|(clock, group)| {
-        // The least time that the CPUs need for the rest of the work.
+        // The CPUs need at least this time for the rest of the work, if they share it evenly.
         let own = needed.get(*group as usize).copied().unwrap_or(0);
         let rest = work.saturating_sub(own).div_ceil(cpus);
         let at_least = clock.no_waits.max(rest);

@@ -5,8 +5,10 @@ use super::*;
 const A: CpuId = CpuId(0);
 const B: CpuId = CpuId(1);
 
+/// A task X is switched in on CPU 1 before CPU 0 switches it out.
+///
 /// cpu0 ==X====__
-/// cpu1 ___X=____     X is switched in on CPU 1 before CPU 0 switches it out
+/// cpu1 ___X=____
 #[test]
 fn two_overlaps_prove_that_clocks_disagree() {
     let mut check = ClockCheck::default();
@@ -24,8 +26,11 @@ fn two_overlaps_prove_that_clocks_disagree() {
     assert_eq!((found.by, found.impossible_orders), (300, 2));
 }
 
+/// The run of X on CPU 1 is within its run on CPU 0. The run on CPU 1 may really have been the first one, so only its
+/// length is proven as the difference of the clocks.
+///
 /// cpu0 ==X======__
-/// cpu1 __X==______     the run on CPU 1 may have been the first
+/// cpu1 __X==______
 #[test]
 fn the_shorter_of_two_runs_bounds_the_difference() {
     let mut check = ClockCheck::default();
@@ -39,7 +44,8 @@ fn the_shorter_of_two_runs_bounds_the_difference() {
     assert_eq!(check.finish().map(|found| found.by), Some(100));
 }
 
-/// A guest that does not report a switch shows another task on the CPU.
+/// If a guest's kernel does not report a switch, the next switch of the CPU is away from another task than X. So the
+/// overlap of X's runs proves nothing.
 #[test]
 fn an_unreported_switch_is_no_clock_error() {
     let mut check = ClockCheck::default();
@@ -52,7 +58,9 @@ fn an_unreported_switch_is_no_clock_error() {
     assert_eq!(check.finish(), None);
 }
 
-/// cpu0 ____f____      X is forked on CPU 0 in its run on CPU 1
+/// A task X is forked on CPU 0 while it already runs on CPU 1.
+///
+/// cpu0 ____f____
 /// cpu1 __XXXXX__
 #[test]
 fn a_child_runs_after_its_fork() {
@@ -67,8 +75,11 @@ fn a_child_runs_after_its_fork() {
     assert_eq!((found.cpus, found.by), ((A, B), 200));
 }
 
+/// A task with the tid of X ran on CPU 1 before X was forked. The recording has no name of another task with this tid,
+/// so the task was X.
+///
 /// cpu0 _______f____
-/// cpu1 __XX________    no other task with the tid is told, so it was X
+/// cpu1 __XX________
 #[test]
 fn a_child_whose_first_run_is_over_runs_after_its_fork() {
     let mut check = ClockCheck::default();
@@ -79,9 +90,11 @@ fn a_child_whose_first_run_is_over_runs_after_its_fork() {
     assert_eq!(check.finish().map(|found| found.by), Some(200));
 }
 
+/// A tid is used again, which is no error of the clocks. The switch by which the first holder of the tid left CPU 1 is
+/// not recorded, because it went to another unrecorded task.
+///
 /// cpu0 _______f____
-/// cpu1 __XX____XX__    the tid is used again: the last switch-out of its first holder, to another
-///                      task that is not recorded, is not recorded either
+/// cpu1 __XX____XX__
 #[test]
 fn a_used_tid_is_no_clock_error() {
     let mut check = ClockCheck::default();
@@ -89,7 +102,7 @@ fn a_used_tid_is_no_clock_error() {
         check.unborn(Tid(7), B, Ktime(at));
         let goes_on = |cpu, since| (cpu, since) == (B, Ktime(at));
         check.fork(Tid(7), false, Some(A), Ktime(at + 200), goes_on);
-        // The new holder comes to the CPU.
+        // The CPU switches from an unrecorded task to the new task with the tid 7.
         check.switch_out(B, Tid(9), Ktime(at + 300), goes_on);
         let goes_on = |cpu, since| (cpu, since) == (B, Ktime(at + 300));
         check.switch_out(B, Tid(7), Ktime(at + 400), goes_on);

@@ -5,18 +5,18 @@ use tr_format::event::{CpuId, Tid, Timeout};
 use super::change::{DOING, REASON};
 use super::*;
 
-/// A time-out with bits in both of its parts.
+/// A time-out whose number has bits in both fields of a change that store it, `doing` and `reason`.
 const LIMIT: Timeout = Timeout::LONGEST;
 
 #[test]
 fn a_timeline_gives_back_what_was_put_in() {
-    // 10 ==cpu3== 20 __sleep__ 30 ..ready.. 35 ??cpu3?? 40 __disk__ 50
+    // The timeline that is put in, with its times: 10 ==cpu3== 20 __sleep__ 30 ..ready.. 35 ??cpu3?? 40 __disk__ 50
     let mut draft = Draft::default();
     let ready = Bucket::RunQueue { preempted: false };
     let on = Bucket::OnCpu(Some(CpuId(3)));
     let task = 2; // the tracker's third task is the model's first thread
     let mut add = |from, doing, cpu, actor| {
-        // The reason of a sleep is kept of waits only.
+        // A change keeps the reason and the time-out only if its state is a wait.
         let why = Why {
             actor,
             reason: Reason::Child as u8,
@@ -26,10 +26,10 @@ fn a_timeline_gives_back_what_was_put_in() {
     };
     let third = Some(CpuId(3));
     add(10, on, third, ActorRef::UNKNOWN);
-    add(15, on, third, ActorRef::task(9)); // the same stretch
+    add(15, on, third, ActorRef::task(9)); // joined with the stretch from 10 on
     add(20, Bucket::Wait(Wait::Sleep), None, ActorRef::task(task));
     add(30, ready, None, ActorRef::task(7));
-    add(35, Bucket::Unknown, third, ActorRef::UNKNOWN); // with --cpu of another
+    add(35, Bucket::Unknown, third, ActorRef::UNKNOWN); // with --cpu, on another CPU
     add(40, Bucket::Wait(Wait::Io), None, ActorRef::INTERRUPT);
     let thread_of = |task| match task {
         2 => Ok(ThreadIx(0)),
@@ -158,7 +158,7 @@ fn random(seed: u64, count: usize) -> Vec<Added> {
     (0..count).map(|_| change()).collect()
 }
 
-/// The timeline of tasks with these changes, and the stretches that it must have.
+/// The timeline of tasks with these changes, and the stretches that the timeline must have.
 fn timeline_of(tasks: &[Vec<Added>], mut draft: Draft) -> (Timeline, Vec<Vec<Stretch>>) {
     let mut changes: Vec<Vec<Change>> = vec![Vec::new(); tasks.len()];
     let mut all: Vec<_> = tasks
@@ -178,7 +178,7 @@ fn timeline_of(tasks: &[Vec<Added>], mut draft: Draft) -> (Timeline, Vec<Vec<Str
             list.push(change);
         }
     }
-    // The tasks are threads in another order, and those of other numbers are not recorded.
+    // The threads have the reverse order of the tasks. Tasks with higher numbers are not part of the model.
     let count = tasks.len();
     let thread_of = |task: usize| {
         if task < count {
@@ -281,7 +281,7 @@ fn packed_changes_are_what_they_were() {
     assert!(bytes < 11 * changes, "{bytes} for {changes}");
 }
 
-/// A scratch file that is another file.
+/// Makes a scratch file of an open file, which lives as long as the process.
 fn scratch(file: std::fs::File) -> &'static Scratch {
     Box::leak(Box::new(Scratch::new(file)))
 }
@@ -325,7 +325,7 @@ fn changes_in_a_file_are_what_they_were() {
     assert!(left < 5000, "{left}");
     same(&timeline, &expected);
     assert!(!scratch.has_failed());
-    // The file is lost: no panic, and the failure is known.
+    // Most of the scratch file is cut off. Reading it must not panic, and the failure must be noticed.
     length.set_len(100).unwrap();
     for thread in timeline.lines.ids() {
         timeline.of(thread).for_each(drop);

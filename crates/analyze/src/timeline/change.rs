@@ -28,7 +28,7 @@ impl ActorRef {
         ix.map_or(ActorRef::UNKNOWN, ActorRef)
     }
 
-    /// The actor for the task with this tid, which the tracker does not have.
+    /// The actor for a task that the tracker does not have, by the task's tid.
     pub(crate) fn outside(tid: Tid) -> ActorRef {
         let tid = tid.0.checked_add(ActorRef::OUTSIDE);
         tid.filter(|tid| *tid < ActorRef::ASKED_TIMEOUT.0)
@@ -136,7 +136,7 @@ impl Change {
     ) -> Change {
         let (doing, actor) = match doing {
             Bucket::OnCpu(_) => (Bucket::OnCpu(None), ActorRef::UNKNOWN),
-            // With `Options::cpu`: on another CPU.
+            // With `Options::cpu`, the thread was on another CPU in this time, so no waker ended it.
             Bucket::Unknown if cpu.is_some() => (doing, ActorRef::UNKNOWN),
             Bucket::Unknown | Bucket::RunQueue { .. } | Bucket::Wait(_) => (doing, actor),
         };

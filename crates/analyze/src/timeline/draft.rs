@@ -11,7 +11,8 @@ use crate::ids::ThreadIx;
 use crate::scratch::Scratch;
 use crate::state::{Bucket, Wait};
 
-/// The timelines of the tracker's tasks while events are still read. Their indices are those of the tasks.
+/// The timelines of the tracker's tasks while events are still read. `tasks` has the same indices as the tracker's
+/// tasks.
 #[derive(Debug, Default)]
 pub(crate) struct Draft {
     pub(super) tasks: Vec<Packed>,
@@ -101,7 +102,8 @@ impl Draft {
             }
             piece.clear();
         }
-        // Tasks with less than a segment stay, however many there are.
+        // Segments that are not complete stay in memory, however many they are, so the next move has to wait for `kept`
+        // more bytes.
         self.moves_at = self.held + self.kept;
     }
 
@@ -155,7 +157,8 @@ impl Draft {
             }
             left -= left.min(length);
         }
-        // At most the last one is longer than what was left.
+        // At most the last wait is longer than the time that was left, so at most one change is inserted and no index
+        // is wrong.
         for (at, rest) in divided {
             changes.insert(at, rest);
         }
@@ -189,7 +192,7 @@ impl Draft {
             Err(tid) => ActorRef::outside(tid),
         };
         let lines = threads.map(|(task, end)| {
-            // A task without any time has no changes.
+            // A task that spent no time in the span has no changes.
             let mut packed = self
                 .tasks
                 .get_mut(task)

@@ -368,7 +368,7 @@ fn packed_actor(task: usize, actor: ActorRef) -> u64 {
         }
         None => match actor.outside_tid() {
             Some(tid) => u64::from(tid.0) << 3 | 1,
-            // 2 to 7: the others, by their distance from the last one.
+            // The kinds 2 to 7 are the constants such as [`ActorRef::UNKNOWN`], which count down from `u32::MAX`.
             None => u64::from(u32::MAX - actor.0) + 2,
         },
     }
@@ -463,7 +463,8 @@ impl In<'_> {
 fn unpack(bytes: &[u8], task: usize, from: Ktime, count: usize, to: &mut Vec<Change>) {
     let (mut bytes, mut known) = (In(bytes), LastChanges::new(from));
     for _ in 0..count {
-        // A failed read leaves changes out of the timeline; the scratch file remembers the failure.
+        // If the scratch file could not be read, there are no bytes and changes are left out. The scratch file
+        // remembers the failure.
         let Some(change) = next(&mut bytes, task, &mut known) else {
             return;
         };

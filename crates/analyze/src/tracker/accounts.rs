@@ -109,7 +109,7 @@ impl Tracker {
                 .map_or(0, |kernel| kernel.sum_exec_runtime),
         );
         if account.sum_exec_runtime < known {
-            return; // read before its end, or another task's
+            return; // from before its end, or of another task
         }
         let inside = |before: &LastAccount| before.first.time >= self.start;
         if let Some(before) = before.filter(|before| before.usable && inside(before)) {
@@ -131,7 +131,7 @@ impl Tracker {
         let ran = now.run_time.saturating_sub(first.run_time);
         let delays = now.run_delay.zip(first.run_delay);
         let waited = delays.map_or(0, |(now, first)| now.saturating_sub(first));
-        // With --cpu: the totals do not say on which CPU.
+        // With --cpu, the time stays unknown, because the totals do not show on which CPU the task ran.
         if self.only.is_some() {
             return LastAccount {
                 last: now,
@@ -186,7 +186,8 @@ impl Tracker {
             ..Exited::default()
         });
         task.exited = Some(time);
-        // Otherwise they come later.
+        // If the last totals were read at the end of the task, its account is complete. Otherwise the last totals come
+        // in a later event.
         let last = |account: &&LastAccount| account.last.time == time;
         if let Some(last) = self.accounts.get(&ix).filter(last).copied() {
             self.accounts.remove(&ix);

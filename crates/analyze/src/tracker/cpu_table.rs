@@ -17,7 +17,7 @@ impl Cpus {
         self.0.get_mut(usize::from(cpu.0))
     }
 
-    #[allow(clippy::indexing_slicing)] // made if need be
+    #[allow(clippy::indexing_slicing)] // the entry exists after `resize`
     pub(super) fn entry(&mut self, cpu: CpuId) -> &mut CpuEntry {
         let at = usize::from(cpu.0);
         if self.0.len() <= at {

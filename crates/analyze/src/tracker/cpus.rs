@@ -17,7 +17,7 @@ impl Tracker {
         }
         let entry = self.cpus.entry(cpu);
         entry.counted = true;
-        // Before its first switch it was in one state since the beginning.
+        // Before its first switch, the CPU had been idle or busy without a change since the beginning of the recording.
         let is_first = !std::mem::replace(&mut entry.switched, true);
         let since = if is_first {
             Some(self.recorded_from)
@@ -41,7 +41,7 @@ impl Tracker {
     }
 
     fn was_idle(&mut self, cpu: CpuId, from: Ktime, to: Ktime) {
-        // In a gap a task may have come and gone; the time before it is sure.
+        // In a gap, a task may have run without an event. Only the time before the gap certainly was idle.
         let spans = self.gaps.of(cpu);
         let lost = spans.and_then(|spans| spans.first_in(from, to));
         let (from, to) = (from.max(self.start), lost.unwrap_or(to).min(self.end));

@@ -40,8 +40,8 @@ impl Tracker {
         self.fast_path = self.begun && !self.slow && self.only.is_none() && self.gaps.is_empty();
     }
 
-    /// Processes events from the beginning of `records` as long as they are simple, and returns the number of
-    /// processed events. No later event may have the same time as one of them.
+    /// Processes events from the beginning of `records` as long as they are simple, and returns the number of processed
+    /// events. The caller must make sure that no event outside of `records` has the same time as a record.
     pub(crate) fn take_simple(&mut self, records: &[Record]) -> usize {
         let inside = |record: &Record| self.inside(Ktime(record.time));
         if !self.fast_path || !records.first().is_some_and(inside) {
@@ -55,7 +55,7 @@ impl Tracker {
         let records = records.get(..within).unwrap_or_default();
         let mut next = records.iter().skip(1);
         let simple = |record: &&Record| {
-            // The order of events with equal stamps is to be looked into.
+            // If two events have the same time, the general code has to decide which of them comes first.
             let tied = next.next().is_some_and(|next| next.time == record.time);
             !tied
                 && match record.flags & (LIFE | flag::WAKING | flag::NEW) {
@@ -85,7 +85,8 @@ impl Tracker {
         let Some(entry) = self.cpus.get_mut(cpu) else {
             return false;
         };
-        // Before its first switch a CPU's idle time is to be looked into.
+        // In a recording of the whole machine, the general code handles the first switch of a CPU, because of the idle
+        // time before it.
         let switched = entry.switched | !self.system_wide;
         let certain = one_known & other_known & switched & (leaving == entry.current);
         if !certain || self.states.is_dead(record.state) || self.clock_check.is_waiting() {
@@ -192,7 +193,8 @@ impl Tracker {
                     now: time,
                     timeline: self.timeline.as_mut(),
                 };
-                // The common case apart: the others are a jump that is hard to predict.
+                // The most common wait has a branch of its own. The other waits take a jump in `close` that is hard to
+                // predict.
                 let owes = match wait {
                     Wait::Sleep => task.close(ix, &mut moment, Bucket::Wait(Wait::Sleep)),
                     wait => task.close(ix, &mut moment, Bucket::Wait(wait)),

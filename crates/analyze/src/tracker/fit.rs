@@ -56,7 +56,7 @@ impl Tracker {
             LifeKind::Fork(Fork {
                 tid, parent_tid, ..
             }) => match self.state_of(*tid, time) {
-                // The parent is running.
+                // A parent forks while it is running, so the fork fits badly if the parent is off CPU.
                 Some(State::Dead) | None => match self.state_of(*parent_tid, time) {
                     Some(State::Runnable { .. } | State::Waiting(_)) => POSSIBLE,
                     _ => WELL,
@@ -84,8 +84,8 @@ impl Tracker {
         }
     }
 
-    /// The misfit of an event of a task that no event has shown yet. The fork of the task is still to come,
-    /// unless it is lost or the parent is not recorded.
+    /// The misfit of an event of a task that no event has shown yet. If every task is forked within the recording
+    /// (`forked`), its fork is still to come, unless it is lost. So the event does not fit before the fork.
     fn unborn(&self, forked: bool, time: Ktime) -> u8 {
         if forked && self.begun && self.gaps.lives_before(time).is_none() {
             MISSING
@@ -95,7 +95,8 @@ impl Tracker {
     }
 
     fn state_of(&self, tid: Tid, time: Ktime) -> Option<State> {
-        // A tid that was left before this time may be anybody's.
+        // If a task has left this tid by an exec before this time, the tid may belong to any other task now, so no
+        // state is returned.
         let left = |(since, old, _): (Ktime, Tid, _)| old == tid && since != time;
         let ix = self.holder(tid, time)?;
         let stale = self.renamed.is_some_and(left) && self.by_tid.get(tid.0).is_none();

@@ -70,7 +70,7 @@ impl Tracker {
                     self.collectors.outside.sum(cpu, time, others);
                 }
             }
-            // The collectors', and what is read apart.
+            // The collectors handle these events, or other functions of the tracker that are called separately.
             LifeKind::CgroupPath(_)
             | LifeKind::Degraded(_)
             | LifeKind::Mark(_)
@@ -103,7 +103,8 @@ impl Tracker {
         let leader = self.task(Tid(calls.tgid.0));
         let leader = leader.map(|ix| &self.tasks[ix]);
         let life = leader.map_or((Ktime(0), Ktime(u64::MAX)), |task| {
-            // The start of a task that was there before the span is the span's.
+            // For a task that existed before the span, `task.start` is only the start of the span, so its true start is
+            // unknown.
             let start = if task.started_before {
                 Ktime(0)
             } else {
@@ -126,7 +127,7 @@ impl Tracker {
             LifeKind::Sample(sample) => {
                 self.collectors.stacks.stacks(sample);
                 let task = self.task(sample.tid);
-                // A wait has no CPU.
+                // A sample of a wait has no CPU, so `--cpu` does not exclude it.
                 let asked = sample.doing == Doing::OffCpu
                     || self.only.is_none_or(|only| event.cpu == Some(only));
                 let part = part(time, sample, (self.start, self.end));
@@ -195,7 +196,8 @@ impl Tracker {
             parent,
             actor: parent.map_or(ActorRef::UNKNOWN, TaskIx::actor),
             seen: true,
-            // Before the span too: a gap may lie between.
+            // The true time of the fork is kept even if it is before the span, because events may be missing between
+            // the two.
             since: time,
             last_event_ts: time,
             ..Task::new(fork.tid, process, time.max(self.start), state)
@@ -203,8 +205,8 @@ impl Tracker {
         self.open_account(ix, time);
     }
 
-    /// Removes the old task with a tid that a fork gives to a new task, whether or not the old task's end was
-    /// seen. A task that has exited can leave its CPU later than that, because its parent need not wait for it.
+    /// Removes the old task with a tid that a fork gives to a new task, whether or not the old task's end was seen. A
+    /// task that has exited may leave its CPU only after this fork, because its parent need not wait for that.
     fn retire_tid(&mut self, tid: Tid, time: Ktime) {
         let Some(old) = self.by_tid.get(tid.0) else {
             return;
@@ -215,7 +217,8 @@ impl Tracker {
         if lives && !exited && !unseen && self.gaps.lives_before(time).is_none() {
             self.anomaly("forked while another task had its id");
         }
-        // The end of the old task would have been seen: it has another tid since an exec that is lost.
+        // The old task is ended here, unless its end would have been seen: then it has another tid by an exec that is
+        // lost.
         if !lives || unseen || !self.has_passed_on(old, tid, time) {
             self.end_task(old, time);
         }
@@ -231,7 +234,8 @@ impl Tracker {
         }
         let argv = parent.map(|parent| self.processes[parent].argv.clone());
         let parent = parent.or(self.by_tgid.get(fork.parent_tgid.0));
-        // The snapshot of a process whose new thread comes before it names its parent.
+        // If a new thread comes before the snapshot of its process, the parent is left open, because the snapshot will
+        // name it.
         let (ppid, parent) = if is_thread {
             (None, None)
         } else {
@@ -267,17 +271,17 @@ impl Tracker {
         self.settle(ix, exec.tgid, None, Argv::default());
         if exec.old_tid != exec.tid {
             self.take_over(ix, time, exec);
-            // The known CPU mask belongs to the old tid.
+            // The affinity that was recorded under the old tid need not be known under the new one.
             self.tasks[ix].pinned = None;
         }
-        // The task's time until now belongs to the program before.
+        // The task's time until now belongs to the program that it executed before.
         let task = &self.tasks[ix];
         let (seen, parent) = (task.seen, task.parent);
         let state = match task.state {
-            // In a gap it has come to another CPU.
+            // If the exec names another CPU than the task's, then the task came to that CPU in a gap.
             State::On(Some(on)) if cpu.is_some_and(|cpu| cpu != on) => State::Unknown,
             on @ State::On(_) => on,
-            // The switch-out after the exec has the exec's stamp.
+            // A switch-out with the same time as the exec came after the exec, so the task has already left its CPU.
             left if task.since == time => left,
             _ => State::Unknown, // it runs, though its switch-in was not seen
         };
@@ -321,7 +325,7 @@ impl Tracker {
         self.keep_accounts_of(process, time);
         let process = &mut self.processes[process];
         if time < self.start {
-            process.execs.clear(); // over before the span
+            process.execs.clear(); // they ended before the span
         }
         let before = std::mem::replace(&mut process.rss_before, exec.max_rss);
         if let Some(last) = process.execs.last_mut() {
@@ -355,7 +359,7 @@ impl Tracker {
         let ix = match self.task(exit.tid) {
             _ if time >= self.end => return,
             Some(ix) if !self.tasks[ix].is_dead() => ix,
-            // The task's last switch-out has the stamp of its exit.
+            // The exit has the same time as the task's last switch-out, which was processed first.
             Some(ix) if self.tasks[ix].end == Some(time) => ix,
             None if self.open() => self.appear(exit.tid, exit.tgid, time),
             _ => return,
@@ -404,7 +408,7 @@ impl Tracker {
             kernel.nivcsw = last.nivcsw;
             kernel.run_delay = last.delays.run;
             kernel.is_final = true;
-            // A last switch-out that was not seen is lost.
+            // If the last switch-out was not seen, it is lost, so the task ends here.
             if unseen {
                 self.end_task(ix, time);
             }
@@ -425,7 +429,7 @@ impl Tracker {
 
     fn move_cgroup(&mut self, moved: &CgroupMove) {
         let process = self.task(moved.tid).map(|ix| self.tasks[ix].process);
-        // A leader that was dead before the recording leaves its tid to the process.
+        // A leader that ended before the recording is no known task, but its tid is still the pid of its process.
         if let Some(process) = process.or(self.by_tgid.get(moved.tid.0)) {
             self.processes[process].cgroup = moved.cgroup;
         }
@@ -461,8 +465,8 @@ impl Tracker {
         self.tasks[ix].process = new;
     }
 
-    /// Whether the recording would show an unrecorded task that had the tid before, because it has all tasks or the
-    /// names of unrecorded ones.
+    /// Whether the recording would show it if another task had had the tid before, and does not show such a task. It
+    /// would show it if it has all tasks of the machine, or the names of all unrecorded tasks that met recorded ones.
     fn is_told(&self, tid: Tid, time: Ktime) -> bool {
         let outside = &self.collectors.outside;
         let told = self.system_wide || outside.is_complete() && !outside.knows(tid);
@@ -520,7 +524,8 @@ impl Tracker {
                     argv,
                     ..ProcessEntry::default()
                 });
-                // A later one came into the followed cgroup.
+                // A snapshot within the recording is of a task that has just come into the followed cgroup, so the task
+                // starts at that time.
                 let start = time.max(self.start);
                 self.add_task(Task {
                     started_before: true,
@@ -534,8 +539,8 @@ impl Tracker {
         self.snapshot_process(process, time, snapshot, adopted);
         if is_zombie {
             self.end_task(ix, time);
-            // A zombie ended at an unknown time before, and is no part of the span. Other threads of its
-            // process may live.
+            // A zombie ended at an unknown time before the recording, and is no part of the span. Other threads of its
+            // process may still live.
             if known.is_none() {
                 self.tasks[ix].end = Some(Ktime(self.start.0.saturating_sub(1)));
             }
@@ -569,7 +574,7 @@ impl Tracker {
         self.flush(process);
         let entry = &mut self.processes[process];
         if !entry.forked && entry.ppid != Some(snapshot.parent_tgid) {
-            entry.parent = parent; // or looked up when all snapshots have come
+            entry.parent = parent; // `begin` looks up a missing one again
         }
         entry.ppid = Some(snapshot.parent_tgid);
         entry.kthread = snapshot.kthread;
@@ -577,11 +582,11 @@ impl Tracker {
         let is_leader = snapshot.tid.0 == snapshot.tgid.0;
         let known = executes || self.root == Some(snapshot.tgid);
         let executes = is_leader && !snapshot.kthread && entry.execs.is_empty();
-        // A thread's argv is taken when its leader was gone before its snapshot.
+        // If the leader was gone before its snapshot, the arguments come from the snapshot of another thread.
         if executes || entry.argv == Argv::default() && entry.execs.is_empty() {
             entry.argv = snapshot.argv.clone();
         }
-        // COMMAND is still a copy of the recorder here; its program comes.
+        // COMMAND is still a copy of the recorder at its snapshot. Its first program comes with its exec.
         if executes && !known {
             let program = ExecSpan {
                 start: time.max(self.start),
@@ -604,8 +609,8 @@ impl Tracker {
             return;
         }
         task.woken = false;
-        // While events are being lost, what came right after is not known; and an exec that
-        // is lost may have given it this name on its way to a CPU.
+        // In two cases the state is not known. While events are being lost, the next event of the task may be missing.
+        // And if an exec is lost, the task may have got this tid by it while it came to a CPU.
         let unsure = self.basis != Basis::Events
             || self.gaps.any().covers(time)
             || snapshot.on_cpu && self.gaps.lives_before(time).is_some();

@@ -26,7 +26,8 @@ impl Tracker {
         let ran = kernel.sum_exec_runtime.saturating_sub(times.on_cpu);
         let waited = kernel.run_delay.unwrap_or(0);
         let waited = waited.saturating_sub(times.run_queue);
-        // The totals are those of its whole life.
+        // The totals cover the whole life of the task. If they include the time in run queues, the rest of the unknown
+        // time can only be sleeps and blocked waits.
         let told = self.basis == Basis::Totals && kernel.run_delay.is_some();
         let part = StateTimes::by_totals(times.unknown, ran, waited, told);
         times.take_from_unknown(&part);
@@ -35,9 +36,9 @@ impl Tracker {
         self.narrow_programs(of, part);
     }
 
-    /// Makes a part of an ended task's run-queue time unknown: the part that is more than the kernel counted, as
-    /// far as it is assumed only because no waking was seen. The waking was lost then, and the task slept for some
-    /// of that time.
+    /// Makes a part of an ended task's run-queue time unknown, if that time is longer than the kernel counted. Only
+    /// time that was taken for a wait in a run queue because no waking was seen is changed: the waking was lost, and
+    /// the task slept for a part of this time.
     pub(super) fn doubt_unwoken(&mut self, ix: TaskIx) {
         let task = &mut self.tasks[ix];
         let counted = task.kernel.and_then(|kernel| kernel.run_delay);

@@ -90,8 +90,8 @@ impl Tracker {
             let task = self.task(tid).filter(|_| tid != Tid::IDLE);
             task.is_some_and(|ix| self.keeps(ix, tid))
         };
-        // While a recorded task waits for the CPU, the switches of others are recorded: each of
-        // them is told by name before.
+        // While a recorded task waits for a CPU, the switches between other tasks are recorded, too. The names of these
+        // tasks are recorded before, so an event of two named tasks is no contradiction.
         let told = |tid| self.collectors.outside.knows(tid);
         let others = told(one) && told(other);
         if !self.open()
@@ -121,7 +121,7 @@ impl Tracker {
         self.clock_check.switch_out(cpu, switch.prev, time, goes_on);
         if next != Tid::IDLE && self.task(next).is_none() {
             self.clock_check.unborn(next, cpu, time);
-            // The task that leaves names the one that comes.
+            // If tasks without a fork may appear, this switch shows a task that existed before.
             if self.open() {
                 self.appear(next, Tgid(next.0), time);
             }
@@ -152,7 +152,8 @@ impl Tracker {
             return;
         };
         match self.tasks[ix].state {
-            // Now it is known where it has been running since the start.
+            // The task was already on a CPU at its snapshot, which did not show on which CPU. The switch-out shows that
+            // it was this one.
             State::On(None) if self.may_be_on(ix, cpu) => {
                 self.tasks[ix].state = State::On(Some(cpu));
             }
@@ -160,7 +161,8 @@ impl Tracker {
             State::On(Some(_)) => self.anomaly("switched out on another CPU than it ran on"),
             State::Dead => {
                 self.lose_unplaced(cpu, time);
-                // Unless every task is recorded, another one may have its tid.
+                // Unless every task is recorded, an unrecorded task may have got the tid of the dead one, which is no
+                // contradiction.
                 if self.open() {
                     self.anomaly("ran after its exit");
                 }
@@ -170,7 +172,8 @@ impl Tracker {
         }
         let runnable = switch.preempt || switch.prev_state == 0;
         if self.inside(time) {
-            // As the kernel counts: switch_count in __schedule (kernel/sched/core.c).
+            // Voluntary and involuntary switches are counted as by the kernel: switch_count in __schedule
+            // (kernel/sched/core.c).
             let involuntary = u64::from(!dies && runnable);
             let switches = Switches {
                 voluntary: 1 - involuntary,
@@ -210,8 +213,8 @@ impl Tracker {
         };
         self.check_overlap(ix, cpu, time);
         self.tasks[ix].close_off_cpu(self.start, time.min(self.end));
-        // Woken when it was runnable already: after the switch-in, by the same stamp, as
-        // well as before.
+        // A waking of a runnable task at the time of its switch-in may have come after the switch-in. Then the task was
+        // woken on its CPU.
         let woken = self.tasks[ix].woken_again(time);
         self.enter(ix, time, State::On(Some(cpu)), Ended::SwitchedIn);
         let moved = self.tasks[ix].switch_in(cpu, woken);
@@ -259,20 +262,22 @@ impl Tracker {
             return;
         };
         let actor = match waking.waker {
-            // The idle task wakes nobody of its own accord.
+            // The idle task itself wakes nobody: an interrupt on its CPU does.
             _ if waking.context == Context::SoftIrq => ActorRef::SOFTIRQ,
             waker if waking.context.is_interrupt() || waker == Tid::IDLE => ActorRef::INTERRUPT,
             waker => self.actor(waker, time),
         };
         self.update_vfork(waking, ix, actor);
         match self.tasks[ix].state {
-            // The first waking has the same stamp as the switch-in after it.
+            // The first waking of a new task can have the same time as its switch-in. It came before the switch-in, so
+            // it changes nothing.
             State::On(_) if waking.new => {}
             State::On(_) => self.tasks[ix].wake(actor, time),
             State::Dead => {}
             state @ State::Runnable { .. } => {
                 if self.gaps.any().covers(time) {
-                    // From here on it may run where events are being lost.
+                    // The waking shows that the task was still waiting. From now on it may run where events are being
+                    // lost.
                     self.enter(ix, time, state, Ended::Otherwise);
                 } else if !waking.new && !self.in_gap(ix, time) {
                     self.tasks[ix].last_event_ts = time;
@@ -319,32 +324,33 @@ impl Tracker {
             let parent =
                 parent.or_else(|| appears.then(|| self.appear(waker, Tgid(waker.0), time)));
             if let Some(parent) = parent {
-                // The fork of a recorded task's child is missing; its exit will tell
-                // whether the child is a process or a thread.
+                // The fork of this child of a recorded task is missing. Its exit will show whether it is a process or a
+                // thread.
                 return Some(self.appear_child(wakee, parent, time));
             }
         }
         self.task_to_run(wakee, time)
     }
 
-    /// Updates whether a parent waits for its vfork child (kernel/fork.c, wait_for_vfork_done). It waits from the
-    /// first waking of the child until it wakes another task or is woken.
+    /// Updates whether a parent waits for its vfork child (kernel/fork.c, wait_for_vfork_done). The parent waits from
+    /// the first waking of the child until the parent wakes another task or is woken.
     fn update_vfork(&mut self, waking: Waking, wakee: TaskIx, actor: ActorRef) {
         let waker = actor.place().map(TaskIx::new);
-        // A waker is not waiting: when the child was faster there was no wait.
+        // A task that wakes another one is not waiting. So if a vfork child was faster than its parent, the parent did
+        // not wait for it.
         if let Some(waker) = waker {
             self.tasks[waker].vfork_child = None;
         }
         if waking.vfork {
-            // The fork may have come before the recording: the task that wakes a child for
-            // the first time has forked it.
+            // If the fork came before the recording, the parent is the task that wakes the child for the first time.
             let parent = self.tasks[wakee].parent.or(waker);
             self.tasks[wakee].parent = parent;
             if let Some(parent) = parent {
                 self.tasks[parent].vfork_child = Some(wakee);
             }
         }
-        // The vfork child has let its parent go; the child's exec is reported later.
+        // A parent that is woken no longer waits for its vfork child. The child's exec, which lets the parent go on, is
+        // reported only later.
         self.tasks[wakee].vfork_child = None;
     }
 

@@ -91,7 +91,7 @@ impl Tracker {
     pub(super) fn appear_child(&mut self, tid: Tid, parent: TaskIx, time: Ktime) -> TaskIx {
         let ix = self.appear(tid, Tgid(tid.0), time);
         let parents = self.tasks[parent].process;
-        // The child was forked while events were being lost.
+        // The child was forked while events were being lost, so it starts where their gap begins.
         let born = self.gaps.lives_before(time).unwrap_or(time);
         let task = &mut self.tasks[ix];
         (task.start, task.since) = (born.max(self.start), born);
@@ -112,8 +112,9 @@ impl Tracker {
             if process.live > 0 {
                 return ix;
             }
-            // The snapshots of its other threads have not come yet: the exit that was the
-            // last to begin need not be the last to be over.
+            // Before the recording begins, the process may have other threads whose snapshots have not come yet. So it
+            // has not ended: the thread that was the last one to begin its exit need not be the last one to complete
+            // it.
             if !self.begun {
                 process.status = None;
                 if let Some(exec) = process.execs.last_mut() {

@@ -54,7 +54,8 @@ pub struct Task {
     pub(super) last_cpu: Option<CpuId>,
     /// The task that woke or forked this task or, if it was preempted, the task that took its CPU.
     pub(super) actor: ActorRef,
-    /// The epoch in which the task's state is known, for counting running tasks.
+    /// The number of the epoch (the time between two losses of events) in which the task's state was last known, for
+    /// counting running tasks.
     pub(super) epoch: Epoch,
     /// The time at which the task's present state began.
     pub(super) since: Ktime,
@@ -100,7 +101,8 @@ pub struct Task {
     pub(super) unwoken: u64,
 }
 
-/// A switch reads the first cache line of a task and adds to the next one, so the sums have to begin there.
+/// A switch reads the first cache line of a task, which has 64 bytes, and adds to the sums in the next one. So the sums
+/// have to begin there.
 const _: () = assert!(offset_of!(Task, times) == 64 && offset_of!(Task, causes) == 128);
 
 /// The facts about a switch-out of a task that does not end with it.
@@ -174,7 +176,7 @@ impl Task {
     pub(super) fn switch_out(&mut self, now: Ktime, how: SwitchOut) -> State {
         let new = match how.wait {
             Some(wait) => State::Waiting(wait),
-            // Woken before its switch-out was complete: a sleep of no length.
+            // A task that was woken before its switch-out was complete did not sleep, and was not preempted either.
             None => State::Runnable {
                 preempted: how.preempt || !self.woken,
             },
@@ -232,7 +234,8 @@ impl Task {
             (true, Some(least)) if reached(least) => ActorRef::TIMEOUT,
             (true, Some(_)) => ActorRef::DEVICE,
             (true, None) if timeout.limit() == Timeout::NONE => ActorRef::DEVICE,
-            // The time-out of a socket is counted in ticks, by a softirq.
+            // The time-out of a socket is counted in the kernel's ticks and ends in a softirq, so this may be the
+            // time-out.
             (false, None) if timeout == Timeout::SOME => ActorRef::INTERRUPT,
             _ => actor,
         }
@@ -275,7 +278,7 @@ impl Task {
     /// Adds `ns`, more than 0, from a time on to the task's sum for this kind of time, on the given CPU if the task
     /// was on one. Returns whether the task's times have to be added to the program of its process later and this is
     /// not yet noted.
-    // Inlined, the bucket is a constant as a rule, and the choice below goes.
+    // When the function is inlined, `bucket` is mostly a constant, so the compiler removes the `match` below.
     #[inline(always)]
     pub(super) fn spend(
         &mut self,

@@ -38,8 +38,8 @@ impl Tracker {
         let Some(running) = running.filter(|running| named != Some(*running)) else {
             return named;
         };
-        // The running task is certain, its name is not: de_thread (fs/exec.c) may have
-        // given it another tid, of its own process.
+        // The recording shows which task runs on the CPU, but perhaps not its present tid: an exec may have given it
+        // the tid of its thread group's leader (de_thread, fs/exec.c).
         let renamed = match named {
             None => prev != Tid::IDLE && self.gaps.lives_before(time).is_some(),
             Some(named) => {
@@ -89,7 +89,7 @@ impl Tracker {
         if old != tid && self.by_tid.get(old.0) == Some(ix) {
             self.by_tid.remove(old.0);
         }
-        // The new tid is its process's pid, which may not have been known.
+        // The new tid is the pid of the task's process, which may not have been known before.
         self.settle(ix, Tgid(tid.0), None, Argv::default());
     }
 
@@ -104,7 +104,8 @@ impl Tracker {
         let task = &self.tasks[ix];
         let expected = match task.state {
             State::Unknown => true,
-            // A woken task may have been on this CPU all the time.
+            // A task that was woken since its last switch-in may have stayed on this CPU all the time, so no event need
+            // be missing.
             State::Runnable { .. } if task.woken => true,
             _ => self.in_gap(ix, time) || !task.seen,
         };
@@ -154,7 +155,8 @@ impl Tracker {
     fn forget(&mut self, ix: TaskIx, cpu: CpuId, time: Ktime) {
         let task = &self.tasks[ix];
         let since = task.since;
-        // The task has slept since then, and the waking ended the sleep.
+        // If the task was woken although it seemed to be on the CPU, it had left the CPU and slept, and the waking
+        // ended the sleep.
         let woken = matches!(task.state, State::On(_)) && task.woken;
         let woken = if woken { task.last_event_ts } else { since };
         let known = match task.state {
@@ -207,7 +209,7 @@ impl Tracker {
     pub(super) fn has_passed_on(&self, ix: TaskIx, tid: Tid, time: Ktime) -> bool {
         let task = &self.tasks[ix];
         let process = &self.processes[task.process];
-        // Only a fork or a snapshot tells whether it is the leader of its process.
+        // Only a fork or a snapshot shows which tid is the leader of the process.
         let named = process.forked || process.ppid.is_some();
         let leads = named && process.pid.0 == tid.0;
         let ran = task.last_cpu.is_some() && task.since != time;

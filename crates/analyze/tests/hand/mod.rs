@@ -23,7 +23,7 @@ pub const SLEEPS: u16 = 1;
 pub const BLOCKED: u16 = 2;
 pub const DEAD: u16 = 0x80;
 
-/// A trace; all times are in ns since its start.
+/// A trace that a test builds from single events. All times are in ns since the start of the trace.
 pub struct Hand {
     pub meta: Metadata,
     pub cpus: Vec<Vec<SchedEvent>>,
@@ -133,7 +133,7 @@ impl Hand {
         self
     }
 
-    /// An event of the recorder about a CPU.
+    /// Adds an event of the recorder about a CPU.
     pub fn records(&mut self, cpu: u16, time: i64, kind: LifeKind) -> &mut Hand {
         self.recorder.push(LifeEvent {
             time: at(time),
@@ -157,7 +157,7 @@ impl Hand {
         self.lives(cpu, time, LifeKind::Fork(fork))
     }
 
-    /// An exec after which the kernel's `maxrss` is this.
+    /// Adds an exec after which the kernel's `maxrss` has the given value.
     pub fn exec_with(&mut self, time: i64, pid: u32, max_rss: u64) -> &mut Hand {
         self.exec(0, time, pid, pid);
         if let Some(LifeKind::Exec(exec)) = self.life.last_mut().map(|event| &mut event.kind) {
@@ -166,7 +166,8 @@ impl Hand {
         self
     }
 
-    /// An exit of a process with this `maxrss` and high-water mark of its program.
+    /// Adds the exit of a process. `rss` is the kernel's `maxrss` then, and `program` is the high-water mark of the
+    /// memory of its program.
     pub fn exit_with(&mut self, time: i64, pid: u32, rss: u64, program: Option<u64>) -> &mut Hand {
         self.exit(0, time, pid, pid, true);
         if let Some(LifeKind::Exit(exit)) = self.life.last_mut().map(|event| &mut event.kind) {
@@ -239,7 +240,7 @@ impl Hand {
         self
     }
 
-    /// The snapshot of a task; `state` is none while it is on a CPU.
+    /// Adds the snapshot of a task. `state` is `None` if the task is on a CPU.
     pub fn snapshot(
         &mut self,
         time: i64,
@@ -286,7 +287,7 @@ impl Hand {
         self.recorder_event(since, LifeKind::Lost(lost))
     }
 
-    /// The analysis, and the critical path of its first process.
+    /// Returns the analysis of the trace, and the critical path of the first process in it.
     pub fn path(&self) -> (Analysis, CriticalPath) {
         let options = Options {
             timeline: true,

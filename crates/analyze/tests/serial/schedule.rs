@@ -1,4 +1,4 @@
-//! The recorded run simulated on CPUs of its own, beside the simulator that made the recording.
+//! Compares the simulation of a recorded run, on CPUs of its own, with the simulator that made the recording.
 
 use proptest::prelude::*;
 use tr_analyze::jobs::{Job, Tools};
@@ -16,8 +16,8 @@ use tr_sim::recording::Recording;
 
 use super::{fork, repeat, run, world, Answer, MS, SLACK};
 
-/// A driver that runs `jobs`, so many at once; a link follows. A job in three reads from a disk,
-/// one in three sleeps.
+/// Makes a build of these jobs, whose driver runs `at_once` of them at once, and then a link. The numbers are work in
+/// ms. One job in three also reads from a disk, and one in three sleeps, for `wait` ms.
 fn build(jobs: &[u64], at_once: u16, wait: u64) -> World {
     let mut driver = vec![run(2)];
     let mut programs = Vec::new();
@@ -41,7 +41,7 @@ fn build(jobs: &[u64], at_once: u16, wait: u64) -> World {
     world(&all, &[])
 }
 
-/// The machine of `world` with further tasks, which are not recorded and never sleep.
+/// Adds `tasks` tasks to the machine of `world`. They are not recorded and never sleep.
 fn beside(mut world: World, tasks: u16) -> World {
     let program = world.programs.len() as u16;
     world.programs.push(vec![run(5), Op::Goto(0)]);
@@ -85,12 +85,13 @@ fn lengths() -> impl Strategy<Value = Vec<u64>> {
 proptest! {
     #![proptest_config(tr_sim::strategy::cases(40))]
 
-    /// No task has to wait for a CPU: the run takes the recorded time without such waits.
+    /// If no task has to wait for a CPU, the simulated run takes the recorded time.
     #[test]
     fn with_enough_cpus_nothing_changes(jobs in lengths(), at_once in 1u16..4, wait in 1u64..30) {
         let answer = Answer::of(build(&jobs, at_once, wait), at_once + 2);
         let (is, was) = (answer.alone_on_its_cpus(), answer.path.length());
-        // A task that is woken may be sent to a busy CPU, beside an idle one.
+        // A woken task may have been sent to a busy CPU although another CPU was idle. Only without such waits is the
+        // simulation exact.
         let timeline = answer.analysis.timeline.as_ref().unwrap();
         let threads = answer.analysis.thread_ids();
         let stretches = threads.flat_map(|thread| timeline.of(thread));
@@ -101,7 +102,8 @@ proptest! {
         prop_assert!(is <= was && is >= was - was / 6, "{is} of {was}");
     }
 
-    /// More tasks than CPUs: time slices and the choice of a CPU cost or gain a few slices.
+    /// With more tasks than CPUs, the simulated time differs by a few time slices, because slices and the choice of a
+    /// CPU are not simulated.
     #[test]
     fn with_full_cpus_little_changes(jobs in lengths(), at_once in 2u16..9, wait in 1u64..30) {
         let answer = Answer::of(build(&jobs, at_once, wait), 2);
@@ -109,7 +111,7 @@ proptest! {
         prop_assert!(is.abs_diff(was) <= was / 6 + 12 * MS, "{is} of {was}");
     }
 
-    /// The CPU time that tasks outside the recording took is given back.
+    /// The simulated run does not include the CPU time that tasks outside the recording took.
     #[test]
     fn others_are_removed(jobs in lengths(), at_once in 1u16..6, others in 1u16..5) {
         let alone = Answer::of(build(&jobs, at_once, 10), 2);
@@ -121,7 +123,7 @@ proptest! {
     }
 }
 
-/// Jobs one after the other: at once they take the half on two CPUs, and no less.
+/// Eight jobs ran one after the other. At the same time on two CPUs they need half of their time, and no less.
 #[test]
 fn two_jobs_save_at_most_the_half() {
     let steps = [fork(1), Op::Wait];
@@ -159,7 +161,7 @@ fn two_jobs_save_at_most_the_half() {
     }
 }
 
-/// Eight jobs on two CPUs wait for each other. They lose nothing by it.
+/// Eight jobs on two CPUs wait for each other. This costs them no time compared with three jobs at once.
 #[test]
 fn jobs_that_share_the_cpus_lose_nothing() {
     let jobs = [40; 8];
@@ -168,8 +170,8 @@ fn jobs_that_share_the_cpus_lose_nothing() {
     assert!(few.abs_diff(many) < few / 20, "{few} {many}");
 }
 
-/// Switches that a guest's kernel hides make time unknown. The kernel's totals tell how much of it
-/// was work: with fewer CPUs it waits, and a faster program does it faster.
+/// A guest's kernel hides switches, so some time becomes unknown. The kernel's totals show how much of it was work.
+/// This work waits for a CPU if there are fewer CPUs, and takes less time if the program is faster.
 #[test]
 fn work_in_unknown_time_is_work() {
     let jobs = 6;
@@ -193,7 +195,7 @@ fn work_in_unknown_time_is_work() {
         let threads = || answer.analysis.threads.iter();
         let jobs = || threads().filter(|thread| thread.process != make);
         work += jobs().map(|job| job.by_kernel.on_cpu).sum::<u64>();
-        // Time that the totals do not show either stays as long as it was.
+        // Unknown time that the totals do not explain either keeps its length in the simulation.
         let rest: u64 = jobs().map(|job| job.times.unknown).sum();
         let all: u64 = threads().map(|thread| thread.times.unknown).sum();
         left += rest;
@@ -217,7 +219,8 @@ fn work_in_unknown_time_is_work() {
     assert!(work > 500 * MS && work > 2 * left, "{work} {left}");
 }
 
-/// A piece of time that is shorter shortens the run, as far as no other one decides.
+/// An assumed change leaves only a part of a program's time. The run becomes shorter by the same time, until another
+/// program determines its length.
 #[test]
 fn a_part_of_the_time_remains() {
     let programs = [
@@ -246,8 +249,8 @@ fn a_part_of_the_time_remains() {
     near(schedule.wall(1, Effect::Worst), 90);
 }
 
-/// A thread in the background that sleeps and looks keeps no process alive: of its sleeps only the
-/// last one's end counts, which the end of the process is.
+/// A thread in the background sleeps and checks something in a loop, and ends with its process. The end of its last
+/// sleep is the end of the process, so its sleeps do not keep the process alive in a shorter run.
 #[test]
 fn a_loop_of_timeouts_keeps_no_time() {
     let programs = [
@@ -258,7 +261,7 @@ fn a_loop_of_timeouts_keeps_no_time() {
         ),
     ];
     let mut world = world(&programs, &[]);
-    // A thread begins without an exec.
+    // The thread's program has no exec of its own.
     world
         .programs
         .push(vec![Op::Sleep(ms(15, 15)), Op::Goto(0)]);
@@ -274,7 +277,8 @@ fn a_loop_of_timeouts_keeps_no_time() {
     near(schedule.wall(1, Effect::Best), 22);
 }
 
-/// A job that crashes beside the path waits like any other job. Of a server that is stopped only the last wait counts.
+/// A job that crashes beside the path keeps its waits, like any other job. Of a server that a signal stops, only the
+/// last wait counts.
 #[test]
 fn a_crash_is_the_end_of_a_job() {
     let pause = |length| Op::Sleep(ms(length, length));
@@ -305,7 +309,7 @@ fn a_crash_is_the_end_of_a_job() {
     }
 }
 
-/// A waking that comes too late in the new order stops nothing.
+/// Two jobs wait for each other. A waking that comes too late in the simulated order must not stop the simulation.
 #[test]
 fn a_circle_of_waits_is_left() {
     let take = |n| Op::Take(chan(n));
@@ -327,7 +331,7 @@ fn a_circle_of_waits_is_left() {
     assert_eq!(answer.alone_on_its_cpus(), answer.path.length());
 }
 
-/// The build of `world` with another driver, without a job server.
+/// Replaces make, the driver of `world`, by another program that has no job server.
 fn by(driver: &str, mut world: World) -> World {
     for image in &mut world.images {
         if image.path == "/bin/make" {
@@ -338,7 +342,8 @@ fn by(driver: &str, mut world: World) -> World {
 }
 
 impl Answer {
-    /// The schedule with the jobs of a driver that runs `limit` at once; none: no argument says how many.
+    /// Prepares a simulation that plans the driver's jobs anew. In the recording, the driver ran `limit` jobs at once;
+    /// `None` means that no argument sets the number.
     fn planned(&self, limit: Option<u64>) -> Schedule {
         let tools = Tools::new(&self.analysis, |_| limit.map(Some));
         let planned = |job: Job| {
@@ -356,7 +361,8 @@ impl Answer {
     }
 }
 
-/// The bound of a forecast's error where tasks share CPUs: slices are not simulated.
+/// Whether a forecast is near the real time. The allowed error is that of runs whose tasks share CPUs, because time
+/// slices are not simulated.
 fn near(is: u64, was: u64) -> bool {
     is.abs_diff(was) <= was / 6 + 12 * MS
 }
@@ -364,7 +370,8 @@ fn near(is: u64, was: u64) -> bool {
 proptest! {
     #![proptest_config(tr_sim::strategy::cases(40))]
 
-    /// Recorded on some CPUs, forecast for others, and simulated with those.
+    /// A run is recorded on `from` CPUs and forecast for `to` CPUs. The forecast is compared with a real run on `to`
+    /// CPUs.
     #[test]
     fn other_cpus_are_forecast(
         jobs in lengths(), at_once in 1u16..6, from in 1u16..5, to in 1u16..8, wait in 1u64..30,
@@ -372,13 +379,13 @@ proptest! {
         let [recorded, real] = [from, to].map(|cpus| Answer::of(build(&jobs, at_once, wait), cpus));
         let (is, was) = (recorded.schedule(&[]).on(to.into()), real.path.length());
         prop_assert!(near(is, was), "{is} of {was}");
-        // No task waits for a CPU in either: the model is complete.
+        // In neither run does a task wait for a CPU, so the forecast is nearly exact.
         if from > at_once + 1 && to > at_once + 1 {
             prop_assert!(is.abs_diff(was) <= was / 100 + MS, "{is} of {was}");
         }
     }
 
-    /// A forecast for another number of jobs at once is the time that a run with it takes.
+    /// A forecast for another number of jobs at once is near the time of a real run with that number.
     #[test]
     fn other_jobs_are_forecast(
         jobs in lengths(), from in 2u16..5, to in 1u16..8, cpus in 1u16..5, wait in 1u64..30,
@@ -390,7 +397,7 @@ proptest! {
         let wall = |effect| schedule.run(machine, 0, effect).wall;
         let [best, likely, worst] = [Effect::Best, Effect::Likely, Effect::Worst].map(wall);
         prop_assert!(near(likely, real), "{likely} of {real}");
-        // Jobs that are all independent need nothing but slots.
+        // The jobs are independent and need only slots, so the real time is between the best and the worst case.
         prop_assert!(best <= real + real / 6 + 12 * MS && worst + real / 6 + 12 * MS >= real,
             "{real} not in {best} to {worst}");
     }
@@ -399,7 +406,7 @@ proptest! {
 proptest! {
     #![proptest_config(tr_sim::strategy::cases(40))]
 
-    /// A tool that runs as many jobs as there are CPUs.
+    /// A tool that runs as many jobs as there are CPUs is forecast for another number of CPUs.
     #[test]
     fn jobs_that_follow_the_cpus_are_forecast(
         jobs in lengths(), from in 2u16..5, to in 1u16..8, wait in 1u64..30,
@@ -412,15 +419,15 @@ proptest! {
         let [best, likely, worst] = [Effect::Best, Effect::Likely, Effect::Worst].map(wall);
         prop_assert!(best <= real + real / 6 + 12 * MS && worst + real / 6 + 12 * MS >= real,
             "{real} not in {best} to {worst}");
-        // With fewer jobs than slots the recording does not tell the number of slots.
+        // With fewer jobs than slots the recording does not show the number of slots, so the likely case may be wrong.
         if jobs.len() > usize::from(from) {
             prop_assert!(near(likely, real), "{likely} of {real}");
         }
     }
 }
 
-/// A thread waits for another one with a timeout, again and again, while tasks that are not
-/// recorded have the CPUs: fewer timeouts pass without them.
+/// A thread waits for another one with a time-out, again and again, while unrecorded tasks have the CPUs. In the
+/// simulated run without these tasks, fewer time-outs pass.
 #[test]
 fn timeouts_of_a_wait_for_another_thread_are_no_time() {
     let wait = |length| Op::TakeFor(chan(0), ms(length, length));
@@ -442,7 +449,8 @@ fn timeouts_of_a_wait_for_another_thread_are_no_time() {
 proptest! {
     #![proptest_config(tr_sim::strategy::cases(40))]
 
-    /// A program whose work takes half of its time: forecast, and simulated with that.
+    /// A run is forecast for the case that a program's work takes half of its time. The forecast is compared with a
+    /// real run with that program.
     #[test]
     fn other_work_is_forecast(
         jobs in lengths(), pick in any::<prop::sample::Index>(), at_once in 1u16..6,
@@ -462,14 +470,15 @@ proptest! {
         };
         let (is, was) = (recorded.schedule(&[change]).wall(1, Effect::Likely), real.path.length());
         prop_assert!(near(is, was), "{is} of {was}");
-        // No task waits for a CPU in either: the model is complete.
+        // In neither run does a task wait for a CPU, so the forecast is nearly exact.
         if cpus > at_once + 1 {
             prop_assert!(is.abs_diff(was) <= was / 100 + 2 * MS, "{is} of {was}");
         }
     }
 }
 
-/// A tool waits for its jobs, even if the last one had ended in the recording before it looked.
+/// A tool waits for all of its jobs in the simulation, even if the last one had already ended in the recording when the
+/// tool checked.
 #[test]
 fn a_tool_waits_for_all_of_its_jobs() {
     let programs = [
@@ -499,8 +508,8 @@ fn a_tool_waits_for_all_of_its_jobs() {
     }
 }
 
-/// A compiler's thread waits for job slots until its own process stops it. With more jobs at once no other
-/// job's thread takes that waking.
+/// A thread of a compiler waits until its own process stops it. If more jobs run at once, no other job's thread may
+/// take the waking that is meant for this one.
 #[test]
 fn a_job_stops_its_own_threads() {
     let (post, take) = (|n| Op::Post(chan(n)), |n| Op::Take(chan(n)));
@@ -530,8 +539,8 @@ fn a_job_stops_its_own_threads() {
     assert!(done.wall.abs_diff(150 * MS) < 3 * MS, "{}", done.wall);
 }
 
-/// One of two parallel jobs waits for a page that the other one happens to read. One after the other they
-/// do not wait for each other.
+/// One of two parallel jobs waits for a page that the other job happens to read. If the jobs ran one after the other,
+/// they would not wait for each other.
 #[test]
 fn a_page_that_another_job_reads_is_no_dependency() {
     let job = |wait: &[Op]| [wait, &[run(100), Op::ExitGroup(0)]].concat();
@@ -553,7 +562,7 @@ fn a_page_that_another_job_reads_is_no_dependency() {
         };
         schedule.trace(machine, 0, Effect::Likely)
     };
-    // Jobs that talk to each other never end one by one: both run then.
+    // While the wait is one for a pipe, neither job can end alone, so both run at once in the simulation.
     assert!(alone(&recording).wall < 300 * MS);
     for written in recording.cpus.iter_mut().flatten() {
         if let SchedKind::Switch {
@@ -569,7 +578,7 @@ fn a_page_that_another_job_reads_is_no_dependency() {
     assert!(wall.abs_diff(320 * MS) < 3 * MS, "{wall}");
 }
 
-/// Other tasks that never sleep have even parts of the CPUs.
+/// Tasks outside of the run that never sleep get even parts of the simulated CPUs.
 #[test]
 fn others_are_kept() {
     let programs = [
@@ -598,7 +607,7 @@ fn others_are_kept() {
     }
 }
 
-/// A group of tasks has the same share of the CPUs beside another group, however many tasks it has.
+/// A group of tasks has one share of the CPUs beside another group, however many tasks it has.
 #[test]
 fn a_group_has_one_share() {
     let driver = |jobs: u16| {
@@ -607,7 +616,8 @@ fn a_group_has_one_share() {
         driver
     };
     for (jobs, others, grouped, want) in [
-        // One task has a CPU for itself; four have one CPU together.
+        // With two CPUs and one other group of the same weight, the run has one CPU: enough for one task, while four
+        // tasks share it.
         (1, 1, true, 100),
         (4, 1, true, 400),
         (4, 3, true, 800),
@@ -632,9 +642,8 @@ fn a_group_has_one_share() {
     }
 }
 
-/// Large processes that share a CPU cost each other a part of their work: so does the recording's own
-/// sharing, which ends with more CPUs.
-/// A task that works beside a job for a moment waits for a CPU as long as the job does, if other tasks have the CPUs.
+/// A task that works for a moment beside a job waits for a CPU as long as the job does, if other tasks have the CPUs.
+/// The simulation without the other tasks has as little demand as the run on idle CPUs.
 #[test]
 fn other_tasks_change_no_demand() {
     let world = || build(&[30, 20, 25], 1, 5);
@@ -654,6 +663,8 @@ fn other_tasks_change_no_demand() {
     );
 }
 
+/// Large processes that share a CPU cost each other time, because they share its caches. The same cost is contained in
+/// a recording in which they shared a CPU, and disappears with more CPUs.
 #[test]
 fn sharing_the_caches_costs_time() {
     let run = |answer: &Answer, cpus, cold| {
@@ -676,7 +687,7 @@ fn sharing_the_caches_costs_time() {
     part(run(&one, 2, 100), run(&one, 2, 0), 90..95);
 }
 
-/// A quota stops all tasks until its period ends, and no task that does not use it up.
+/// A quota stops all tasks until its period ends. Tasks that do not use up the quota are not stopped.
 #[test]
 fn a_quota_stops_its_tasks() {
     let programs = [
@@ -699,11 +710,12 @@ fn a_quota_stops_its_tasks() {
     let near = |is: u64, want: u64| assert!(is.abs_diff(want * MS) < 3 * MS, "{is} {want}");
     near(wall(200), 360);
     near(wall(100), 360);
-    // 50 of 100 ms, twice; 20 ms at 200; the sleep ends at 420, and 40 ms fit.
+    // The first two periods of 100 ms allow 50 ms of work each, and the last 20 ms begin at 200. The sleep ends at 420,
+    // and its period still allows the remaining 40 ms.
     near(wall(50), 460);
 }
 
-/// Tasks that use up a quota together end, however little of it is left.
+/// Several tasks that use up a quota together come to their end, however small the rest of the quota is.
 #[test]
 fn a_quota_is_used_up_by_several_tasks() {
     let driver = [1, 2, 3].map(fork);
@@ -720,13 +732,14 @@ fn a_quota_is_used_up_by_several_tasks() {
             others,
             ..Machine::of(3)
         };
-        // 60 ms in each period: the last 30 ms after three of them.
+        // A period of 100 ms allows 60 ms of the 210 ms of work. So 30 ms are left after three periods, and the three
+        // tasks need at least 10 ms for them.
         let is = schedule.run(machine, 0, Effect::Likely).wall;
         assert!((305 * MS..800 * MS).contains(&is), "{is}");
     }
 }
 
-/// The path in the new schedule adds up to its time.
+/// The lengths of the parts of the chain of threads that determines the simulated run add up to its time.
 #[test]
 fn the_path_adds_up() {
     let answer = Answer::of(by("/bin/ninja", build(&[30, 10, 20, 40, 5], 2, 10)), 2);
@@ -744,8 +757,8 @@ fn the_path_adds_up() {
     }
 }
 
-/// A thread looks each 10 ms whether it is to end, and the last one of its process waits for that. In a
-/// shorter run it looks less often.
+/// A thread checks every 10 ms whether it has to end, and the last thread of its process waits for that. In a shorter
+/// run it checks less often.
 #[test]
 fn a_joined_thread_has_as_many_ticks_as_the_run_takes() {
     let (stop, joined) = (chan(0), chan(1));
@@ -764,7 +777,7 @@ fn a_joined_thread_has_as_many_ticks_as_the_run_takes() {
         Op::Exit(0),
     ];
     let mut alone = world(&[("ghc", main), ("ticker", Vec::new())], &[0, 0]);
-    // A thread, not a program of its own.
+    // The ticker is a thread and not a program of its own, so it has no exec.
     alone.programs[1] = ticker;
     let answer = Answer::of(beside(alone, 3), 2);
     let recorded = answer.path.length();

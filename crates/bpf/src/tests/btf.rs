@@ -1,4 +1,4 @@
-//! The copy of some of the kernel's types beside the kernel's own, as libbpf reads both.
+//! Tests that the copy of some of the kernel's BTF types equals the original types, as libbpf reads both.
 
 use std::collections::BTreeMap;
 
@@ -9,8 +9,8 @@ use super::*;
 use crate::kernel::TYPES;
 use crate::load::MemoryFile;
 
-/// The members of a struct by their names, those of anonymous ones in it too: offset in bits, size of
-/// a bitfield, kind, size in bytes.
+/// The members of a struct by their names, including those of anonymous structs and unions in it. For each: the offset
+/// in bits, the size of a bitfield, the kind and the size in bytes.
 fn members(btf: &Libbpf<'_>, of: &Composite<'_>, from: u32) -> BTreeMap<String, [u32; 4]> {
     let mut all = BTreeMap::new();
     for member in of.iter() {

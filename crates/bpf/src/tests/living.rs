@@ -10,7 +10,7 @@ use libbpf_rs::{MapHandle, MapType};
 use super::*;
 use crate::skel::TracerSkelBuilder;
 
-/// The names, and the bytes of keys and values, of all maps in the programs' object.
+/// Tests that `MAPS` lists all maps of the compiled object with their names and the sizes of their keys and values.
 #[test]
 fn the_maps_are_those_of_the_programs() {
     let mut storage = MaybeUninit::uninit();
@@ -21,7 +21,7 @@ fn the_maps_are_those_of_the_programs() {
         .map(|map| {
             let name = map.name().to_string_lossy().into_owned();
             let variables = name.contains('.');
-            // The loader makes this one itself.
+            // The loader creates this map itself, under a name of its own.
             let name = name.replace(".data.followed", "followed");
             let value = (!variables).then_some(map.value_size());
             (name, map.key_size(), value)
@@ -36,7 +36,8 @@ fn the_maps_are_those_of_the_programs() {
     assert_eq!(found, listed);
 }
 
-/// The kernel's own figure is in `/proc/self/fdinfo` (since Linux 6.4 it is exact).
+/// Tests the computed memory of a map against the kernel's figure in `/proc/self/fdinfo`, which is exact since Linux
+/// 6.4.
 #[test]
 fn the_memory_of_a_map_is_the_kernels() {
     let options = bpf_map_create_opts {

@@ -5,7 +5,7 @@ use super::*;
 const BOTH: u64 = 0b11 << 38;
 const ALL: u64 = (1 << 41) - 1;
 
-/// An ordinary user on a good machine.
+/// The facts about an ordinary user on a machine where tracing is possible with more rights.
 fn user() -> (Facts, Status) {
     let status = Status {
         bounding: ALL,
@@ -23,7 +23,7 @@ fn user() -> (Facts, Status) {
     (facts, status)
 }
 
-/// The refusal after a change of these facts.
+/// Changes these facts and returns the reason for the refusal that follows from them.
 fn after(change: impl FnOnce(&mut Facts, &mut Status)) -> Option<Refusal> {
     let (mut facts, mut status) = user();
     change(&mut facts, &mut status);
@@ -39,7 +39,7 @@ const NEITHER: Missing = Missing {
 #[test]
 fn nothing_is_refused_when_the_program_loads() {
     assert_eq!(after(|facts, _| facts.bpf = 0), None);
-    // An error that no right would change.
+    // The error EINVAL is not about rights, so that more rights would not help.
     assert_eq!(after(|facts, _| facts.bpf = libc::EINVAL), None);
 }
 
@@ -60,11 +60,11 @@ fn capabilities_are_missing() {
     assert_eq!(only(38), lacks(bpf, false));
     assert_eq!(only(39), lacks(perfmon, false));
     assert_eq!(only(0), lacks(NEITHER, false));
-    // CAP_SYS_ADMIN stands for both.
+    // CAP_SYS_ADMIN (21) implies CAP_BPF and CAP_PERFMON, so no capability is missing.
     assert_eq!(only(21), Some(Refusal::SecurityModule(libc::EPERM)));
 }
 
-/// Before 5.11.
+/// Tests kernels before 5.11, where BPF maps count as locked memory.
 #[test]
 fn locked_memory_is_limited() {
     let with = |effective, bounding, limit| {
@@ -77,7 +77,7 @@ fn locked_memory_is_limited() {
     let exceeded = |confined| Some(Refusal::LockedMemory { limit, confined });
     assert_eq!(with(BOTH, ALL, Some(limit)), exceeded(false));
     assert_eq!(with(BOTH, BOTH, Some(limit)), exceeded(true));
-    // CAP_SYS_RESOURCE has raised it.
+    // With CAP_SYS_RESOURCE the process has raised its limit, so the limit is not the reason.
     assert_eq!(with(ALL, ALL, Some(limit)), None);
     assert_eq!(with(BOTH, ALL, None), None);
     let refusal = exceeded(false).unwrap();
@@ -89,7 +89,8 @@ fn locked_memory_is_limited() {
     assert!(confined[0].1.contains("--ulimit memlock=-1"));
 }
 
-/// The function that tells it is known to this kernel, if programs may be loaded.
+/// Tests that this kernel, if it is 5.11 or later and programs may be loaded, knows the function by which such kernels
+/// are recognized.
 #[test]
 fn a_new_kernel_counts_no_locked_memory() {
     let release = fs::read_to_string("/proc/sys/kernel/osrelease").unwrap();
@@ -130,8 +131,8 @@ fn filters_refuse_whatever_the_capabilities() {
     for errno in [libc::EPERM, libc::ENOSYS] {
         assert_eq!(filtered(errno), Some(Refusal::Seccomp(errno)));
     }
-    // With capabilities to be had, those are what is missing: Docker's filter allows
-    // bpf(2) to a container that has CAP_BPF.
+    // The missing capabilities are the reason here, and not the seccomp filter: Docker's filter allows bpf(2) to a
+    // container that has CAP_BPF.
     let both = after(|_, s| {
         s.seccomp = true;
         s.bounding = 0xa804_25fb;

@@ -1,5 +1,5 @@
-//! Common parts of the tests that load the programs. Where this machine does not let us trace,
-//! the tests are reported as ignored, with the reason.
+//! Common parts of the tests that load the BPF programs. If this machine does not let the tests trace, they are
+//! reported as ignored, with the reason.
 
 use libtest_mimic::{Arguments, Failed, Trial};
 use tr_bpf::{Settings, Tracer};
@@ -25,10 +25,10 @@ pub fn cpus() -> usize {
     std::thread::available_parallelism().map_or(1, usize::from)
 }
 
-/// Lets the calling thread run on the first of its CPUs only.
+/// Restricts the calling thread to the first of the CPUs that it may use.
 #[allow(dead_code)] // not in every executable
 pub fn pin() {
-    // SAFETY: the set is ours and is as long as stated.
+    // SAFETY: `set` is a local variable, and the calls get its size.
     unsafe {
         let mut set: libc::cpu_set_t = std::mem::zeroed();
         libc::sched_getaffinity(0, size_of_val(&set), &mut set);
@@ -59,7 +59,8 @@ pub fn settings(ring: u32) -> Settings {
 
 fn why_not() -> Option<String> {
     let tried = Tracer::start(&settings(4096)).map(|_| ());
-    // Programs that the kernel refuses are no reason to skip a test.
+    // Only missing rights or features are a reason to skip the tests. If the kernel refuses a program, the tests run
+    // and fail.
     match tried {
         Err(tr_bpf::Error::Bpf { .. }) | Ok(()) => None,
         Err(error) => Some(error.to_string()),

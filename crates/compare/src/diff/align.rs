@@ -153,7 +153,7 @@ fn find(slots: &[Slot], run: &Run) -> Vec<Option<usize>> {
             anywhere.entry((way, key)).or_default().push_back(place);
         }
     }
-    // Parents are matched before their children.
+    // Parents are matched before their children, because the match of a child is searched below that of its parent.
     let generations = generations(search.processes);
     for generation in &generations {
         for way in 0..WAYS {
@@ -162,7 +162,7 @@ fn find(slots: &[Slot], run: &Run) -> Vec<Option<usize>> {
                 else {
                     continue;
                 };
-                // A new parent has only new children so far.
+                // A parent without a match is new so far, and so are its children.
                 let Some(parent) = search.place_of_parent(process) else {
                     continue;
                 };

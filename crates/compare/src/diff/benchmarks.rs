@@ -24,7 +24,8 @@ named! {
 
 /// The largest number of steps whose wall times are written for a service, which shows each step as a line of a chart.
 const STEPS: usize = 100;
-/// The least wall time in ns of a step that is written for a service. A shorter step is noise. A guess.
+/// The least wall time in ns of a step that is written for a service. The time of a shorter step varies too much. A
+/// guess.
 const LEAST: u64 = 100_000_000;
 
 /// The longest name of a benchmark that Bencher accepts, in characters.
@@ -148,7 +149,7 @@ pub fn json(runs: &[Run], service: Service) -> String {
         Service::Action => action(&rows),
         Service::Bencher => bencher(&rows),
     };
-    // Memory takes all that is written.
+    // Writing to memory cannot fail.
     tr_text::json::document(&document, true).unwrap_or_default()
 }
 
@@ -218,7 +219,8 @@ fn bencher(rows: &[Row]) -> Value {
         let (name, figure) = (&row.name, &row.figure);
         let name = match name.chars().nth(NAME) {
             None => name.clone(),
-            // Two may begin alike: the number is that of the first row with this name.
+            // Two long names may begin alike. So a cut name ends with the number of the first row that has the whole
+            // name.
             Some(_) => {
                 let first = rows.iter().position(|other| other.name == *name);
                 let number = format!("#{}", first.unwrap_or(0));

@@ -114,11 +114,10 @@ pub struct Causes {
     pub cpus: Option<Doubt>,
 }
 
-/// The divisors of the least share of a cause: a fifth of the difference of the wall time, a twentieth of the time
-/// that the build takes on CPUs that it has for itself (a fifth of it for CPU time without a known spread), and a
-/// twentieth of a wall time that does not differ. A guess;
-/// `diff.py` judges the rule that uses it on planted differences. Smaller shares would name causes that no reader acts
-/// on.
+/// The divisors that give the least size of a cause: a fifth of the difference of the wall time, a twentieth of the
+/// time that the build takes on CPUs that it has for itself (a fifth of it for CPU time without a known spread), and a
+/// twentieth of a wall time that does not differ. A guess; `diff.py` judges the rule that uses it on planted
+/// differences. Smaller shares would name causes that no reader acts on.
 const OF_DIFFERENCE: u128 = 5;
 const OF_OWN: u128 = 20;
 const OF_WALL: u128 = 20;
@@ -166,7 +165,7 @@ pub fn set_aside(base: &mut [Run], new: &mut [Run]) -> Vec<String> {
         let unknown = times.get(WallPart::Unknown);
         let much = unknown.saturating_mul(20) > times.sum(|_| true);
         let unknown = unknown.max(run.figures.get(Figure::Unknown).unwrap_or(0));
-        // A path through such time may go anywhere.
+        // If so much time is unknown, the true critical path may go elsewhere.
         (much || work(run).is_none()).then_some(unknown)
     };
     let sure = |runs: &[Run]| runs.iter().filter(|run| unknown(run).is_none()).count();
@@ -202,7 +201,7 @@ impl Causes {
     pub fn new(sides: Sides<'_>, changed: i128) -> Causes {
         let wall = sides.judge(|run| run.figures.get(Figure::Wall));
         let all = || sides.runs();
-        // Without some of its runs a side needs enough others to know the spread.
+        // If some runs do not know their CPU time, a side needs enough other runs to know the spread.
         let of_all = all().all(|run| work(run).is_some());
         let work = sides
             .judge(work)
@@ -252,17 +251,17 @@ impl Causes {
         let is_with = |share: &Share| !differs || share.ns.signum() == wall.difference().signum();
         let counts = |share: &Share| {
             let size = share.ns.unsigned_abs();
-            // A share in the other direction is no part of the difference.
+            // A share in the other direction than the difference of the wall time is no part of it.
             let of_wall = differs && size >= least && is_with(share);
             let of_own = match share.cause {
-                // Tasks beside the build explain nothing of a wall time that does not differ.
+                // Time that the machine took explains nothing if the wall time does not differ.
                 DifferenceCause::Others | DifferenceCause::Quota | DifferenceCause::Hypervisor => {
                     false
                 }
-                // Other tasks may have made the wall time differ.
+                // If the CPU time can have another reason, that reason may also explain a difference of the wall time.
                 DifferenceCause::Work if self.doubt.is_some() => !differs,
                 _ if known => size * OF_OWN >= u128::from(alone),
-                // Without a spread, CPU time that grew by more than sharing can cause still is the build's.
+                // Even if the spread is not known, CPU time that grew by more than sharing can cause is the build's.
                 DifferenceCause::Work => size * OF_DIFFERENCE >= u128::from(alone),
                 _ => false,
             };
@@ -272,7 +271,7 @@ impl Causes {
         let waits = waits.filter_map(|(part, cause)| self.waits(sides, part, cause));
         let mut all: Vec<Share> = waits.collect();
         let waited = all.iter().map(|share| share.ns).sum::<i128>();
-        // Nor did the build run before COMMAND and after it, or as far as is known.
+        // The time before and after COMMAND and unknown time are no work of the build either.
         let beside = [WallPart::Around, WallPart::Unknown].into_iter();
         let beside = beside.filter_map(|part| Some(self.part(part)?.difference()));
         all.extend(self.run(sides, waited + beside.sum::<i128>()));
@@ -301,13 +300,14 @@ impl Causes {
         let run = run.map(Difference::difference);
         let with = |ns: &i128, of: i128| ns.signum() == of.signum();
         if let Some(work) = self.work.as_ref().filter(differs) {
-            // The larger of both differences counts: work beside the path makes nothing longer.
+            // The larger of the two differences counts, because work beside the critical path makes nothing longer.
             let by = [run, alone].into_iter().flatten();
             let by = by.filter(|ns| with(ns, work.difference()));
             if let Some(most) = by.max_by_key(|ns| ns.abs()) {
                 return Some(share(DifferenceCause::Work, most));
             }
-            // Less CPU time lengthens nothing, and more shortens nothing.
+            // Less CPU time makes no build longer, and more makes none shorter, so another order of the work is the
+            // cause then.
         }
         let against = |alone: &i128| run.is_some_and(|run| !with(alone, run));
         alone
@@ -340,7 +340,7 @@ impl Causes {
             bytes.is_some_and(|judged| demands::differs(*demand, &judged, 0))
         });
         let (few, many) = (count.base.min(count.new), count.most());
-        // A fifth more of them, or other bytes, are other waits.
+        // If there are a fifth more waits, or other amounts of bytes, they are not the same waits as before.
         let as_many = match part {
             WallPart::Memory => sides
                 .judge(|run| run.demands.get(&Demand::Resident).copied())
@@ -354,7 +354,7 @@ impl Causes {
             whose: match part {
                 WallPart::Disk | WallPart::Memory if as_many => Whose::Machine,
                 WallPart::Network if as_many && is_elsewhere(sides, judged) => Whose::Machine,
-                // The build's own servers and daemons may be among these, in another version, too.
+                // The waits may be for the build's own servers and daemons, which may have another version.
                 WallPart::Network | WallPart::Outside if as_many => Whose::Unclear,
                 _ => Whose::Build,
             },
@@ -393,7 +393,7 @@ impl Causes {
     pub fn doubt_of(&self, cause: DifferenceCause, ns: i128) -> Option<Doubt> {
         match (cause, self.cpus) {
             (DifferenceCause::Work, _) => self.doubt,
-            // Fewer CPUs let less run at once.
+            // With fewer CPUs, less of the work can run at once.
             (DifferenceCause::Order, Some(Doubt::Cpus(base, new))) if (base > new) == (ns > 0) => {
                 self.cpus
             }
@@ -423,7 +423,7 @@ impl Causes {
             (true, true, _) => Some(Whose::Both),
             (true, false, _) => Some(Whose::Build),
             (false, _, true) => Some(Whose::Unclear),
-            // The build may work for longer.
+            // The CPU time is not known, so the build may also have worked for longer.
             (false, true, false) if self.work.is_none() => Some(Whose::Unclear),
             (false, true, false) => Some(Whose::Machine),
             (false, false, false) => None,
@@ -489,7 +489,7 @@ fn withheld_by(sides: Sides<'_>, part: WallPart, cause: DifferenceCause) -> Opti
     const SCALE: u64 = 1_000_000;
     let get = |run: &Run| Some(run.parts.as_ref()?.times.get(part));
     let need = |run: &Run| match part {
-        // A quota is one of all tasks' CPU time, also beside the path.
+        // A quota limits the CPU time of all tasks, also of those beside the critical path.
         WallPart::Quota => work(run),
         _ => Some(run.parts.as_ref()?.times.sum(WallPart::is_run)),
     };
@@ -500,7 +500,7 @@ fn withheld_by(sides: Sides<'_>, part: WallPart, cause: DifferenceCause) -> Opti
     let (part_of, need) = (sides.judge(get)?, sides.judge(need)?);
     let as_before = share(rate.base, need.new, SCALE);
     let beyond = i128::from(part_of.new) - i128::from(as_before);
-    // No more than the part itself differs by: it took no other time.
+    // The result is at most the difference of the part itself, because no other time was taken.
     let whole = part_of.difference();
     let ns = beyond.clamp(whole.min(0), whole.max(0));
     (ns != 0).then_some(Share {

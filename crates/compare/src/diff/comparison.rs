@@ -1,4 +1,4 @@
-//! The comparison of two sides of runs, as every output of it reads it.
+//! The comparison of two sides of runs, from which every output format is written.
 
 use super::ask::Ask;
 use super::causes::Causes;

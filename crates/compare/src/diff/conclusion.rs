@@ -286,7 +286,7 @@ pub(super) fn explanation(diff: &Diff) -> Option<String> {
         ..
     }] = diff.causes.shares.as_slice()
     {
-        // The first line has it.
+        // The conclusion in the first line already has this cause.
         return None;
     }
     let shares: Vec<String> = diff

@@ -35,7 +35,7 @@ impl SampledDifference {
     /// Makes a comparison of two sampled times. How much of their difference may be chance follows from the sampling
     /// intervals of both sides in ns (`periods`).
     pub fn new(time: Difference, periods: [u64; 2]) -> SampledDifference {
-        // n samples of a period p vary by √n × p; n × p is the time.
+        // A time of n samples with the period p is n × p, and it varies by √n × p.
         let [base, new] = periods.map(|period| period as f64);
         let variance = time.base as f64 * base + time.new as f64 * new;
         SampledDifference {
@@ -97,7 +97,7 @@ pub fn changes(sides: Sides<'_>, ask: &Ask) -> Option<Vec<FunctionChange>> {
     let keys: BTreeSet<&(String, Name)> = keys.collect();
     let mut changes: Vec<FunctionChange> = Vec::new();
     for key in keys {
-        // A run without the function has spent no time in it.
+        // A run without the function counts as 0 ns.
         let judged = |of: fn(FunctionTimes) -> u64| {
             let [base, new] = [&before, &after].map(|runs| {
                 let values = runs.iter().map(|run| run.get(key).copied());

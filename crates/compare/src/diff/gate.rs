@@ -1,6 +1,6 @@
-//! The gate of `--fail-over`, which decides whether a build has become too slow. It judges the build's own
-//! time, which is the time that the build takes on CPUs that it has for itself. Other tasks lengthen and
-//! scatter the wall time, so that a slower build is inside its spread; the wall time stands beside it.
+//! The gate of `--fail-over`, which decides whether a build has become too slow. It judges the build's own time, which
+//! is the time that the build takes on CPUs that it has for itself. Other tasks lengthen and scatter the wall time, so
+//! that a slower build can be within its spread. The growth of the wall time is only reported.
 
 use super::causes::{DifferenceCause, Doubt, Share, Whose};
 use super::run::{Figure, Run};
@@ -99,11 +99,11 @@ impl Gate {
 
 /// The result of the gate; `None` if the user set no limit.
 ///
-/// The gate compares the medians; for the wall time those of the build's own time, where that is known and the gate is
-/// not strict. A difference inside a known spread passes, and so does one that is the runner's alone. The error names
-/// builds that failed; a figure that cannot be compared: of a truncated recording or of one that ended before COMMAND
-/// did, of recordings by different methods or of commands with nothing in common, unknown, or with more unknown time
-/// than it may grow; and a growth that may be the build's or somebody else's.
+/// The gate compares the medians. In place of the wall time it compares the build's own time, if that is known and the
+/// gate is not strict. A difference inside a known spread passes, and so does one that is due to the runner alone. The
+/// error is the reason why there is no verdict: a build failed; the recordings cannot be compared, because one is
+/// truncated or ended before COMMAND did, the methods differ, or the commands have nothing in common; the figure is
+/// unknown or has more unknown time than it may grow; or the growth may be the build's or somebody else's.
 pub fn judge(diff: &Diff) -> Option<Result<Gate, String>> {
     let (figure, most) = diff.ask.gate?;
     let judged = judge_gate(diff, figure, most);
@@ -148,7 +148,7 @@ fn judgeable(diff: &Diff, figure: Figure, most: f64) -> Result<Difference, Strin
 
 fn judge_gate(diff: &Diff, figure: Figure, most: f64) -> Result<Gate, String> {
     let whole = judgeable(diff, figure, most)?;
-    // Time that is unknown may belong to others.
+    // Unknown time may belong to other tasks, so the build's own time is only judged if the CPU time is known.
     let by_own_time = figure == Figure::Wall && !diff.ask.strict && diff.causes.work.is_some();
     let alone = diff.causes.alone;
     let alone = alone.filter(|alone| by_own_time && alone.base > 0);
@@ -179,9 +179,10 @@ fn judge_gate(diff: &Diff, figure: Figure, most: f64) -> Result<Gate, String> {
         of.map(|share| share.ns).sum::<i128>()
     };
     let own = judged.difference() - sum(Whose::Machine);
-    // The part that is certainly the build's.
+    // The growth in percent that is certainly due to the build.
     let least = share_of(&judged, own - sum(Whose::Unclear));
-    // Time that others took lengthens the wall time, but not the build's own time with its CPU time.
+    // Time that other tasks took lengthens the wall time only. If the build's own time grew together with its CPU time,
+    // the build became slower.
     let has_more_work = diff
         .causes
         .work
@@ -194,7 +195,7 @@ fn judge_gate(diff: &Diff, figure: Figure, most: f64) -> Result<Gate, String> {
     let unclear = match (figure, whose) {
         (Figure::Wall, Some(Whose::Build | Whose::Both)) => least <= most,
         (Figure::Wall, None) if alone.is_some() => {
-            // Less CPU time is no reason for a growth, whatever made it less.
+            // Less CPU time does not explain a growth, so it does not matter why it is less.
             let has_more_work = diff.causes.work.is_some_and(|work| work.difference() > 0);
             doubtful_cpus || (has_more_work && diff.causes.doubt.is_some())
         }

@@ -67,7 +67,7 @@ fn page_head(diff: &Diff, out: &mut String) {
     for text in warnings::warnings(diff) {
         let _ = writeln!(out, "<p class=\"bad\">{}</p>", html(&text));
     }
-    // A command that both sides share stands once.
+    // If both sides have the same command, it is printed once.
     let (base, new) = (command(&diff.base), command(&diff.new));
     let base = if base == new {
         String::new()

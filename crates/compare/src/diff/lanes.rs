@@ -245,8 +245,8 @@ fn one(bar: &Bar) -> Drawn<'_> {
     }
 }
 
-/// The markup of a process's name in its bar. A bar that is too narrow keeps the last word: `cc1 mod10.c` cut at its end
-/// would be `cc1 mod1…`.
+/// The markup of a process's name in its bar. A bar that is too narrow keeps the last word: `cc1 mod10.c` cut at its
+/// end would be `cc1 mod1…`.
 fn name_beside_bar(name: &str, height: usize) -> String {
     let Some((head, last)) = name.rsplit_once(' ') else {
         return pictures::name(name, height);

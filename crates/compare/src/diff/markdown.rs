@@ -50,7 +50,7 @@ impl Medium for Comment<'_> {
 /// The comparison of builds as Markdown for a comment on GitHub or GitLab.
 pub fn render(diff: &Diff) -> String {
     let mut out = String::new();
-    // The conclusion tells the times of a build that failed.
+    // If a build failed, the wall times are not compared; the conclusion speaks of them.
     let wall = diff.whole(Figure::Wall);
     let wall = wall.filter(|_| ends::no_build(diff).is_none());
     let change = wall.map_or(String::new(), |wall| {

@@ -46,7 +46,7 @@ impl Parts {
         let contention = Contention::new(analysis);
         let ends = Ends::new(analysis);
         let mut waits = Vec::new();
-        // The run-queue wait while an unknown task had the CPU.
+        // The time in ns in which the path waited in the run queue while an unknown task had the CPU.
         let mut undivided = 0u64;
         for segment in &path.segments {
             let (ns, part) = (segment.length(), WallPart::of(segment.kind));
@@ -77,12 +77,14 @@ impl Parts {
             .since(analysis.start)
             .saturating_sub(path.length());
         parts.times.add(WallPart::Around, around);
-        // Slices and the choice of a CPU are not simulated: it is no longer than it was.
+        // Time slices and the choice of a CPU are not simulated, so the simulated run may get too long. It took at most
+        // as long as the path.
         let run = schedule.alone();
         parts.cpus = size::cpus_wanted_in(analysis, &run);
         let alone = run.wall.min(path.length());
         parts.alone = alone.saturating_add(around);
-        // The CPUs gave to others the time that they did not give to the run's own tasks.
+        // Other tasks had the CPUs at most for the time by which the path is longer than the simulated run. Otherwise
+        // the run's own tasks had them.
         let others = path.length().saturating_sub(alone).min(undivided);
         parts.times.add(WallPart::Others, others);
         parts.times.add(WallPart::Own, undivided - others);

@@ -133,7 +133,7 @@ impl Profile {
         }
         let mut names = Names::new(&analysis.stacks);
         let mut programs: HashMap<ProcessIx, Option<u32>> = HashMap::new();
-        // The node of each stack below the node of its program.
+        // The tree's node of each stack, by the node of the program and the number of the stack.
         let mut nodes: HashMap<(Option<u32>, u32), Option<u32>> = HashMap::new();
         let mut profile = Profile::default();
         let samples = analysis.stacks.samples.iter();
@@ -183,7 +183,7 @@ impl Profile {
         for (number, node) in (0..).zip(nodes) {
             let caller_of = |caller: &u32| nodes.get(*caller as usize)?.caller;
             let mut callers: Vec<u32> = std::iter::successors(node.caller, caller_of).collect();
-            // The outermost one is the program.
+            // The outermost node of a stack is that of its program.
             let program = callers.pop().and_then(|program| self.tree.name(program));
             let (Some(program), Some(function)) = (program, self.tree.name(number)) else {
                 continue;
@@ -266,7 +266,7 @@ impl ProfilePair {
 
 /// Merges the tree of functions of one run into `tree`, and adds the run's times of the nodes to `own`.
 fn add(tree: &mut Tree, own: &mut Vec<u64>, profile: &Profile) {
-    // The number of each node of the profile in the tree.
+    // For each node of the run's profile, its number in `tree`.
     let mut nodes: Vec<Option<u32>> = Vec::with_capacity(profile.tree.nodes.len());
     for node in &profile.tree.nodes {
         let caller = node

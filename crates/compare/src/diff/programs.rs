@@ -39,7 +39,7 @@ pub(super) fn changes(slots: &[Slot], base: usize, ask: &Ask) -> Vec<ProgramChan
         ProgramSum {
             processes: 0,
             on_cpu: Some(0),
-            // A run has a path if any of its processes has a time on it.
+            // The run has a critical path if any of its processes has a time on it.
             path: slots.iter().find_map(path).map(|_| 0),
         }
     });

@@ -92,9 +92,9 @@ impl Figures {
     }
 }
 
-/// The number of keys by which a process is matched with processes of other runs, which is the layout of its list of
-/// keys. The first key is the most specific: the arguments with whole paths; then the arguments with two parts of each
-/// path, then those with file names only, then the label.
+/// The number of keys by which a process is matched with processes of other runs, and so the layout of [`Proc::keys`].
+/// The first key is the most specific: the arguments with whole paths; then the arguments with two parts of each path,
+/// then those with file names only, then the label.
 pub const WAYS: usize = 4;
 
 /// A process in one of the compared runs, with its keys for matching and its figures.
@@ -279,9 +279,9 @@ impl Run {
     }
 }
 
-/// The two runs, of the base and of the new runs, that represent their sides of the comparison in pictures. On each side
-/// the wall time is nearest to the median. If several runs are equally near, such as two of two, the difference between
-/// the two runs has the sign of the difference between the medians and is nearest to it.
+/// Picks a run of the base and a new run that represent their sides of the comparison in pictures: their wall times are
+/// nearest to the medians. Among equally near runs, such as both of two, the pair counts whose difference has the sign
+/// of the difference between the medians and is nearest to it.
 pub(super) fn middle<'a>(base: &'a [Run], new: &'a [Run]) -> Option<(&'a Run, &'a Run)> {
     let wall = |run: &Run| run.figures.get(Figure::Wall).unwrap_or(0);
     let median = |runs: &[Run]| {
@@ -295,7 +295,7 @@ pub(super) fn middle<'a>(base: &'a [Run], new: &'a [Run]) -> Option<(&'a Run, &'
     let nearest = |runs: &'a [Run], median: u64| -> Vec<&'a Run> {
         let distance = |run: &Run| wall(run).abs_diff(median);
         let least = runs.iter().map(distance).min();
-        // A median between two runs is rounded down, so that one of them is 1 ns nearer.
+        // The median of two runs is rounded down, so that one of them is 1 ns nearer. Both have to count.
         let is_near = |run: &&Run| least.is_some_and(|least| distance(run) <= least + 1);
         runs.iter().filter(is_near).collect()
     };

@@ -1,11 +1,11 @@
 //! Decides whether a difference between two sides is significant.
 //!
-//! With enough runs: the exact two-sided rank test of Mann and Whitney ("On a test of whether one of two
-//! random variables is stochastically larger than the other", Annals of Mathematical Statistics 18(1), 1947)
-//! at 5 %. Four against four can reach it (2 of 70 arrangements: 2.9 %), so can three against five and two
-//! against eight. It assumes no distribution: build times are skewed. With fewer runs: the difference of the
-//! medians is larger than a multiple of both sides' ranges (maximum less minimum), which the numbers of runs
-//! tell: [`factor`]. With one run against one or two the spread is unknown.
+//! With enough runs: the exact two-sided rank test of Mann and Whitney ("On a test of whether one of two random
+//! variables is stochastically larger than the other", Annals of Mathematical Statistics 18(1), 1947) at 5 %. Four
+//! against four can reach it (2 of 70 arrangements: 2.9 %), so can three against five and two against eight. It assumes
+//! no distribution: build times are skewed. With fewer runs: the difference of the medians is larger than a multiple of
+//! both sides' ranges (maximum less minimum), which depends on the numbers of runs: [`factor`]. With one run against
+//! one or two the spread is unknown.
 
 use serde::Serialize;
 
@@ -214,7 +214,7 @@ fn mann_whitney(base: &[u64], new: &[u64]) -> f64 {
     let ranks = doubled_ranks(&all);
     let sum: usize = ranks.iter().take(base.len()).sum();
     let count = all.len();
-    // The doubled rank sum's mean is the number of ranks in it × (count + 1).
+    // The mean of a doubled rank sum is the number of its ranks × (count + 1).
     let far = (sum as f64 - (base.len() * (count + 1)) as f64).abs();
     let few = base.len().min(new.len());
     if few == 1 {
@@ -241,7 +241,7 @@ fn normal_p(all: &[u64], few: usize, far: f64) -> f64 {
     if variance <= 0.0 {
         return 1.0;
     }
-    // Half a rank for continuity; the sums are doubled.
+    // Half a rank is subtracted for continuity. The sums are doubled, so `far` is halved.
     let z = ((far / 2.0 - 0.5).max(0.0)) / variance.sqrt();
     (2.0 * upper_tail(z)).min(1.0)
 }
@@ -250,7 +250,7 @@ fn normal_p(all: &[u64], few: usize, far: f64) -> f64 {
 /// `far` from its mean.
 fn exact_p(ranks: &[usize], few: usize, far: f64) -> f64 {
     let total: usize = ranks.iter().sum();
-    // ways[k][s]: the choices of k ranks with the doubled sum s.
+    // `ways[k][s]` is the number of choices of k ranks whose doubled sum is s.
     let mut ways = vec![vec![0.0f64; total + 1]; few + 1];
     if let Some(none) = ways.first_mut().and_then(|row| row.first_mut()) {
         *none = 1.0;
@@ -329,10 +329,10 @@ mod tests {
 
     #[test]
     fn the_rank_test_gives_the_published_values() {
-        // Four against four with no overlap: 2 of the 70 arrangements.
+        // For four values against four without overlap, 2 of the 70 arrangements are as extreme.
         assert!((p(&[1, 2, 3, 4], &[5, 6, 7, 8]) - 2.0 / 70.0).abs() < 1e-12);
         assert!((p(&[1, 2, 3, 5], &[4, 6, 7, 8]) - 4.0 / 70.0).abs() < 1e-12);
-        // Critical value of Mann and Whitney's table for 5 and 5 at 5 %: U = 2.
+        // The critical value in Mann and Whitney's table for five values against five at 5 % is U = 2.
         assert!(p(&[1, 2, 3, 4, 7], &[5, 6, 8, 9, 10]) <= ALPHA, "U = 2");
         assert!(p(&[1, 2, 3, 4, 8], &[5, 6, 7, 9, 10]) > ALPHA, "U = 3");
         assert!((p(&[5; 4], &[5; 4]) - 1.0).abs() < 1e-12, "all equal");
@@ -366,7 +366,7 @@ mod tests {
         let verdict = |base: &[u64], new: &[u64]| Difference::new(base, new).map(|j| j.verdict);
         assert_eq!(verdict(&[10], &[20]), Some(Verdict::Unknown));
         assert_eq!(verdict(&[10, 10], &[20]), Some(Verdict::Unknown));
-        // Three runs and one: 3.2 times the range.
+        // For three runs against one, the medians must differ by 3.2 times the range.
         assert_eq!(verdict(&[10, 12, 11], &[18]), Some(Verdict::Outside));
         assert_eq!(verdict(&[10, 12, 11], &[17]), Some(Verdict::Inside));
         assert_eq!(verdict(&[10, 20, 11], &[20]), Some(Verdict::Inside));
@@ -443,7 +443,7 @@ mod tests {
             let told = format!("{runs:?}: {normal:.1} {log_normal:.1} {skewed:.1}");
             // For 4,000 pairs, a rate of 5 % is measured as 4.3 to 5.7 %.
             assert!(normal < 5.8 && log_normal < 5.8 && skewed < 8.0, "{told}");
-            // The table is not larger than it has to be.
+            // The factors of the table are not larger than necessary.
             let table = factor(runs.0, runs.1) > 1.0;
             assert!(!table || normal.max(log_normal) > 4.0, "{told}");
         }

@@ -31,8 +31,8 @@ pub struct StepChange {
     /// The part of the wall time of all steps with this kind and name (such as waits for the disk) that
     /// grew most, and by how much; `None` if none grew.
     pub more: Option<(WallPart, Difference)>,
-    /// The reason, with evidence, why a step of this kind and name failed or was slow in the new runs, if
-    /// something held it back.
+    /// The reason, with evidence, why a step of this kind and name failed or was slow in the new runs, if something
+    /// delayed it.
     pub held: Option<String>,
 }
 
@@ -97,7 +97,7 @@ fn change(sides: Sides<'_>, key: &Key, ask: &Ask) -> Option<StepChange> {
         };
         Some((median(sides.new)? - median(sides.base)?, part))
     };
-    // The part that grew most, if that is at least half of what the wall time grew by.
+    // The part that grew most, if it grew by at least half of the growth of the wall time.
     let parts = WallPart::ALL.into_iter().filter(|_| is_slower);
     let more = parts.filter_map(grown).max().filter(|(ns, part)| {
         *part != WallPart::Unknown && ns.saturating_mul(2) >= wall.difference()

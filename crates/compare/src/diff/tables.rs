@@ -96,8 +96,8 @@ fn count(both: PerSide<u64>) -> Cell {
     }
 }
 
-/// The text for a step in the table of steps: whether it fails now or was held back, and which part of its wall
-/// time grew most.
+/// The text for a step in the table of steps: whether it fails now or was delayed, and which part of its wall time grew
+/// most.
 fn verdict_of(step: &StepChange) -> String {
     let more = step.more.as_ref().map(|(part, it)| {
         let more = signed(it.difference(), units::time);
@@ -222,7 +222,7 @@ pub(super) fn show_parts(diff: &Diff, to: &mut impl Medium) {
     let parts = diff.causes.parts.iter();
     let parts = parts.map(|(part, it)| (part.title(), Some(*it), it.difference()));
     let all: u128 = parts.clone().map(|(.., by)| by.unsigned_abs()).sum();
-    // A hundredth of the differences is not worth a row.
+    // A part with less than a hundredth of all differences is not worth a row.
     let parts: Vec<PartRow> = parts
         .filter(|(.., by)| by.unsigned_abs() * 100 >= all)
         .collect();

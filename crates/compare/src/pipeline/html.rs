@@ -70,10 +70,10 @@ impl Pipeline {
 
     fn picture(&self, out: &mut String) {
         out.push_str("<section class=\"card\"><h2>Jobs over wall time <small>coloured: on the path; hollow: waits from the end of the last job that it needs</small></h2>\n<p class=\"legend\">");
-        // Only what the picture shows.
+        // The legend only explains what the picture shows.
         let is_beside = self.jobs.iter().any(|job| job.saved.is_none());
         let waits = self.jobs.iter().any(|job| self.wait(job) > 0);
-        // The first colours of the bars on the path.
+        // The legend shows the first colours of the bars on the path.
         let on_path = self.jobs.iter().filter(|job| job.saved.is_some()).count();
         out.push_str("<span class=\"key\">");
         for color in 0..on_path.min(3) {

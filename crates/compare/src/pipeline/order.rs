@@ -212,7 +212,7 @@ fn sorted(needs: &[&[usize]]) -> Result<Vec<usize>, Vec<usize>> {
 pub(super) fn follow(jobs: &mut Vec<Job>) -> Option<(u64, String)> {
     let needs: Vec<&[usize]> = jobs.iter().map(|job| job.needs.as_slice()).collect();
     let order = sorted(&needs).unwrap_or_else(|_| {
-        // Legs of a matrix that need one another.
+        // There is a cycle, as between legs of a matrix that need one another. Only needs of earlier jobs remain.
         for (at, job) in jobs.iter_mut().enumerate() {
             job.needs.retain(|need| *need < at);
         }
@@ -221,7 +221,7 @@ pub(super) fn follow(jobs: &mut Vec<Job>) -> Option<(u64, String)> {
     let place: BTreeMap<usize, usize> = order.iter().copied().zip(0..).collect();
     let mut old: Vec<Option<Job>> = jobs.drain(..).map(Some).collect();
     let mut apart: Option<(u64, String)> = None;
-    // The ends by the clocks.
+    // The ends of the jobs by their own clocks.
     let mut ends: Vec<u64> = Vec::with_capacity(old.len());
     for at in &order {
         let Some(mut job) = old.get_mut(*at).and_then(Option::take) else {

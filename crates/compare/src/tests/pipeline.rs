@@ -5,7 +5,7 @@ use tr_text::style::Style;
 
 const S: u64 = 1_000_000_000;
 
-/// A job from and to a second of the pipeline.
+/// A job that runs from one second of the pipeline to another.
 fn job(name: &str, from: u64, to: u64) -> Job {
     Job {
         name: name.to_owned(),
@@ -59,10 +59,11 @@ fn the_path_goes_through_the_job_that_ended_last() {
                 .unwrap()
                 .clone()
         };
-        // Beside build, e2e would end at 20 s, 10 s earlier; then unit's 20 s are on the path, too.
+        // If e2e ran at the same time as build, it would end at 20 s, 10 s earlier. Then the 20 s of unit are on the
+        // path, too.
         assert_eq!(of("e2e")["saved_without_waiting_ns"], 10 * S);
         assert_eq!(of("e2e")["saved_without_it_ns"], 10 * S);
-        // By the times alone lint, which ended at 3 s, may have been waited for, too.
+        // Judging by the times alone, lint, which ended at 3 s, may have been waited for, too.
         let build = if json["graph"] == "given" { 10 } else { 7 };
         assert_eq!(of("build")["saved_without_it_ns"], build * S);
         assert_eq!(of("e2e")["wait_ns"], 4 * S);
@@ -77,7 +78,7 @@ fn the_path_goes_through_the_job_that_ended_last() {
 
 #[test]
 fn clocks_that_disagree_are_told() {
-    // test needs build, but began 2 s before build's end by its own clock.
+    // The job test needs build, but by its own clock began 2 s before the end of build.
     let jobs = vec![job("build", 0, 10), job("test", 8, 20)];
     let graph = graph(r#"{"jobs": [{"name": "test", "needs": ["build"]}]}"#).unwrap();
     let json = pipeline(jobs, Some(&graph), &[]).json();
@@ -97,7 +98,7 @@ fn the_graph_has_the_order_and_not_the_clocks() {
     let json = told.json();
     assert_eq!(json["path"], serde_json::json!(["build", "unit", "e2e"]));
     assert_eq!(json["clock_difference_at_least_ns"], 23 * S);
-    // build, the wait of unit, unit, e2e.
+    // The pipeline consists of build, the wait of unit, unit, and e2e.
     assert_eq!(json["duration_ns"], (3 + 1 + 5 + 4) * S);
     assert_eq!(json["jobs"][2]["needs"], serde_json::json!(["unit"]));
     assert_eq!(
@@ -112,7 +113,7 @@ fn the_graph_has_the_order_and_not_the_clocks() {
     for text in [told.page().text(&Style::PLAIN), told.html()] {
         assert!(text.contains(said), "{text}");
     }
-    // A difference that network time leaves is none to tell.
+    // A difference that is usual for clocks set by network time is not reported.
     let mut near = jobs();
     near[0].start = 1_022 * S + S - CLOCKS;
     near[0].end = 1_030 * S;
@@ -121,7 +122,7 @@ fn the_graph_has_the_order_and_not_the_clocks() {
     assert_eq!(json["clock_difference_at_least_ns"], CLOCKS);
 }
 
-/// A clock that is 30 s late makes a wait of them, and no order of the times proves anything.
+/// A clock that is 30 s late looks like a wait, and the order of the times proves nothing.
 #[test]
 fn what_the_order_has_no_proof_of_is_told() {
     let jobs = || vec![job("fetch", 0, 4), job("pack", 36, 40)];
@@ -208,7 +209,7 @@ fn names_are_told_apart_and_bad_graphs_refused() {
     }
 }
 
-/// A job as the CI system tells it.
+/// A job as the CI system reports it.
 fn told(name: &str, from: u64, to: u64, needs: &[&str]) -> CiJob {
     CiJob {
         name: name.to_owned(),
@@ -222,7 +223,7 @@ fn told(name: &str, from: u64, to: u64, needs: &[&str]) -> CiJob {
 
 #[test]
 fn the_ci_system_adds_jobs_times_and_needs() {
-    // The clock of the machine of test is 2 s ahead of the CI system's.
+    // The clock of the machine of the job test is 2 s ahead of the CI system's clock.
     let jobs = vec![job("build", 3, 10), job("x86", 25, 32)];
     let all = [
         told("build (ubuntu)", 0, 11, &[]),
@@ -231,7 +232,7 @@ fn the_ci_system_adds_jobs_times_and_needs() {
     ];
     let pipeline = pipeline(jobs, None, &all);
     let json = pipeline.json();
-    // By name, by the only job that it lies in, and one without a recording.
+    // One job is found by its name, one because the recording lies in no other job, and one has no recording.
     assert_eq!(json["path"], serde_json::json!(["build", "image", "x86"]));
     assert_eq!(json["clock_uncertainty_ns"], 2 * S);
     assert_eq!(
@@ -339,6 +340,6 @@ fn the_page_has_each_job_once_and_no_markup_of_theirs() {
         assert_eq!(page.matches(&bar).count(), 1, "{name}");
     }
     assert!(!page.contains("<b>") && !page.contains("<script"));
-    // The wait of e2e after build: 4 of 41 s, from 10 s on.
+    // The wait of e2e after build takes 4 of 41 s and begins at 10 s.
     assert!(page.contains("class=\"hollow\" x=\"24.390%\""), "{page}");
 }

@@ -95,12 +95,12 @@ fn directory(value: &str) -> String {
         }
     }
     match out.len() {
-        // Hive's name of null.
+        // Hive has this name for null.
         0 => "__HIVE_DEFAULT_PARTITION__".into(),
         1..=LONGEST => out,
         _ => {
             let mut end = LONGEST;
-            // Not inside of an escape.
+            // The text must not be cut inside of an escape.
             while out.get(end - 2..end).is_some_and(|tail| tail.contains('%')) {
                 end -= 1;
             }

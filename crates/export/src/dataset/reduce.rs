@@ -32,8 +32,8 @@ use tr_insight::Recording;
 use tr_insight::{exit, label};
 use tr_text::{escape, units};
 
-/// The largest number of rows of steps that a run has in a dataset. With the limits for steps and processes, a run of
-/// 10,000 processes takes less than 100 KiB.
+/// The largest number of rows of steps that a run has in a dataset. With this limit and that for processes, a run of
+/// 10,000 processes takes less than 100 KiB in the dataset.
 const STEPS: usize = 1_000;
 /// The largest number of rows of processes that a run has in a dataset.
 const PROCESSES: usize = 400;
@@ -145,7 +145,7 @@ fn queued(meta: &Metadata) -> Option<u64> {
     let told = meta.ci.iter().find(|(name, _)| name == QUEUED_AT)?;
     let since: f64 = told.1.parse().ok()?;
     let ns = meta.start_unix()?.checked_sub((since * 1e9) as u64)?;
-    // A wait of a month is a unit that was mistaken.
+    // A wait of a month or more shows that the time was given in a wrong unit.
     (since > 0.0 && ns < 30 * 86_400_000_000_000).then_some(ns)
 }
 
@@ -161,7 +161,7 @@ fn column_of(kind: Kind) -> &'static str {
     column.map_or(Kind::Unknown.name(), |column| column.name)
 }
 
-/// The exit code and the signal from a process's raw `wait` status; `None` where it has no such end.
+/// The exit code and the signal from a process's raw `wait` status; `None` for each that the status does not have.
 pub(super) fn ended(status: Option<u32>) -> (Option<u64>, Option<u64>) {
     let code = status.and_then(exit::code);
     (code.map(u64::from), exit::killed_by(status).map(u64::from))

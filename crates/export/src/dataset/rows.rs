@@ -15,11 +15,15 @@ rows! {
         method: String,
         /// The name of the project that the run built, from which the partition `repo` is made.
         project: String,
-        /// The identifiers of the run and its job in the CI system. The next columns are of this kind as well.
+        /// The identifier of the run in the CI system.
         ci_run: Option<String>,
+        /// The number of the attempt to run the job, by the CI system.
         attempt: Option<String>,
+        /// The name of the job in the CI system.
         job: Option<String>,
+        /// The commit that the run built.
         commit: Option<String>,
+        /// The branch that the run built.
         branch: Option<String>,
         /// The command line of COMMAND, without the parts that differ between runs of the same build.
         command: String,
@@ -51,7 +55,7 @@ rows! {
         /// The number of CPUs that would suffice for 90 % of the time that the run would take without other tasks
         /// on the machine.
         cpus_p90: Option<u64>,
-        /// The length of the run's critical path in ns. The next columns have its parts, by how the time was
+        /// The length of the run's critical path in ns. The columns `path_*_ns` have its parts, by how the time was
         /// used.
         path_ns: Option<u64>,
         path_on_cpu_ns: Option<u64>,
@@ -64,12 +68,12 @@ rows! {
         /// Whether the recording of the run is incomplete: events were lost, or the trace is truncated.
         incomplete: bool,
         lost_events: Option<u64>,
-        /// The number of this run's steps that are missing in the dataset because of a limit. The next column has
-        /// the number of missing processes.
+        /// The number of this run's steps that are missing in the dataset because of a limit. The column
+        /// `processes_left_out` has the number of missing processes.
         steps_left_out: u64,
         processes_left_out: u64,
-        /// The URL of the run's page in the CI system. The next columns have the machine or agent, the kind of
-        /// runner and its image, as the CI system names them.
+        /// The URL of the run's page in the CI system. The columns `runner`, `label` and `image` have the machine or
+        /// agent, the kind of runner and its image, as the CI system names them.
         page: Option<String>,
         runner: Option<String>,
         label: Option<String>,
@@ -94,7 +98,7 @@ rows! {
         /// The time in ns that the steps of this kind and name have on the run's critical path.
         path_ns: u64,
         /// The part in ns of the wall time of the steps of this kind and name that was spent on a CPU, along each
-        /// step's own critical path. The next columns have the other uses of the wall time.
+        /// step's own critical path. The other columns `spent_*_ns` have the other uses of the wall time.
         spent_on_cpu_ns: Option<u64>,
         spent_run_queue_ns: Option<u64>,
         spent_disk_ns: Option<u64>,
@@ -102,15 +106,15 @@ rows! {
         spent_sleep_ns: Option<u64>,
         spent_other_ns: Option<u64>,
         spent_unknown_ns: Option<u64>,
-        /// The number of steps of this kind and name that failed or were slow while something held them back;
-        /// null without scheduling events.
+        /// The number of steps of this kind and name that failed or were slow while something delayed them; null
+        /// without scheduling events.
         held_back: Option<u64>,
-        /// The verdict on the longest step of this kind and name that something held back, or else on the longest
-        /// step; null if nothing stands out.
+        /// The verdict on the longest step of this kind and name that something delayed, or else on the longest step;
+        /// null if nothing stands out.
         verdict: Option<String>,
         verdict_ns: Option<u64>,
-        /// The time in ns, along each step's own critical path, in which a thread had a CPU. The next column has
-        /// the time in which a thread was able to run.
+        /// The time in ns, along each step's own critical path, in which a thread had a CPU. The column `wanted_cpu_ns`
+        /// has the time in which a thread was able to run.
         had_cpu_ns: Option<u64>,
         wanted_cpu_ns: Option<u64>,
     }

@@ -38,7 +38,7 @@ pub(super) trait Field {
 impl Field for u64 {
     const KIND: Kind = Kind::Int;
     fn value(self) -> Option<Value> {
-        // A time beyond 292 years is a damaged trace's.
+        // A time beyond 292 years only occurs in a damaged trace.
         Some(Value::Int(i64::try_from(self).unwrap_or(i64::MAX)))
     }
 }

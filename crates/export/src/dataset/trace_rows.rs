@@ -1,6 +1,6 @@
-//! The tables of one recording ([`super::trace`]). Times are in ns since the beginning of the recording (`*_ns` without a
-//! length of time: `from_ns`, `to_ns`, `at_ns`), lengths in ns; an unknown value is null. `process`, `thread` and `step` are
-//! numbers that join the tables of one recording and mean nothing in another.
+//! The tables of one recording ([`super::trace`]). Times are in ns since the beginning of the recording (`*_ns` without
+//! a length of time: `from_ns`, `to_ns`, `at_ns`), lengths in ns; an unknown value is null. `process`, `thread` and
+//! `step` are numbers that join the tables of one recording and mean nothing in another.
 //!
 //! Columns are added, never renamed, and never get another meaning.
 
@@ -35,7 +35,7 @@ rows! {
         command: String,
         from_ns: u64,
         to_ns: u64,
-        /// Whether the process began before the recording. The next column says whether it was still alive at the
+        /// Whether the process began before the recording. The column `alive` says whether it was still alive at the
         /// recording's end.
         started_before: bool,
         alive: bool,
@@ -113,8 +113,8 @@ rows! {
         /// The event by which the wait provably ended: `timer`, `packet`, `child`, `task`, `block_io`, `signal` or
         /// `unknown`; null for a wait for a CPU.
         ended_by: Option<String>,
-        /// The number of the thread that ended this thread's wait or preempted it. The next column has the process of
-        /// that thread.
+        /// The number of the thread that ended this thread's wait or preempted it. The column `by_process` has the
+        /// process of that thread.
         by_thread: Option<u64>,
         by_process: Option<u64>,
         /// The name of the thread that ended this thread's wait or preempted it, even if that thread is not recorded.

@@ -279,7 +279,7 @@ mod tests {
         let job = [run[0], run[1], ("CHECK_RUN_ID", "4")];
         let of_job = (trace, "b507932bd1e77f7a".to_owned());
         assert_eq!(ids(&job), of_job);
-        // A context of another trace does not matter to those who ask for the receiver's ids.
+        // If the user requests the receiver's ids, the context of another trace in TRACEPARENT does not count.
         let context = format!("00-{TRACE}-{SPAN}-01");
         let inside = [job[0], job[1], job[2], ("TRACEPARENT", &context)];
         assert_eq!(ids(&inside).0, TRACE);
@@ -303,7 +303,7 @@ mod tests {
         ] {
             assert_eq!(ids_of(&ci, &format!("gitlab:{end}")), Ok(ids.clone()));
         }
-        // The job's own span, if its begin is recorded.
+        // The parent is the job's own span, if the time of its begin is recorded.
         let job = [
             ci[0],
             ("CI_JOB_ID", "77"),

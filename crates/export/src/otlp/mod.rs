@@ -349,7 +349,7 @@ impl<'a> Spans<'a> {
             (kind, None) => kind.name().to_owned(),
         };
         let mut span = self.span(thing, Some(parent), name, (step.from, step.to));
-        // COMMAND's are those of the recording: sums over spans count nothing twice.
+        // The figures of COMMAND are at the span of the recording, so that sums over spans count nothing twice.
         if let Some(process) = execution.filter(|process| Some(*process) != self.root) {
             self.describe(process, &mut span);
         }
@@ -398,7 +398,7 @@ impl<'a> Spans<'a> {
         let process = analysis.process(ix);
         let leader = process.threads.first();
         let step = leader.and_then(|leader| self.judged.steps.at(*leader, process.start));
-        // A step of the process itself is inside of it.
+        // A step that the process itself is lies inside of the process, so it cannot be the parent.
         let step = self.judged.steps.around(step).find(|at| {
             let step = self.judged.steps.list().get(*at);
             step.is_some_and(|step| step.process != Some(ix))
@@ -421,7 +421,7 @@ impl<'a> Spans<'a> {
                 .ppid
                 .map(|pid| int("process.parent_pid", u64::from(pid.0))),
         );
-        // The start of a process that was there before is not known.
+        // The start of a process that began before the recording is not known.
         if process.start > self.view.analysis.start || Some(ix) == self.root {
             let time = tr_text::units::rfc3339(self.unix(process.start));
             facts.push(text("process.creation.time", &time));

@@ -1,8 +1,9 @@
-//! Merges pieces of time that are shorter than a pixel: Perfetto opens some 200 MB in a browser, which is the exact
-//! export of some 2.5 million events.
+//! Merges pieces of time that are shorter than a pixel, because Perfetto in a browser opens files up to some 200 MB. An
+//! exact export has this size for some 2.5 million events.
 //!
-//! Stays on a CPU and segments of the critical path that are shorter than the detail become pieces of at least its
-//! length. A merged piece is shown as the state that most of its time had. Longer ones stay as they are.
+//! Stays on a CPU and segments of the critical path that are shorter than the level of detail are merged to pieces of
+//! at least its length. A merged piece is shown as the state that most of its time had. Longer stays and segments are
+//! not changed.
 
 use std::collections::BTreeMap;
 
@@ -30,7 +31,7 @@ pub fn of(analysis: &Analysis, events: u64) -> u64 {
     }
     let length = analysis.wall();
     let cpus = analysis.meta.cpus.len().max(1) as u64;
-    // A piece, and a longer stay after it.
+    // In the worst case, a merged piece and a longer stay take turns on each CPU.
     let moment = 2 * (cpus.saturating_mul(STAY) + SLICE);
     let pieces = share(length, moment, MOST / 2);
     let mut lengths: Vec<u64> = analysis.processes.iter().map(Process::wall).collect();
@@ -99,7 +100,7 @@ impl<T: Ord + Clone> Merger<T> {
             .values()
             .fold(0, |all: u64, ns| all.saturating_add(*ns));
         let gaps = self.to.since(self.from).saturating_sub(busy);
-        // The first of equally long ones counts.
+        // The first of several states with equally long times counts.
         let most = sums.into_iter().rev().max_by_key(|(_, ns)| *ns);
         let most = most.filter(|(_, ns)| *ns >= gaps);
         most.map(|(thing, _)| (self.from, self.to, thing))
@@ -143,7 +144,7 @@ mod tests {
         let whole = merged(0, &things);
         assert_eq!(whole, things);
         let pieces = merged(10, &things);
-        // A piece of gaps is nobody's: 61 to 68.
+        // The merged piece from 61 to 68 has mostly gaps, so it has no state and is left out.
         assert_eq!(
             pieces,
             [(0, 10, 'a'), (10, 21, 'b'), (21, 40, 'a'), (41, 42, 'b')]

@@ -59,7 +59,7 @@ impl<'a> Packets<'a> {
         let packet = TracePacket {
             timestamp: timestamp.map(|time| time.0),
             trusted_packet_sequence_id: if describes_thread { THREADS } else { SEQUENCE },
-            // SEQ_INCREMENTAL_STATE_CLEARED
+            // The value is SEQ_INCREMENTAL_STATE_CLEARED for the first packet.
             sequence_flags: u32::from(std::mem::take(&mut self.first)),
             data: Some(data),
         };

@@ -1,7 +1,7 @@
 //! Writes the switches of the chosen tasks to a Perfetto trace.
 //!
-//! Each thread's stays on CPUs come from the timeline one by one, and are merged by time: none but the next
-//! one of each thread is in memory.
+//! Each thread's stays on CPUs come from the timeline one by one, and are merged by time, so that only the next stay of
+//! each thread is in memory.
 
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BinaryHeap, HashMap, HashSet};
@@ -148,7 +148,7 @@ pub fn by_events(
     let threads = view.threads();
     let chosen: HashSet<Tid> = threads.map(|ix| analysis.thread(ix).tid).collect();
     let mut all_cpus = Cpus::new(view, detail, comms);
-    // The task that runs on each CPU, and the time since when it does.
+    // The task that runs on each CPU, and the time since which it has been running.
     let mut running: HashMap<CpuId, (Tid, Ktime)> = HashMap::new();
     let mut merge = order::merge(trace);
     while let Some(event) = merge.next_event() {
@@ -291,13 +291,13 @@ impl Switches {
         let figures = analysis.machine.cpus.iter().find(|(cpu, _)| *cpu == number);
         let idle = figures.is_some_and(|(_, figures)| figures.idle_known);
         let mut cpu = Cpu::default();
-        // The importer leaves out the first switch of a CPU.
+        // The importer leaves out the first switch of a CPU, so it is one to the idle task.
         cpu.switch(analysis.start, Tid::IDLE, 0, comms);
         let (between, between_left) = if idle {
             (Tid::IDLE, RUNNABLE)
         } else {
-            // Whether it sleeps or is runnable is not known. The importer has no state for that, and this is
-            // the only one that counts as neither.
+            // The made-up task may sleep or be runnable. TASK_DEAD is the only state that the importer counts as
+            // neither.
             (Tid(NOT_RECORDED.0 + u32::from(number.0)), DEAD)
         };
         Switches {
@@ -401,7 +401,7 @@ impl Running {
             self.add_part(first, to.saturating_sub(from));
             return;
         }
-        // Within the first interval, in all of those between, within the last one.
+        // The task runs for a part of the first interval, for all intervals between, and for a part of the last one.
         self.add_part(first, self.interval - from % self.interval);
         self.changes.entry(first + 1).or_default().whole += 1;
         let end = self.changes.entry(last).or_default();

@@ -177,8 +177,8 @@ impl Decoder {
     }
 }
 
-/// The index of a task that is not among the recent tasks of a scheduling block. The high bits of the index come
-/// from the symbol, and the `bits` low bits are read from `low`.
+/// The index of a task that is not among the recent tasks of a scheduling block. The symbol for the task gives the high
+/// bits of the index, and the `bits` low bits are read from `low`.
 #[inline(always)]
 fn far(symbol: u8, low: &mut BitReader, bits: u32) -> u16 {
     let high = u64::from(symbol - FAR) << bits;
@@ -194,7 +194,7 @@ fn id(from: u32, given: &mut Cursor) -> Result<u32, Fault> {
         .ok_or(Fault::Content("task id out of range"))
 }
 
-/// The facts by which a block of scheduling events names its tasks.
+/// The values at the start of a stored scheduling block that are needed to find out which tasks its events name.
 #[derive(Clone, Copy)]
 struct Names {
     /// The id of the task that runs on the CPU before the first event of the block.
@@ -216,8 +216,8 @@ fn parts<'a>(body: &mut Cursor<'a>, lengths: Lengths) -> Result<[Iter<'a, u8>; P
     Ok(parts)
 }
 
-/// The next symbol of one part of a block's column. The part is not used up, because the function `classes` has
-/// counted its symbols.
+/// The next symbol of one of the four parts of a block's column. The part always has one, because the function
+/// `classes` has counted the symbols of each part.
 #[inline(always)]
 fn next(parts: &mut [Iter<u8>; PARTS], part: usize) -> u8 {
     parts
@@ -227,8 +227,8 @@ fn next(parts: &mut [Iter<u8>; PARTS], part: usize) -> u8 {
         .unwrap_or(0)
 }
 
-/// The column of the event classes of a scheduling block, and the lengths of the later columns, which follow
-/// from the classes.
+/// The column of the event classes (flags and task state) of a scheduling block, and the lengths of the later columns,
+/// which follow from the classes.
 struct Classes<'a> {
     numbers: &'a [u8],
     /// The number of symbols in the block's column of reasons for sleeps.
@@ -239,8 +239,8 @@ struct Classes<'a> {
     all: Lengths,
 }
 
-/// Reads the event classes of a scheduling block and fills its columns `flags` and `state`. `Times::read` later
-/// removes the flags IDLE and GIVEN, which only the stored form has.
+/// Reads the event classes (flags and task state) of a scheduling block and fills its columns `flags` and `state`.
+/// `Times::read` later removes the flags IDLE and GIVEN, which only the stored form has.
 #[allow(clippy::indexing_slicing)] // `part()` is below PARTS.
 fn classes<'a>(body: &mut Cursor<'a>, block: &mut SchedBlock) -> Result<Classes<'a>, Fault> {
     let mut known: [Option<Class>; 256] = [None; 256];

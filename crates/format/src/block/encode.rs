@@ -44,8 +44,8 @@ pub struct Encoder {
     any_timeout: bool,
     symbols: Column,
     steps: Column,
-    /// The places of the symbols that name a task by its index in the block: the part of the column, the
-    /// position of the symbol in that part, and the index of the task.
+    /// The places of the symbols that name a task by its index in the block, which get their high bits later: the part
+    /// of the column, the position of the symbol in that part, and the index of the task.
     far: Vec<(usize, usize, u16)>,
     low: BitWriter,
 }
@@ -71,7 +71,7 @@ impl Column {
     }
 }
 
-/// Assigns numbers to the event classes of a scheduling block.
+/// Assigns numbers to the event classes (flags and task state) of a scheduling block.
 #[derive(Debug, Default)]
 struct Numbers {
     /// The event classes that have a number in the block. The position of a class is its number.
@@ -85,7 +85,8 @@ impl Numbers {
     fn reset(&mut self) {
         self.known.clear();
         self.known.extend_from_slice(&COMMON);
-        // OTHER is never looked up.
+        // The number after those of COMMON is OTHER, which stands for a class that is stored in full. The entry only
+        // takes up this number: the search finds the equal entry before it.
         self.known.push(COMMON[0]);
         self.quick = [(COMMON[0], 0); 32];
     }
@@ -93,7 +94,7 @@ impl Numbers {
     /// The number of an event class in a scheduling block. If the class is new in the block, it gets the next
     /// number and the result is `None`: the class must be stored in full.
     #[inline(always)]
-    #[allow(clippy::indexing_slicing)] // A remainder.
+    #[allow(clippy::indexing_slicing)] // The remainder of 32 is an index of `quick`.
     fn find(&mut self, class: Class) -> Option<u8> {
         let bits = u16::from(class.0 ^ class.0 >> 3) ^ class.1 ^ class.1 >> 7;
         let quick = &mut self.quick[usize::from(bits % 32)];
@@ -154,7 +155,8 @@ impl Encoder {
             if block.len() >= LONG {
                 d.extend_from_slice(&column.given);
             } else {
-                // The Huffman table of a short part is longer than its gain.
+                // In a small block, a Huffman table for each part would take more bytes than it saves, so all parts
+                // share one.
                 [b, c, d].iter_mut().for_each(|part| a.append(part));
                 a.extend_from_slice(&column.given);
             }
@@ -280,8 +282,8 @@ impl Encoder {
         (symbol, at)
     }
 
-    /// Completes the symbols that name tasks by their indices with the high bits of the indices. Returns how
-    /// many low bits of each index are stored outside of the symbol.
+    /// Adds the high bits of the tasks' indices to the symbols that name tasks by index. Returns how many low bits of
+    /// each index are stored outside of the symbol.
     fn far_bits(&mut self) -> u32 {
         let bits = far_bits(self.tasks.count());
         for (part, place, index) in &self.far {

@@ -1,7 +1,8 @@
-//! Finds the clock quantum of a recording, and expresses the times of events in it. The counter of many
-//! machines ticks slower than 1 ns (the time stamp counter of AMD's Zen: 10 ns; ARM's: up to 50 ns), and the
-//! kernel converts its value into ns. All times are then multiples of one quantum, rounded down. Counting
-//! quanta saves the bits without information: 3.3 of each time at 10 ns.
+//! Finds the clock quantum of a recording (the time between two ticks of its clock), and stores the times of events as
+//! numbers of quanta. The counter of many machines ticks slower than 1 ns (the time stamp counter of AMD's Zen: 10 ns;
+//! ARM's: up to 50 ns), and the kernel converts its value into ns. All times are then multiples of one quantum, rounded
+//! down. Counting quanta instead of ns saves the bits that carry no information: 3.3 bits of each time for a quantum of
+//! 10 ns.
 //!
 //! The coder is lossless: where times leave the grid of multiples (because the kernel adjusts its clock, or a
 //! ring has an inversion), a time in ns begins a new grid.
@@ -14,9 +15,8 @@ pub const LONGEST: u64 = 1000 << 32;
 /// The longest distance in ns of a time from the beginning of the grid on which the time lies.
 const REACH: u64 = 1 << 31;
 
-/// The distance in ns of a time from the beginning of its grid. The time is the multiple number `k` of the
-/// clock quantum after the beginning; `phase` is the fraction of a nanosecond at which the grid begins, in
-/// 2^-16 ns.
+/// The distance in ns of a time from the beginning of its grid: `k` clock quanta, rounded down to whole ns. `phase` is
+/// the fraction of a nanosecond at which the grid begins, in 2^-16 ns.
 #[inline(always)]
 pub fn offset(k: u64, quantum: u64, phase: u16) -> u64 {
     ((u128::from(k) * u128::from(quantum) + (u128::from(phase) << 16)) >> 32) as u64
@@ -38,8 +38,8 @@ pub struct Grid {
 }
 
 impl Grid {
-    /// Divides the times of a block into the fewest parts that lie on one grid each: all times of a part are
-    /// multiples of the quantum after one phase. A part ends where no phase fits all of its times.
+    /// Divides the times of a block into the fewest parts of which each lies on one grid: its times are multiples of
+    /// the quantum, counted from one beginning and with one phase. A part ends before a time that fits no such grid.
     fn cut(&mut self, times: &[u64], min: u64, quantum: u64) {
         self.quantum = quantum;
         self.k.clear();
@@ -51,7 +51,8 @@ impl Grid {
             let offset = time.wrapping_sub(begin);
             let middle = 0.5 - (low + high) as f64 / 131_072.0;
             let k = ((offset as i64 as f64 + middle) * inverse + 0.5) as i64 as u64;
-            // 2^31 ns in the unit 2^-32 ns fit into 64 bits.
+            // The shift loses no bits, because an offset that is accepted below (less than 2^31 ns) fits into 64 bits
+            // in the unit 2^-32 ns.
             let rest = ((offset << 32) as i64).wrapping_sub(k.wrapping_mul(quantum) as i64);
             let (least, most) = ((rest + 0xffff) >> 16, (rest + 0xffff_ffff) >> 16);
             if offset < REACH && k >= last && least <= high && most >= low {
@@ -81,7 +82,8 @@ impl Grid {
 
 /// One nanosecond in the unit of clock quanta, 2^-32 ns.
 const UNIT: f64 = NANOSECOND as f64;
-/// The largest and the smallest number of steps between times from which a clock quantum is estimated.
+/// The largest and the smallest number of steps (distances between consecutive times) from which a clock quantum is
+/// estimated.
 const SAMPLE: (usize, usize) = (192, 32);
 /// The longest step between two times that is used to estimate a clock quantum, in ns. The duration of the
 /// search is proportional to it.
@@ -104,7 +106,8 @@ impl Clock {
     /// Returns the times of a block in clock quanta. If the times leave the grid of the estimated quantum, this
     /// method fits the quantum to the block; if that fails too, it searches for a quantum again.
     pub fn grid(&mut self, times: &[u64], min: u64) -> &Grid {
-        // The limit is where a new grid costs about as much as 16 counted times save.
+        // A quantum is accepted if it needs at most one new grid for 16 events: a new grid costs about as many bits as
+        // counting quanta saves for 16 times.
         let bad = times.len() / 16;
         if let Some(quantum) = self.quantum {
             if self.fitted(times, min, quantum) <= bad {
@@ -136,7 +139,8 @@ impl Clock {
                 self.try_quantum(times, min, quantum);
             }
         }
-        // The estimate of a short block is worse than the previous estimate.
+        // A short block gives a worse estimate than the blocks before it, so it does not replace the estimate of the
+        // quantum.
         if self.quantum.is_none() || times.len() >= SAMPLE.1 {
             self.quantum = Some(best);
         }
@@ -163,8 +167,8 @@ impl Clock {
         let every = steps.len().div_ceil(SAMPLE.0);
         let sample: Vec<f64> = steps.iter().step_by(every).map(|s| *s as f64).collect();
         let longest = sample.last().copied().unwrap_or(1.0);
-        // For random steps, the best result is hardly below 0.7. For the right quantum the result
-        // is 4/3 ns divided by the quantum.
+        // A quantum is accepted only if its result is below 0.5: for random steps the best result is hardly below 0.7,
+        // and for the right quantum it is 4/3 ns divided by the quantum.
         let (mut best, mut found) = (0.5, None);
         let mut quantum = QUANTA.0;
         while quantum < QUANTA.1 {
@@ -186,8 +190,8 @@ fn steps(times: &[u64]) -> impl Iterator<Item = u64> + '_ {
         .filter(|step| *step > 0)
 }
 
-/// The average distance of the sampled steps from multiples of a clock quantum, relative to the average for
-/// random steps. The function stops early if the result will not be below `best`.
+/// The average distance of the sampled steps from multiples of a clock quantum, divided by the average for random
+/// steps. The function stops early if the result will not be below `best`.
 fn misses(sample: &[f64], quantum: f64, best: f64) -> f64 {
     let inverse = 1.0 / quantum;
     let off = |step: &f64| {
@@ -222,7 +226,8 @@ fn fit(times: &[u64], mut quantum: f64) -> f64 {
             quantum = product / squares;
         }
     }
-    // This is the slope of the line through all times.
+    // Finally, the quantum becomes the slope of the straight line that fits all times best (time over the number of
+    // quanta).
     let first = times.first().copied().unwrap_or(0);
     let (mut k, mut last) = (0.0, first);
     let (mut n, mut sum_k, mut sum_t, mut sum_kk, mut sum_kt) = (0.0, 0.0, 0.0, 0.0, 0.0);
@@ -232,7 +237,7 @@ fn fit(times: &[u64], mut quantum: f64) -> f64 {
         }
         k += ((time - last) as f64 / quantum).round();
         last = *time;
-        // The distance from the line of the estimate is small, so that f64 is exact enough.
+        // Only the small difference from the estimated time is summed up, so that f64 is exact enough.
         let t = (time - first) as f64 - k * quantum;
         (n, sum_k, sum_t) = (n + 1.0, sum_k + k, sum_t + t);
         (sum_kk, sum_kt) = (sum_kk + k * k, sum_kt + k * t);

@@ -1,5 +1,5 @@
-//! The state that writer and reader keep of the tasks of a scheduling block: their indices, the recent tasks,
-//! and the task that each one is expected to wake.
+//! The facts about the tasks of a scheduling block that its encoder and its decoder keep in the same way: the indices
+//! of tasks, the recent tasks, and the task that each task is expected to wake.
 
 /// The index that a block uses for the idle task in its role as a waker.
 pub const IDLE_AT: u16 = 0;
@@ -9,7 +9,7 @@ pub const IRQ_AT: u16 = 1;
 pub const GIVEN_AT: u16 = 2;
 /// The index of the first task that a block of scheduling events names. Smaller indices have special meanings.
 pub const FIRST_AT: u16 = 3;
-/// The index that stands for no task. No task can have it, because a block has fewer events.
+/// The index that stands for no task. No task has this index, because a block has fewer events than that.
 pub const NOBODY: u16 = u16::MAX;
 /// The number of recent tasks that are remembered while a block is encoded or decoded. The rank of a task is its
 /// position among them, and rank 0 is the most recent task.
@@ -31,8 +31,8 @@ struct Task {
     id: u32,
     /// The index of the task that this task of the block woke last.
     woke: u16,
-    /// The index of the task that was woken after this task when the same waker last woke both; at first the task
-    /// itself.
+    /// The index of the task that this task's waker woke next after it, the last time that it woke both; at first the
+    /// task itself.
     next: u16,
     /// The index of the task that this task of the block is expected to wake next.
     expected: u16,
@@ -77,7 +77,7 @@ impl Tasks {
 
     /// Adds a task that the block of scheduling events names for the first time. Returns the index of the task.
     pub fn add(&mut self, id: u32) -> u16 {
-        // A block has fewer than 2^16 - 4 events.
+        // The index fits into 16 bits, because a block has fewer than 2^16 - 4 events.
         let at = self.tasks.len() as u16;
         self.tasks.push(Task {
             id,
@@ -103,10 +103,11 @@ impl Tasks {
         waker.map_or(NOBODY, |task| task.expected)
     }
 
-    /// The number of the reason that is predicted for a switch-out into a sleep: the reason of the task's last sleep
-    /// if the task's state was the same then, else the last reason of the event class with this number.
+    /// The number of the reason that is predicted for a switch-out into a sleep. It is the reason of the task's last
+    /// sleep if the task's state was the same then, otherwise the reason of the last sleep whose event class has this
+    /// number.
     #[inline(always)]
-    #[allow(clippy::indexing_slicing)] // A byte.
+    #[allow(clippy::indexing_slicing)] // The index is a byte, and the array has 256 elements.
     pub fn reason(&self, at: u16, state: u16, class: u8) -> u8 {
         match self.tasks.get(usize::from(at)) {
             Some(task) if task.slept.state == state => task.slept.reason,
@@ -117,7 +118,7 @@ impl Tasks {
     /// The number of the time-out that is predicted for a switch-out into a sleep: the time-out of the task's last
     /// sleep if the reason was the same then, else the time-out of the last sleep with this reason.
     #[inline(always)]
-    #[allow(clippy::indexing_slicing)] // A byte.
+    #[allow(clippy::indexing_slicing)] // The index is a byte, and the array has 256 elements.
     pub fn timeout(&self, at: u16, reason: u8) -> u8 {
         match self.tasks.get(usize::from(at)) {
             Some(task) if task.slept.reason == reason => task.slept.timeout,
@@ -127,7 +128,7 @@ impl Tasks {
 
     /// Records a task's switch-out into a sleep, for later predictions. `class` is the number of the event's class.
     #[inline(always)]
-    #[allow(clippy::indexing_slicing)] // Bytes.
+    #[allow(clippy::indexing_slicing)] // Both indices are bytes, and both arrays have 256 elements.
     pub fn slept(&mut self, at: u16, class: u8, sleep: Sleep) {
         self.reasons[usize::from(class)] = sleep.reason;
         self.timeouts[usize::from(sleep.reason)] = sleep.timeout;
@@ -148,7 +149,7 @@ impl Tasks {
             return;
         };
         let last = std::mem::replace(&mut task.woke, wakee);
-        // A task that is woken twice in a row follows itself.
+        // A task that the waker wakes twice in a row is expected to be woken a third time.
         task.expected = if last == wakee { wakee } else { next };
         if let Some(last) = self.tasks.get_mut(usize::from(last)) {
             last.next = wakee;
@@ -156,9 +157,9 @@ impl Tasks {
     }
 }
 
-/// The indices of a block's recent tasks, in 16 places in any order. One number has, in four bits for each rank, the
-/// place of the task of that rank; rank 0 is the most recent task. So a task moves to the front in a few instructions
-/// without a jump.
+/// The 16 most recent tasks of a block, by their indices. `places` has them in any order, and `order` has the order:
+/// four bits for each rank (0 for the most recent task), with the place of the task of that rank. With this packed
+/// order, a task moves to the front in a few instructions without a jump.
 #[derive(Debug)]
 pub struct Recent {
     places: [u16; RANKS],
@@ -166,7 +167,7 @@ pub struct Recent {
     order: u64,
 }
 
-#[allow(clippy::indexing_slicing)] // Four bits are below RANKS.
+#[allow(clippy::indexing_slicing)] // An index of four bits is below RANKS.
 impl Recent {
     /// Creates a list of recent tasks that has no tasks yet.
     pub fn new() -> Recent {
@@ -182,7 +183,8 @@ impl Recent {
     pub fn rank(&self, at: u16) -> Option<usize> {
         const ONES: u64 = 0x1111_1111_1111_1111;
         let place = self.places.iter().position(|recent| *recent == at)?;
-        // The digit of the place becomes 0, and the lowest 0 is found exactly.
+        // `order` is searched for the hexadecimal digit `place`: XOR makes that digit 0, and the usual bit trick then
+        // finds the lowest 0 exactly.
         let digits = self.order ^ (ONES * place as u64);
         let zero = digits.wrapping_sub(ONES) & !digits & (ONES << 3);
         Some(zero.trailing_zeros() as usize / 4)

@@ -10,8 +10,9 @@ use crate::walk;
 
 use super::Trace;
 
-/// The longest time in ns by which the clock for the time of day may have been set between two parts of one recording.
-/// A larger difference means that the machine was restarted, because its clocks begin anew when it starts.
+/// The longest time in ns by which the clock of the time of day may have been set between two parts of one recording:
+/// one hour. If its distance from `CLOCK_BOOTTIME` changes by more, the machine was restarted in between, because
+/// `CLOCK_BOOTTIME` then begins at 0 again.
 const SET: u64 = 3_600_000_000_000;
 
 /// A part of a rotated recording that was appended to the first part.
@@ -57,7 +58,7 @@ impl Trace {
     /// stream.
     ///
     /// # Errors
-    /// `next` is of another recording, or not later.
+    /// `next` belongs to another recording, or begins before this trace ends.
     pub fn append(&mut self, next: Trace) -> Result<Joint, NotNext> {
         if !is_one_recording(&self.meta, &next.meta) {
             return Err(NotNext::Other);

@@ -1,9 +1,9 @@
-//! Environments of jobs, as the systems' documentation and jobs' logs show them.
+//! Tests which identifiers follow from the environment variables of CI jobs. The variables are taken from the
+//! documentation of CI systems and from logs of jobs.
 
 use super::*;
 
-/// Two jobs of one step in two builds: variables and the identifiers that are expected; `*` is another
-/// value in each build.
+/// Jobs of CI systems: for each job the environment variables, and then the expected identifiers.
 const RECORDED: &str = include_str!("environments.txt");
 
 type Pairs = Vec<(String, String)>;
@@ -41,7 +41,7 @@ fn every_system_has_its_identifiers() {
         let recorded = variables();
         let stored = environment
             .into_iter()
-            // As the recorder stores them: an empty one is none.
+            // The recorder stores only certain variables, and treats an empty variable as one that is not set.
             .filter(|it| recorded.contains(&it.0.as_str()) && !it.1.is_empty());
         let stored: Vec<_> = stored.collect();
         let told = identifiers(&stored);

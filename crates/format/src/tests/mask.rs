@@ -8,7 +8,7 @@ use crate::block::life::columns::common;
 use crate::event::{LifeKind, KINDS};
 use crate::meta::Summary;
 
-/// Replaces every text.
+/// A mask that replaces every text by `*`, and keeps the texts and the names of fields that it has got.
 #[derive(Default)]
 struct Everything {
     seen: Vec<Vec<u8>>,
@@ -63,7 +63,7 @@ fn a_mask_sees_every_text_of_every_kind_of_event() {
     let kinds: Vec<_> = KINDS.into_iter().map(|(_, name)| name).collect();
     assert!(kinds.iter().all(|kind| most.contains_key(kind)));
     most.retain(|_, count| *count > 0);
-    // A command line is one text.
+    // For each kind of event, the largest number of texts that the mask gets. A command line counts as one text.
     let known = [
         ("block", 1),
         ("cgroup_path", 1),
@@ -104,7 +104,7 @@ fn a_mask_changes_nothing_but_texts() {
     assert_eq!(*masked, common::meta());
 }
 
-/// The second disk wait of a frame is stored without the name.
+/// The mask gets the name of the disk with each event, although a frame stores the name only once.
 #[test]
 fn a_text_that_came_before_is_masked_again() {
     let has_device = |event: &LifeEvent| matches!(&event.kind, LifeKind::DiskWait(wait) if wait.device.is_some());
@@ -129,14 +129,14 @@ fn a_mask_sees_every_text_of_the_metadata() {
     let (cpus, extras) = (meta.cpus.clone(), meta.extras.clone());
     let mut mask = Everything::default();
     let masked = Masked::new(meta, &mut mask).unwrap();
-    // The version, the host, the kernel, the machine, the cgroup, the command, the directory, two
-    // states, a missing fact; name and value of a variable; the reason, the program, name and value
-    // of a fact about the hardware.
+    // The mask gets 16 texts: the version, the host, the kernel, the machine, the cgroup, the command, the directory,
+    // two states, a missing fact; name and value of a variable; the reason, the program, name and value of a fact about
+    // the hardware.
     assert_eq!(mask.seen.len(), 16);
     assert_eq!((&masked.cpus, &masked.extras), (&cpus, &extras));
     assert_eq!(masked.command, [b"*"]);
     assert_eq!(masked.cwd, b"*");
-    // The variable's name is masked before it is told.
+    // The name of a CI variable is itself masked (as `*`) before the mask gets it as the name of a field.
     assert!(mask.fields.contains(&"*".to_owned()), "{:?}", mask.fields);
 }
 

@@ -21,7 +21,7 @@ fn with(scripts: Vec<RecordedScript>) -> Summary {
     }
 }
 
-/// The scripts that a reader finds in a summary to which these were written.
+/// Writes a summary with these scripts, and returns the summary that a reader gets from the written bytes.
 fn back(scripts: Vec<RecordedScript>) -> Summary {
     let body = put_section(Masked::trusted(with(scripts))).unwrap();
     take_section(&body).unwrap().0
@@ -75,7 +75,7 @@ fn what_is_beyond_a_limit_is_left_out_as_a_whole() {
     assert_eq!(summary.scripts, [script("/b", most.clone())]);
     assert_eq!(summary.scripts_left_out, 1);
 
-    // 16 of them are as long as all may be together.
+    // Together, 16 scripts of the largest length have the largest length that all scripts may have.
     let all = (0..20).map(|at| script(&format!("/{at}"), most.clone()));
     let summary = back(all.collect());
     assert_eq!((summary.scripts.len(), summary.scripts_left_out), (16, 4));
@@ -88,7 +88,7 @@ fn what_is_beyond_a_limit_is_left_out_as_a_whole() {
     assert_eq!(back(vec![script(&long, "x")]).scripts_left_out, 1);
 }
 
-/// The bytes of a summary with one field.
+/// The bytes of a summary that has one field, with this tag and this value.
 fn field(tag: u8, value: &impl Serialize) -> Vec<u8> {
     let value = bincode::serde::encode_to_vec(value, bincode::config::standard()).unwrap();
     let mut body = vec![tag];
@@ -113,11 +113,11 @@ fn a_summary_beyond_a_limit_is_refused() {
     let long = "/".repeat(limits::NAME + 1);
     refused(vec![script(&long, "")], "the length of a script's path");
 
-    // A text that claims 2^60 bytes.
+    // The stored length of a script's text is 2^60 bytes, but the text is missing.
     let mut bomb = vec![17, 13, 1, 1, 0, 1, 253];
     bomb.extend_from_slice(&(1u64 << 60).to_le_bytes());
     assert!(take_section::<Summary>(&bomb).is_err());
-    // A list that claims 2^60 scripts.
+    // The stored length of the list is 2^60 scripts, but the scripts are missing.
     let mut bomb = vec![17, 10, 1, 253];
     bomb.extend_from_slice(&(1u64 << 60).to_le_bytes());
     assert!(take_section::<Summary>(&bomb).is_err());

@@ -146,7 +146,7 @@ fn nonsense_is_refused() {
         take_section::<Metadata>(&[9, 1, 200]).is_err(),
         "unknown scope"
     );
-    // A host name that claims 2^60 bytes.
+    // The stored length of the host name is 2^60 bytes, but the name is missing.
     let mut bomb = vec![2, 9, 253];
     bomb.extend_from_slice(&(1u64 << 60).to_le_bytes());
     assert!(take_section::<Metadata>(&bomb).is_err(), "bomb");

@@ -1,4 +1,4 @@
-//! A small artificial recording with every kind of event.
+//! Makes artificial recordings with every kind of event, for several tests.
 #![allow(dead_code, clippy::unwrap_used)]
 
 use tr_format::container::{Container, Evidence, Server};
@@ -14,7 +14,7 @@ use tr_format::network::{
 use tr_format::stack::{Doing, FileId, Function, Module, Place, Sample, Symbol};
 use tr_format::writer::Writer;
 
-/// The CPU time of this thread: other load does not count.
+/// The CPU time of the calling thread. Unlike the time on the clock, it does not depend on other load of the machine.
 pub fn cpu_time() -> std::time::Duration {
     let clock = nix::time::ClockId::CLOCK_THREAD_CPUTIME_ID;
     nix::time::clock_gettime(clock).unwrap().into()
@@ -80,7 +80,7 @@ pub fn meta() -> Metadata {
     }
 }
 
-/// Reproducible pseudo-random numbers.
+/// A source of pseudo-random numbers, which are the same in each run of a test.
 pub struct Dice(pub u64);
 
 impl Dice {
@@ -104,7 +104,8 @@ fn life(time: u64, cpu: Option<u16>, kind: LifeKind) -> Event {
     })
 }
 
-/// One event of every lifecycle kind around a task.
+/// Events of nearly every lifecycle kind, about a task with this tid. The function `recorder` makes the remaining
+/// kinds.
 pub fn lifecycle(time: u64, tid: u32, dice: &mut Dice) -> Vec<Event> {
     let argv = Argv::from_args([
         &b"/usr/lib/gcc/cc1"[..],
@@ -267,10 +268,11 @@ pub fn lifecycle(time: u64, tid: u32, dice: &mut Dice) -> Vec<Event> {
     .collect()
 }
 
-/// Two samples of counters and two processes' system calls.
+/// The events of two samples of the machine's counters, and of the system calls of one or two processes.
 fn counters(time: u64, tgid: Tgid, dice: &mut Dice) -> [Event; 4] {
     let mut first = Counters::default();
-    // A kernel lacks the same counters in each sample.
+    // Every third counter is missing, as if the kernel did not have it. The second sample is a copy, so it lacks the
+    // same counters.
     for counter in Counter::ALL {
         if !(counter as u64).is_multiple_of(3) {
             first.set(counter, dice.below(1 << 50));
@@ -302,7 +304,7 @@ fn counters(time: u64, tgid: Tgid, dice: &mut Dice) -> [Event; 4] {
     ]
 }
 
-/// The events of two connections; the second one was there before.
+/// The events of two TCP connections: one that a task begins, and one that a peer begins and that is closed.
 fn connections(time: u64, task: (Tid, Tgid), dice: &mut Dice) -> [Event; 4] {
     let id = ConnectionId(dice.next());
     let end = |dice: &mut Dice| Endpoint {
@@ -345,7 +347,8 @@ fn connections(time: u64, task: (Tid, Tgid), dice: &mut Dice) -> [Event; 4] {
     ]
 }
 
-/// Memory reclaimed, a kill for lack of it, a wait for a disk, a task that is not recorded.
+/// Events about memory and waits, such as reclaimed memory, a kill because memory ran out and a wait for a disk, and
+/// events about tasks that are not recorded.
 fn memory(time: u64, tid: Tid, tgid: Tgid, dice: &mut Dice) -> [Event; 10] {
     let device = (dice.below(3) > 0).then(|| Device {
         major: 259,
@@ -435,7 +438,7 @@ fn memory(time: u64, tid: Tid, tgid: Tgid, dice: &mut Dice) -> [Event; 10] {
     ]
 }
 
-/// A DNS query and an answer.
+/// The events of a DNS query and of an answer, with random fields.
 fn dns(time: u64, tid: Tid, tgid: Tgid, dice: &mut Dice) -> [Event; 2] {
     let address = |dice: &mut Dice| match dice.below(3) {
         0 => Address::V4((dice.below(4) as u32).into()),
@@ -468,7 +471,7 @@ fn dns(time: u64, tid: Tid, tgid: Tgid, dice: &mut Dice) -> [Event; 2] {
     ]
 }
 
-/// A file, two samples and the names of a function.
+/// The events of an executed file, of two sampled stacks, and of the names of a frame's functions.
 fn stacks(time: u64, tid: Tid, tgid: Tgid, dice: &mut Dice) -> [Event; 4] {
     let place = |dice: &mut Dice| match dice.below(3) {
         0 => Place::Kernel(u64::MAX - dice.below(9999)),
@@ -498,7 +501,7 @@ fn stacks(time: u64, tid: Tid, tgid: Tgid, dice: &mut Dice) -> [Event; 4] {
             },
         }
     };
-    // Frames of before, then new ones, then both.
+    // The sample's stack has frames that are already known, then new frames, and then the new frames again.
     let new = |dice: &mut Dice| {
         let first_frame = 5 + dice.below(99) as u32;
         let places: Box<[Place]> = (0..dice.below(5)).map(|_| place(dice)).collect();
@@ -554,7 +557,8 @@ fn stacks(time: u64, tid: Tid, tgid: Tgid, dice: &mut Dice) -> [Event; 4] {
     kinds.map(|kind| life(time, Some(1), kind))
 }
 
-/// Requests to one of two disks, of some groups.
+/// An event with random sums of the requests to one of two disks. Some groups, such as reads or writes, have no
+/// requests.
 fn block(dice: &mut Dice) -> LifeKind {
     let mut block = Block {
         device: Device {
@@ -600,7 +604,7 @@ fn delays(dice: &mut Dice) -> Delays {
     }
 }
 
-/// The recorder's own events.
+/// Events of kinds that the recorder itself writes, such as losses, readings of clocks and marks.
 pub fn recorder(time: u64, dice: &mut Dice) -> Vec<Event> {
     let lost = |stream, count, cause| {
         LifeKind::Lost(Lost {
@@ -729,7 +733,8 @@ pub fn recorder(time: u64, dice: &mut Dice) -> Vec<Event> {
     ]
 }
 
-/// A CPU's events: a plausible sequence with some odd ones in between.
+/// Scheduling events of one CPU: mostly a plausible sequence, with some impossible events (such as a wrong running
+/// task) in between.
 pub fn sched(start: u64, events: usize, tasks: u64, dice: &mut Dice) -> Vec<SchedEvent> {
     let mut current = Tid(0);
     let mut time = start;
@@ -802,7 +807,8 @@ pub fn sched(start: u64, events: usize, tasks: u64, dice: &mut Dice) -> Vec<Sche
     all
 }
 
-/// A whole recording: `rounds` times some events of every stream and a flush (`None`).
+/// The events of a whole recording. In each of `rounds` rounds, every stream gets some events, and a `None` then stands
+/// for a flush of the writer.
 pub fn recording(rounds: u64, events: usize) -> Vec<Option<Item>> {
     let mut dice = Dice(rounds);
     let mut all = Vec::new();
@@ -856,7 +862,7 @@ pub fn write(items: &[Option<Item>]) -> Vec<u8> {
     bytes
 }
 
-/// The events of one stream, in order.
+/// The events of a recording that belong to one stream, in their order.
 pub fn of(items: &[Option<Item>], stream: Stream) -> Vec<Event> {
     items
         .iter()

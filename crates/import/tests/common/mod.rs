@@ -1,19 +1,21 @@
-//! Small recordings, made from lines.
+//! Makes small recordings for tests, from a line for each process.
 #![allow(clippy::indexing_slicing)] // in a test
 
 use tr_analyze::model::{Analysis, ExecSpan, Process, ProcessIx, Thread, ThreadIx, Times};
 use tr_format::event::{Argv, Clock, Comm, Ktime, Tgid, Tid};
 use tr_insight::imports::{File, ToolFile};
 
-/// A process: pid, parent, beginning and end in ms, command line (`~`: a space).
+/// A process of a recording: its pid, its parent's index, its beginning and end in ms, and its command line, in which
+/// `~` stands for a space.
 pub type Line<'a> = (u32, Option<u32>, u64, u64, &'a str);
 
 pub const MS: u64 = 1_000_000;
 
-/// The recording begins 1 s after the machine, at this time of the day: 2026-11-23T05:54:06Z.
+/// The time of day, in ns since 1970, at which the recording begins: 2026-11-23T05:54:06Z, 1 s after the machine was
+/// started.
 pub const REAL: u64 = 1_795_413_246_000 * MS;
 
-/// A file whose time is not known.
+/// A file of another tool for which it is not known when it was written.
 #[allow(dead_code)] // not in each test
 pub fn tool_file(path: &[u8], file: File) -> ToolFile {
     ToolFile {
@@ -23,7 +25,7 @@ pub fn tool_file(path: &[u8], file: File) -> ToolFile {
     }
 }
 
-/// A recording of these processes, one thread each.
+/// A recording of these processes, with one thread each.
 pub fn recording(lines: &[Line<'_>]) -> Analysis {
     let at = |ms: u64| Ktime((1000 + ms) * MS);
     let mut analysis = Analysis {

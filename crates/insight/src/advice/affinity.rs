@@ -17,8 +17,8 @@ pub(super) struct Affinity {
     group: Group,
     /// The number of CPUs that the build ran on.
     cpus: u64,
-    /// The simulated time in nanoseconds that the build takes on the CPUs that it restricted itself to, without other
-    /// tasks on them.
+    /// The simulated time in nanoseconds that the build takes on the CPUs that it restricted itself to, if no other
+    /// tasks use these CPUs.
     pub own: u64,
     /// The largest time in nanoseconds that the build saves if the limit is removed, so that the build may use all CPUs
     /// of the machine.
@@ -27,7 +27,8 @@ pub(super) struct Affinity {
 
 impl Affinity {
     /// Finds the program (such as `taskset`) that restricts the build to some CPUs, if its limit applies to nearly all
-    /// of the build's work. `own` is the time in nanoseconds that the build takes if it has all CPUs for itself.
+    /// of the build's work. `own` is the time in nanoseconds that the build takes if it has all CPUs of the machine for
+    /// itself.
     pub fn of(facts: &Facts<'_>, schedule: &Schedule, own: u64) -> Option<Affinity> {
         let mut all = facts.all();
         let (group, execution) =
@@ -43,7 +44,8 @@ impl Affinity {
         let all = sum(&facts.on_cpus(|_| true));
         let is_used = |ns: &&u64| ns.saturating_mul(STRAY) >= below;
         let cpus = by_cpu.values().filter(is_used).count() as u64;
-        // The work beside the limited part has other CPUs, which is not simulated.
+        // The simulation puts all work on the CPUs of the limit, but work outside the limited part may use other CPUs.
+        // So there is no advice if much work is outside.
         let beside = all.saturating_sub(below);
         if cpus == 0 || cpus >= facts.cpus || beside.saturating_mul(STRAY) > all {
             return None;

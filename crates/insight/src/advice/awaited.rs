@@ -1,9 +1,9 @@
-//! Finds the work of the build that a series of naps lasted for. On a busy machine such work takes longer, so that the
-//! program naps more often than on CPUs of its own.
+//! Finds the work of the build for whose end a program waited by a series of naps (sleeps on the critical path). On a
+//! busy machine this work takes longer, so the program naps more often than on free CPUs.
 //!
-//! Naps that merely lie beside other work are no evidence. The process must go on because of that work: it starts its
-//! next child after the nap in which a child ended, it had woken a thread of its own that then worked, or the first
-//! thing that another process waits for after its start-up is the napping process.
+//! Work that merely runs during the naps is no evidence. The napping process must continue because that work ended.
+//! There are three proofs: it starts its next child after the nap in which a child ended; it woke one of its own
+//! threads, which then worked; or another process starts up during the naps and then waits for the napping process.
 
 use std::collections::BTreeSet;
 
@@ -17,32 +17,33 @@ use super::machine::starved_within;
 use super::nap::{Nap, LOOP};
 use super::polls::{awaited_work, LONG_WAIT};
 
-/// The longest time in nanoseconds between the moment in which a thread wakes another one and its own sleep for that
-/// one's work. A guess: it only takes a lock and reads a clock.
+/// The longest time in nanoseconds between the moment in which a thread wakes another thread and the moment in which it
+/// sleeps for that thread's work. A guess: in between it only takes a lock and reads a clock.
 const ASKED: u64 = 1_000_000;
 /// The longest time in nanoseconds between the start of a server and the first nap of the program that waits for it. A
-/// guess: the program first asks it once.
+/// guess: in between the program only tries once whether the server answers.
 const SPAWNED: u64 = 1_000_000_000;
-/// How many times longer than a nap the time-out of a server's wait is at least if the wait began because the server was
-/// ready, and not at a tick of its own. A guess: one of ten such naps has a tick in it.
+/// How many times longer than the longest nap the time-out of a server's wait must be, if the wait counts as a wait for
+/// requests. A shorter time-out may be a periodic timer of the server. A guess: such a timer then expires in one of ten
+/// naps at most.
 const MUCH_LONGER: u64 = 10;
-/// The largest number of a process's threads or of processes that are searched for awaited work, and the largest number
-/// of naps, and of stretches of a thread during one wait. Bounds of the work.
+/// The largest numbers of processes (`TASKS`), of threads of a process (`THREADS`), and of naps or of entries in a
+/// thread's timeline (`PARTS`) that are searched for awaited work. They bound the work.
 const TASKS: usize = 200;
 const THREADS: usize = 50;
 const PARTS: usize = 1000;
 
-/// Work for whose end a series of naps lasted.
+/// Work for whose end a process waited by a series of naps.
 struct Awaited {
-    /// The indexes of the first and of the last of these naps.
+    /// The indexes of the first and the last nap that waited for this work.
     naps: (usize, usize),
     /// The beginning and the end of the work.
     from: Ktime,
     to: Ktime,
 }
 
-/// The time in nanoseconds by which the naps of a process are longer than on CPUs of its own, because the work that they
-/// waited for had no CPU for a part of its time. The naps are in the order of time.
+/// The time in nanoseconds by which the naps of a process are longer than on free CPUs, because the work that the
+/// process waited for had no CPU for a part of its time. The naps are sorted by time.
 pub(super) fn superfluous(facts: &Facts<'_>, slept: &[Nap]) -> u64 {
     let all = of_children(facts, slept);
     let all = if all.is_empty() {
@@ -60,8 +61,7 @@ pub(super) fn superfluous(facts: &Facts<'_>, slept: &[Nap]) -> u64 {
     all.fold(0, u64::saturating_add)
 }
 
-/// The sum in nanoseconds of those naps of a series that would not have begun if the awaited work had had its CPUs all
-/// the time.
+/// The sum in nanoseconds of the naps that would not have begun if the awaited work had had a CPU all the time.
 fn too_long(facts: &Facts<'_>, slept: &[Nap], awaited: &Awaited) -> u64 {
     let starved = starved_within(facts, awaited.from, awaited.to);
     let soonest = Ktime(awaited.to.0.saturating_sub(starved));
@@ -69,7 +69,7 @@ fn too_long(facts: &Facts<'_>, slept: &[Nap], awaited: &Awaited) -> u64 {
     let Some((begin, naps)) = slept.get(first..=last).and_then(<[Nap]>::split_first) else {
         return 0;
     };
-    // Between the naps it runs, or waits for a CPU.
+    // The time between the naps is left out, because the process then runs or waits for a CPU.
     let mut now = begin.to;
     let mut sum = 0u64;
     for nap in naps {
@@ -82,13 +82,13 @@ fn too_long(facts: &Facts<'_>, slept: &[Nap], awaited: &Awaited) -> u64 {
     sum
 }
 
-/// The process of an execution.
+/// The process in which an execution of a program ran.
 fn process_of(facts: &Facts<'_>, group: Group) -> Option<ProcessIx> {
     facts.execution(group).map(|execution| execution.process)
 }
 
-/// The children for whose ends the process napped: it started no other child before the nap in which a child ended, and
-/// its next child after that nap, or that nap was its last one.
+/// The children for whose ends the process napped. The proof for a child is that the process started its next child
+/// directly after the nap in which this child ended, or that this nap was the last one and no other child was started.
 fn of_children(facts: &Facts<'_>, slept: &[Nap]) -> Vec<Awaited> {
     let analysis = facts.analysis;
     let Some(sleeper) = slept.first().and_then(|nap| process_of(facts, nap.by)) else {
@@ -126,8 +126,8 @@ fn of_children(facts: &Facts<'_>, slept: &[Nap]) -> Vec<Awaited> {
     found
 }
 
-/// The works of other threads that the napping thread asked for: it woke such a thread just before it waited for a
-/// condition with a time-out.
+/// The work of other threads that the napping thread asked for: it woke such a thread just before it waited, with a
+/// time-out, for a condition variable.
 fn of_threads(facts: &Facts<'_>, slept: &[Nap]) -> Vec<Awaited> {
     let mut found: Vec<Awaited> = Vec::new();
     for (at, nap) in slept.iter().enumerate().take(PARTS) {
@@ -155,9 +155,9 @@ fn asked(facts: &Facts<'_>, nap: &Nap) -> Option<(Ktime, Ktime)> {
     ends.max_by_key(|(_, to)| *to)
 }
 
-/// The CPU time in nanoseconds that other threads of the sleeping processes needed during the given waits with a
-/// time-out for work that the waiting thread asked for: it woke such a thread just before it waited for a condition.
-/// Without the time-out it still waits for that work.
+/// The CPU time in nanoseconds that other threads of the sleeping process needed, during the given waits, for work that
+/// the waiting thread had asked for: it woke such a thread just before it waited for a condition variable. A shorter
+/// time-out does not save this time, because the thread needs the work.
 pub(super) fn asked_work(facts: &Facts<'_>, slept: &[Nap]) -> u64 {
     let work = |nap: &Nap| {
         let works = asked_parts(facts, nap).into_iter().map(|parts| {
@@ -172,8 +172,8 @@ pub(super) fn asked_work(facts: &Facts<'_>, slept: &[Nap]) -> u64 {
     slept.map(work).fold(0, u64::saturating_add)
 }
 
-/// For each thread that the napping thread woke just before it waited for a condition, the parts of its time until it
-/// waits again.
+/// For each thread that the napping thread woke just before it waited for a condition variable: the entries of the
+/// woken thread's timeline until it waits again.
 fn asked_parts(facts: &Facts<'_>, nap: &Nap) -> Vec<Vec<Stretch>> {
     let Some(timeline) = &facts.analysis.timeline else {
         return Vec::new();
@@ -202,8 +202,8 @@ fn asked_parts(facts: &Facts<'_>, nap: &Nap) -> Vec<Vec<Stretch>> {
     works.collect()
 }
 
-/// Another process of the build that starts up during the naps, and whose first long wait begins during the last nap and
-/// is ended by the napping process or by one that it started: a server for which a client tried again and again.
+/// A server of the build that starts up during the naps of its client. The server's first long wait begins during the
+/// last nap, and the napping process or one of its descendants ends that wait.
 fn of_starting(facts: &Facts<'_>, slept: &[Nap]) -> Option<Awaited> {
     let analysis = facts.analysis;
     let ([first, ..], [.., before, last], timeline) = (slept, slept, analysis.timeline.as_ref()?)
@@ -244,8 +244,9 @@ fn of_starting(facts: &Facts<'_>, slept: &[Nap]) -> Option<Awaited> {
     })
 }
 
-/// The time in nanoseconds of the given naps in which a server that the program asked after the nap was not ready. The
-/// server's first wait that the program ended has no time-out, or a far longer one, and began during the nap.
+/// The time in nanoseconds during the given naps in which a server was not ready that the napping program needed. The
+/// server counts as ready from the beginning of its first wait that the program ended; this wait must have no time-out,
+/// or one far longer than the nap.
 pub(super) fn starting(facts: &Facts<'_>, slept: &[Nap]) -> u64 {
     let analysis = facts.analysis;
     let Some(timeline) = &analysis.timeline else {
@@ -277,7 +278,7 @@ pub(super) fn starting(facts: &Facts<'_>, slept: &[Nap]) -> u64 {
             };
             matches!(part.doing, Bucket::Wait(_)) && is_own(analysis.thread(by).process)
         })?;
-        // A shorter time-out may be a tick.
+        // A wait with a shorter time-out may belong to a periodic timer and not wait for requests.
         let is_long = |least: u64| least >= longest.saturating_mul(MUCH_LONGER);
         let lasts =
             wait.timeout.limit() == Timeout::NONE || wait.timeout.least().is_some_and(is_long);
@@ -294,7 +295,8 @@ pub(super) fn starting(facts: &Facts<'_>, slept: &[Nap]) -> u64 {
     needed.fold(0, u64::saturating_add)
 }
 
-/// Another process that works during most of the naps and ends when they end, and that holds a lock or a file.
+/// Another process that works during most of the naps and ends when they end. The napping process then probably waits
+/// for its lock or file.
 fn of_others(facts: &Facts<'_>, slept: &[Nap]) -> Option<Awaited> {
     let (first, last) = (slept.first()?, slept.last()?);
     if slept.len() < LOOP && (slept.len() < 2 || !is_retry(facts, slept)) {
@@ -309,8 +311,8 @@ fn of_others(facts: &Facts<'_>, slept: &[Nap]) -> Option<Awaited> {
     })
 }
 
-/// Whether a command of the napping process failed before each nap and was started again, as a loop does that tries until
-/// it gets a lock.
+/// Whether before each nap a command of the napping process failed and was later started again. A loop that tries until
+/// it gets a lock does so.
 fn is_retry(facts: &Facts<'_>, slept: &[Nap]) -> bool {
     let Some(sleeper) = slept.first().and_then(|nap| process_of(facts, nap.by)) else {
         return false;

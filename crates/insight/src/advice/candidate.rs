@@ -13,7 +13,7 @@ use tr_text::units;
 pub const MOST: usize = 7;
 
 named! {
-    /// The kind of an advice. More specific kinds come first.
+    /// The kind of an advice. More specific kinds of advice come first.
     pub enum Kind {
         Link = "link", "A linker decides";
         Configure = "configure", "A configuration decides";
@@ -86,8 +86,9 @@ pub(crate) struct Candidate {
     pub(super) without: Without,
     /// The most time in nanoseconds that the proposed change can save, as the rule that proposes the change states it.
     pub(super) cap: u64,
-    /// The part in nanoseconds of the left-out time that the build does not have on CPUs of its own, because naps
-    /// lasted for work that waited for a CPU. The proposed change does not save it.
+    /// The part of the removed sleeps, in nanoseconds, that would not occur if no other tasks used the build's CPUs:
+    /// the program slept again and again until work ended, and that work waited for a CPU. The proposed change does not
+    /// save this part.
     pub(super) superfluous: u64,
     /// The jobs that the proposed change runs at once. The time that these jobs take remains in the simulation.
     pub(super) jobs: Vec<Jobs>,
@@ -95,8 +96,8 @@ pub(crate) struct Candidate {
     pub(super) number: bool,
     /// Whether the affected work still has to be done after the proposed change, at other times or by several tasks.
     pub(super) stays: bool,
-    /// Whether the jobs that the proposed change runs at once wait for most of their time, so that they need little of
-    /// the CPUs that others have.
+    /// Whether the jobs that the proposed change runs at once wait for most of their time, so that they need little CPU
+    /// time even if other tasks use the CPUs.
     pub(super) mostly_wait: bool,
     /// Whether the proposed change may save nothing.
     pub(super) unsure: bool,
@@ -149,25 +150,26 @@ impl Candidate {
 }
 
 impl Kind {
-    /// The divisor of the build's time (on CPUs that it has for itself) that gives the smallest gain for which a change
-    /// of this kind is shown: 50 stands for a fiftieth of that time.
+    /// The divisor of the build's time (without other tasks on its CPUs) that gives the smallest gain for which a
+    /// change of this kind is shown: 50 stands for a fiftieth of that time.
     pub(super) fn least(self) -> u64 {
         match self {
             Kind::Sleep | Kind::Poll | Kind::Network | Kind::Throttled | Kind::Wrapper => 50,
-            // Every machine has some, and every build has a task that is the longest.
+            // Every machine loses some CPU time to other tasks, and every build has a longest task, so a small gain is
+            // no finding.
             Kind::Others | Kind::Stolen | Kind::Last | Kind::Alone => 10,
-            // Every build has shorter ones.
+            // Every build has shorter parts of these kinds, which are not worth a line of advice.
             _ => 20,
         }
     }
 
     /// The part of the affected time that remains after a change of this kind of advice, in thousandths: at best, and
-    /// at worst as far as experience shows. 1000 at worst means that the change may save nothing.
+    /// at worst as far as experience shows. A worst case of 1000 means that the change may save nothing.
     pub(super) fn remains(self) -> (u64, u64) {
         let worst = match self {
-            // A linker that is twice as fast.
+            // A faster linker takes half of the time at worst.
             Kind::Link => 500,
-            // Files are copied from a cache.
+            // With a cache, the files still have to be copied from it, which takes half of the time at worst.
             Kind::Install => 500,
             Kind::Configure | Kind::Network | Kind::Repeated => 200,
             Kind::Short | Kind::Wrapper => 300,
@@ -196,7 +198,7 @@ impl Kind {
     pub(super) fn of_waits(self) -> Option<Kind> {
         match self {
             Kind::Sleep | Kind::Poll => Some(Kind::Sleep),
-            // Parts of the waits for a CPU, which do not overlap.
+            // Advice on the waits for a CPU divides them into parts that do not overlap.
             Kind::Network
             | Kind::Disk
             | Kind::Memory
@@ -227,7 +229,7 @@ impl Gain {
     }
 
     /// The number by which advised changes are ranked: twice the middle between the least and the largest gain, in
-    /// nanoseconds. A change of which only the largest gain is known ranks lower than one whose gain is known.
+    /// nanoseconds. A change without a known least gain ranks lower than a change with one and an equal largest gain.
     pub(super) fn twice_the_middle(self) -> u64 {
         self.at_least.saturating_add(self.at_most)
     }

@@ -8,9 +8,10 @@ use tr_text::units;
 /// The forecast for several advised changes together, because their gains do not add up. The times are in nanoseconds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Combined {
-    /// The number of advised changes that the forecast combines. They are the first ones of the list of advice.
+    /// The number of advised changes that the forecast combines. The combined changes are the first ones in the list of
+    /// advice.
     pub changes: usize,
-    /// The simulated time in nanoseconds that the build takes without the changes, on CPUs that it has for itself.
+    /// The simulated time in nanoseconds that the build takes without the changes if no other tasks use its CPUs.
     pub from: u64,
     /// The simulated time in nanoseconds that the build takes with all the combined changes, at best and at worst.
     pub to: (u64, u64),
@@ -40,7 +41,7 @@ impl Combined {
 
 /// Forecasts the build's time with the first two advised changes together, with the first three, and so on. The worst
 /// case leaves out a change that may save nothing. `own` is the simulated time without changes; `alone` is the time
-/// that the build takes on CPUs that it has for itself, as the verdict shows it. Both are in nanoseconds.
+/// that the build takes if no other tasks use its CPUs, as the verdict shows it. Both are in nanoseconds.
 pub(super) fn combined(
     schedule: &Schedule,
     own: u64,
@@ -61,7 +62,8 @@ pub(super) fn combined(
             continue;
         }
         let saved = |changes, effect| own.saturating_sub(schedule.wall(changes, effect));
-        // A rule may know a bound, and others take nothing from what one alone gains.
+        // The sum of the single gains limits the common gain, because a rule may know a smaller bound than the
+        // simulation. More changes also never save less than the largest certain gain of one change.
         let most = saved(all, Effect::Best).min(sum);
         let least = saved(sure, Effect::Worst).clamp(least.min(most), most);
         list.push(Combined {

@@ -26,7 +26,8 @@ use tr_text::units;
 const NAME: usize = 24;
 
 /// The divisor of a build's CPU time that finds the CPUs to which a program such as `taskset` restricted the build: a
-/// CPU on which less than this part was spent was not an allowed one. `taskset` itself starts on another CPU. A guess.
+/// CPU on which less than a fiftieth of the time was spent was not an allowed one. `taskset` itself starts on another
+/// CPU. A guess.
 pub const STRAY: u64 = 50;
 
 /// One execution of a program: the time from its exec to the next exec or the end of the process, or the whole life of
@@ -43,8 +44,8 @@ pub struct Execution {
     pub owner: Option<Group>,
 }
 
-/// The facts about a build that the rules of advice use. In the sums of times, each execution of a program is a group
-/// of its own.
+/// The facts about a build that the rules of advice use. A `Group` is here the number of one execution of a program:
+/// times are summed up for each execution.
 pub struct Facts<'a> {
     pub recording: &'a Recording,
     pub analysis: &'a Analysis,
@@ -54,13 +55,13 @@ pub struct Facts<'a> {
     pub own: Own,
     pub executions: Vec<Execution>,
     of: Vec<Vec<Group>>,
-    /// For each segment of the critical path, the group of the execution that it belongs to, and the reason of the
+    /// For each segment of the critical path, the group of the execution that it belongs to, and the reason for the
     /// wait.
     segments: Vec<(Option<Group>, Reason)>,
     pub parallelism: Parallelism,
     /// The length of the critical path in nanoseconds.
     pub wall: u64,
-    /// The length of the critical path in nanoseconds without its waits for a CPU. Other tasks on the CPUs do not make
+    /// The length of the critical path in nanoseconds without its waits for a CPU. Other tasks on the CPUs hardly make
     /// this time longer.
     pub worked: u64,
     pub cpus: u64,
@@ -145,7 +146,8 @@ impl<'a> Facts<'a> {
     }
 
     /// The executions of programs in a recording, in the order in which the groups of times are numbered: first all
-    /// execs, then the processes that run nothing of their own and whose parent's program is not known.
+    /// execs, then the processes that have a group of their own without an exec, because their parent's program is not
+    /// known.
     fn all_executions(&self) -> Vec<Execution> {
         let execution = |ix: ProcessIx, exec: Option<usize>| {
             let process = self.analysis.process(ix);
@@ -162,7 +164,7 @@ impl<'a> Facts<'a> {
                 process: ix,
                 exec,
                 start: span.map_or(process.start, |exec| exec.start),
-                // Without one it is what the process was before its first exec.
+                // An execution without an exec lasts from the start of the process until its first exec.
                 end: span.map_or_else(
                     || execs().next().map_or(process.end, |first| first.start),
                     |exec| exec.end,
@@ -242,7 +244,7 @@ impl<'a> Facts<'a> {
     }
 
     /// Whether an execution of a program is that of a container runtime's client (`docker`, `podman`). Such a program
-    /// decides itself what it starts and when.
+    /// decides itself which programs it starts, and when.
     pub fn runs_containers(&self, group: Group) -> bool {
         let tool = self.process(group).and_then(Process::tool);
         tool.is_some_and(|tool| tool.family == Family::Container)
@@ -288,7 +290,7 @@ impl<'a> Facts<'a> {
         }
     }
 
-    /// The sum in nanoseconds of the times in `times`, and the execution that has the longest of them.
+    /// The sum in nanoseconds of the times in `times`, and the execution with the longest time.
     pub fn longest(&self, times: &BTreeMap<Group, u64>) -> Option<(u64, Group)> {
         let sum = times.values().copied().fold(0, u64::saturating_add);
         let longest = times
@@ -308,7 +310,7 @@ impl<'a> Facts<'a> {
     }
 
     /// Computes a value for each execution of a program from the value of the execution that forked its process. `of`
-    /// is called once for each execution, however long the chain of executions is.
+    /// is called exactly once for each execution, so the cost does not grow with the depth of the process tree.
     pub fn down<T: Clone + Default>(&self, mut of: impl FnMut(Group, Option<&T>) -> T) -> Vec<T> {
         let mut values = vec![T::default(); self.executions.len()];
         let processes = from_parents_to_children(self.analysis).into_iter();
@@ -363,8 +365,8 @@ impl<'a> Facts<'a> {
         all.is_some_and(|mut all| all.any(|process| some.contains(&process)))
     }
 
-    /// The failed processes whose parent started the same command line again later. The repeated try depends on the
-    /// failure before it, so the two could not run at once.
+    /// The failed processes whose parent started the same command line again later. The later try depends on the
+    /// earlier failure, so the two could not run at once.
     pub fn tried_again(&self) -> &BTreeSet<ProcessIx> {
         let analysis = self.analysis;
         self.tried_again.get_or_init(|| tried_again(analysis))
@@ -396,8 +398,8 @@ impl<'a> Facts<'a> {
             .fold(0, u64::saturating_add)
     }
 
-    /// The segments of the critical path, each with the group of the execution that it belongs to and the reason of the
-    /// wait.
+    /// The segments of the critical path, each with the group of the execution that it belongs to and the reason for
+    /// the wait.
     pub fn segments(&self) -> impl Iterator<Item = (&Segment, Option<Group>, Reason)> {
         let segments = self.path.segments.iter().zip(&self.segments);
         segments.map(|(segment, (group, reason))| (segment, *group, *reason))
@@ -431,7 +433,7 @@ impl<'a> Facts<'a> {
     }
 
     /// The load in each stretch of time between `from` and `to` in which it did not change: the length in nanoseconds,
-    /// the number of the build's tasks that ran, and the number that ran or wanted a CPU.
+    /// the number of the build's tasks that ran, and the number of those that ran or wanted a CPU.
     pub fn load(&self, from: Ktime, to: Ktime) -> impl Iterator<Item = (u64, usize, usize)> + '_ {
         let first = self
             .parallelism
@@ -465,8 +467,8 @@ impl<'a> Facts<'a> {
         means.collect()
     }
 
-    /// The CPU time in nanoseconds on each CPU that those processes of the build had which `is_in` selects. Only the
-    /// time during the critical path counts.
+    /// For each CPU, the CPU time in nanoseconds of the build's processes that `is_in` selects. Only the time during
+    /// the critical path counts.
     pub fn on_cpus(&self, is_in: impl Fn(ProcessIx) -> bool) -> BTreeMap<CpuId, u64> {
         let mut by_cpu: BTreeMap<CpuId, u64> = BTreeMap::new();
         let Some(timeline) = &self.analysis.timeline else {
@@ -496,8 +498,8 @@ impl<'a> Facts<'a> {
         idle.map(|(ns, ..)| ns).fold(0, u64::saturating_add)
     }
 
-    /// The CPU time in nanoseconds that the build's tasks waited for between `from` and `to`, and that the CPUs on
-    /// which none of them ran could have given them.
+    /// The CPU time in nanoseconds that waiting tasks of the build could have used between `from` and `to` on CPUs
+    /// where no task of the build ran.
     pub fn wanted(&self, from: Ktime, to: Ktime) -> u64 {
         let cpus = usize::try_from(self.cpus).unwrap_or(usize::MAX);
         let wanted = self.load(from, to).map(|(ns, running, demand)| {

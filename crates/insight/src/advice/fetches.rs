@@ -18,8 +18,8 @@ use crate::label;
 use crate::network::{Host, Remotes};
 use tr_text::units;
 
-/// The largest number of DNS queries before a wait that are searched for a query without an answer, and of connections
-/// that are searched. A bound of the work.
+/// The largest number of DNS queries before a wait that are searched for one without an answer, and the largest number
+/// of connections that are searched. This bounds the work.
 const QUERIES: usize = 1000;
 
 /// A wait for the network on the critical path of a build.
@@ -40,8 +40,8 @@ enum Silent {
 }
 
 /// The waits for the network on the critical path, the latest first. A wait that ended by its time-out counts as
-/// unanswered if the thread does not receive an answer afterwards, because a program may call poll(2) repeatedly
-/// for one answer.
+/// unanswered only if the thread receives no answer later, because a program may call poll(2) repeatedly for one
+/// answer.
 fn fetched<'f>(facts: &'f Facts<'_>, waited: &[Waited]) -> Vec<Fetch<'f>> {
     let analysis = facts.analysis;
     let among_themselves = network::among_themselves(analysis);
@@ -82,11 +82,11 @@ fn fetched<'f>(facts: &'f Facts<'_>, waited: &[Waited]) -> Vec<Fetch<'f>> {
             answered.insert(segment.thread);
         }
         let execution = facts.execution((*group)?)?;
-        // The build's own programs talk to one another, and so do it and a server of this machine: nothing is
-        // fetched.
+        // Connections between programs of the build, or to a server on this machine, do not count: nothing is fetched
+        // from the network.
         let own = among_themselves.contains(&execution.process);
         let near = silent.is_none() && waited.local;
-        // A request without an answer is proven, whoever serves.
+        // A wait that ended by the program's own time-out proves a missing answer, so it counts for every server.
         let unanswered = silent.is_some() && wait.waker() == Actor::Timeout { asked: true };
         let counts = unanswered || !own && !near;
         if !counts || has_connection_to_itself(analysis, waited.process, segment.from) {
@@ -105,7 +105,8 @@ fn fetched<'f>(facts: &'f Facts<'_>, waited: &[Waited]) -> Vec<Fetch<'f>> {
         .collect()
 }
 
-/// Whether a process has a connection to itself at a time. Its event loop then answers itself, perhaps after a timer.
+/// Whether a process has a connection to itself at a time. Then its event loop wakes itself through this connection,
+/// perhaps after a timer, and does not wait for the network.
 fn has_connection_to_itself(analysis: &Analysis, process: ProcessIx, at: Ktime) -> bool {
     let connections = &analysis.network.connections;
     let is_of_process = |thread: Option<ThreadIx>| {
@@ -120,16 +121,16 @@ fn has_connection_to_itself(analysis: &Analysis, process: ProcessIx, at: Ktime) 
     })
 }
 
-/// The lengths in ns between which a wait for data on a connection inside this machine is one for a delayed
+/// The shortest and the longest wait in ns on a connection inside this machine that count as waits for a delayed
 /// acknowledgement. Linux delays an acknowledgement by 40 to 200 ms (TCP_DELACK_MIN and TCP_DELACK_MAX of
 /// include/net/tcp.h), give or take a tick of 10 ms.
 const DELAYED: (u64, u64) = (30_000_000, 210_000_000);
 /// The least number of waits for delayed acknowledgements that get advice. A guess: fewer are chance.
 const DELAYS: usize = 5;
 
-/// Advice on data that TCP holds back in the sender until the receiver acknowledges what it has sent before (Nagle's
-/// algorithm, RFC 896), which the receiver delays. The proof is a wait for a connection inside this machine that a
-/// timer of the kernel ended, because there a sender itself ends the wait for its data.
+/// Advice on data that TCP holds back in the sender until the receiver acknowledges the earlier data (Nagle's
+/// algorithm, RFC 896), while the receiver delays the acknowledgement. The proof is a wait on a connection inside this
+/// machine that a timer of the kernel ended: without the delay, the sender itself would have ended the wait.
 fn held_back(facts: &Facts<'_>, waited: &[Waited]) -> Option<Candidate> {
     let analysis = facts.analysis;
     let timeline = analysis.timeline.as_ref()?;
@@ -212,7 +213,7 @@ pub(super) fn fetches(facts: &Facts<'_>) -> Vec<Candidate> {
                 "keep in a cache what it fetches".into(),
             )
         };
-        // Tasks beside the path wait as well.
+        // Executions of the same program that are not on the critical path wait as well, so the change applies to all.
         let all = facts
             .all()
             .filter(|(_, execution)| execution.program == program);

@@ -20,9 +20,9 @@ pub(super) enum Limit {
     Inherited(Option<u64>),
     /// The build tool starts jobs only while the machine's load is low.
     Load,
-    /// The build tool was given no limit, and then runs one job at a time.
+    /// The build tool was given no limit, and without a limit it runs one job at a time.
     One,
-    /// The build tool was given no limit, and then starts as many jobs as it can.
+    /// The build tool was given no limit, and without a limit it starts as many jobs as it can.
     Unknown,
 }
 
@@ -40,7 +40,7 @@ impl Limit {
 }
 
 /// For each execution of a program, the number of jobs that the arguments of the nearest make set. The nearest make is
-/// the execution itself or one of its ancestors; `None` if there is none.
+/// the execution itself or one of its ancestors; `None` if no ancestor is a make that sets a number.
 pub(super) fn told_makes(facts: &Facts<'_>) -> Vec<Option<Option<u64>>> {
     facts.down(|group, above: Option<&Option<Option<u64>>>| {
         let program = facts
@@ -78,8 +78,8 @@ pub(super) fn limit(facts: &Facts<'_>, owner: Group, told: &[Option<Option<u64>>
     told.map_or(Limit::One, Limit::Inherited)
 }
 
-/// Whether a make waited for a job slot. A make that has slots of its own waits in `pselect`, which also ends when a
-/// child ends; a make without slots waits in `wait4`.
+/// Whether a make waited for a job slot. A make that shares job slots waits in `pselect`, which also ends when a child
+/// ends; a make without slots waits in `wait4`.
 pub(super) fn waits_for_slots(facts: &Facts<'_>, process: ProcessIx) -> bool {
     let analysis = facts.analysis;
     let timeline = analysis.timeline.as_ref();
@@ -109,13 +109,13 @@ mod tests {
             (1, Limit::Given(None), false),
             (2, Limit::Given(Some(2)), true),
             (4, Limit::Given(Some(4)), false),
-            // A recipe that does not call make as $(MAKE).
+            // The recipe does not call make as $(MAKE), so the inner make gets no job slots.
             (1, Limit::Inherited(Some(8)), true),
             (1, Limit::Inherited(None), true),
             (2, Limit::Inherited(Some(8)), false),
-            // cargo and ninja take as many as they can.
+            // cargo and ninja start as many jobs as they can if no limit is given.
             (1, Limit::Unknown, false),
-            // Beside other tasks `make -j8 -l2` starts one at a time.
+            // While other tasks load the machine, `make -j8 -l2` starts one job at a time.
             (1, Limit::Load, true),
             (4, Limit::Load, false),
         ] {

@@ -1,5 +1,6 @@
-//! Advice on the number of jobs that a build runs at once. Having more jobs than CPUs is no fault: jobs that wait for
-//! each other on full CPUs lose nothing, and what they cost in memory is shown as waits for memory.
+//! Advice on the number of jobs that a build runs at once. Having more jobs than CPUs is no fault: jobs that wait for a
+//! CPU while other jobs use it lose nothing, and if they need too much memory, other advice reports the waits for
+//! memory.
 
 use std::collections::{BTreeMap, BTreeSet};
 use tr_programs::{changes, checks, command_line};
@@ -21,11 +22,10 @@ use tr_text::units;
 /// The least number of jobs that ran one after the other for which advice is given, and the least length of each such
 /// job in ns. A guess: two jobs may need each other, and starting a shorter one costs what it saves.
 const ROW: (usize, u64) = (3, 5_000_000);
-/// The advice for a tool that starts jobs only while the load of the machine is low: to leave out the limit of the
-/// load.
+/// The advice for a tool that starts jobs only while the load of the machine is low: leave out the limit on the load.
 const OF_LOAD: &str = "leave out its limit of the load (-l), which counts others' tasks";
-/// The time in ns by which the end of a job may overlap with the start of the next one if the two still count as one
-/// after the other. A guess: the exit of one process and the start of the next may overlap for so long.
+/// The time in ns by which two jobs may overlap and still count as one after the other. A guess: the exit of one
+/// process and the start of the next may overlap for so long.
 const OVERLAP: u64 = 1_000_000;
 
 pub(super) fn candidates(facts: &Facts<'_>) -> Vec<Candidate> {
@@ -49,7 +49,7 @@ type NamedJob<'f> = (&'f str, Job);
 /// For each execution of a program, the children that it started and that could be jobs of their own.
 fn children<'f>(facts: &'f Facts<'_>) -> BTreeMap<Group, Vec<NamedJob<'f>>> {
     let main = main_programs(facts);
-    // A check of a configuration rests on those before it, and its tool has no jobs.
+    // The checks of a configure script depend on earlier checks and cannot run as jobs, so its children do not count.
     let configures = |group: &Group| facts.role(*group) == Some(Role::Configure);
     let configurations: Vec<Group> = facts
         .all()
@@ -57,7 +57,8 @@ fn children<'f>(facts: &'f Facts<'_>) -> BTreeMap<Group, Vec<NamedJob<'f>>> {
         .filter(configures)
         .collect();
     let configurations = facts.below(&configurations);
-    // A job that failed until it was tried again later needed something that others had.
+    // A job that failed and was started again later needed something that other jobs had, so it could not run beside
+    // them.
     let tried_again = facts.tried_again().iter();
     let tried_again: BTreeSet<ProcessIx> = tried_again
         .flat_map(|ix| facts.analysis.lineage(*ix))
@@ -65,7 +66,7 @@ fn children<'f>(facts: &'f Facts<'_>) -> BTreeMap<Group, Vec<NamedJob<'f>>> {
     let mut by_owner: BTreeMap<Group, Vec<NamedJob<'f>>> = BTreeMap::new();
     for (group, execution) in facts.all() {
         let process = facts.analysis.process(execution.process);
-        // A process once: by its first program.
+        // Each process counts once: by its first program.
         let first = execution.exec.is_none_or(|exec| exec == 0);
         let (Some(owner), Some((program, _)), true) =
             (execution.owner, main.get(&execution.process), first)
@@ -75,7 +76,7 @@ fn children<'f>(facts: &'f Facts<'_>) -> BTreeMap<Group, Vec<NamedJob<'f>>> {
         if configurations.get(owner as usize) == Some(&true)
             || facts.runs_containers(owner)
             || tried_again.contains(&execution.process)
-            // The end of the build did not wait for it.
+            // A process that outlived the build is not a job that the build waited for.
             || process.alive
         {
             continue;
@@ -103,7 +104,7 @@ fn in_a_row(facts: &Facts<'_>) -> Vec<Candidate> {
         let mut by_program: BTreeMap<&str, Vec<Job>> = BTreeMap::new();
         let tests = is_runner(facts, owner);
         for (program, job) in children {
-            // A test is a test, whatever its file is called.
+            // All children of a test runner are tests, whatever their files are called.
             let program = if tests { "test" } else { program };
             by_program.entry(program).or_default().push(job);
         }
@@ -131,8 +132,8 @@ fn in_a_row(facts: &Facts<'_>) -> Vec<Candidate> {
 }
 
 /// Whether the jobs of one program do not need each other, so that they can run at once. Compilers write other files
-/// than they read, and tests and the jobs of xargs are independent. For other programs the answer is no, because
-/// neither the files that they read are recorded, nor which jobs are lines of one recipe.
+/// than they read, and tests and the jobs of xargs are independent. For other programs the answer is no, because the
+/// recording contains neither the files that they read nor which jobs are lines of one recipe.
 fn is_independent(facts: &Facts<'_>, owner: Group, program: &str) -> bool {
     let known = facts
         .execution(owner)
@@ -141,13 +142,13 @@ fn is_independent(facts: &Facts<'_>, owner: Group, program: &str) -> bool {
     takes || is_runner(facts, owner) || command_line::role_of(program) == Some(Role::Compiler)
 }
 
-/// Whether the children of a script only handle files, as `cp` does. A single call for all files could do their work,
-/// so that running them at once gains little.
+/// Whether the children of a script only handle files, as `cp` does. A single call for all files could do the work of
+/// these children, so running them at once gains little.
 fn is_cheap(facts: &Facts<'_>, owner: Group, program: &str) -> bool {
     facts.is_shell(owner) && command_line::handles_files(program)
 }
 
-/// The command line of a job with its directory; `None` if one of these is not known.
+/// The working directory of a job and its command line; `None` if one of the two is not completely known.
 fn command<'f>(facts: &'f Facts<'_>, job: &Job) -> Option<(&'f [u8], Vec<&'f [u8]>)> {
     let exec = facts.exec(job.group)?;
     let known = !exec.directory.is_empty() && !exec.argv.truncated();
@@ -155,16 +156,16 @@ fn command<'f>(facts: &'f Facts<'_>, job: &Job) -> Option<(&'f [u8], Vec<&'f [u8
 }
 
 /// Whether most of the jobs run an equal command line in one directory. If such jobs ran at once, they would repeat
-/// each other's work or write to the same files. The answer is no if the directory of a command is not recorded,
+/// each other's work or write to the same files. If the directory of a command is not recorded, the answer is no,
 /// because the commands may run in different directories.
 fn is_one_command(facts: &Facts<'_>, jobs: &[Job]) -> bool {
     let commands: Option<BTreeSet<_>> = jobs.iter().map(|job| command(facts, job)).collect();
     commands.is_some_and(|commands| commands.len() * 2 <= jobs.len())
 }
 
-/// Whether each command of a script changes what the next one reads, so that the commands have to stay in order: they
-/// change a repository, or a build tool without a target runs in one directory and makes what the other runs there
-/// need.
+/// Whether each command of a script changes what the next one reads, so that the commands have to stay in order: all
+/// commands change a repository, or all are build tools in one directory and one of them runs without a target, so it
+/// makes files that the others need.
 fn is_ordered(facts: &Facts<'_>, owner: Group, program: &str, jobs: &[Job]) -> bool {
     if !facts.is_shell(owner) {
         return false;
@@ -177,7 +178,8 @@ fn is_ordered(facts: &Facts<'_>, owner: Group, program: &str, jobs: &[Job]) -> b
     };
     let directories: Option<BTreeSet<&[u8]>> = jobs.iter().map(builds_in).collect();
     let is_one_place = directories.is_some_and(|directories| directories.len() == 1);
-    // Without a target or a variable it makes what the others need.
+    // A build tool that is called without a target or a variable makes everything, also the files that the other calls
+    // need.
     let makes_all = |job: &Job| {
         let args = facts.args(job.group);
         let known = facts.execution(job.group);
@@ -196,8 +198,7 @@ fn is_ordered(facts: &Facts<'_>, owner: Group, program: &str, jobs: &[Job]) -> b
     is_one_build || jobs.iter().all(edits)
 }
 
-/// Commands of different programs that ran one after the other, although no fact of the recording says that they need
-/// each other.
+/// Commands that ran one after the other, although nothing in the recording says that they need each other.
 pub(super) struct Order {
     pub row: Row,
     /// Whether the tool that starts these commands has an option for the number of jobs.
@@ -228,9 +229,9 @@ pub(super) fn orders(facts: &Facts<'_>) -> Vec<Order> {
     orders
 }
 
-/// Divides the children of one process into groups that could run at once. A group ends with a child that the later
-/// ones depend on: a configuration, an installation, a linker, a whole build, or a program that is run until its output
-/// no longer changes. A child that lives at the same time as several others is a server for them.
+/// Divides the children of one process into groups that could run at once. A group ends before a child that the later
+/// children depend on: a configuration, an installation, a linker, a whole build, or a program that is run until its
+/// output no longer changes. A child that overlaps with an earlier one is left out: it already runs beside others.
 fn independent(facts: &Facts<'_>, mut children: Vec<NamedJob<'_>>) -> Vec<Vec<Job>> {
     children.sort_by_key(|(_, job)| (job.from, job.group));
     let mut parts: Vec<Vec<Job>> = vec![Vec::new()];
@@ -253,7 +254,7 @@ fn independent(facts: &Facts<'_>, mut children: Vec<NamedJob<'_>>) -> Vec<Vec<Jo
             }
         }
     }
-    // A command that runs again may need what it did before.
+    // A repeated command may need the result of its earlier run, so each command line is kept once.
     for part in &mut parts {
         let mut seen = BTreeSet::new();
         part.retain(|job| command(facts, job).is_none_or(|command| seen.insert(command)));
@@ -271,8 +272,8 @@ pub(super) struct OneByOne<'f> {
     pub most: u64,
 }
 
-/// The jobs of cargo, or of a test runner that may run several at once, that ran one after the other. The tool's
-/// configuration may say so (a lock that tests share), or each one needs the one before.
+/// The jobs of cargo or of a test runner that ran one after the other, although the tool may run several at once. The
+/// reason may be the tool's configuration, a lock that tests share, or that each job needs the previous one.
 pub(super) fn one_by_one<'f>(facts: &'f Facts<'_>) -> Option<OneByOne<'f>> {
     let may_run_several = |owner: Group| {
         let known = facts
@@ -308,7 +309,7 @@ impl Order {
         let row = &self.row;
         let only_check = |group: &Group| {
             let args = facts.args(*group);
-            // Only a program that replaces the shell's copy is known by its arguments.
+            // Without arguments it is a copy of the shell that executed no program, and its work is not known.
             !args.is_empty() && checks::only_checks(&args)
         };
         if !facts.is_shell(row.owner) || !row.groups.iter().all(only_check) {
@@ -332,8 +333,8 @@ impl Order {
         })
     }
 
-    /// The advice to run several of these commands at once. For a tool that has an option for the number of jobs, it is
-    /// the advice to use that option, although the tool's steps may need each other.
+    /// The advice to run several of these commands at once. If the tool has an option for the number of jobs, the
+    /// advice is to use it, although the tool's steps may need each other.
     fn candidate(self, facts: &Facts<'_>) -> Option<Candidate> {
         if !self.takes_jobs {
             return self.of_checks(facts);
@@ -372,8 +373,7 @@ impl Order {
     }
 }
 
-/// The change that runs the independent commands of all the given sequences at once, for the simulation of what this
-/// saves together.
+/// The change that runs the commands of all given sequences at once. The simulation computes how much this saves.
 pub(super) fn order_of_all(facts: &Facts<'_>, orders: &[Order]) -> Option<Change> {
     let others = orders.iter().flat_map(|order| &order.row.others);
     let others: Vec<Group> = others.copied().collect();
@@ -393,7 +393,7 @@ fn main_programs<'f>(facts: &'f Facts<'_>) -> BTreeMap<ProcessIx, (&'f str, u64)
     let mut main: BTreeMap<ProcessIx, (&str, u64)> = BTreeMap::new();
     for (_, execution) in facts.all() {
         let mut at = Some(execution.process);
-        // As deep as a job's processes are.
+        // The walk stops after eight ancestors, which is as deep as the processes of a job usually are.
         for _ in 0..8 {
             let Some(process) = at else { break };
             let most = main
@@ -416,13 +416,14 @@ pub(super) struct Row {
     inherits: bool,
     /// Whether the tool that started the jobs starts them only while the load of the machine is low.
     by_load: bool,
-    /// Whether it may save nothing to run more of these jobs at once.
+    /// Whether running more of these jobs at once may save nothing.
     unsure: bool,
-    /// The time in nanoseconds in which at least one of the jobs ran. The field `gain` has the part of this time that
+    /// The time in nanoseconds in which at least one of the jobs ran. The field `cap` has the part of this time that
     /// running more jobs at once may save.
     length: u64,
     pub cap: u64,
-    /// Whether the jobs had CPUs for less than half of their time without others' load.
+    /// Whether the jobs used CPUs for less than half of their time. Time in which other tasks kept the CPUs from them
+    /// does not count.
     mostly_wait: bool,
     groups: Vec<Group>,
     /// All jobs that ran one after the other, except the longest one.
@@ -432,8 +433,8 @@ pub(super) struct Row {
 }
 
 /// Whether the first of the jobs worked more than twice as long as each later one, while the later ones are alike. The
-/// later jobs may use what the first one left, as compilers with a cache do; if they ran at once, each could take as
-/// long as the first.
+/// later jobs may use results that the first one left, as compilers with a cache do. If all jobs ran at once, each
+/// could take as long as the first.
 fn first_is_long(jobs: &[Job]) -> bool {
     let Some((first, others)) = jobs.split_first() else {
         return false;
@@ -459,11 +460,11 @@ fn row(
     let limit = limit(facts, owner, told);
     let owners = facts.execution(owner)?.process;
     let inherits = matches!(limit, Limit::Inherited(jobs) if jobs != Some(1)) && at_once == 1;
-    // One that waits for a slot was called as it should be.
+    // A make that waits for a job slot was called as $(MAKE), so this needs no advice.
     if !limit.holds(at_once, facts.cpus) || inherits && waits_for_slots(facts, owners) {
         return None;
     }
-    // The union of their times: another phase may lie between them.
+    // The time is the union of the jobs' times, because another phase of the build may lie between two jobs.
     let mut until = from;
     let (mut length, mut idle) = (0u64, 0u64);
     for job in &jobs {
@@ -497,7 +498,7 @@ fn row(
         at_once,
         inherits,
         by_load: limit == Limit::Load,
-        // Jobs of such a make may also need each other, or others may have had the slots.
+        // Jobs of a make that shares slots may also need each other, or other jobs may have had the slots.
         unsure: inherits || first_is_long(&jobs),
         length,
         cap: length.saturating_sub((work / facts.cpus).max(longest)),
@@ -518,7 +519,7 @@ fn of_rows(facts: &Facts<'_>, program: &str, rows: &[Row]) -> Option<Candidate> 
         n => format!("{n} at once"),
     };
     let all = || rows.iter().flat_map(|row| &row.groups).copied();
-    // In a row of builds, the jobs of each build may run at once.
+    // If the jobs are builds themselves, the words name the build tool and not the program that used most CPU time.
     let are_builds = all().all(|group| facts.role(group) == Some(Role::Jobs));
     let own = facts.execution(all().next()?)?.program.as_str();
     let compiles = command_line::role_of(program) == Some(Role::Compiler);

@@ -1,4 +1,5 @@
-//! Gives advice on programs that others end: by a signal after a grace, by a time-out, or by `timeout`.
+//! Gives advice on programs that other programs end: by SIGKILL some time after a first signal, by a time-out of their
+//! parent, or by `timeout`.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -17,7 +18,8 @@ use crate::timeout::{ran, timed_out};
 use crate::{exit, label};
 use tr_text::units;
 
-/// The largest numbers of threads of a process, and of stretches of a thread, that are searched. A bound of the work.
+/// The largest number of threads of a process that are searched, and below it of entries in a thread's timeline. Both
+/// bound the work.
 const THREADS: usize = 200;
 const PARTS: usize = 10_000;
 
@@ -30,12 +32,12 @@ fn is_wait(kind: Time, _: Reason) -> bool {
 const SIGKILL: u32 = 9;
 
 /// The longest time in nanoseconds between the end of a parent's time-out and the end of the child that the parent
-/// kills because of it. A guess: the parent runs, and the child dies.
+/// kills because of it. A guess: in this time the parent has to get a CPU, and the child has to exit.
 const KILLED: u64 = 100_000_000;
 
-/// Advice on the waits of processes for the ends of others that they signal first and kill later. Each line has the
-/// process that waits. A first signal is proven: the waiting process woke the other one, and slept from then on until it
-/// killed it.
+/// Advice on processes that signal another process, wait for its end, and finally kill it. Each candidate stands with
+/// the waiting process. The first signal is proven if the waiting process woke the other one and then slept again and
+/// again until it killed it.
 pub(super) fn killed_after_grace(facts: &Facts<'_>) -> Vec<(ProcessIx, Candidate)> {
     let analysis = facts.analysis;
     let all = facts.all().map(|(_, execution)| execution.process);
@@ -106,7 +108,7 @@ pub(super) fn killed_after_grace(facts: &Facts<'_>) -> Vec<(ProcessIx, Candidate
 }
 
 /// Advice on the wait of a process for a child with a time-out, after which the process kills the child. The critical
-/// path goes through the child, whose own waits nothing ended.
+/// path goes through the child, because nothing ended the child's own wait before the kill.
 pub(super) fn given_up_at_once(facts: &Facts<'_>) -> Vec<Candidate> {
     let mut waited: BTreeMap<ProcessIx, (Vec<Group>, u64)> = BTreeMap::new();
     for (segment, group, reason) in facts.segments() {
@@ -144,8 +146,8 @@ pub(super) fn given_up_at_once(facts: &Facts<'_>) -> Vec<Candidate> {
     waited.into_iter().filter_map(candidate).collect()
 }
 
-/// Advice on programs that `timeout` ended in a build that succeeded. The build needs no more of them than they did until
-/// then.
+/// Advice on programs that `timeout` ended in a build that succeeded. The build succeeded without the rest of their
+/// work, so a shorter limit may be enough.
 pub(super) fn ended_by_limit(facts: &Facts<'_>) -> Vec<Candidate> {
     let analysis = facts.analysis;
     let ended = facts.all().filter(|(_, execution)| {
@@ -177,7 +179,7 @@ pub(super) fn ended_by_limit(facts: &Facts<'_>) -> Vec<Candidate> {
     ended.filter_map(candidate).collect()
 }
 
-/// The longest wait of a process that a time-out of the process itself ended at the time `end` or shortly before it.
+/// The longest wait of a process that ended by the wait's own time-out, at the time `end` or shortly before it.
 fn timed_wait(facts: &Facts<'_>, process: &Process, end: Ktime) -> Option<Stretch> {
     let timeline = facts.analysis.timeline.as_ref()?;
     let from = Ktime(end.0.saturating_sub(KILLED));

@@ -14,7 +14,8 @@ use crate::label;
 use tr_text::units;
 
 /// The shortest wait for a CPU in nanoseconds that counts as time withheld by the machine. An idle CPU may need a
-/// shorter time to start a task. A guess: with less, every build would seem to wait for CPUs that others have.
+/// shorter time to start a task. A guess: with a smaller limit, every build would seem to wait for CPUs that other
+/// tasks have.
 const WAKE_UP: u64 = 500_000;
 
 /// The time in nanoseconds that the machine withheld from a build, by other tasks on its CPUs or by a CPU quota.
@@ -32,20 +33,22 @@ pub(super) struct WithheldTime {
     pub shared: bool,
     /// The container that the CPU quota belongs to, if it is not COMMAND's cgroup.
     pub container: Option<String>,
-    /// The words for the owner of the CPU quota and for the time for which the quota throttled the build.
+    /// The words that name the CPU quota with its owner, and for a container's quota also how long it throttled the
+    /// build.
     whose: String,
 }
 
-/// The divisor of the wall time from which on time lost to other tasks keeps `tr` from advising another number of jobs:
-/// a twentieth. If other tasks use a tenth of the CPU time that the build leaves, another number may gain nothing; if
-/// they use half of it and less than one CPU stays idle, none is advised. Measured by `validate.py`: when a tenth of a
-/// CPU was enough for silence, the builds of bzip2, less and tcc beside a little other work had another first line,
-/// though `-j2` halves their time.
+/// Two divisors that decide when other tasks keep `tr` from advising another number of jobs. No other number is advised
+/// if the build lost a twentieth (`CONTENDED`) of its wall time to other tasks. If other tasks use a tenth (`FOREIGN`)
+/// of the CPU time that the build leaves, another number may gain nothing; if they use half of it and less than one CPU
+/// stays idle, none is advised. Measured by `validate.py`: when a tenth of a CPU was enough to advise none, the builds
+/// of bzip2, less and tcc beside a little other work got another first line of advice, although `-j2` halves their
+/// time.
 const CONTENDED: u64 = 20;
 const FOREIGN: u64 = 10;
 
-/// The time in nanoseconds in which tasks of the build wanted a CPU and none of them had one, during those sleeps on the
-/// critical path that `naps` marks.
+/// The time in nanoseconds in which tasks of the build wanted a CPU and no task of the build had one, during the sleeps
+/// on the critical path that `naps` marks.
 pub(super) fn starved_meanwhile(facts: &Facts<'_>, naps: &[bool]) -> u64 {
     let segments = facts.path.segments.iter().zip(naps);
     let naps = segments.filter(|(segment, is_nap)| **is_nap && segment.kind == Time::Sleep);
@@ -53,7 +56,8 @@ pub(super) fn starved_meanwhile(facts: &Facts<'_>, naps: &[bool]) -> u64 {
     starved.fold(0, u64::saturating_add)
 }
 
-/// The time in nanoseconds between `from` and `to` in which tasks of the build wanted a CPU and none of them had one.
+/// The time in nanoseconds between `from` and `to` in which tasks of the build wanted a CPU and no task of the build
+/// had one.
 pub(super) fn starved_within(facts: &Facts<'_>, from: Ktime, to: Ktime) -> u64 {
     let load = facts.load(from, to);
     let starved = load.filter(|(_, running, demand)| *running == 0 && *demand > 0);
@@ -62,14 +66,15 @@ pub(super) fn starved_within(facts: &Facts<'_>, from: Ktime, to: Ktime) -> u64 {
 
 impl WithheldTime {
     /// Computes the time that the machine withheld from the build. `own` is the time in nanoseconds that the build
-    /// takes on CPUs that it has for itself.
+    /// takes if no other tasks use its CPUs.
     pub fn new(facts: &Facts<'_>, own: u64) -> WithheldTime {
         let (starved, wanted, waiting) = starved(facts);
         let machine = withheld(facts.analysis);
         let all = machine.throttled_ns.unwrap_or(0);
-        // The CPUs alone can win back no more time than they did not give.
+        // More CPU time saves at most the difference between the recorded and the simulated time.
         let lost = starved.min(facts.wall.saturating_sub(own));
-        // The kernel counts each CPU that a quota keeps from its tasks; the path waits for one.
+        // The kernel sums the throttled time over all CPUs, but the critical path waits for one CPU at a time, so only
+        // its share counts.
         let throttled = share(all, starved, wanted).min(lost);
         let taken = all.max(starved).saturating_mul(CONTENDED) >= facts.wall;
         let container = container(facts, all);
@@ -79,7 +84,8 @@ impl WithheldTime {
             others: lost - throttled,
             error: own / 10,
             waiting,
-            // The counters do not tell whether others ran on the build's CPUs.
+            // The counters do not show whether other tasks ran on the CPUs that the build was limited to, so they
+            // decide only for a build without such a limit.
             contended: taken
                 || foreign.is_some_and(Foreign::has_most)
                     && facts.analysis.machine.limited_to.is_none(),
@@ -96,7 +102,8 @@ impl WithheldTime {
 
     /// Adds the sleeps of loops that checked for work which itself waited for a CPU to the time that the machine
     /// withheld, because the build could not shorten such sleeps. `naps` marks each segment of the critical path that
-    /// is a sleep of such a loop. `superfluous` is the time of other naps in nanoseconds that such work made longer.
+    /// is a sleep of such a loop. `superfluous` is the time in nanoseconds by which waiting work made other sleeps
+    /// longer.
     pub fn add_polled(&mut self, facts: &Facts<'_>, naps: &[bool], superfluous: u64) {
         let starved = starved_meanwhile(facts, naps).saturating_add(superfluous);
         let left = facts
@@ -110,8 +117,9 @@ impl WithheldTime {
     }
 
     /// Whether a proposed change is not shown because the machine withheld so much CPU time that another number of jobs
-    /// would change little. Jobs that ran one after the other, without a limit on their number, are still shown beside
-    /// other tasks, which they compete with as one task; a quota hides them, because it covers all tasks together. Jobs that mostly wait are always shown.
+    /// would change little. Advice on jobs that ran one after the other without a limit on their number is still shown
+    /// beside other tasks: such jobs compete for the CPUs as only one task. A quota hides this advice, because it
+    /// covers all tasks of the build together. Advice on jobs that mostly wait is always shown.
     pub fn silences(&self, candidate: &Candidate) -> bool {
         let jobs = matches!(candidate.kind, Kind::FewJobs | Kind::Tests);
         let needs_cpus = !candidate.mostly_wait;
@@ -145,7 +153,7 @@ impl WithheldTime {
                 without("on an idle machine", others),
                 others,
             ),
-            // Without one of both the other one would take more.
+            // If only one of the two causes were removed, the other one would take more, so one line covers both.
             (true, true) => (
                 Kind::Throttled,
                 format!(
@@ -187,13 +195,13 @@ fn container(facts: &Facts<'_>, all: u64) -> Option<(String, u64)> {
     (ns > all / 2).then(|| (label::container(&container.called), ns))
 }
 
-/// The CPU time in nanoseconds that tasks outside of the build used, with what the build left for them.
+/// The CPU time in nanoseconds that tasks outside of the build used, and the CPU time that the build left for them.
 #[derive(Clone, Copy, Debug)]
 struct Foreign {
     /// The CPU time in nanoseconds that tasks outside of the build used.
     others: u64,
-    /// The CPU time in nanoseconds that the build left on the CPUs it may use, and the CPU time in nanoseconds that one
-    /// CPU has.
+    /// The CPU time in nanoseconds that the build left on the CPUs it may use (`left`), and the CPU time of a single
+    /// CPU (`one`).
     left: u64,
     one: u64,
 }
@@ -217,7 +225,8 @@ impl CpuUse {
     /// The CPU time that tasks outside of the build used in the span; `None` if it is less than a tenth of what the
     /// build left.
     fn foreign(self) -> Option<Foreign> {
-        // The counters have steps of 10 ms for each CPU.
+        // The counters have steps of 10 ms for each CPU, so at both ends of the span each CPU may be counted 10 ms too
+        // much.
         let steps = self.online.saturating_mul(20_000_000);
         let others = self.others.saturating_sub(steps);
         let left = self
@@ -261,14 +270,14 @@ fn foreign(facts: &Facts<'_>) -> Option<Foreign> {
 
 pub(super) fn candidates(facts: &Facts<'_>) -> Vec<Candidate> {
     let machine = withheld(facts.analysis);
-    // Stolen time is counted for all CPUs; the path is on one at a time, and not on those that the build was
-    // not allowed.
+    // Stolen time is the sum over all CPUs, but the critical path runs on one CPU at a time. For a build that was
+    // limited to some CPUs, the stolen time of its CPUs is not known.
     let stolen = match facts.analysis.machine.limited_to {
         Some(_) => 0,
         None => machine.stolen_ns.unwrap_or(0) / facts.cpus,
     };
     let stalled = machine.memory_stalled_ns.unwrap_or(0);
-    // The machine's tasks stall on memory, too: the build gains no more than its own waited.
+    // The counter also covers tasks outside of the build. The build gains no more than its own tasks waited for memory.
     let (mut waited, mut own_ns): (Vec<Group>, u64) = (Vec::new(), 0);
     for wait in waits(facts.analysis) {
         let process = facts.analysis.thread(wait.thread).process;
@@ -306,8 +315,9 @@ pub(super) fn candidates(facts: &Facts<'_>) -> Vec<Candidate> {
 }
 
 /// Finds the waits for a CPU on the critical path while fewer of the build's tasks ran than there are CPUs, because
-/// other tasks had the CPUs or a quota forbade their use. Returns the time of these waits, the CPU time that the
-/// build's tasks could have used then and did not get, both in nanoseconds, and the executions that waited.
+/// other tasks had the CPUs or a quota forbade their use. Returns the time of these waits in nanoseconds, the CPU time
+/// in nanoseconds that the build's tasks wanted meanwhile and did not get although CPUs were free of them, and the
+/// executions that waited.
 fn starved(facts: &Facts<'_>) -> (u64, u64, Vec<Group>) {
     let (mut starved, mut wanted) = (0u64, 0u64);
     let mut groups = Vec::new();
@@ -332,8 +342,8 @@ fn starved(facts: &Facts<'_>) -> (u64, u64, Vec<Group>) {
 mod tests {
     use super::*;
 
-    /// A test: a number of jobs is advised as long as tasks outside of the build leave CPUs idle, on machines of any
-    /// size.
+    /// Checks that on machines of any size, tasks outside of the build prevent advice on the number of jobs only if
+    /// they leave no CPU idle.
     #[test]
     fn others_have_most_of_what_the_build_leaves() {
         const MS: u64 = 1_000_000;

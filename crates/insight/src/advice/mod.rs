@@ -1,10 +1,10 @@
 //! Advises what to change in the build: findings with their evidence, a bound of the gain, and one thing to do.
 //!
 //! Each rule of advice proposes changes that save a part of the recorded time. The simulation
-//! ([`tr_analyze::schedule`]) computes the gain of a change: the time of the run on CPUs that it has for itself, less
-//! the time of that run with the change. So the time that other tasks took has a line of its own and is no part of
-//! another line's gain, and a second path that is almost as long as the critical one limits the gain. Of several
-//! changes that explain the same part of the critical path, the most specific one stays.
+//! ([`tr_analyze::schedule`]) computes the gain of a change: the difference of the run's simulated times without and
+//! with the change, both without other tasks on the CPUs. So the time that other tasks took has a line of its own and
+//! is not part of another line's gain, and a second path that is almost as long as the critical one limits the gain. If
+//! several changes explain the same part of the critical path, the most specific one stays.
 
 mod affinity;
 mod awaited;
@@ -53,8 +53,8 @@ use rating::{distinct, polled, rated};
 pub use verdict::{Blame, OpenKind, OpenPoint, Verdict};
 use verdict::{CpuOwners, Mostly};
 
-/// The length in nanoseconds of the shortest recording that gets advice. Nothing in a shorter one is worth a change.
-/// A guess.
+/// The length in nanoseconds of the shortest recording that gets advice. A guess: nothing in a shorter recording is
+/// worth a change.
 const SHORTEST: u64 = 100_000_000;
 
 /// The advice on a build and the verdict on it.
@@ -118,7 +118,7 @@ pub fn advise<'a>(view: &View<'a>, path: &'a CriticalPath) -> BuildAdvice {
 /// The advice on a recording for a view of all processes, like [`advise`], with facts that other reports have already
 /// computed.
 pub fn advise_by(view: &View<'_>, path: &CriticalPath, facts: Option<&Facts<'_>>) -> BuildAdvice {
-    // Totals do not say when a task ran: no gain can be shown.
+    // A recording with sums only does not say when a task ran, so no gain can be computed.
     if view.analysis.basis() != Basis::Events {
         return BuildAdvice {
             verdict: totals::verdict(view.analysis, path),
@@ -149,7 +149,8 @@ fn advised(facts: &Facts<'_>) -> Result<BuildAdvice, NoPath> {
     let superfluous = superfluous.map(|candidate| candidate.superfluous);
     let superfluous = superfluous.fold(0, u64::saturating_add);
     candidates.sort_by_key(|candidate| (std::cmp::Reverse(candidate.cap), candidate.kind));
-    // The last two changes are no candidates: the waits without a proven cause, and the orders which no candidate changes.
+    // Two places are left for changes that are no candidates: the waits without a proven cause, and the change that runs
+    // commands at once which no candidate covers.
     candidates.truncate(schedule::MOST - 2);
     let orders = jobs::orders(facts);
     let unproven: Changes = 1 << candidates.len();
@@ -169,13 +170,13 @@ fn advised(facts: &Facts<'_>) -> Result<BuildAdvice, NoPath> {
     withheld.add_polled(facts, &polled, superfluous);
     kept.sort_by_key(|(advice, _)| rank(advice));
     kept.truncate(MOST);
-    // Work that runs alone can perhaps not be divided or left out.
+    // Perhaps work that runs alone can neither be divided nor left out, so the common gain does not count it.
     let alone_from = kept.partition_point(|(advice, _)| advice.kind != Kind::Alone);
     let counted = kept.get(..alone_from).unwrap_or_default();
     let all = counted.iter().fold(0, |all, (_, changes)| all | changes);
     let gains = counted.iter().map(|(advice, _)| advice.gain);
     let sum = gains.fold(0, u64::saturating_add);
-    // A rule may know a bound.
+    // The sum of the gains is an upper limit, because a rule may know a smaller gain than the simulation.
     let together = own
         .saturating_sub(schedule.wall(all, Effect::Best))
         .min(sum);
@@ -207,7 +208,8 @@ fn advised(facts: &Facts<'_>) -> Result<BuildAdvice, NoPath> {
     if !points.iter().any(|point| point.kind == OpenKind::Jobs) {
         points.extend(open::crowd(facts));
     }
-    // Advice about one task alone or about waits does not say how the others could run.
+    // Advice about one task alone or about waits does not say how the other tasks could run, so their number and order
+    // stay open points.
     let is_about_all = |advice: &Advice| {
         let kind = advice.kind;
         let is_wait = kind.of_waits().is_some() && kind != Kind::Lock;
@@ -221,13 +223,14 @@ fn advised(facts: &Facts<'_>) -> Result<BuildAdvice, NoPath> {
         points.extend(jobs.and_then(|jobs| open::one_by_one(facts, &jobs, own)));
     }
     let mut verdict = verdict(facts, &withheld, &changes, saved, bound, had);
-    // By the simulation of the recorded work it takes less than by the time that a quota kept it waiting.
+    // The simulated time without a quota is less than the recorded time minus the throttled time, so it lowers the
+    // least time of the forecast.
     if verdict.quota > 0 {
         verdict.alone_at_least = verdict.alone_at_least.min(own - own / 10);
     }
     verdict.have_open(points);
-    // A loop that looks whether the build's own work is done sleeps less often where that is done sooner, and
-    // notices it at most one sleep late.
+    // If the build's own work ends sooner, a loop that sleeps and checks for its end sleeps less often, and notices the
+    // end at most one sleep late.
     let polls = changes.iter().filter(|advice| advice.kind == Kind::Poll);
     let late = polls.map(|advice| advice.gain).max();
     if let Some(late) = late.filter(|_| verdict.blame != Blame::Code) {
@@ -242,19 +245,20 @@ fn advised(facts: &Facts<'_>) -> Result<BuildAdvice, NoPath> {
     verdict.have_starved(machine::starved_meanwhile(facts, &sleeps));
     Ok(BuildAdvice {
         verdict: Some(verdict),
-        // A twentieth of the sum is less than what a line can be wrong by.
+        // A difference of a twentieth or less is not shown, because a single line can be wrong by more.
         together: Some(together).filter(|gain| sum.saturating_sub(*gain) > sum / 20),
         combined,
         changes,
         nothing,
         in_use: facts.in_use(),
-        // A simulation that leaves out waits which the verdict counts shows no size.
+        // If the simulated time is much shorter than the verdict's, the simulation lacks waits and cannot show how many
+        // CPUs are enough.
         cpus: CpuNeed::of(facts.cpus, &run, &schedule)
             .filter(|_| own.saturating_mul(5) >= alone.saturating_mul(4)),
     })
 }
 
-/// For each segment of the critical path, whether it is a nap of which it is known for which work it lasted.
+/// For each segment of the critical path, whether it is a sleep for which the awaited work is known.
 fn known_naps(facts: &Facts<'_>, candidates: &[Candidate], polled: &[bool]) -> Vec<bool> {
     let mut known = polled.to_vec();
     let lasted = candidates
@@ -269,7 +273,8 @@ fn known_naps(facts: &Facts<'_>, candidates: &[Candidate], polled: &[bool]) -> V
     known
 }
 
-/// The key by which lines of advice are sorted: the largest middle of the gain comes first, and last what runs alone.
+/// The key by which lines of advice are sorted: a larger middle of the gain comes first. Advice on tasks that run alone
+/// comes last.
 fn rank(advice: &Advice) -> (bool, std::cmp::Reverse<u64>, Kind) {
     let gain = Gain::of(advice).twice_the_middle();
     (
@@ -279,14 +284,15 @@ fn rank(advice: &Advice) -> (bool, std::cmp::Reverse<u64>, Kind) {
     )
 }
 
-/// The advised changes of the build itself whose gains the verdict counts. Work that runs alone can perhaps not be divided.
+/// The advised changes of the build itself whose gains the verdict counts. Perhaps work that runs alone can neither be
+/// divided nor left out, so it does not count.
 fn own_changes(changes: &[Advice]) -> impl Iterator<Item = &Advice> {
     let is_own = |advice: &&Advice| !advice.kind.is_machine() && advice.kind != Kind::Alone;
     changes.iter().filter(is_own)
 }
 
-/// The cause of most of a build's waiting. It is returned only if the work of the build needs less than half of the
-/// recorded time on the CPUs of this machine (`bound`, in nanoseconds).
+/// The cause of most of a build's waiting. It is returned only if the CPUs of this machine need less than half of the
+/// recorded time for the work of the build. `bound` is the time in nanoseconds that they need.
 fn waits(facts: &Facts<'_>, bound: u64) -> Option<Mostly> {
     let half = facts.wall / 2;
     if bound >= half {
@@ -306,8 +312,8 @@ fn waits(facts: &Facts<'_>, bound: u64) -> Option<Mostly> {
     (mostly.ns > half).then_some(mostly)
 }
 
-/// Whether the recording shows what a wait of the given kind is for. `by` is the name of the task that ended the wait
-/// and is not recorded itself.
+/// Whether the recording shows what a wait of the given kind waits for. `by` is the name of the task that ended the
+/// wait, if this task is not recorded itself.
 fn is_known_wait(kind: Time, by: Option<&str>) -> bool {
     match kind {
         Time::Outside => by.is_some(),
@@ -332,7 +338,8 @@ fn verdict(
     let segments = segments.filter(|segment| segment.kind.is_wait());
     let waited = segments.map(Segment::length).fold(0, u64::saturating_add);
     let alone = facts.wall.saturating_sub(lost);
-    // Beside others the path also waits for the build's own tasks, whose work the CPUs need so long for.
+    // Some of the lost time went to the build's own tasks beside the path. The build cannot be faster than its CPUs can
+    // do all its work, so this time is the least.
     let alone = if lost > alone {
         let soonest = facts.limits().map_or(0, |limits| limits.on(facts.cpus));
         alone.max(soonest.min(facts.wall))
@@ -343,7 +350,7 @@ fn verdict(
     Verdict {
         blame: match (machine, saved) {
             (true, Some(_)) => Blame::Both,
-            // Work that runs alone can perhaps not be divided.
+            // Advice on work that runs alone is not certain to help, because the work can perhaps not be divided.
             (true, None) if changes.iter().any(|line| line.kind == Kind::Alone) => Blame::Perhaps,
             (true, None) => Blame::Machine,
             (false, _) => Blame::Code,
@@ -361,7 +368,8 @@ fn verdict(
         changes: saved.unwrap_or(0),
         unless_meant: own_changes(changes).all(|line| line.unless_meant),
         bound,
-        // A loop that looks for work of the build is not all of it the build's own.
+        // A wait longer than the build's own time is not shown: a part of it comes from other tasks, as for a loop that
+        // checks for slowed work.
         mostly: waits(facts, bound.unwrap_or(0)).filter(|mostly| mostly.ns <= alone),
         waits: if waited <= alone && waited > alone / 2 {
             waited
@@ -378,8 +386,8 @@ fn verdict(
 mod tests {
     use super::*;
 
-    /// A test: waits of unknown cause are never named as what a build mostly waits for, because that would explain
-    /// nothing.
+    /// Checks that waits of unknown cause are never named as the cause of most of a build's waiting, because that would
+    /// explain nothing.
     #[test]
     fn what_a_build_mostly_waits_for_is_known() {
         let known = |by| -> Vec<&str> {

@@ -4,8 +4,8 @@ use tr_analyze::model::ThreadIx;
 use tr_analyze::programs::Group;
 use tr_format::event::Ktime;
 
-/// The least number of equal sleeps that count as a loop that sleeps and checks. A guess: two equal sleeps may be
-/// chance.
+/// The least number of equal sleeps that count as a loop which sleeps and checks for an event. A guess: two equal
+/// sleeps may be chance.
 pub(super) const LOOP: usize = 3;
 
 /// A sleep on the critical path of a build.
@@ -13,12 +13,13 @@ pub(super) const LOOP: usize = 3;
 pub(super) struct Nap {
     pub thread: ThreadIx,
     pub group: Group,
-    /// The execution of a program that decided to sleep. It is another one than the execution that slept if a program
-    /// starts sleep(1).
+    /// The execution of a program that decided to sleep. If a program starts sleep(1), this is the program, and `group`
+    /// is the execution of sleep(1).
     pub by: Group,
     pub from: Ktime,
     pub to: Ktime,
-    /// The time at which the sleeping task ran again. On a busy machine it is long after the end of the sleep.
+    /// The time at which the sleeping task ran again. On a busy machine this is long after the end of the sleep (`to`),
+    /// because the task waits for a CPU.
     pub ran: Ktime,
 }
 

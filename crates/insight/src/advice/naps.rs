@@ -29,8 +29,8 @@ use tr_text::units;
 const TRIES: usize = 8;
 /// A second in nanoseconds.
 const SECOND: u64 = 1_000_000_000;
-/// The longest sleep in ns that counts as one of a language's runtime between looks at its own threads, which nobody
-/// can change (Go's `sysmon` doubles its sleeps up to 10 ms, runtime/proc.go).
+/// The longest sleep in ns that may belong to a language's runtime, which sleeps between checks of its own threads.
+/// Nobody can change such sleeps (Go's `sysmon` doubles its sleeps up to 10 ms, runtime/proc.go).
 const RUNTIMES: u64 = 12_000_000;
 
 /// Advice on sleeps on the critical path, as one proposed change for each program that decided to sleep.
@@ -45,7 +45,7 @@ pub(super) fn sleeps(facts: &Facts<'_>) -> Vec<Candidate> {
             .peek()
             .map(|(next, ..)| next)
             .filter(|next| next.kind == Time::RunQueue && next.thread == segment.thread);
-        // The thread waits for something else, and an alarm ends the wait.
+        // The thread waits for something else, and an alarm signal only ends that wait, so this is no sleep.
         if killed::has_no_timeout(reason)
             || killed::gave_up(facts.analysis, segment.thread, segment.from)
         {
@@ -66,7 +66,7 @@ pub(super) fn sleeps(facts: &Facts<'_>) -> Vec<Candidate> {
             by_process.entry(process).or_default().push(slept);
         }
     }
-    // A test is a test, whatever its file is called.
+    // All children of a test runner are tests, whatever their files are called.
     let of = |group: Group| -> Option<Sleeper<'_>> {
         let execution = facts.execution(group)?;
         let runner = facts
@@ -95,14 +95,14 @@ pub(super) fn sleeps(facts: &Facts<'_>) -> Vec<Candidate> {
         }
         if let Some(child) = given_up(facts, process, &slept) {
             gives_up = true;
-            // A failure has its cause elsewhere.
+            // A process that failed gets no advice, because the cause of the failure is not its sleeps.
             if !exit::failed(facts.analysis.process(process).status) {
                 abandoned.extend(until_kill(facts, &slept, child));
             }
             continue;
         }
         let mut own: BTreeMap<Sleeper<'_>, Vec<Nap>> = BTreeMap::new();
-        // A rhythm is what the program is for, as far as is known.
+        // A program that sleeps in a rhythm is probably meant to keep that rate, so it gets no advice.
         if is_paced(&slept) {
             keeps_rate = true;
             continue;
@@ -118,7 +118,8 @@ pub(super) fn sleeps(facts: &Facts<'_>) -> Vec<Candidate> {
             by_sleeper.entry((sleeper, polls)).or_default().push(naps);
         }
     }
-    // Each has a set of all groups: a forged file has thousands of sleepers.
+    // Each candidate needs memory for a set of all groups, so their number is limited: a forged file may have thousands
+    // of sleepers.
     let mut all: Vec<Vec<Naps>> = by_sleeper.into_values().collect();
     all.sort_by_key(|naps| std::cmp::Reverse(sum(naps.iter().flat_map(|naps| &naps.slept))));
     all.truncate(MOST);
@@ -136,10 +137,12 @@ pub(super) fn sleeps(facts: &Facts<'_>) -> Vec<Candidate> {
         let Some(candidate) = of_naps(facts, &naps, |group| of_others(own, group)) else {
             continue;
         };
-        // The longest sleeps alone: beside a server that sleeps, short ones of others change nothing.
+        // Only the candidate with the longest sleeps is combined with sleeps of other processes, for example of a
+        // server.
         let beside = (own == 0).then(|| with_sleeps_beside(facts, &naps, &candidate));
         let beside = beside.flatten();
-        // A loop of short sleeps beside longer ones looks for what comes after these.
+        // A loop of short sleeps waits for another process that sleeps longer, so removing only the loop's sleeps saves
+        // nothing.
         if beside.as_ref().is_none_or(|beside| beside.beside) {
             candidates.push(candidate);
         }
@@ -158,8 +161,8 @@ pub(super) fn sleeps(facts: &Facts<'_>) -> Vec<Candidate> {
 
 /// The least number of naps whose ends are compared with a rhythm. A guess: a few may be regular by chance.
 const BEATS: usize = 10;
-/// How many times more regular the ends of naps in a rhythm are than their lengths. A guess: a program that naps for one
-/// length again and again has the opposite.
+/// How many times more regular the ends of naps in a rhythm are than their lengths. A guess: for a program that sleeps
+/// for a fixed time again and again, the lengths are more regular than the ends.
 const REGULAR: u64 = 4;
 
 /// The farthest in nanoseconds that the end of a nap lies from a moment that the program computed in advance. A guess: a
@@ -170,8 +173,9 @@ const NEAR: u64 = 60_000;
 /// whole milliseconds.
 const TIMETABLE: u64 = 1_000_000;
 
-/// Whether the naps of a thread end at moments that the program computed in advance: in a rhythm, or by a timetable. The
-/// program subtracts its work from each nap. So it does to keep a rate, and a loop that looks for something does not.
+/// Whether the naps of a thread end at moments that the program computed in advance. Either the times between their ends
+/// are more alike than their lengths, because the program subtracts the time of its work from each nap, or the ends lie
+/// on the moments of a timetable. A program does this to keep a rate; a loop that checks for something does not.
 fn is_paced(slept: &[Nap]) -> bool {
     let same = |pair: &&[Nap]| matches!(pair, [one, next] if one.thread == next.thread);
     if slept.len() < BEATS || !slept.windows(2).all(|pair| same(&pair)) {
@@ -215,7 +219,7 @@ fn end_on_grid(slept: &[Nap], grid: u64) -> bool {
     })
 }
 
-/// The median distance in nanoseconds of some times from their median.
+/// The median of the distances between the given times and their median, in nanoseconds.
 fn spread(mut times: Vec<u64>) -> u64 {
     let median = |times: &mut Vec<u64>| {
         times.sort_unstable();
@@ -226,7 +230,7 @@ fn spread(mut times: Vec<u64>) -> u64 {
     median(&mut distances)
 }
 
-/// For each segment of the critical path, whether it is a sleep of a build tool itself, which looks for the ends of its
+/// For each segment of the critical path, whether it is a sleep of a build tool itself, between its checks for ended
 /// jobs.
 pub(super) fn of_tools(facts: &Facts<'_>) -> Vec<bool> {
     let is_of_tool = |(segment, group, _): (&Segment, Option<Group>, Reason)| {
@@ -251,8 +255,9 @@ pub(super) fn of_tools(facts: &Facts<'_>) -> Vec<bool> {
     facts.segments().map(is_of_tool).collect()
 }
 
-/// For each segment of the critical path, whether it is one of several sleeps of a process. These may be a loop that
-/// looks for work of the build, so that they would be fewer if that work had more of the CPUs.
+/// For each segment of the critical path, whether it is one of several sleeps of a process. Such sleeps may be a loop
+/// that checks for the end of other work of the build. If that work got more CPU time, the process would sleep less
+/// often.
 pub(super) fn in_loops(facts: &Facts<'_>) -> Vec<bool> {
     let sleeper = |segment: &Segment| {
         let process = facts.analysis.thread(segment.thread).process;
@@ -292,13 +297,14 @@ fn stops(facts: &Facts<'_>, process: ProcessIx, slept: &[Nap]) -> Option<Candida
         .take(BESIDE.0)
         .map(|child| (stopped(child), *child));
     let (ns, child) = children.max_by_key(|(ns, child)| (*ns, std::cmp::Reverse(*child)))?;
-    // Less than a tenth of the sleeps explains nothing of them.
+    // If the child was stopped for less than a tenth of the sleeps, the stops do not explain the sleeps.
     if ns == 0 || ns.saturating_mul(10) < sum(slept) {
         return None;
     }
     let first = slept.first()?;
     let of = facts.analysis.process(child);
-    // Beside other tasks it is stopped for longer, in proportion to its work.
+    // Beside other tasks the child needs longer for its work and is stopped for longer, so the stopped time is scaled
+    // to its CPU time.
     let went = of.wall().saturating_sub(ns).max(1);
     let cap = share(of.times.on_cpu, ns, went).min(ns);
     let groups = facts.groups_of(&BTreeSet::from([child]));
@@ -322,8 +328,8 @@ fn stops(facts: &Facts<'_>, process: ProcessIx, slept: &[Nap]) -> Option<Candida
     })
 }
 
-/// Advice on the sleeps of a process between its checks of whether a child has ended, if it finally killed the child.
-/// The sleeps then were a time-out, unless the process also checked for something else.
+/// Advice on the sleeps of a process that checked between them whether a child has ended, and that finally killed the
+/// child. Such sleeps are a time-out, unless the process also checked for something else.
 fn until_kill(facts: &Facts<'_>, slept: &[Nap], child: &Process) -> Option<Candidate> {
     let (first, sum) = (slept.first()?, sum(slept));
     let (name, child) = (facts.name(first.by), label::label(child));
@@ -354,7 +360,8 @@ fn off_path(facts: &Facts<'_>) -> Option<Candidate> {
     let groups: Vec<Group> = facts.all().take(BESIDE.0).map(|(group, _)| group).collect();
     for group in groups {
         let process = facts.execution(group).map(|execution| execution.process);
-        // A server, a watchdog and what is given up are ended by others.
+        // Servers, watchdogs and abandoned processes are ended by other processes, so the end of the build does not
+        // wait for their sleeps.
         let ends_itself = |ix: ProcessIx| {
             let process = facts.analysis.process(ix);
             !process.alive && process.status == Some(0) && !facts.analysis.ends_after_signal(ix)
@@ -389,15 +396,15 @@ fn off_path(facts: &Facts<'_>) -> Option<Candidate> {
 struct Beside {
     /// The execution of a program that decided on the longest of the process's sleeps.
     by: Group,
-    /// The executions in which the process slept, or let sleep(1) sleep.
+    /// The executions that slept: those of the process itself, and those of sleep(1) that it started.
     groups: BTreeSet<Group>,
     ns: u64,
     /// The length in nanoseconds of the longest of the process's sleeps.
     longest: u64,
 }
 
-/// How many times longer the sleeps of another process must be than those of a loop that waits for that process. A
-/// guess: sleeps of about one length do not show which process waits for which.
+/// How many times longer the sleeps of a process must be than the sleeps of a loop that waits for this process. A
+/// guess: if the sleeps are about equally long, they do not show which process waits for the other.
 const LONGER: u64 = 4;
 
 /// The largest number of processes that are searched for sleeps that are not on the critical path, and the largest
@@ -428,7 +435,8 @@ fn with_sleeps_beside(facts: &Facts<'_>, naps: &[Naps], alone: &Candidate) -> Op
         .into_values()
         .filter(|beside| !own.contains(&beside.by))
         .max_by_key(|beside| (beside.ns, std::cmp::Reverse(beside.by)))?;
-    // Less than half of the time decides nothing.
+    // Sleeps of another process count only if they take at least half of the time, because shorter ones do not decide
+    // how long this process sleeps.
     if longest.ns.saturating_mul(2) < to.since(from) {
         return None;
     }
@@ -508,15 +516,15 @@ fn add_sleeps(
     }
 }
 
-/// The advice on the sleeps of some processes, if these sleeps are long enough for a line. Either all of them are in
-/// loops that sleep and check, or none is. `of_others` returns whether another line of advice already reports the
-/// sleeps of an execution.
+/// The advice on the sleeps of some processes, if these sleeps are long enough for a line. Either all of the sleeps are
+/// in loops that sleep and check, or none of them is. `of_others` returns whether another line of advice already
+/// reports the sleeps of an execution.
 fn of_naps(
     facts: &Facts<'_>,
     naps: &[Naps],
     of_others: impl Fn(Group) -> bool,
 ) -> Option<Candidate> {
-    // A process that slept for a twentieth of another one's time has no line.
+    // Processes that slept for less than a twentieth of the longest sleeper's time are left out of the line of advice.
     let longest = naps.iter().map(|naps| sum(&naps.slept)).max().unwrap_or(0);
     let counts = |naps: &&Naps| sum(&naps.slept).saturating_mul(SMALL) >= longest;
     let naps: Vec<&Naps> = naps.iter().filter(counts).collect();
@@ -524,7 +532,7 @@ fn of_naps(
     slept.sort_by_key(|nap| nap.from);
     let sum = sum(&slept);
     let longest = slept.iter().map(Nap::length).max()?;
-    // A program's own sleeps of this length matter if there are many.
+    // Sleeps as short as a runtime's matter only if they take a tenth of the build's time together.
     if longest <= RUNTIMES && sum.saturating_mul(10) < facts.wall {
         return None;
     }
@@ -549,7 +557,7 @@ fn of_naps(
                 } else {
                     units::range(least, most)
                 };
-                // Shorter sleeps are none of the loop's.
+                // Much shorter sleeps do not belong to the loop, so `count` leaves them out.
                 let count = naps.iter().map(|naps| naps.count).sum();
                 format!("{name} check{s} every {interval}{}", times(count))
             },
@@ -560,7 +568,7 @@ fn of_naps(
             let tries = slept.len() >= TRIES && sleepers.len() == 1;
             let awaited = tries.then(|| polls::awaited_work(facts, &slept, longest));
             let awaited = awaited.flatten().map(|ix| facts.analysis.process(ix));
-            // A part of a sleep that an early wake divided is none of its own.
+            // An early wake-up may cut a sleep into parts, and `count` leaves out short parts.
             let count = naps.iter().map(|naps| naps.count).sum();
             let (time, times) = (units::time(sum), times(count));
             let needed = asked_work(facts, &slept).saturating_add(starting(facts, &slept));
@@ -613,20 +621,21 @@ struct Naps {
     /// For loops that sleep and check for something: the length of one sleep in nanoseconds, and the number of loops.
     /// `None` for other sleeps.
     checks: Option<(u64, u64)>,
-    /// The time in nanoseconds by which the naps are longer than on CPUs of their own.
+    /// The time in nanoseconds by which the sleeps are longer than on free CPUs, because the awaited work waited for a
+    /// CPU.
     superfluous: u64,
 }
 
 impl Naps {
     fn of(facts: &Facts<'_>, slept: Vec<Nap>) -> Naps {
         let longest = slept.iter().map(Nap::length).max().unwrap_or(0);
-        // A sleep of a tenth of the longest one is none of the loop's.
+        // A sleep that is shorter than a tenth of the longest one does not belong to the loop.
         let long = |nap: &&Nap| nap.length().saturating_mul(10) >= longest;
         let long: Vec<Nap> = slept.iter().filter(long).copied().collect();
         let checks = interval(facts, &long);
         Naps {
             count: long.len(),
-            // The work that a loop looks for is judged apart.
+            // For loops that check, the waits of the awaited work are added later (`WithheldTime::add_polled`).
             superfluous: if checks.is_some() {
                 0
             } else {
@@ -642,7 +651,7 @@ impl Naps {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Sleeper<'f> {
     Program(&'f str),
-    /// A program whose processes run tests as test runners. The line of advice is about the tests of all of them.
+    /// A test runner. The line of advice is about the tests of all processes that run it.
     TestsOf(&'f str),
 }
 
@@ -654,10 +663,9 @@ fn is_tools(facts: &Facts<'_>, slept: &Nap) -> bool {
 }
 
 /// The child of a process that repeatedly checked whether the child had ended, and finally killed it; `None` if this is
-/// not proven. It is not proven if the process started other children between its sleeps, or if the killed child ended
-/// well after equal sleeps. If the process only gives up waiting, it would give up earlier without its sleeps. A
-/// process that has other children between its last sleep and the kill waited for what those need, and ends a server.
-/// `slept` has the sleeps of the process in order.
+/// not proven. Other children between the sleeps are a counter-proof, and so are equal sleeps in a process that
+/// succeeds. If another child starts or ends between the last sleep and the kill, the process waited for that child,
+/// and only stops a server at the end. `slept` has the sleeps of the process in order.
 fn given_up<'a>(facts: &Facts<'a>, process: ProcessIx, slept: &[Nap]) -> Option<&'a Process> {
     let longest = slept.iter().map(Nap::length).max().unwrap_or(0);
     let shortest = slept.iter().map(Nap::length).min().unwrap_or(0);
@@ -673,7 +681,8 @@ fn given_up<'a>(facts: &Facts<'a>, process: ProcessIx, slept: &[Nap]) -> Option<
         children.filter(|child| child.end >= last)
     };
     let by_signal = |child: &Process| exit::killed_by(child.status).is_some();
-    // The first start or end after the last sleep. All that end by a signal may be given up at once.
+    // The first start or end of another child after the last sleep. Children that a signal ended do not count, because
+    // the process may kill several children at once.
     let others = children().filter(|child| !by_signal(child) && label::program(child) != "sleep");
     let other = others.map(|child| {
         if child.start >= last {
@@ -702,8 +711,8 @@ fn lives(slept: &[Nap], start: Ktime, end: Ktime) -> bool {
     inside * 2 > slept.len()
 }
 
-/// For each execution of a program, whether it sleeps: it sleeps on the critical path, or it sleeps elsewhere and runs
-/// a program that also sleeps on the path, by the decision of the same program.
+/// For each execution of a program, whether the proposed change removes its sleeps. It does so for the executions that
+/// slept on the critical path, and for all others of the same program if the same program decided on their sleeps.
 fn sleeping(facts: &Facts<'_>, slept: &[Nap], of_others: impl Fn(Group) -> bool) -> Box<[bool]> {
     let program = |group: Group| {
         facts
@@ -729,12 +738,13 @@ fn is_equal(shorter: u64, longer: u64) -> bool {
     longer.saturating_mul(4) <= shorter.saturating_mul(5)
 }
 
-/// The length in nanoseconds of one sleep, and the number of loops, if the given sleeps are those of loops that sleep
-/// and check whether a child's work is done. Such a loop notices the end of the work at most one sleep late.
+/// The length in nanoseconds of one sleep, and the number of loops, if the given sleeps belong to loops that sleep and
+/// check whether a child's work is done. Such a loop notices the end of the work at most one sleep late.
 fn interval(facts: &Facts<'_>, slept: &[Nap]) -> Option<(u64, u64)> {
     let mut lengths: Vec<u64> = slept.iter().map(Nap::length).collect();
     lengths.sort_unstable();
-    // A few sleeps of many are late, or cut short. Some loops begin with shorter sleeps.
+    // The shortest fifth and the longest tenth of the sleeps are ignored: some sleeps end late or are cut short, and
+    // some loops begin with shorter sleeps.
     let odd = lengths.len() / 10;
     let shortest = *lengths.get(lengths.len() / 5)?;
     let longest = *lengths.get(lengths.len().checked_sub(odd + 1)?)?;
@@ -766,7 +776,7 @@ mod tests {
             };
             (0..20).map(nap).collect()
         };
-        // The work before each nap takes 10 to 16.
+        // A program that keeps a rate of 100: the work before each nap takes 10 to 16.
         let rate = naps(|n| (n * 100 + 10 + n * 5 % 7, (n + 1) * 100));
         let pause = naps(|n| {
             let from = n * 113 + n * 5 % 7;

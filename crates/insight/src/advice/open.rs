@@ -1,5 +1,5 @@
-//! Names the parts of a build that no rule of advice has judged. Without them, "no change is known" and "nothing stands
-//! out" would be statements without a proof.
+//! Names the parts of a build that no rule of advice has judged. If the verdict did not name these parts, "no change is
+//! known" and "nothing stands out" would be statements without a proof.
 
 use std::collections::BTreeMap;
 
@@ -17,12 +17,12 @@ use crate::who;
 use tr_programs::command_line;
 use tr_text::units;
 
-/// The divisor that decides when waits that no rule of advice has judged are named as an open point: if they are a
-/// tenth or more of the critical path's time without waits for a CPU. The divisor for commands that ran in order is the
-/// same. A guess, and a statement to readers: "No change is known" leaves less than a tenth unexplained.
+/// The divisor that decides when waits that no rule of advice has judged are named as an open point: if they take a
+/// tenth or more of the critical path's time without waits for a CPU. The other open points use this divisor, too. A
+/// guess, and a promise to readers: "no change is known" leaves less than a tenth unexplained.
 const MUCH: u64 = 10;
-/// The divisor that decides when one kind of unjudged wait is named: if it is a fifth or more of all unjudged waits. A
-/// guess: it keeps the list of open points short.
+/// The divisor that decides when one kind of unjudged wait is named: if it takes a fifth or more of the time of all
+/// unjudged waits. A guess that keeps the list of open points short.
 const PART: u64 = 5;
 
 impl OpenKind {
@@ -47,11 +47,11 @@ impl OpenKind {
 }
 
 /// The waits on the critical path that no advice covers. `covered` has for each segment of the path whether some advice
-/// covers it. `polled` has for each segment whether it is a sleep of a loop that checks for other tasks. Such a loop
-/// may gain too little for a line of advice, while the work that it checks for is not judged.
+/// covers it. `polled` has for each segment whether it is a sleep of a loop that checks for other tasks. A change to
+/// such a loop may gain too little for a line of advice, although no rule has judged the work that the loop checks for.
 pub(super) fn waits(facts: &Facts<'_>, covered: &[bool], polled: &[bool]) -> Vec<OpenPoint> {
     let mut kinds: BTreeMap<OpenKind, BTreeMap<String, u64>> = BTreeMap::new();
-    // The part of the sleeps of each task that loops have that check for other tasks.
+    // For each task, the time that it slept in loops that check for other tasks.
     let mut checked: BTreeMap<String, u64> = BTreeMap::new();
     let judged = covered.iter().zip(polled);
     for ((segment, group, _), (covered, polled)) in facts.segments().zip(judged) {
@@ -109,8 +109,8 @@ fn is_release(analysis: &Analysis, segment: &Segment) -> bool {
 }
 
 /// Describes waits of one kind that no rule of advice has judged, as an open point of the verdict. `times` has the time
-/// of each task that slept or ended the waits, in ns, and `checked` the part of it in which the task was in a loop that
-/// checks for other tasks.
+/// in ns of each task that slept or that ended the waits. `checked` has the part of this time that the task slept in a
+/// loop which checks for other tasks.
 fn wait(
     kind: OpenKind,
     ns: u64,
@@ -146,7 +146,7 @@ fn wait(
 }
 
 /// The open point of the verdict (a part of the build that no rule has judged) for a program by which the build gives
-/// itself a lower priority or fewer CPUs. It is the first such program, and only counts if the build waits for CPUs.
+/// itself a lower priority or fewer CPUs. Only the first such program is named, and only if the build waits for CPUs.
 pub(super) fn limit(facts: &Facts<'_>) -> Option<OpenPoint> {
     let waits = facts.wall.saturating_sub(facts.worked);
     let mut all = facts.all();
@@ -160,7 +160,7 @@ pub(super) fn limit(facts: &Facts<'_>) -> Option<OpenPoint> {
 }
 
 /// The open point of the verdict (a part of the build that no rule has judged) for another number of jobs, which is not
-/// advised because of other tasks or a quota.
+/// advised because other tasks or a quota take much of the CPUs.
 pub(super) fn jobs(silenced: &Silenced, withheld: &WithheldTime) -> OpenPoint {
     let place = if withheld.throttled > 0 {
         "under this quota"
@@ -178,7 +178,7 @@ pub(super) fn jobs(silenced: &Silenced, withheld: &WithheldTime) -> OpenPoint {
 }
 
 /// The open point of the verdict (a part of the build that no rule has judged) for jobs that a tool ran one after the
-/// other, although it may run several.
+/// other, although it may run several at once.
 pub(super) fn one_by_one(facts: &Facts<'_>, jobs: &OneByOne<'_>, own: u64) -> Option<OpenPoint> {
     if jobs.most.saturating_mul(MUCH) < own {
         return None;
@@ -194,23 +194,23 @@ pub(super) fn one_by_one(facts: &Facts<'_>, jobs: &OneByOne<'_>, own: u64) -> Op
     })
 }
 
-/// The factor by which the jobs that want a CPU must exceed the number of CPUs to be called a crowd. A guess: jobs that
-/// wait for each other without sleeping then use much of the CPU time, so that it is open whether fewer jobs would need
-/// less.
+/// The factor by which the jobs that want a CPU must exceed the number of CPUs to be called a crowd. A guess: with so
+/// many jobs, those that wait for each other by spinning may use much of the CPU time, so it is open whether fewer jobs
+/// would need less CPU time.
 const CROWD: usize = 4;
 /// The factor by which the CPU times of one program's executions must differ between their first and third quartile to
-/// count as unlike. A guess; a compiler's jobs are unlike because of their sources.
+/// count as unlike. A guess: the CPU times of compilers also differ because their sources differ.
 const UNLIKE: u64 = 2;
-/// The divisor of the build's time during which many more jobs than CPUs must have been runnable, and of all CPU time,
-/// of which one program must have used this part: a half. A guess: with less, the number of jobs decides about a
-/// smaller part of the build.
+/// The divisor for two conditions: many more jobs than CPUs were runnable during half of the build's time, and one
+/// program used half of all CPU time. A guess: otherwise the number of jobs matters only for a smaller part of the
+/// build.
 const HALF: u64 = 2;
-/// The least number of executions of one program whose CPU times are compared with each other. A guess: of fewer
-/// executions, one differs by chance.
+/// The least number of executions of one program whose CPU times are compared with each other. A guess: among fewer
+/// executions, one may differ by chance.
 const ALIKE: usize = 8;
 
 /// The open point of the verdict (a part of the build that no rule has judged) for many jobs of one program at once
-/// whose CPU times differ, as those of jobs do that wait for each other without sleeping.
+/// whose CPU times differ. Jobs that wait for each other by spinning have such CPU times.
 pub(super) fn crowd(facts: &Facts<'_>) -> Option<OpenPoint> {
     let cpus = usize::try_from(facts.cpus).unwrap_or(usize::MAX);
     let (mut crowded, mut most) = (0u64, 0usize);
@@ -256,8 +256,8 @@ pub(super) fn crowd(facts: &Facts<'_>) -> Option<OpenPoint> {
 }
 
 /// The open point of the verdict (a part of the build that no rule has judged) for commands that ran one after the
-/// other, if they would save a tenth of the time when run at once. `most` is the most that they save together, and
-/// `own` is the build's time on CPUs that it has for itself, both in nanoseconds.
+/// other, if running them at once would save a tenth of the build's time. `most` is the most that this saves for all
+/// such commands together, and `own` is the build's time if no other tasks use its CPUs, both in nanoseconds.
 pub(super) fn order(facts: &Facts<'_>, orders: &[Order], most: u64, own: u64) -> Option<OpenPoint> {
     let longest = orders.iter().max_by_key(|order| order.row.cap)?;
     let most = most.min(
@@ -295,9 +295,10 @@ impl Verdict {
         self.open = points;
     }
 
-    /// Widens the forecast of the build's time on CPUs of its own by the time in nanoseconds in which the build slept
-    /// again and again while its other tasks got no CPU (`starved`), if that is a tenth of the build's time: a program
-    /// that sleeps and looks for their work would sleep less there.
+    /// Lowers the least time of the forecast without other tasks on the CPUs by `starved`, if `starved` is a tenth of
+    /// the build's time or more. `starved` is the time in nanoseconds in which a process of the build slept again and
+    /// again while other tasks of the build got no CPU. A process that sleeps until their work is done would sleep less
+    /// on free CPUs.
     pub(super) fn have_starved(&mut self, starved: u64) {
         if starved.saturating_mul(MUCH) < self.wall {
             return;

@@ -1,7 +1,7 @@
-//! Tells what the recording shows about the sleeps of a program: how they end, and what may make them unnecessary.
+//! Finds how the sleeps of a program end, and which change may make the sleeps unnecessary.
 //!
-//! The recording has neither the files that a program looks at nor its reasons. So each action names the condition
-//! under which it holds, if that is not proven.
+//! The recording contains neither the files that a program checks nor its reasons. So an advised action names the
+//! condition under which it helps, unless the condition is proven.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -17,15 +17,16 @@ use crate::exit;
 /// program ended. A guess: a runtime takes some milliseconds to end, and longer on a busy machine.
 const ENDS: u64 = 200_000_000;
 
-/// The lengths of one sleep as parts of a fifth, between which the next one counts as equally long. A guess: a timer of
-/// some milliseconds is late by less.
+/// The bounds, in fifths of one sleep's length, between which the next sleep counts as equally long: four to six
+/// fifths. A guess: a timer of some milliseconds is late by less than a fifth.
 const EQUAL: (u64, u64) = (4, 6);
 
-/// The largest number of children, of TCP connections, and of stretches of a thread that are searched. A bound of the work.
+/// The largest number of children, of TCP connections, and of entries in the timeline of a thread that are searched.
+/// This bounds the work.
 const TRIES: usize = 10_000;
 
-/// The divisor of the sum of all sleeps of a line: the sleeps of a process with less than this part do not count. A guess:
-/// of more, the line would say of all what holds for one.
+/// The divisor of the sum of all sleeps that a line of advice covers: a process with less than a tenth of this sum does
+/// not decide what the line says. A guess: if such a process counted, a fact about it alone would be stated about all.
 const SMALL: u64 = 10;
 
 /// A fact that the recording shows about the sleeps of one program.
@@ -33,15 +34,15 @@ const SMALL: u64 = 10;
 pub(super) enum Pauses {
     /// Before most of the sleeps, a connection or a child of the program failed.
     AfterTries,
-    /// Each sleep is longer than the one before, or as long as a longest one. So does a program that tries again later
-    /// and later.
+    /// Each sleep is longer than the one before, up to a longest length. A program sleeps so if it waits longer after
+    /// each failed try.
     Longer,
     /// The program failed right after its last sleep.
     BeforeFailure,
     /// The program waited for descriptors or a lock until a time-out of the call, and ended right after it.
     TimeOutsAtEnd,
-    /// The program waited for descriptors or a lock until a time-out of the call. The timers of event loops do that as
-    /// well as answers that do not come.
+    /// The program waited for descriptors or a lock until a time-out of the call. Either the timers of an event loop
+    /// expired, or an answer did not come.
     TimeOuts,
     /// Nothing else is known.
     Plain,
@@ -56,7 +57,8 @@ impl Pauses {
                 by_process.entry(execution.process).or_default().push(*nap);
             }
         }
-        // A process with a small part of the sleeps decides nothing, as a start that also looks for its end.
+        // A process with a small part of the sleeps decides nothing. An example is the process that starts a program
+        // and also sleeps until it ends.
         let all = by_process.into_iter();
         let all = all.filter(|(_, own)| sum(own).saturating_mul(SMALL) >= sum(slept));
         let all = all.map(|(process, own)| Pauses::of_process(facts, process, &own));
@@ -88,7 +90,8 @@ impl Pauses {
         if !has_time_outs(facts, slept) {
             return Pauses::Plain;
         }
-        // The rest of the timers of an event loop may expire one after the other.
+        // After the longest sleep, the remaining timers of an event loop may expire one after the other, so their
+        // sleeps are allowed for.
         let longest = slept.iter().max_by_key(|nap| nap.length());
         let after = longest.map_or(0, |longest| {
             sum(slept.iter().filter(|nap| nap.from > longest.from))
@@ -111,8 +114,8 @@ impl Pauses {
         matches!(self, Pauses::TimeOuts | Pauses::Plain)
     }
 
-    /// The finding and the action of a line of advice. `name` and `s` are the words for the program and the ending of
-    /// its verb, `time` is how long it slept, and `times` how often, after a comma.
+    /// The finding and the action of a line of advice. `name` is the name of the program, and `s` the ending of its
+    /// verb. `time` says how long the program slept, and `times` says after a comma how often.
     pub fn words(self, name: &str, s: &str, time: &str, times: &str) -> (String, &'static str) {
         match self {
             Pauses::AfterTries => (
@@ -143,8 +146,8 @@ impl Pauses {
     }
 }
 
-/// Whether most of the time of the given sleeps is waits for a descriptor or a lock that a time-out of the call ended. A
-/// call that only sleeps waits for nothing.
+/// Whether the thread spent most of the given sleeps in calls that waited for a descriptor or a lock until a time-out.
+/// Calls that only sleep, such as nanosleep, do not count.
 fn has_time_outs(facts: &Facts<'_>, slept: &[Nap]) -> bool {
     let Some(timeline) = &facts.analysis.timeline else {
         return false;
@@ -156,8 +159,8 @@ fn has_time_outs(facts: &Facts<'_>, slept: &[Nap]) -> bool {
     sum(waits).saturating_mul(2) > sum(slept)
 }
 
-/// Whether another process ends a wait of the sleeping thread after the given sleep. The sleep then was not the last thing
-/// that the thread did.
+/// Whether another process ends a wait of the sleeping thread after the given sleep. If so, the sleep was not the last
+/// thing that the thread waited for.
 fn is_helped_after(facts: &Facts<'_>, nap: &Nap) -> bool {
     let (analysis, process) = (facts.analysis, facts.analysis.thread(nap.thread).process);
     let timeline = analysis.timeline.iter();
@@ -173,8 +176,8 @@ fn is_helped_after(facts: &Facts<'_>, nap: &Nap) -> bool {
     })
 }
 
-/// Whether a connection that the process began, or a child of it, failed before most of the sleeps, after the sleep
-/// before.
+/// Whether before most of the sleeps, but after the previous sleep, a connection that the process had opened or a child
+/// of the process failed.
 fn follow_failures(facts: &Facts<'_>, process: ProcessIx, slept: &[Nap]) -> bool {
     let analysis = facts.analysis;
     let connections = analysis.network.connections.iter().take(TRIES);
@@ -190,12 +193,13 @@ fn follow_failures(facts: &Facts<'_>, process: ProcessIx, slept: &[Nap]) -> bool
         .filter_map(|connection| connection.closed)
         .chain(children.map(|child| child.end));
     let before = failures.map(|at| slept.partition_point(|nap| nap.from < at));
-    // A failure during a sleep is none of its tries.
+    // A failure after the start of the last sleep has no sleep after it.
     let before: BTreeSet<usize> = before.filter(|at| *at < slept.len()).collect();
     before.len() > 1 && before.len() * 2 > slept.len()
 }
 
-/// Whether sleeps of the given lengths get longer, up to a longest one. They may begin again with a short one.
+/// Whether sleeps of the given lengths get longer, up to a longest one. The sequence may start again with a short
+/// sleep.
 fn get_longer(lengths: &[u64]) -> bool {
     let (mut longer, mut shorter) = (0, 0);
     for pair in lengths.windows(2) {

@@ -1,9 +1,9 @@
-//! Looks for evidence that equal sleeps are a loop that checks for the work of a child process.
+//! Looks for evidence that equal sleeps belong to a loop which checks whether the work of a child process is done.
 //!
-//! A child that merely lives during the sleeps, such as a server or a watchdog, is no evidence: the loop must go on
-//! because of the child. It does so if the child ends during the loop's last sleep, if that is the only sleep in which
-//! the child does something after its start, or if the child works until then and is idle from then on. A loop that
-//! checks several children in turn goes on to the next one.
+//! A child that merely lives during the sleeps, such as a server or a watchdog, is no evidence: the loop must end
+//! because of the child. This is assumed in three cases: the child ends during the loop's last sleep, the child does
+//! nothing after its start except during that sleep, or the child works until that sleep and is idle afterwards. A loop
+//! that checks several children in turn then continues with the next child.
 
 use std::collections::BTreeSet;
 
@@ -15,20 +15,20 @@ use tr_format::event::Ktime;
 use super::facts::Facts;
 use super::nap::{Nap, LOOP};
 
-/// The largest number of stretches of a child's time that are searched for work which a loop of its parent waits for. A
-/// bound of the work.
+/// The largest number of entries in a child thread's timeline that are searched for work which a loop of the parent
+/// waits for. This bounds the work.
 const PARTS: usize = 10_000;
-/// The time in ns that a loop which sleeps and checks may work between two of its sleeps: on a busy machine its caches
-/// are cold. A guess; the script `waits.py` tests the rule that uses it, also beside two busy loops. With less, a loop
-/// on a busy machine falls apart into single sleeps.
+/// The time in ns that a loop which sleeps and checks may work between two of its sleeps; with less, a loop on a busy
+/// machine, where caches are cold, falls apart into single sleeps. A guess; the script `waits.py` tests the rule that
+/// uses it, also beside two busy loops.
 const WORK: u64 = 10_000_000;
-/// The divisor of the time of a loop that sleeps and checks for another process: the first wait of that process that is
-/// longer than this part ends the process's start-up. A guess; the script `waits.py` tests the rule that uses it. A server waits
-/// for a shorter time when it reads its own files.
+/// The divisor of the length of a loop that sleeps and checks for another process: the start-up of that process ends
+/// with its first wait that is longer than a hundredth of the loop. A guess; the script `waits.py` tests the rule that
+/// uses it. A server that reads its own files at its start waits for a shorter time.
 pub(super) const LONG_WAIT: u64 = 100;
 
-/// The number of loops among a process's sleeps in which it sleeps and checks for the work of a child. `None` if most
-/// of the sleeps in `slept` are in no such loop. `longest` is the longest of the sleeps in ns.
+/// The number of loops in which a process sleeps and checks for the work of a child. `None` if most of the sleeps in
+/// `slept` are in no such loop. `longest` is the length of the longest sleep in ns.
 pub(super) fn loops(facts: &Facts<'_>, slept: &[Nap], longest: u64) -> Option<u64> {
     let evidence = Evidence::new(facts, slept);
     let worked = Worked::new(facts);
@@ -50,13 +50,13 @@ pub(super) fn loops(facts: &Facts<'_>, slept: &[Nap], longest: u64) -> Option<u6
 /// The largest number of other processes that are searched for the work that a loop of sleeps waits for. A bound of the
 /// work.
 const OTHERS: usize = 200;
-/// The divisor of the time of a loop that sleeps and checks: a process that the loop waits for may end this part later
-/// than the loop. A guess: on a busy machine the end of a program waits for a CPU.
+/// The divisor of the length of a loop that sleeps and checks: the process that the loop waits for may end later than
+/// the loop by a tenth of the loop's length. A guess: on a busy machine an exiting program waits for a CPU.
 const LATE: u64 = 10;
 
 /// Another process of the build that works during most of the given sleeps and ends when they end. The sleeping
 /// processes then wait for a lock or a file of that process, which is neither an ancestor nor a descendant of theirs.
-/// `longest` is the longest of the sleeps in ns.
+/// `longest` is the length of the longest sleep in ns.
 pub(super) fn awaited_work(facts: &Facts<'_>, slept: &[Nap], longest: u64) -> Option<ProcessIx> {
     let (first, last) = (slept.first()?, slept.last()?);
     let timeline = facts.analysis.timeline.as_ref()?;
@@ -104,8 +104,9 @@ pub(super) fn awaited_work(facts: &Facts<'_>, slept: &[Nap], longest: u64) -> Op
     })
 }
 
-/// For the end of each segment of the critical path, the time in ns on the path up to there without waits for a CPU and
-/// unknown time. On a busy machine, a loop waits for a CPU after each of its sleeps, for longer than it sleeps.
+/// For the end of each segment of the critical path, the time in ns on the path up to that end, without waits for a CPU
+/// and unknown time. Waits for a CPU are left out because on a busy machine a loop waits for a CPU after each sleep,
+/// for longer than it sleeps.
 struct Worked(Vec<(Ktime, u64)>);
 
 impl Worked {
@@ -121,8 +122,8 @@ impl Worked {
         Worked(ends.collect())
     }
 
-    /// The time in ns on the critical path between `from` and `to` without waits for a CPU and unknown time. It counts
-    /// whole segments of the path, by their ends.
+    /// The time in ns on the critical path between `from` and `to` without waits for a CPU and unknown time. Each
+    /// segment that ends between the two times counts as a whole.
     fn between(&self, from: Ktime, to: Ktime) -> u64 {
         let until = |time| {
             let ended = self.0.partition_point(|(end, _)| *end <= time);
@@ -133,8 +134,8 @@ impl Worked {
     }
 }
 
-/// Whether a process starts children during most of the gaps between its sleeps. Children that are the sleeps
-/// themselves (sleep(1)) do not count.
+/// Whether a process starts children during most of the gaps between its sleeps. Children that only sleep (sleep(1)) do
+/// not count.
 pub(super) fn works_between(facts: &Facts<'_>, process: ProcessIx, slept: &[Nap]) -> bool {
     let sleeps = slept.iter().filter_map(|nap| facts.execution(nap.group));
     let sleeps: BTreeSet<ProcessIx> = sleeps.map(|execution| execution.process).collect();
@@ -172,8 +173,8 @@ impl<'f> Evidence<'f> {
         Evidence { facts, children }
     }
 
-    /// The indexes of those sleeps in a series that check for a child of the sleeping process, child by child. The
-    /// sleeps of a series follow each other after short times.
+    /// For each child that a loop checks for, the number of sleeps in the series that belong to this loop. In a series,
+    /// each sleep follows the previous one after a short time.
     fn checked(&self, series: &[Nap]) -> Vec<usize> {
         let (Some(first), Some(last)) = (series.first(), series.last()) else {
             return Vec::new();
@@ -187,7 +188,7 @@ impl<'f> Evidence<'f> {
             let begin = series
                 .partition_point(|nap| nap.to <= child.start)
                 .max(taken);
-            // The check comes when the loop has a CPU again.
+            // The loop notices the end of the child only when it has a CPU again, so `ran` is compared and not `to`.
             let end = series.partition_point(|nap| nap.ran < child.end);
             let noticed = if end + 1 == series.len() || turns.contains(&end) {
                 Some(end)
@@ -208,8 +209,8 @@ impl<'f> Evidence<'f> {
         checked
     }
 
-    /// The indexes of the sleeps after which the process starts another child. Empty if it does so after more than half
-    /// of the sleeps.
+    /// The indexes of the sleeps after which the process starts another child. Empty if the process starts children
+    /// after more than half of the sleeps.
     fn turns(&self, series: &[Nap]) -> BTreeSet<usize> {
         let starts = self.children.iter();
         let starts = starts.map(|child| self.facts.analysis.process(*child).start);
@@ -223,8 +224,8 @@ impl<'f> Evidence<'f> {
         turns
     }
 
-    /// Whether a child that was started before the end of the first sleep, and that is still alive after the last one,
-    /// finished some work during the last sleep of the series.
+    /// Whether a child finished some work during the last sleep of the series. The child was started before the end of
+    /// the first sleep and is still alive after the last sleep.
     fn works_until_last(&self, child: &Process, series: &[Nap]) -> bool {
         let ([first, ..], [.., before, last], Some(timeline)) =
             (series, series, &self.facts.analysis.timeline)
@@ -235,7 +236,8 @@ impl<'f> Evidence<'f> {
             return false;
         }
         let parts = |thread, since| timeline.since(thread, since).take(PARTS);
-        // A server that starts works, or waits for a CPU, until it waits for something else. Reads of its files are shorter.
+        // A starting server works or waits for a CPU until its first long wait, which is a wait for requests. Waits in
+        // reads of its own files are shorter than `long`.
         let long = last.ran.since(first.from) / LONG_WAIT;
         let is_idle = |thread: &ThreadIx| {
             let mut waits = parts(*thread, child.start)
@@ -247,8 +249,8 @@ impl<'f> Evidence<'f> {
         if child.threads.first().is_some_and(is_idle) {
             return true;
         }
-        // Or the last sleep, with the check before it, is the only one in which the child runs, apart from the first one,
-        // in which it may still start.
+        // Otherwise the child must run only during the last sleep and the check before it. The first sleep does not
+        // count, because the child may still start then.
         let since = if child.start > first.from {
             child.start
         } else {

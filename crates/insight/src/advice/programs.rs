@@ -5,13 +5,13 @@ use tr_analyze::model::Analysis;
 use tr_programs::changes::known;
 use tr_programs::command_line;
 
-/// The number of jobs that a program's arguments set, in words, such as `make: 4 jobs`. It is the outermost program
-/// of the recorded command that sets one, and the first of several such programs. A recording of the whole machine
-/// may contain other builds.
+/// The number of jobs that a program's arguments set, in words, such as `make: 4 jobs`. The program is the outermost
+/// one of the recorded command that sets a number, and the first of several such programs. Only descendants of the
+/// recorded command count, because a recording of the whole machine may contain other builds.
 pub fn jobs_told(analysis: &Analysis) -> Option<String> {
     let root = critical_path::root(analysis).ok();
     let mut is_inside = vec![false; analysis.processes.len()];
-    // Parents come before their children.
+    // Parents come before their children in the list of processes, so one pass finds all descendants.
     let inside = analysis.process_ids().filter(|ix| {
         let parent = analysis.process(*ix).parent;
         let of_parent = parent.and_then(|parent| is_inside.get(parent.0 as usize));

@@ -1,6 +1,6 @@
 //! The quartiles of times, by which the advice decides whether executions of one program are alike.
 
-/// The middle half of some times: a quarter of them is shorter than `lower`, and equally many are longer than `upper`.
+/// The middle half of some times: a quarter of the times is shorter than `lower`, and a quarter is longer than `upper`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Quartiles {
     pub lower: u64,

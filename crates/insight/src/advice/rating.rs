@@ -1,5 +1,5 @@
-//! Chooses those proposed changes that gain enough for a line of advice. Of several changes that explain one part of
-//! the critical path, the most specific one is chosen.
+//! Chooses the proposed changes that gain enough for a line of advice. If several changes explain the same part of the
+//! critical path, the most specific one is chosen.
 
 use std::collections::BTreeSet;
 
@@ -19,13 +19,13 @@ use super::naps;
 /// a gain of 0.8 ms.
 pub(super) const WORTH: u64 = 20_000_000;
 
-/// The divisor of the build's own time for gains that always have a line of advice: a gain of a fifth or more cannot be
-/// a wait that other tasks of the machine only made longer. A guess.
+/// The divisor of the build's own time for gains that always have a line of advice: a fifth. A guess: other tasks of
+/// the machine make waits longer, but not by so much.
 const FIFTH: u64 = 5;
 
-/// The proposed changes that save enough for a line of advice. Also returns, of the changes that are not shown because
-/// other tasks have the CPUs, the one that saves most. `unproven` is the
-/// change of [`without_unproven_waits`].
+/// The proposed changes that save enough for a line of advice. Some changes are not shown because other tasks have the
+/// CPUs; the one of them that saves most is also returned. `unproven` is the number of the change
+/// [`without_unproven_waits`] in the schedule, as a set of changes.
 pub(super) fn rated(
     facts: &Facts<'_>,
     candidates: Vec<Candidate>,
@@ -36,14 +36,16 @@ pub(super) fn rated(
     let own = schedule.wall(0, Effect::Best);
     let mut rated: Vec<RatedCandidate> = Vec::new();
     let mut silenced: Option<Silenced> = None;
-    // However the same work is divided, these CPUs need so long for it.
+    // A change that only divides or moves work saves at most `spare`, because the CPUs still need the time for all
+    // work.
     let spare = if candidates.iter().any(|candidate| candidate.stays) {
         own.saturating_sub(facts.limits()?.work.div_ceil(facts.cpus))
     } else {
         own
     };
     for (candidate, number) in candidates.into_iter().zip(0..) {
-        // Where others have the CPUs, a wait for a disk is longer, too.
+        // Other tasks on the machine also make waits for disks, memory and locks longer, so these are compared with the
+        // recorded time and not with the simulated time.
         let whole = match candidate.kind {
             Kind::Disk | Kind::Memory | Kind::Lock => facts.wall,
             _ => own,
@@ -78,12 +80,12 @@ pub(super) fn rated(
             }
         } else if enough(gain) {
             let at_least = match candidate.kind {
-                // The lock may guard what only one can use.
+                // The lock may guard something that only one process can use at a time.
                 Kind::Lock => 0,
-                // Whole builds may need each other's results, which no recording tells.
+                // Whole builds may need each other's results, which no recording shows.
                 _ if jobs && of_builds(facts, &candidate) => 0,
                 _ if candidate.unsure => 0,
-                // Beside others more tasks may get no more of the CPUs.
+                // Beside other tasks, more tasks of the build may not get more CPU time.
                 _ if jobs && withheld.shared => 0,
                 kind if candidate.jobs.is_empty() && kind.remains().1 >= 1000 => 0,
                 _ => saved(bit, Effect::Worst).min(gain),
@@ -139,8 +141,8 @@ pub(super) struct RatedCandidate {
     pub candidate: Candidate,
 }
 
-/// For each segment of the critical path, whether it is a sleep of a loop that sleeps and checks for other work, or of a
-/// build tool that does so.
+/// For each segment of the critical path, whether it is a sleep in a loop that sleeps and checks for the end of other
+/// work. The loops of build tools count, too.
 pub(super) fn polled(facts: &Facts<'_>, candidates: &[Candidate]) -> Vec<bool> {
     let mut polled = naps::of_tools(facts);
     let polls = candidates
@@ -164,7 +166,8 @@ pub(super) fn distinct(
     rated.sort_by_key(|rated| {
         let kind = rated.candidate.kind;
         let mut worth = rated.gain.twice_the_middle();
-        // The smaller change does, if it gains nearly as much.
+        // A change that also removes time beside the critical path is larger than a change that does not, so a fifth of
+        // its gain is not counted.
         if rated.candidate.beside {
             worth -= worth / 5;
         }

@@ -1,4 +1,4 @@
-//! Gives advice on tests that one process runs one after the other, and on the slowest of many tests.
+//! Gives advice on tests that a process runs one after the other, and on the slowest of many tests.
 
 use std::collections::{BTreeMap, BTreeSet};
 use tr_programs::changes;
@@ -26,7 +26,8 @@ pub(super) fn candidates(facts: &Facts<'_>) -> Vec<Candidate> {
     all
 }
 
-/// The lengths in nanoseconds of the tests that a test runner's file lists for one process.
+/// The number of the tests that a test runner's result file lists for one process, and the length of the longest test
+/// in nanoseconds.
 #[derive(Clone, Copy, Debug, Default)]
 struct TestTimes {
     count: u64,
@@ -50,17 +51,17 @@ const MANY: usize = 3;
 /// How many times longer the slowest test must be than the median of all tests. A guess: below this factor, the slowest
 /// test is no exception among the others.
 const SLOW: u64 = 5;
-/// The divisor of the critical path's time without waits for a CPU: the slowest test gets advice if its time is a tenth
-/// of that or more. A guess: with a smaller part the advice gains less than other lines.
+/// The divisor of the critical path's time without waits for a CPU: the slowest test gets advice if it takes a tenth of
+/// that time or more. A guess: advice on a shorter test gains less than other lines.
 const DOMINATES: u64 = 10;
 /// The largest number of characters of a test's name in a line of advice.
 const TEST: usize = 48;
 
-/// Advice on the slowest of the tests that a test runner's file lists, if it is much longer than the others and long
-/// enough to decide the build's time. If the place of the test in time is not proven, only its length is used.
+/// Advice on the slowest test in a test runner's result file, if this test is much longer than the others and long
+/// enough to decide the build's time. If it is not proven when the test ran, only its length is used.
 fn slowest_test(facts: &Facts<'_>) -> Option<Candidate> {
     let imported = facts.recording.imports.spans.iter();
-    // A suite of tests has no result.
+    // Only entries with a result are single tests; a suite of tests has no result.
     let tests: Vec<_> = imported
         .filter(|span| span.kind == ImportedKind::Test && span.result.is_some())
         .collect();
@@ -77,7 +78,7 @@ fn slowest_test(facts: &Facts<'_>) -> Option<Candidate> {
     let processes = BTreeSet::from([slowest.process]);
     let groups = facts.groups_of(&processes);
     let below = facts.below(&groups);
-    // A wait in the run queue is no part of an execution's own time.
+    // A wait for a CPU is left out, because the test does not cause it.
     let inside = facts.segments().filter(|(segment, group, _)| {
         let is_below = group.is_some_and(|group| below.get(group as usize) == Some(&true));
         is_below && segment.kind != Time::RunQueue
@@ -112,7 +113,7 @@ fn slowest_test(facts: &Facts<'_>) -> Option<Candidate> {
 }
 
 /// The least time in nanoseconds that tests take on `cpus` CPUs, if they take `time` one after the other. `each` is the
-/// time in nanoseconds that the process which hands out the tests needs for one test.
+/// time in nanoseconds that the process which distributes the tests needs for one test.
 fn at_once_least(time: u64, cpus: u64, told: TestTimes, each: u64) -> u64 {
     let handed = told.count.saturating_mul(each);
     (time / cpus.max(1)).max(told.longest).max(handed).min(time)
@@ -142,7 +143,8 @@ fn in_one_process(facts: &Facts<'_>) -> Vec<Candidate> {
         };
         let set = facts.set([group]);
         let time = facts.on_path(&set, |kind, _| matches!(kind, Time::OnCpu | Time::Sleep));
-        // One test may have all of the sleeps.
+        // All sleeps may be in one test, and then running tests at once saves little. Without the tests' lengths this
+        // is not known.
         let asleep = facts.on_path(&set, |kind, _| kind == Time::Sleep);
         if told.is_none() && asleep.saturating_mul(2) > time {
             return None;
@@ -177,7 +179,7 @@ fn in_threads(facts: &Facts<'_>) -> Vec<Candidate> {
         let threads = &facts.analysis.process(execution.process).threads;
         let main = threads.first()?;
         let tests = threads.iter().map(|ix| facts.analysis.thread(*ix));
-        // A test may start threads of its own.
+        // A test may start threads of its own, so only threads that the main thread started count as tests.
         let mut tests: Vec<_> = tests
             .filter(|test| test.parent == Some(*main) && test.start >= execution.start)
             .collect();

@@ -1,6 +1,6 @@
-//! Makes the verdict on recordings without scheduling events. No change is simulated, because nothing shows what a
-//! task waited for. It is known how long the tasks on the chain of forks and exits waited for a CPU, and other tasks
-//! cannot have delayed the build by more.
+//! Makes the verdict on recordings without scheduling events. Without such events, no change is simulated, because
+//! nothing shows which event a task waited for. The recording still shows how long the tasks on the chain of forks and
+//! exits waited for a CPU. Other tasks cannot have delayed the build by more than that.
 
 use tr_analyze::critical_path::{by_kind, CriticalPath, Kind as Time};
 use tr_analyze::machine::withheld;
@@ -18,17 +18,19 @@ use crate::warnings;
 pub(super) fn verdict(analysis: &Analysis, path: &CriticalPath) -> Option<Verdict> {
     let wall = path.length();
     let sampled = |origin: Origin| origin.facts.switches == Known::Sampled;
-    // A lower bound does not determine the remainder.
+    // A sum that is only a lower bound does not show how much of the build's time remains for the machine.
     let least = analysis.meta.origin.is_some_and(sampled) || warnings::is_lower_bound(analysis);
     let is_part = analysis.meta.scope != Scope::All;
-    // On CPUs that the build was not allowed others take nothing from it.
+    // If the build was limited to some CPUs, foreign tasks on the other CPUs took nothing from it, so no verdict is
+    // possible.
     let known = is_part && analysis.machine.limited_to.is_none();
     if analysis.basis() != Basis::Totals || wall < SHORTEST || least || !known {
         return None;
     }
     let spent = by_kind(&path.segments);
     let waited = spent.of(Time::RunQueue);
-    // While a task waits for a CPU, others run on it: the build's tasks beside the chain, or foreign.
+    // While a task waits for a CPU, other tasks run on that CPU: tasks of the build beside the chain, or foreign tasks.
+    // Only foreign tasks hold the build back, so the CPU time of the build's tasks beside the chain is subtracted.
     let beside = analysis.totals.times.on_cpu_known()?;
     let beside = beside.saturating_sub(spent.of(Time::OnCpu));
     let lost = waited.saturating_sub(beside);

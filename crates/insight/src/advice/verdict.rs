@@ -55,7 +55,7 @@ pub struct Verdict {
     pub blame: Blame,
     /// The length of the build's critical path in nanoseconds.
     pub wall: u64,
-    /// The time in nanoseconds that the build takes on CPUs that it has for itself.
+    /// The time in nanoseconds that the build takes if no other tasks use its CPUs.
     pub alone: u64,
     pub alone_at_least: u64,
     pub alone_at_most: u64,
@@ -64,8 +64,8 @@ pub struct Verdict {
     /// The time in nanoseconds of waits for a CPU while no known task had the CPU: an idle CPU began late, or the
     /// waiting task was moved to it late.
     pub nobody: u64,
-    /// The programs outside of the build that had most of the CPU time while the critical path waited, each with its
-    /// time in nanoseconds.
+    /// The programs outside of the build that used most of the CPU time while the critical path waited for a CPU, each
+    /// with its time in nanoseconds.
     pub names: Vec<(String, u64)>,
     /// The time in nanoseconds that the critical path lost because of a CPU quota.
     pub quota: u64,
@@ -236,7 +236,8 @@ impl Verdict {
                 format!("{alone} of its own, mostly {name} ({ns}){end}")
             };
         }
-        // The bound is that of the recorded order and number of jobs.
+        // The bound holds only for the recorded order and number of jobs, so it is not shown if one of these was not
+        // judged.
         let as_recorded = [OpenKind::Jobs, OpenKind::Order];
         let bound = self
             .bound
@@ -284,11 +285,11 @@ pub(super) struct Errors {
     pub above: u64,
 }
 
-/// The errors of the forecast of a build's time (`alone`) without the time that it lost to others (`lost`), both in
-/// nanoseconds. On a busy machine the build's own work takes longer, too, because caches and cores are shared. If no time
-/// was lost to others, nothing is forecast. Of four builds of docs/validation.md that ran both ways, an error of a tenth
-/// would cover two, and a fifth all. Three builds that lost more than half of their time at a load of 11 to 22 needed 28
-/// to 55 % more CPU time there (`waits.py`).
+/// The errors of the forecast of a build's time (`alone`) without the time that it lost to other tasks (`lost`), both
+/// in nanoseconds. On a busy machine the build's own work takes longer, too, because caches and cores are shared. If no
+/// time was lost to other tasks, nothing is forecast. For four builds of docs/validation.md that ran with and without
+/// other tasks, an error of a tenth would cover two builds, and a fifth all of them. Three builds that lost more than
+/// half of their time at a load of 11 to 22 needed 28 to 55 % more CPU time there (`waits.py`).
 pub(super) fn errors(lost: u64, alone: u64) -> Errors {
     let below = if lost > alone {
         share(alone, 3, 10)
@@ -313,7 +314,7 @@ pub(super) struct CpuOwners {
 
 impl CpuOwners {
     /// Divides `others`, the time in nanoseconds that a build's critical path lost to other tasks, among the programs
-    /// that had the CPUs during the path's waits, as far as the waits show them.
+    /// that had the CPUs while the path waited, as far as they are known.
     pub fn of(analysis: &Analysis, path: &CriticalPath, others: u64) -> CpuOwners {
         let segments = path.segments.iter();
         let waits = segments.filter(|segment| segment.kind == Time::RunQueue);
@@ -338,7 +339,7 @@ impl CpuOwners {
             .filter(|(_, ns)| ns.saturating_mul(COUNTS) >= sum.others)
             .filter_map(|(occupant, ns)| Some((who::occupant(occupant)?, ns)))
             .take(NAMES);
-        // The seconds of the names are part of those of all.
+        // The times of the named programs are scaled so that they are parts of the time of all other tasks.
         let names = names.map(|(name, ns)| (name, share(ns, told, sum.others)));
         CpuOwners {
             others: told,

@@ -24,14 +24,16 @@ pub(super) fn candidates(facts: &Facts<'_>) -> Vec<Candidate> {
     all
 }
 
-/// The least number of waits in fsync for which fewer of them are advised. A guess: so many are those of a database.
+/// The least number of waits in fsync for which fewer calls of fsync are advised. A guess: a program with so many calls
+/// is a database that commits transactions.
 const SYNCS: u64 = 100;
 
 /// Advice on waits for disks and files: for missing memory, for `fsync`, and for other reasons.
 fn disk(facts: &Facts<'_>) -> Vec<Candidate> {
     type Own = fn(Time, Reason) -> bool;
     let faults: Own = |kind, reason| kind == Time::Disk && reason == Reason::PageFault;
-    // Without evidence of that the pages are those of files that were never read before.
+    // A page fault that waits for a disk means missing memory only if files were read again. Otherwise its page belongs
+    // to a file that is read for the first time.
     let (memory, faults): (Own, Own) = if memory::reads_again(facts.analysis) {
         (
             |kind, reason| {
@@ -86,7 +88,7 @@ fn disk(facts: &Facts<'_>) -> Vec<Candidate> {
         if syncs >= SYNCS {
             return Some(transactions(facts, finding, action, by_group));
         }
-        // A cache of files avoids only what is read.
+        // The page cache avoids only reads, so it is not advised for programs that only write.
         let reads = |group: &Group| {
             let process = facts.process(*group);
             process.is_none_or(|process| process.resources.io.is_none_or(|(read, _)| read > 0))
@@ -108,7 +110,8 @@ fn disk(facts: &Facts<'_>) -> Vec<Candidate> {
     kinds.into_iter().filter_map(candidate).collect()
 }
 
-/// Advice on programs that wait for many calls of fsync. With fewer transactions, the work between the calls is less, too.
+/// Advice on programs that wait for many calls of fsync. With fewer transactions, there is also less work between the
+/// calls.
 fn transactions(
     facts: &Facts<'_>,
     finding: String,

@@ -1,4 +1,4 @@
-//! Gives advice on work on the critical path: programs that run alone, that are repeated, or that are many and short.
+//! Gives advice on work on the critical path: programs that run alone, repeat work, or are short and run very often.
 
 use std::cell::LazyCell;
 use std::cmp::Reverse;
@@ -24,12 +24,12 @@ use crate::exit;
 use crate::normal::{argument, Paths};
 use tr_text::units;
 
-/// The divisor of the critical path's time without waits for a CPU from which on a single task that runs alone gets
-/// advice: a tenth. Every build has shorter ones, such as a program's start. Measured by `validate.py`: an eighth left
-/// out the demo's serial link, 1.4 s of 12 s; with a tenth 40 of 41 lines were right.
+/// The divisor of the critical path's time without waits for a CPU: a single task that runs alone for a tenth of this
+/// time or more gets advice. Every build has shorter ones, such as a program's start. Measured by `validate.py`: an
+/// eighth left out the demo's serial link, 1.4 s of 12 s; with a tenth 40 of 41 lines were right.
 const ALONE: u64 = 10;
-/// The shortest time in nanoseconds for which a task must run alone to get advice. A guess: less is the start of a
-/// program or the end of a build, which nobody changes.
+/// The shortest time in nanoseconds for which a task must run alone to get advice. A guess: a shorter time is the start
+/// of a program or the end of a build, which nobody changes.
 const BRIEF: u64 = 300_000_000;
 /// The least number of executions of a program for which advice is given to do their work in one call, and the longest
 /// mean wall time of these executions in ns. A guess: with fewer or longer executions, one call for all of them would
@@ -38,11 +38,11 @@ const SHORT: (u64, u64) = (100, 20_000_000);
 /// The least number of executions of a program that takes the same CPU time for each of its files, and the longest such
 /// CPU time in ns, which is then the time of the program's start. A guess: the start of a runtime takes 20 to 100 ms.
 const START_UP: (usize, u64) = (10, 120_000_000);
-/// The largest number of programs that ran between two equal executions and are examined for changes of files. A bound
-/// of the work: a forged file has thousands.
+/// The largest number of programs that ran between two equal executions and are examined for changes of files. This
+/// bounds the work for a forged file with thousands of programs.
 const EDITS: usize = 1000;
-/// The least CPU time in ns of an execution that repeats another one, if it gets advice. A guess: less costs as much to
-/// avoid as to repeat.
+/// The least CPU time in ns for which an execution that repeats another one gets advice. A guess: avoiding a shorter
+/// execution costs as much as repeating it.
 const REPEATED: u64 = 20_000_000;
 
 pub(super) fn candidates(facts: &Facts<'_>) -> Vec<Candidate> {
@@ -86,7 +86,7 @@ fn linkers(facts: &Facts<'_>) -> Option<Candidate> {
     Some(Candidate {
         finding: format!("{name} link{s} for {}", units::time(sum)),
         action: known.action.into(),
-        // The change applies to those beside the path as well.
+        // The change applies to linkers that are not on the critical path as well.
         without: Without::work(all),
         cap: sum,
         evidence: on_path.into_keys().collect(),
@@ -105,7 +105,7 @@ fn phase(facts: &Facts<'_>, role: Role, kind: Kind) -> Vec<Candidate> {
     let within = facts.below(&groups);
     let mut by_program: BTreeMap<&str, Vec<Group>> = BTreeMap::new();
     for (group, execution) in all {
-        // A phase inside another one, such as config.status inside configure, is its part.
+        // A phase inside another one, such as config.status inside configure, is a part of the outer phase.
         let inside = execution.owner.and_then(|owner| within.get(owner as usize));
         if inside != Some(&true) {
             by_program
@@ -148,11 +148,12 @@ fn alone(facts: &Facts<'_>) -> Vec<Candidate> {
         let set = facts.set([group]);
         let cap = facts.on_path(&set, on_cpu).min(alone);
         let name = facts.name(group);
-        // An interpreter's start: nobody divides that.
+        // So short a time is the start of an interpreter, which nobody can divide.
         if alone < BRIEF {
             return None;
         }
-        // Nobody keeps what the whole build is for. A tool divides no work of its own.
+        // If a program does nearly the whole work of the build, its work can only be divided and not be left out. This
+        // does not apply to programs with a known role, such as build tools.
         let whole = role.is_none() && is_whole(facts, execution);
         let last = if role == Some(Role::Compiler) {
             starts_last(facts, group, |other| other.program == execution.program)
@@ -217,8 +218,8 @@ fn beside_workers(facts: &Facts<'_>, group: Group, execution: &super::facts::Exe
     })
 }
 
-/// Whether at least two other executions of the same file used about as much CPU time. Such jobs are of a reasonable
-/// size, and only the number of them that ran at once can be wrong.
+/// Whether at least two other executions of the same file used about as much CPU time. Jobs of about equal size are no
+/// problem by themselves; only the number of jobs at once can be wrong.
 fn has_peers(facts: &Facts<'_>, group: Group) -> bool {
     let own = facts
         .execution(group)
@@ -233,9 +234,9 @@ fn has_peers(facts: &Facts<'_>, group: Group) -> bool {
 }
 
 /// For an execution that is the longest of its jobs and ends last: the time in nanoseconds from the start of the first
-/// job to its own start, and the most time that another order of the jobs saves. `is_job` selects the executions of
-/// which it is one. The jobs take at least the time of the longest one, and at least their CPU time divided by the
-/// number of CPUs.
+/// job to its own start, and the most time that another order of the jobs saves. `is_job` selects the jobs among all
+/// executions. In any order the jobs take at least the time of the longest one, and at least their CPU time divided by
+/// the number of CPUs.
 fn starts_last(
     facts: &Facts<'_>,
     group: Group,
@@ -269,15 +270,15 @@ fn starts_last(
 }
 
 /// Like [`starts_last`], for a job of a program that runs several jobs at once and is neither a shell nor a build tool.
-/// The proof that it is no step after all others is that one of them still ran when it started, as at the start of most
-/// of the others.
+/// The job must not be a step that has to come after all others. The proof is that another job still ran when it
+/// started, and that most of the other jobs started beside a running one, too.
 fn starts_last_of_pool(
     facts: &Facts<'_>,
     group: Group,
     own: &super::facts::Execution,
 ) -> Option<(u64, u64)> {
     let owner = own.owner?;
-    // Xargs and its kind decide nothing about the order.
+    // Tools such as xargs run independent jobs, while other build tools start a job when its inputs are ready.
     let takes_any = || {
         let known = changes::known(&facts.execution(owner)?.program)?;
         Some(known.takes_jobs() && known.family == Family::Other)
@@ -303,8 +304,8 @@ fn starts_last_of_pool(
     starts_last(facts, group, is_job).filter(|_| is_pool && !file.is_empty())
 }
 
-/// The working directory of an execution of a program: the recorded one, or what the command lines of its ancestors say
-/// about it.
+/// The working directory of an execution of a program: the recorded one (`Recorded`), or a number for what the command
+/// lines of its ancestors say about it (`Said`).
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Directory {
     Recorded(Arc<[u8]>),
@@ -319,7 +320,7 @@ fn repeated(facts: &Facts<'_>) -> Vec<Candidate> {
     let tried_again = facts.groups_of(facts.tried_again());
     let tried_again = facts.below(&tried_again);
     let edits = edits(facts);
-    // Most builds repeat nothing.
+    // Computed only if needed, because most builds repeat nothing.
     let questions = LazyCell::new(|| questions(facts));
     type Key = (String, Vec<String>, Directory);
     let mut equal: BTreeMap<Key, Vec<(Group, u64)>> = BTreeMap::new();
@@ -368,8 +369,8 @@ fn repeated(facts: &Facts<'_>) -> Vec<Candidate> {
         let Some(((first_group, first), again)) = all.split_first() else {
             continue;
         };
-        // Another CPU time is other work: the files may differ. Executions at the same time
-        // are workers of one program.
+        // A different CPU time means different work, because the input files may differ. Equal executions at the same
+        // time are workers of one program and repeat nothing.
         let end = facts.execution(*first_group).map(|execution| execution.end);
         let alike = again.iter().filter(|(group, cpu)| {
             cpu.saturating_mul(2) <= first.saturating_mul(3)
@@ -388,7 +389,8 @@ fn repeated(facts: &Facts<'_>) -> Vec<Candidate> {
                 .insert(tools.filter(|(first, second)| first != second));
         }
     }
-    // Each has a set of all groups: a forged file has thousands of programs.
+    // Each candidate needs memory for a set of all groups, so their number is limited: a forged file may have thousands
+    // of programs.
     let mut by_program: Vec<(String, Again)> = by_program.into_iter().collect();
     by_program.sort_by_key(|(_, again)| std::cmp::Reverse(again.sum));
     by_program.truncate(MOST);
@@ -420,7 +422,8 @@ fn repeated(facts: &Facts<'_>) -> Vec<Candidate> {
             } else {
                 "do it once and keep the result, if its inputs are the same".into()
             },
-            // The recording does not have the files that other programs read and write.
+            // The recording does not contain the files that programs read and write, so only for compilers the work is
+            // surely repeated.
             unsure: !compiler,
             without: Without::work(facts.set(groups.iter().copied())),
             cap: sum,
@@ -431,11 +434,12 @@ fn repeated(facts: &Facts<'_>) -> Vec<Candidate> {
     by_program.into_iter().filter_map(candidate).collect()
 }
 
-/// The programs that compare two files, by whose statuses scripts decide whether a result is stable.
+/// The programs that compare two files. Scripts use their exit statuses to decide whether a result is stable.
 const COMPARES: [&str; 3] = ["cmp", "diff", "git diff"];
 
-/// For each execution of a program, the sorted ends of those programs that it started whose statuses may decide whether it
-/// repeats others: programs that compare files, and command lines whose status finally changed.
+/// For each execution of a program, the sorted ends of the programs that it started and whose exit statuses may decide
+/// whether it repeats other programs. These are programs that compare files, and command lines that ran several times
+/// until their result (success or failure) changed.
 fn questions(facts: &Facts<'_>) -> BTreeMap<Group, Vec<Ktime>> {
     let mut asked: BTreeMap<Group, Vec<Ktime>> = BTreeMap::new();
     // The ends of equal command lines of one program, each with whether it failed.
@@ -470,8 +474,8 @@ fn questions(facts: &Facts<'_>) -> BTreeMap<Group, Vec<Ktime>> {
     asked
 }
 
-/// Whether a program that started two equal executions, directly or through others, asked a question between them whose
-/// answer may decide how often it repeats them.
+/// Whether a program that started two equal executions, directly or through others, ran a check between them whose
+/// result may decide how often it repeats them (see [`questions`]).
 fn is_asked_between(
     facts: &Facts<'_>,
     questions: &BTreeMap<Group, Vec<Ktime>>,
@@ -502,12 +506,13 @@ struct Again {
     groups: Vec<Group>,
     /// The CPU time in ns of the executions that repeat work.
     sum: u64,
-    /// The build tools that started the first execution and a later one, where these are two; `None` for all others.
+    /// The pairs of different build tools that started the first execution and a later one; `None` stands for
+    /// repetitions without such a pair.
     builds: BTreeSet<Option<(Group, Group)>>,
 }
 
-/// The largest number of executions above another one that are searched for the one that started it. A compiler is less
-/// deep below its build tool.
+/// The largest number of ancestors of an execution that are searched for the program that started it. A compiler is
+/// fewer levels below its build tool. This bounds the work.
 const ABOVE: usize = 8;
 
 /// The build tool that started an execution, directly or through others.
@@ -523,8 +528,8 @@ fn builds_of(facts: &Facts<'_>, group: Group) -> Option<Group> {
     None
 }
 
-/// The least number of requests for which a server computes about equally long, if it gets advice. A guess: two equal
-/// ones may be chance.
+/// The least number of about equally long requests for which a server gets advice. A guess: two equally long requests
+/// may be chance.
 const REQUESTS: usize = 3;
 
 /// The requests that a server computed, each about as long as the others.
@@ -556,7 +561,7 @@ fn answers(facts: &Facts<'_>) -> Vec<Candidate> {
     let servers: BTreeSet<ProcessIx> = accepted
         .filter_map(|connection| Some(analysis.thread(connection.thread?).process))
         .collect();
-    // A server's time on the path from one wait of its clients to the next one.
+    // A visit is the time for which the critical path stays in a server without a break, which is taken as one request.
     let mut visits: BTreeMap<ProcessIx, Vec<(u64, BTreeSet<Group>)>> = BTreeMap::new();
     let mut before = None;
     for (segment, group, reason) in facts.segments() {
@@ -588,7 +593,8 @@ fn answers(facts: &Facts<'_>) -> Vec<Candidate> {
         let groups = groups.into_iter().flatten().collect();
         by_server.push(Requests { lengths, groups });
     }
-    // Each has a set of all groups: a forged file has thousands of servers.
+    // Each candidate needs memory for a set of all groups, so their number is limited: a forged file may have thousands
+    // of servers.
     by_server.sort_by_cached_key(|requests| Reverse(requests.again()));
     by_server.truncate(MOST);
     let candidate = |requests: Requests| {
@@ -629,7 +635,7 @@ fn is_in_a_pipe(facts: &Facts<'_>, group: Group) -> bool {
     };
     let own = facts.analysis.process(execution.process);
     let siblings = &facts.analysis.process(shell.process).children;
-    // The siblings stand in the order of their starts.
+    // The siblings are sorted by their starts, so the nearby ones are found by binary search.
     let start = |ix: &ProcessIx| facts.analysis.process(*ix).start;
     let first = siblings.partition_point(|ix| start(ix).0.saturating_add(PIPE) < own.start.0);
     let near = siblings.get(first..).unwrap_or_default().iter();
@@ -640,8 +646,8 @@ fn is_in_a_pipe(facts: &Facts<'_>, group: Group) -> bool {
     })
 }
 
-/// Whether an execution of a program waited for data from a pipe whose other end is not one of its descendants. Its
-/// input is then not known to equal that of another execution.
+/// Whether an execution of a program waited for data from a pipe whose other end is not one of its descendants. Then it
+/// is not known whether its input equals that of another execution.
 fn reads_a_pipe(facts: &Facts<'_>, group: Group) -> bool {
     let analysis = facts.analysis;
     let (Some(timeline), Some(execution)) = (&analysis.timeline, facts.execution(group)) else {
@@ -670,7 +676,7 @@ fn reads_a_pipe(facts: &Facts<'_>, group: Group) -> bool {
 struct Edit<'f> {
     from: Ktime,
     args: Vec<&'f [u8]>,
-    /// Whether the program may change files that its arguments do not name, as `git checkout` does.
+    /// Whether the program may change files that its arguments do not name, such as `git checkout`.
     any: bool,
 }
 
@@ -711,7 +717,8 @@ fn is_edited(facts: &Facts<'_>, edits: &[Edit<'_>], first: Group, again: Group) 
     let mut between = between.iter().take_while(|edit| edit.from < to).take(EDITS);
     between.any(|edit| {
         let mut files = edit.args.iter().filter(|arg| !arg.starts_with(b"-"));
-        // A document may be given by its name without the ending: `pdflatex book` reads book.aux.
+        // A program may get a file's name without the ending: `pdflatex book` reads book.aux. So names without their
+        // endings are compared, too.
         let stem = |name: &[u8]| {
             name.rsplitn(2, |byte| *byte == b'.')
                 .last()
@@ -731,7 +738,8 @@ pub(super) fn names_directory(arg: &[u8]) -> bool {
 }
 
 /// For each execution of a program, a number that identifies its working directory as far as command lines show it
-/// (`make -C` or a shell's `cd`, also of its ancestors). It is used where the directory itself is not recorded.
+/// (`make -C` or a shell's `cd`, also of its ancestors). This number is used where the directory itself is not
+/// recorded.
 fn directories(facts: &Facts<'_>) -> Vec<Option<usize>> {
     let words = |group: Group| -> Option<Vec<&[u8]>> {
         let program = facts
@@ -779,7 +787,8 @@ fn short(facts: &Facts<'_>) -> Vec<Candidate> {
         let (least, longest) = SHORT;
         let processes = groups.iter().filter_map(|group| facts.execution(*group));
         let processes: BTreeSet<ProcessIx> = processes.map(|execution| execution.process).collect();
-        // Beside load each waits for a CPU for longer than it lives otherwise.
+        // On a busy machine each of these processes waits for a CPU for longer than it otherwise lives, so these waits
+        // are left out.
         let sum = processes
             .iter()
             .map(|ix| own_length(facts, *ix))
@@ -789,7 +798,7 @@ fn short(facts: &Facts<'_>) -> Vec<Candidate> {
         if count < least || sum / count > longest || sleeps {
             return None;
         }
-        // The time of a shell that starts them is theirs.
+        // A shell that starts the programs would not need its own time either, so its time counts, too.
         let shell = facts.execution(owner)?;
         let shell = command_line::role_of(&shell.program).is_none_or(|role| role == Role::Shell);
         let set = facts.set(groups.iter().copied().chain(shell.then_some(owner)));
@@ -829,7 +838,8 @@ fn start_ups(facts: &Facts<'_>) -> Vec<Candidate> {
             .execution(*group)
             .map_or(0, |execution| execution.on_cpu)
     };
-    // Each has a set of all groups: a forged file has thousands of scripts.
+    // Each candidate needs memory for a set of all groups, so their number is limited: a forged file may have thousands
+    // of scripts.
     let mut all: Vec<((Group, &str), Vec<Group>)> = by_owner
         .into_iter()
         .map(|(key, processes)| (key, processes.into_values().collect()))
@@ -850,7 +860,7 @@ fn start_ups(facts: &Facts<'_>) -> Vec<Candidate> {
         let Quartiles { lower, upper } = Quartiles::of_sorted(&works)?;
         let is_short = (SHORT.1 / 2..longest).contains(&upper);
         let is_equal = lower.saturating_mul(4) >= upper.saturating_mul(3);
-        // Equal command lines are repeated work.
+        // Executions with equal command lines are repeated work, which other advice covers.
         let differ = lines.len() * 2 > count;
         if count < least || !is_short || !is_equal || !differ || groups.iter().any(has_children) {
             return None;
@@ -858,7 +868,7 @@ fn start_ups(facts: &Facts<'_>) -> Vec<Candidate> {
         let set = facts.set(groups.iter().copied());
         let time = facts.on_path(&set, |kind, _| kind != Time::RunQueue);
         let asleep = facts.on_path(&set, |kind, _| kind == Time::Sleep);
-        // Short naps of a runtime that starts go with it.
+        // Sleeps that take less than half of the time are naps of a starting runtime, which the change saves as well.
         let (without, time): (Own, u64) = if asleep.saturating_mul(2) > time {
             (|kind, _| kind != Time::Sleep, time - asleep)
         } else {

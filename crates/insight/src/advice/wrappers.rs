@@ -1,5 +1,5 @@
-//! Gives advice on programs that stand between the build and its work: they find and start other programs, or keep
-//! their results.
+//! Gives advice on programs that stand between the build and its work: programs that find and start other programs, and
+//! caches that keep compilers' results.
 
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
@@ -16,8 +16,8 @@ use super::candidate::{Candidate, Kind};
 use super::facts::{Execution, Facts};
 use tr_text::units;
 
-/// The least number of files that the calls of a compiler's cache compiled for advice about it. A guess: of two files,
-/// neither may have been compiled before.
+/// The least number of files that the calls of a compiler's cache compiled for advice about it. A guess: with only two
+/// files, it may be chance that neither is in the cache.
 const FILES: usize = 3;
 /// The least CPU time in ns of a call of a compiler's cache for which the compiler ran. If the cache has the result, no
 /// compiler runs. A guess between the start of a compiler's driver and the smallest compilation.
@@ -32,7 +32,8 @@ pub(super) fn candidates(facts: &Facts<'_>) -> Vec<Candidate> {
     all
 }
 
-/// Advice on the own time of programs that only start others, such as `npx`, by program.
+/// Advice on the time that programs which only start others, such as `npx`, need themselves. Each program has its own
+/// line.
 fn starters(facts: &Facts<'_>) -> Vec<Candidate> {
     let mut by_program: BTreeMap<&str, Vec<Group>> = BTreeMap::new();
     let owners = facts.all().filter_map(|(_, execution)| execution.owner);
@@ -56,8 +57,8 @@ fn starters(facts: &Facts<'_>) -> Vec<Candidate> {
     by_program.into_iter().filter_map(candidate).collect()
 }
 
-/// Advice on the own time of programs that run the scripts of a package and thereby start each other, such as an `npm
-/// run` in a script of npm.
+/// Advice on the time that programs such as npm need themselves to run the scripts of a package, if the scripts call
+/// these programs again (`npm run` in a script of npm).
 fn scripts(facts: &Facts<'_>) -> Option<Candidate> {
     let action = |group: &Group| {
         let execution = facts.execution(*group)?;
@@ -67,7 +68,7 @@ fn scripts(facts: &Facts<'_>) -> Option<Candidate> {
     let runners: Vec<Group> = runners.filter(|group| action(group).is_some()).collect();
     let action = action(runners.first()?)?;
     let calls = runners.len();
-    // One call begins the build.
+    // The first call may begin the build and cannot be avoided, so at least two calls are needed.
     (calls >= 2).then(|| {
         let calls = units::count(calls as u64);
         without(facts, action, runners, |time| {
@@ -77,14 +78,14 @@ fn scripts(facts: &Facts<'_>) -> Option<Candidate> {
 }
 
 /// The least number of calls of a launcher (a program that only starts another one) that get advice. A guess: a program
-/// that is started twice may be two steps of a build.
+/// that is called only twice may be two steps of a build.
 const CALLS: usize = 3;
-/// The divisor of the CPU time of all calls of a launcher: its own start-up and the tools that it starts must each have
-/// more than a fifth of that time. A guess: a launcher that needs more than four fifths itself does the work, and one
-/// that needs less than a fifth costs little.
+/// The divisor of the CPU time of all calls of a launcher: the launcher's own start-up and the started tools must each
+/// have at least a fifth of that time. A guess: a launcher that needs more than four fifths itself does the real work,
+/// and one that needs less than a fifth costs little.
 const PART: u64 = 5;
-/// The largest number of arguments of a launcher that are compared with the arguments of the program it starts. A bound
-/// of the work.
+/// The largest number of arguments of a launcher that are compared with the arguments of the program it starts. This
+/// bounds the work.
 const ARGS: usize = 64;
 
 /// One call of a launcher, which is a program that starts another one and ends with it.
@@ -99,7 +100,7 @@ struct Call {
 }
 
 impl Call {
-    /// The call of a launcher that an execution of a program is; `None` if it is not proven to be one. A launcher
+    /// Describes an execution of a program as the call of a launcher; `None` if it is not proven to be one. A launcher
     /// replaces itself by the tool that it starts, or hands its last arguments to its last child, for which it waits.
     fn of(facts: &Facts<'_>, launcher: Group) -> Option<Call> {
         let execution = facts.execution(launcher)?;
@@ -113,7 +114,8 @@ impl Call {
                 let last = *children.find(|ix| !facts.analysis.process(**ix).execs.is_empty())?;
                 let child = facts.analysis.process(last);
                 let begins = child.execs.first()?.start;
-                // The wrapper waits for its last child alone.
+                // Only if all other children ended before the last child began, the launcher waits for the last child
+                // alone.
                 let before = process.children.iter().filter(|ix| **ix != last);
                 let mut before = before.map(|ix| facts.analysis.process(*ix));
                 if child.alive || before.any(|other| other.end > begins) {
@@ -135,7 +137,8 @@ impl Call {
 /// The number of arguments at the end of a launcher's command line (`own`) that also end the command line of the
 /// program it starts (`tool`). It is 1 if the launcher put its last argument at the end of a command line for a shell.
 fn handed(own: &[&[u8]], tool: &[&[u8]]) -> usize {
-    // Neither the launcher's name nor, of a script, the interpreter's.
+    // The first argument is left out: it is the name of the launcher, or of the interpreter if the launcher is a
+    // script.
     let own = own.get(1..).unwrap_or_default();
     let pairs = own.iter().rev().zip(tool.iter().rev());
     let same = pairs.take(ARGS).take_while(|(a, b)| a == b).count();
@@ -145,9 +148,9 @@ fn handed(own: &[&[u8]], tool: &[&[u8]]) -> usize {
     }
 }
 
-/// Advice on launchers: programs that are called for each of many tools and start nothing but the tool and some
-/// helpers, the same ones each time. The CPU time of the launcher and its helpers is the price of each call. Launchers
-/// are found by what they do, not by their names.
+/// Advice on launchers: programs that are called once for each of many tools, and that start only the tool and each
+/// time the same helpers. The CPU time of the launcher and its helpers is the price of each call. Launchers are found
+/// by what they do, not by their names.
 fn launchers(facts: &Facts<'_>) -> Vec<Candidate> {
     let mut by_program: BTreeMap<&str, Vec<Call>> = BTreeMap::new();
     for (group, execution) in facts.all() {
@@ -169,7 +172,8 @@ fn launchers(facts: &Facts<'_>) -> Vec<Candidate> {
     }
     let totals = facts.up();
     let total = |group: Group| totals.get(group as usize).copied().unwrap_or(0);
-    // Each has sets of all groups: a forged file has thousands of launchers.
+    // Each candidate needs memory for sets of all groups, so their number is limited: a forged file may have thousands
+    // of launchers.
     let mut all: Vec<(&str, Vec<Call>)> = by_program.into_iter().collect();
     all.sort_by_key(|(_, calls)| {
         let totals = calls.iter().map(|call| total(call.launcher));
@@ -217,7 +221,7 @@ fn launcher(
             .unwrap_or_default()
             .to_vec()
     };
-    // A process with the tool's own arguments prepares its work, and is no part of the start-up.
+    // A process that gets arguments of the tool prepares the tool's work, so it is not part of the launcher's start-up.
     let is_start_up = |group: Group, call: &Call| {
         let args = facts.args(group);
         let mut of_tool = own_arguments(call).into_iter();
@@ -268,8 +272,8 @@ fn launcher(
     ))
 }
 
-/// A proposed change without the time that executions of a wrapper have on the critical path. `finding` makes the words
-/// of the evidence from that time.
+/// A proposed change that leaves out the time that executions of a wrapper have on the critical path. `finding` makes
+/// the words of the evidence from that time.
 fn without(
     facts: &Facts<'_>,
     action: &str,
@@ -288,8 +292,8 @@ fn without(
     }
 }
 
-/// The name of the version manager (such as pyenv) whose shim an execution of a program is a part of; `None` if there
-/// is none.
+/// The name of the version manager (such as pyenv) if an execution of a program is a part of the manager's shim;
+/// otherwise `None`.
 fn shim(facts: &Facts<'_>, group: Group) -> Option<&'static str> {
     let exec = facts.exec(group)?;
     let args: Vec<&[u8]> = exec.argv.args().collect();
@@ -312,7 +316,7 @@ fn shims(facts: &Facts<'_>) -> Vec<Candidate> {
     let candidate = |(manager, groups): (&'static str, Vec<Group>)| {
         let process = |group: &Group| Some(facts.execution(*group)?.process);
         let processes: BTreeSet<ProcessIx> = groups.iter().filter_map(process).collect();
-        // A call is a process that became the program.
+        // A process counts as a call if no other process of a shim started it; the others are helpers of a call.
         let is_call = |group: &&Group| {
             let owner = facts.owner(**group);
             owner
@@ -335,15 +339,15 @@ fn shims(facts: &Facts<'_>) -> Vec<Candidate> {
     by_manager.into_iter().filter_map(candidate).collect()
 }
 
-/// Whether an execution runs a compiler's cache (such as ccache), also if it is called by a link that has a compiler's
-/// name.
+/// Whether an execution runs a compiler's cache such as ccache. A call through a link in a directory `ccache` counts,
+/// too.
 fn is_cache(facts: &Facts<'_>, group: Group, execution: &Execution) -> bool {
     let file = facts.exec(group).map_or(&b""[..], |exec| &exec.filename);
     let mut parts = file.rsplit(|byte| *byte == b'/').skip(1);
     matches!(execution.program.as_str(), "ccache" | "sccache") || parts.next() == Some(b"ccache")
 }
 
-/// Advice on a compiler's cache in which no call found its result, as in the first build.
+/// Advice on a compiler's cache in which no call found its result, for example because it was empty.
 fn cold_cache(facts: &Facts<'_>) -> Option<Candidate> {
     let caches = facts
         .all()
@@ -352,7 +356,7 @@ fn cold_cache(facts: &Facts<'_>) -> Option<Candidate> {
     if caches.len() < FILES {
         return None;
     }
-    // A cache starts the compiler in place of itself, or as a child.
+    // A cache that lacks a result starts the compiler as a child, or replaces itself by the compiler.
     let below = facts.below(&caches);
     let own: BTreeSet<ProcessIx> = caches
         .iter()

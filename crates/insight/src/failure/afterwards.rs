@@ -12,14 +12,15 @@ use super::passes::{
 };
 use super::passes::{DEEP, NEAR};
 
-/// The exit status of a script that counts its failures in a variable and then ends with status 1.
+/// The exit status of a script that counts failures in a variable and ends with a fixed status if there were any.
 const COUNTED: u32 = 1;
 
 /// The largest number of programs that a script may run after a failure to clean up.
 const TIDYING: usize = 64;
 
 impl Finder<'_> {
-    /// The time at which a process began to exit. The last of its threads leaves the CPU later.
+    /// The time at which a process began to exit. The end of the process itself is later, because its last thread still
+    /// has to leave the CPU.
     pub(super) fn exit(&self, process: &Process) -> Ktime {
         let threads = process.threads.iter().map(|ix| self.analysis.thread(*ix));
         let exits = threads.filter_map(|thread| thread.exited);
@@ -75,9 +76,9 @@ impl Finder<'_> {
         self.is_last_but(child, shell, |next| is_report(next) || is_question(next))
     }
 
-    /// Whether a shell ended because of a child's failure (`set -e`), so that the programs it started afterwards are
-    /// those of its trap. After the child it only cleaned up and reported, and it has the exit status of the child, or
-    /// that of its last child, which failed while it cleaned up.
+    /// Whether a shell ended because of a child's failure (`set -e`), so that only the shell's trap started programs
+    /// afterwards. The evidence: after the child, the shell only cleaned up and reported, and its exit status is that
+    /// of the child, or that of its last child if this one failed while cleaning up.
     pub(super) fn is_end_before_tidying(&self, child: &Process, above: ProcessIx) -> bool {
         let shell = self.analysis.process(above);
         let is_tidy = |process: &Process| !process.execs.is_empty() && tidies(process);
@@ -100,7 +101,7 @@ impl Finder<'_> {
     }
 
     /// Whether a child undoes what its shell had set up, after a step of the shell had failed. The child then perhaps
-    /// belongs to a trap, and its own failure is not the reason for the shell's.
+    /// belongs to a trap, and its failure is not the reason for the shell's failure.
     pub(super) fn is_tidying_after_a_failure(&self, child: &Process, shell: ProcessIx) -> bool {
         undoes(child) && self.follows_a_failed_step(child, shell)
     }
@@ -153,7 +154,8 @@ impl Finder<'_> {
     /// count, because a busy machine delays any program.
     pub(super) fn soon_ended(&self, child: &Process, parent: ProcessIx) -> bool {
         let above = self.analysis.process(parent);
-        // An exiting process can wait for a CPU before it leaves its last one.
+        // The beginning of the parent's exit counts, because an exiting process may still wait for a CPU before it has
+        // ended.
         let exit = self.exit(above).max(child.end);
         let (all, most) = (exit.since(child.end), soon(above));
         let queued = || self.queued_since(child.end, parent);
@@ -176,8 +178,8 @@ impl Finder<'_> {
         waits.max().unwrap_or(0)
     }
 
-    /// Whether a parent waited for nothing between the starts of two of its children. Both children are then members of
-    /// one pipe, or one runs in the background, even if the first one ended before the other one began.
+    /// Whether a parent did not wait between the starts of two of its children. Then both children are members of one
+    /// pipe, or one of them runs in the background, even if the first one ended before the other one began.
     pub(super) fn is_beside(&self, child: &Process, next: &Process) -> bool {
         if next.start < child.end {
             return true;
@@ -215,8 +217,8 @@ impl Finder<'_> {
     }
 
     /// Whether a make that stops at the first failure began another job after a child had failed, so that it ignored
-    /// the failure (`-rm core`). A job that was already running at the time of the failure may still go on with its
-    /// next line, and does not count.
+    /// the failure (`-rm core`). The next line of a job that was already running at the time of the failure does not
+    /// count as another job.
     pub(super) fn was_ignored(&self, child: &Process, above: ProcessIx) -> bool {
         let make = self.analysis.process(above);
         if family(make) != Some(Family::Make) || goes_on(self.analysis, above) {
@@ -240,13 +242,13 @@ impl Finder<'_> {
     }
 
     /// Whether a make knew that one of its children had failed when it started another one. A make with several job
-    /// slots may have chosen the other one before the failure.
+    /// slots may have decided to start the other one before the failure.
     fn has_noticed(&self, child: &Process, above: ProcessIx, start: Ktime) -> bool {
         let make = self.analysis.process(above);
         let Some(timeline) = &self.analysis.timeline else {
             return !is_parallel(make);
         };
-        // A process wakes its parent while it ends.
+        // An exiting process wakes its parent, so a make that slept when its child exited has noticed the exit.
         let died = self.exit(child);
         make.threads.iter().any(|thread| {
             let stretches = timeline.since(*thread, died).take(NEAR);
@@ -263,7 +265,8 @@ impl Finder<'_> {
     fn is_next_line(&self, child: &Process, above: ProcessIx, start: Ktime) -> bool {
         let (before, _) = self.divided(child, above);
         let mut others = before.iter().rev().map(|ix| self.analysis.process(*ix));
-        // The other line may be too far back to be found.
+        // If there are many children, the other job's previous line may be outside the searched range, so the answer is
+        // yes.
         before.len() > NEAR
             || others.any(|other| {
                 other.pid != child.pid && other.end >= child.start && other.end <= start
@@ -271,7 +274,7 @@ impl Finder<'_> {
     }
 
     /// Whether a shell ran another useful program successfully after a child had failed with another status than the
-    /// shell's own. The shell then tolerated the failure, unless it runs one such program after another and counts
+    /// shell's own. The shell then tolerated the failure, unless it runs one program again and again and counts
     /// failures.
     pub(super) fn was_tolerated(&self, child: &Process, above: ProcessIx) -> bool {
         let shell = self.analysis.process(above);
@@ -283,9 +286,9 @@ impl Finder<'_> {
         code(child) != code(shell) && went_on() && !self.is_one_of_many(child, above)
     }
 
-    /// Whether a shell may have kept the failure of a child until its own end (`|| failed=1`). It then ended with the
-    /// status of the child (`rc=$?`), with the number of its failed steps, or with 1 although each step after the child
-    /// succeeded. Failures of steps that scripts often tolerate do not count.
+    /// Whether a shell may have kept the failure of a child until its own end (`|| failed=1`). In this case it ended
+    /// with the status of the child (`rc=$?`), with the number of its failed steps, or with 1 although each step after
+    /// the child succeeded. Failures of steps that scripts often tolerate do not count.
     pub(super) fn may_have_been_kept(&self, child: &Process, above: ProcessIx) -> bool {
         let counts = |process: &Process| {
             is_step(process) && !is_often_ignored(process) && !is_optional(process)

@@ -1,4 +1,4 @@
-//! Finds the chain of failures from a process, such as COMMAND, down to the failure that caused its own.
+//! Finds the chain of failures from a process, such as COMMAND, down to the failure that caused this process to fail.
 
 use std::cell::RefCell;
 use std::collections::BTreeMap;
@@ -21,17 +21,18 @@ use crate::exit;
 /// which two ranks differ decides, and the child with the larger value is chosen.
 #[derive(Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord)]
 struct Rank {
-    /// The child exceeded its time limit. For an explanation that is only possible, it is instead that the child was
-    /// not stopped in an orderly way, because an orderly stop explains less than any failure.
+    /// For a certain explanation: whether the child exceeded its time limit. For a possible explanation: whether the
+    /// child was not stopped in an orderly way, because an orderly stop explains less than a failure.
     is_first: bool,
     /// The failed child is a member of the last pipe that its parent ran, or the parent only cleaned up after it.
     is_end: bool,
-    /// The failed child has the exit status of its parent, and this status is not one that any failure can have.
+    /// The failed child has the exit status of its parent, and this status is evidence because it is not 1, which any
+    /// failure can have.
     is_own: bool,
     /// The rank of the failed child among several possible reasons for its parent's failure ([`Finder::weight`]).
     weight: u8,
-    /// The wall time in ns of the failed child; if it explains its parent's failure for certain, the time at which it
-    /// ended.
+    /// The wall time in ns of the failed child; if the child explains its parent's failure for certain, the time at
+    /// which the child ended.
     ns: u64,
 }
 
@@ -133,7 +134,7 @@ impl<'a> Finder<'a> {
                 let is_test = self.tests.is_failed.contains(&ix);
                 let rank = match explains {
                     Explains::Maybe => {
-                        // A make has a status of its own.
+                        // A make does not pass on the exit status of a child, so an equal status is no evidence.
                         let is_passed_on = family(parent) != Some(Family::Make);
                         let is_own =
                             is_passed_on && code(parent) != Some(1) && code(child) == code(parent);
@@ -150,7 +151,7 @@ impl<'a> Finder<'a> {
                             ns: child.wall(),
                         }
                     }
-                    // A test that hung stands before one that failed.
+                    // A test that hung is preferred to a test that failed.
                     _ => Rank {
                         is_first: self.was_too_late(ix),
                         ns: child.end.0,
@@ -164,11 +165,11 @@ impl<'a> Finder<'a> {
         chain
     }
 
-    /// The rank of a child's failure among several possible reasons for the failure of its parent. It is 2 for an error
-    /// of a longer step that the parent may have kept, or for the only failed one of many runs in a script; 1 for a
-    /// kept error of a shorter step, or if the parent ended its work after the child; 0 for others.
+    /// The rank of a child's failure among several possible reasons for the failure of its parent. The rank is 2 for an
+    /// error of a longer step that the parent may have remembered, or for the only failed one of many runs in a script.
+    /// It is 1 for a remembered error of a shorter step, or if the parent ended right after the child, and otherwise 0.
     fn weight(&self, child: &Process, above: ProcessIx) -> u8 {
-        // A status other than 1 is an error, and no answer.
+        // A status of 1 may be a negative answer, but any other failure status is an error.
         let is_error = !is_question(child) && code(child) != Some(1);
         let is_kept = is_error && self.may_have_been_kept(child, above);
         let is_script = passes(self.analysis.process(above)) == Passes::Status;
@@ -188,7 +189,7 @@ impl<'a> Finder<'a> {
     }
 
     /// Whether a process is a forked child of a test that crashed while the test went on. The test may have expected
-    /// the crash, so that it ranks after the causes of COMMAND's failure.
+    /// the crash, so the crash is reported after the causes of COMMAND's failure.
     pub(super) fn is_death_test(&self, ix: ProcessIx) -> bool {
         let process = self.analysis.process(ix);
         let goes_on = |parent| self.explains(ix, parent).is_none();
@@ -208,8 +209,8 @@ fn jobs_of<'a>(
     children.filter(|(_, child)| !child.execs.is_empty() && child.start >= program(parent))
 }
 
-/// For each process, the time of the last end of one of its children, as far as the children ended before the process
-/// itself; 0 if there is none.
+/// For each process, the end of the child that ended last. Children that outlived the process do not count; 0 if there
+/// is no other child.
 fn last_ends(analysis: &Analysis) -> Arena<ProcessIx, Ktime> {
     let ends = analysis.processes.iter().map(|process| {
         let children = process.children.iter().map(|ix| analysis.process(*ix).end);

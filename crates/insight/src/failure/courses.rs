@@ -1,4 +1,4 @@
-//! Finds out what the scripts of shells say about the failures of their commands.
+//! Finds out from the text of a shell's script which command's failure made the shell fail.
 
 use std::rc::Rc;
 
@@ -60,7 +60,8 @@ impl Finder<'_> {
             let args: Vec<&[u8]> = shell.argv.args().collect();
             let options = Options::of(&args)?;
             let Script { name, outline } = self.texts.of(shell)?;
-            // A trap may have ended the shell, and its children.
+            // If the script handles signals, a trap may have ended the shell and its children, so the text does not
+            // show the course.
             if outline.handles_signals() && self.has_stopped_child(shell) {
                 return None;
             }
@@ -120,7 +121,7 @@ impl Finder<'_> {
     }
 
     /// The file and the line of a command in a script. The path is relative if the file is in the directory in which
-    /// COMMAND began, or below.
+    /// COMMAND started, or in a subdirectory of it.
     fn place_of(&self, course: &ShellCourse, text: &CommandText<'_>) -> ScriptLine {
         let command = self.analysis.processes.first();
         let first = command.and_then(|command| command.execs.first());

@@ -1,4 +1,4 @@
-//! Finds out how processes ended, from what their exit statuses and signals show by themselves.
+//! Finds out from exit statuses and signals alone how processes ended.
 
 use std::collections::{BTreeMap, BTreeSet};
 use tr_programs::table::utilities::{self, UtilityUse};
@@ -26,11 +26,11 @@ pub const PERHAPS: &str = "perhaps ";
 const AWAITED: usize = 40;
 
 /// The divisor of the life of a worker process that was stopped after a time-out: if another worker of its pool ended
-/// well during the last tenth of that life, the pool was being closed. A guess: Jest gives a worker half a second to
-/// end by itself, some percent of a suite.
+/// successfully during the last tenth of that life, the pool was being closed. A guess: Jest gives a worker half a
+/// second to end by itself, which is some percent of the time of a suite.
 const CLOSING: u64 = 10;
 
-/// The facts about how the processes of a recording ended, and who stopped them.
+/// The facts about how the processes of a recording ended, and which processes stopped them.
 pub(super) struct ProcessEnds<'a> {
     /// The processes that the kernel killed for lack of memory, with their resident memory in bytes.
     pub(super) out_of_memory: BTreeMap<ProcessIx, Option<u64>>,
@@ -195,7 +195,7 @@ impl<'a> ProcessEnds<'a> {
         self.by_neighbours.contains(&ix)
     }
 
-    /// Whether one of its ancestors ended a process on purpose, so that the end is not a failure.
+    /// Whether an ancestor of a process ended it on purpose, so that the end is not a failure.
     pub(super) fn was_ended(&self, ix: ProcessIx) -> bool {
         let stop = self.stop(ix);
         stop.is_some_and(|stop| stop.is_proven && stop.time_out == TimeOut::No)
@@ -207,8 +207,7 @@ impl<'a> ProcessEnds<'a> {
         stop.is_some_and(|stop| stop.is_proven && stop.is_of_a_closed_pool)
     }
 
-    /// Whether one of its ancestors stopped a process after a time-out, as far as the recording shows the sender of the
-    /// signal.
+    /// Whether it is proven that an ancestor of a process stopped it after a time-out.
     pub(super) fn was_stopped_late(&self, ix: ProcessIx) -> bool {
         let stop = self.stop(ix);
         stop.is_some_and(|stop| stop.is_proven && stop.time_out != TimeOut::No)
@@ -288,7 +287,7 @@ impl<'a> ProcessEnds<'a> {
     }
 }
 
-/// The name of the program that a shell could not start: the one that its script names after the commands that
+/// The name of the program that a shell could not start: the program that the script names after the commands that
 /// succeeded. `is_fork` returns whether a child of the shell was forked to run that program.
 fn unstarted(
     analysis: &Analysis,
@@ -316,16 +315,17 @@ const DEEP: usize = 1_000;
 pub(super) struct Stop {
     /// The words for the sender of the signal that stopped the process.
     by: &'static str,
-    /// Whether the signal of the ancestor is proven to have stopped the process: nothing else can have woken it.
+    /// Whether it is proven that the signal of the ancestor stopped the process, because nothing else can have woken
+    /// it.
     pub(super) is_proven: bool,
     /// Whether the owner of a pool of workers stopped the process because it was a worker that was no longer needed.
     pub(super) is_of_a_closed_pool: bool,
     pub(super) time_out: TimeOut,
 }
 
-/// Whether a process that was stopped after a time-out was a worker of a pool that its owner closed: another child that
-/// ran the same ended successfully shortly before. The time-out then was the one within which a worker has to end by
-/// itself, and the process did not fail.
+/// Whether a process that was stopped after a time-out was a worker of a pool that its owner closed. The evidence is
+/// another child of the owner with the same command line that ended successfully shortly before. The time-out then only
+/// limited how long a worker may take to end by itself, and the process did not fail.
 fn is_of_a_closed_pool(analysis: &Analysis, ix: ProcessIx) -> bool {
     let stopped = analysis.process(ix);
     let life = stopped.end.since(stopped.start);
@@ -351,7 +351,7 @@ fn senders(analysis: &Analysis, sure: &ProcessEnds<'_>) -> Vec<(ProcessIx, Sende
     let stopped = all.filter(|ix| sure.on_purpose(*ix, analysis.process(*ix)));
     let senders = stopped.filter_map(|ix| {
         let sender = sender(analysis, ix)?;
-        // kill(1) sends what the one that runs it wants.
+        // A kill(1) sends the signal for its parent, so the parent counts as the sender.
         let program = label::program(analysis.process(sender.process));
         let process = if utilities::uses(&program).contains(&UtilityUse::Kill) {
             analysis.process(sender.process).parent?

@@ -1,4 +1,4 @@
-//! Decides whether the failure of a process explains the failure of another one.
+//! Decides whether the failure of one process explains the failure of another process.
 
 use tr_analyze::model::{Process, ProcessIx};
 use tr_analyze::status::{INTERRUPT, KILL};
@@ -23,7 +23,7 @@ use super::texts::Decided;
 use crate::exit;
 use crate::timeout::timed_out;
 
-/// The exit statuses that a shell can have by itself: after a builtin or an expansion that failed (dash has 2), and
+/// The exit statuses that a shell can have by itself: after a builtin or an expansion that failed (2 in dash), and
 /// after a program that could not be started.
 pub(super) const OF_SHELLS: [u32; 4] = [1, 2, 126, 127];
 
@@ -31,13 +31,14 @@ pub(super) const OF_SHELLS: [u32; 4] = [1, 2, 126, 127];
 /// shell sends to itself after SIGINT has ended a child.
 const ABORTS: [u32; 4] = [4, 5, 6, INTERRUPT];
 
-/// The shortest wait for a timer in nanoseconds that counts as planned by the program. A guess: shorter waits are ticks
-/// of runtimes.
+/// The shortest wait for a timer in nanoseconds that counts as planned by the program. A guess: shorter waits are
+/// periodic timers of language runtimes.
 const SLEEP: u64 = 20_000_000;
 
 impl Finder<'_> {
-    /// The process whose failure the failure of the given process can explain. It is the parent, or the owner of the
-    /// pool that the parent works for, or, if the parent is git's server, the client of git.
+    /// The process whose failure the failure of the given process can explain. This is the parent in most cases. If the
+    /// parent is a worker of a pool, it is the owner of the pool, and if the parent is git's server, it is the client
+    /// of git.
     pub(super) fn above(&self, ix: ProcessIx) -> Option<ProcessIx> {
         let parent = self.analysis.process(ix).parent?;
         if self.is_worker(parent) {
@@ -63,7 +64,7 @@ impl Finder<'_> {
         explains == Some(Explains::Maybe)
     }
 
-    /// Whether the failure of a process follows for certain from the failure of a process below it.
+    /// Whether the failure of a descendant, such as a child, certainly explains the failure of a process.
     pub(super) fn is_explained(&self, ix: ProcessIx) -> bool {
         self.below(ix).any(|child| {
             let explains = self.explains(child, ix);
@@ -76,7 +77,8 @@ impl Finder<'_> {
     pub(super) fn explains(&self, ix: ProcessIx, above: ProcessIx) -> Option<Explains> {
         let child = self.analysis.process(ix);
         let parent = self.analysis.process(above);
-        // A child that an earlier program of the same process started is no reason for the program's failure.
+        // A child that was started before the parent's last exec belongs to an earlier program, so it cannot be the
+        // reason for the failure of the last program.
         if !self.fails(ix) || !fails(parent) || child.start < program(parent) || timed_out(parent) {
             return None;
         }
@@ -93,8 +95,8 @@ impl Finder<'_> {
             Some(Decided::Yes) => return Some(Explains::Last),
             Some(Decided::Maybe) | None => {}
         }
-        // The end of a worker that its owner stopped explains less than what the worker ran, or than another worker
-        // that failed.
+        // If the owner stopped a worker, the worker's end is no explanation as long as there is a better one: a failed
+        // child of the worker, or another child that failed and was not stopped.
         if self.is_worker(ix) {
             let signal = exit::killed_by(child.status).filter(|number| *number != KILL);
             let is_end = signal.is_some() && self.unstopped.contains(&above);
@@ -112,7 +114,8 @@ impl Finder<'_> {
         if self.was_killed_for_another(ix, above) || self.was_stopped_for_another(ix, above) {
             return None;
         }
-        // A worker's child: it counts if the owner of the pool started nothing after it.
+        // Here the process is a child of a worker. Its failure counts if the owner of the pool started nothing after
+        // it.
         if child.parent != Some(above) {
             let counts = self.is_last(child, above) && !is_question(child);
             return counts.then_some(Explains::Maybe);
@@ -123,7 +126,8 @@ impl Finder<'_> {
                 _ => self.is_last(child, above),
             };
             let gave_up = is_last && self.soon_ended(child, above);
-            // A configuration needs packages. It goes on without other answers, such as the version of `git describe`.
+            // A configuration may fail because a package is missing. After other negative answers, such as a failed
+            // `git describe`, it goes on.
             let is_needed = !is_question(child) || asks_for_packages(child);
             return (gave_up && is_needed).then_some(Explains::Maybe);
         }
@@ -141,10 +145,10 @@ impl Finder<'_> {
         match passes(parent) {
             Passes::Status => {
                 let explains = self.to_a_shell(ix, above);
-                // The script ended because of this child or another one.
+                // By its text, the script ended because of this child or another one.
                 explains.or(by_script.map(|_| Explains::Maybe))
             }
-            // No job, but a question of the tool's own.
+            // A fork without an exec is no job but belongs to the tool itself.
             Passes::Any if child.execs.is_empty() && !gave_up && !is_unstarted(child) => None,
             Passes::Any if is_question(child) && !of_make || self.is_text(ix, above) => {
                 gave_up.then_some(Explains::Maybe)
@@ -156,26 +160,26 @@ impl Finder<'_> {
                 gave_up.then_some(Explains::Maybe)
             }
             Passes::Any if of_make => self.explains_make(ix, above),
-            // A step inside the tool may have failed after a child whose failure did not count.
+            // The tool can also fail by a step inside its own process, after it ignored the failure of a child.
             Passes::Any if of_children == Children::FailOrOwn && !self.is_build(child) => {
                 (last || self.may_have_been_kept(child, above)).then_some(Explains::Maybe)
             }
-            // npm goes on after a step that is optional.
+            // npm continues after the failure of an optional step.
             Passes::Any
                 if last && (!may_be_optional || self.gave_up_after_others(child, above)) =>
             {
                 Some(Explains::Last)
             }
             Passes::Any if goes_on(self.analysis, above) => Some(Explains::One),
-            // npm goes on with other packages, and exits with the status of the script that failed.
+            // npm continues with other packages, and exits with the status of the script that failed.
             Passes::Any
                 if may_be_optional && code(child) != Some(1) && code(child) == code(parent) =>
             {
                 Some(Explains::One)
             }
-            // The parent went on, and would not have done so if this failure counted.
+            // The parent went on after the failure, so the failure perhaps did not count.
             Passes::Any => Some(Explains::Maybe),
-            // A test of ctest or meson can be one that is to fail.
+            // ctest and meson have tests that are expected to fail, so a failed test is only a possible reason.
             Passes::Tests
                 if self.tests.is_failed.contains(&ix)
                     && exit::killed_by(child.status).is_none()
@@ -200,9 +204,9 @@ impl Finder<'_> {
             Passes::Last if !gave_up => self.may_count(ix, above).then_some(Explains::Maybe),
             Passes::Last if self.is_tolerated_again(child, above) => None,
             Passes::Last if self.is_wanted(child, above) => None,
-            // No status of a child makes a test program of Go panic.
+            // A test program of Go panics by an error of its own, not because of a child's status.
             Passes::Last if has_panicked_in_go(parent) => None,
-            // A program that asks once is content with either answer.
+            // A program that makes a check only once accepts a negative answer.
             Passes::Last
                 if is_question(child)
                     && !asks_for_packages(child)
@@ -210,9 +214,9 @@ impl Finder<'_> {
             {
                 None
             }
-            // A question inside of a shell has a status of its own, which the program did not pass on.
+            // A shell command that only makes a check is no reason if the program ended with another status.
             Passes::Last if self.asks_only(child) && code(child) != code(parent) => None,
-            // The parent may have stopped the child, and went on.
+            // The parent may have stopped the child itself, and it went on afterwards, so this is no failure.
             Passes::Last
                 if self.sure.on_purpose(ix, child)
                     && may_have_sent(self.analysis, ix, above)
@@ -234,8 +238,8 @@ impl Finder<'_> {
         }
     }
 
-    /// Whether the failure of a child is the reason for the failure of its shell, as far as the text of the shell's
-    /// script decides it; `None` if it does not.
+    /// Whether the failure of a child is the reason for the failure of its shell, according to the text of the shell's
+    /// script; `None` if the text does not decide it.
     pub(super) fn by_script(&self, ix: ProcessIx, shell: ProcessIx) -> Option<Decided> {
         if self.analysis.process(ix).parent != Some(shell) {
             return None;
@@ -246,21 +250,23 @@ impl Finder<'_> {
                 || self.was_killed_for_another(child, shell)
                 || self.was_stopped_for_another(child, shell)
         };
-        // The shell has the status of a child that it stopped, and stopped it for another reason.
+        // If the shell stopped the child whose status it has, the real reason is why it stopped the child, which the
+        // text does not show.
         if course.reasons().any(was_stopped) {
             return None;
         }
         course.decides(ix)
     }
 
-    /// Whether a parent had run the command line of a child before, as a program does that waits for a state to change.
+    /// Whether a parent had run the command line of a child before. A program does this if it waits for a state to
+    /// change.
     fn is_asked_again(&self, child: &Process, above: ProcessIx) -> bool {
         let mut before = self.before_start(child, above).rev().take(NEAR);
         before.any(|other| other.argv == child.argv)
     }
 
-    /// Whether a script killed a child with SIGKILL and then ended with the child's status, as a script does that
-    /// enforces a limit of its own. A script that only ends a service stops it in an orderly way.
+    /// Whether a script killed a child with SIGKILL and then ended with the child's status. A script that enforces a
+    /// time limit does this; a script that only ends a service stops it in an orderly way.
     fn passes_on_a_kill(&self, ix: ProcessIx, shell: ProcessIx) -> bool {
         let (child, above) = (self.analysis.process(ix), self.analysis.process(shell));
         let is_killed = exit::killed_by(child.status) == Some(KILL);
@@ -305,7 +311,7 @@ impl Finder<'_> {
             TimeOut::Perhaps => {
                 let is_reaction = self.was_killed_for_another(ix, above);
                 let is_end = gave_up && !self.waited_after(child, above);
-                // A runner goes on with the next test.
+                // A test runner that kills a test continues with the next one, so its own end need not follow.
                 let is_killed = exit::killed_by(child.status) == Some(KILL);
                 let in_a_test = is_killed && runs_tests(self.analysis.process(above));
                 ((is_end || in_a_test) && !is_reaction).then_some(Explains::Maybe)
@@ -335,7 +341,7 @@ impl Finder<'_> {
         let (child, shell) = (self.analysis.process(ix), self.analysis.process(above));
         let (last, gave_up) = (self.is_last(child, above), self.gave_up(child, above));
         let is_same = code(child) == code(shell);
-        // The shell itself could not start a program.
+        // The shell failed because it could not start a program, so the child is not the reason.
         if is_unstarted(shell) && !is_same {
             return None;
         }
@@ -343,7 +349,7 @@ impl Finder<'_> {
         if self.is_tidying_after_a_failure(child, above) {
             return gave_up.then_some(Explains::Maybe);
         }
-        // A trap may clean up.
+        // Programs of a trap may run after the child, so they may clean up and print reports.
         if is_distinct && (gave_up || self.is_last_but_reports(child, above)) {
             return Some(Explains::Last);
         }
@@ -355,12 +361,12 @@ impl Finder<'_> {
             let explains = self.with_a_common_status(ix, above);
             return explains.map(|_| Explains::Maybe);
         }
-        // A trap cleaned up, and failed as well.
+        // A program of the trap may have failed while it cleaned up.
         if self.is_end_before_tidying(child, above) {
             return Some(Explains::Maybe);
         }
-        // `make || exit 1`, or a script that counts failures and goes on. A short one long before the end may be
-        // a question.
+        // The remaining cases are `make || exit 1` and scripts that count failures and go on. A short child long before
+        // the end may be only a check.
         if is_question(child) || self.asks_only(child) {
             return None;
         }
@@ -371,14 +377,15 @@ impl Finder<'_> {
             || runs_jobs(child)
             || is_job && !self.was_tolerated(child, above)
             || self.may_have_been_kept(child, above);
-        // Something beside it may have watched over its time.
+        // A child that a neighbour killed counts, because the neighbour may have enforced a time limit.
         let on_purpose = self.sure.on_purpose(ix, child) && !self.sure.by_a_neighbour(ix);
         (counts && (is_same || !on_purpose)).then_some(Explains::Maybe)
     }
 
     /// How the failure of a shell's last child explains the shell's failure, if the shell ended with a status that it
-    /// can also have by itself. `|| true` may follow the child, and then a builtin that fails. A shell also has the
-    /// status of the last command of a pipe, unless `pipefail` is set.
+    /// can also have by itself. The explanation may be uncertain, because the script may ignore the child's failure
+    /// (`|| true`) and then fail by a builtin. A shell also ends with the status of the last command of a pipe, unless
+    /// `pipefail` is set.
     fn with_a_common_status(&self, ix: ProcessIx, above: ProcessIx) -> Option<Explains> {
         let (child, shell) = (self.analysis.process(ix), self.analysis.process(above));
         let sets_pipefail = |word: &[u8]| words::contains(word, b"pipefail");
@@ -392,7 +399,7 @@ impl Finder<'_> {
         if shell.argv.args().any(sets_pipefail) && scripts::runs_programs_alone(shell) {
             return Some(Explains::Last);
         }
-        // A shell without that option.
+        // A plain sh (not bash) counts as a shell without `pipefail`: there the reader's success hides the failure.
         let args: Vec<&[u8]> = shell.argv.args().collect();
         let is_plain = Options::of(&args).is_some_and(|options| !options.is_bash);
         let hides = is_plain && self.reads(reader, ix);
@@ -400,14 +407,14 @@ impl Finder<'_> {
     }
 }
 
-/// Whether a stretch of a thread's time is a wait for a timer that is long enough to have been planned by the program.
+/// Whether an entry in a thread's timeline is a wait for a timer that is long enough to be planned by the program.
 pub(super) fn is_nap(stretch: &Stretch) -> bool {
     let is_timed = matches!(stretch.reason, Reason::Timer | Reason::Poll);
     is_timed && stretch.waker().is_timer() && stretch.length() >= SLEEP
 }
 
-/// Whether a process is a test program of Go that panicked. Such a program ends with status 2, and with status 1 after
-/// a failed test.
+/// Whether a process is a test program of Go that panicked. Such a program ends with status 2; after a failed test the
+/// status is 1.
 fn has_panicked_in_go(process: &Process) -> bool {
     let mut args = process.argv.args();
     code(process) == Some(2) && args.any(|arg| arg.starts_with(b"-test."))
@@ -420,7 +427,7 @@ fn may_want_failures(runner: &Process) -> bool {
 }
 
 impl Finder<'_> {
-    /// Whether the process `ix` is the only descendant of a test runner that failed.
+    /// Whether no other child of a test runner failed than the process `ix`.
     fn is_the_only_failure(&self, ix: ProcessIx, runner: ProcessIx) -> bool {
         let children = self.analysis.process(runner).children.iter().take(NEAR);
         let mut others = children.filter(|other| **other != ix);
@@ -436,7 +443,7 @@ impl Finder<'_> {
         self.analysis.process(*last).start < self.analysis.process(ix).end || self.reads(*last, ix)
     }
 
-    /// Whether the command of a shell is only a question, such as `sh -c 'test -e x'`.
+    /// Whether the command of a shell is only a check, such as `sh -c 'test -e x'`.
     fn asks_only(&self, child: &Process) -> bool {
         let mut inside = child.children.iter().map(|ix| self.analysis.process(*ix));
         let first = inside.next();
@@ -446,8 +453,8 @@ impl Finder<'_> {
 
 impl Finder<'_> {
     /// Whether the failure of a process leads to the failure of its parent, as far as that can be known without the
-    /// text of a script. If the parent is a shell that ended with the status of its last step, the failures of that
-    /// step's descendants are all shown.
+    /// text of a script. A possible reason also counts if it is the last step of a shell that ended with the step's
+    /// status.
     pub(super) fn leads_to(&self, ix: ProcessIx, parent: ProcessIx) -> bool {
         match self.explains(ix, parent) {
             None => false,
@@ -456,8 +463,8 @@ impl Finder<'_> {
         }
     }
 
-    /// Whether a process was the last step of a shell that ended with the step's exit status, and does more than answer
-    /// a question of the script.
+    /// Whether a process was the last step of a shell that ended with the step's exit status, and that does more than a
+    /// check for the script.
     fn is_likely_step(&self, ix: ProcessIx, above: ProcessIx) -> bool {
         let (child, shell) = (self.analysis.process(ix), self.analysis.process(above));
         let is_step = role(child).is_some() || child.wall() >= shell.wall() / LONG;

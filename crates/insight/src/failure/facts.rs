@@ -1,4 +1,4 @@
-//! The facts about the failures of a recording, as reports take them.
+//! The facts about the failures of a recording that reports print.
 
 use std::collections::BTreeSet;
 
@@ -14,7 +14,7 @@ use tr_text::units;
 /// The largest width in columns of a script's statement that a report of a failure shows.
 const STATEMENT: usize = 60;
 
-/// The process or the step that failed. A process has its label, and a step its name.
+/// The process or the step that failed. A process is shown by its label, and a step by its name.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum FailedTask {
     /// The recorded COMMAND itself, which failed because of another failure.
@@ -60,11 +60,10 @@ pub struct Failure {
     pub process: Option<ProcessIx>,
     /// The ancestors that failed because of this failure, from the nearest one up to COMMAND.
     pub above: Vec<Failure>,
-    /// Whether the failure that led to this one is only a possible reason for it. The list of the ancestors that failed
-    /// has the failures in this order.
+    /// Whether the previous failure in a list of consequences (`above`) is only a possible reason for this failure.
     pub perhaps: bool,
-    /// Whether this is COMMAND's entry at the end of a list of the failures that another failure led to, although
-    /// COMMAND's exit status shows no failure.
+    /// Whether this entry is COMMAND at the end of a list of consequences (`above`), although COMMAND's exit status
+    /// shows no failure.
     pub is_hidden: bool,
     /// Whether the kernel killed descendants of the failed process together with it, for lack of memory.
     pub with_descendants: bool,
@@ -114,14 +113,15 @@ impl Failure {
         format!("{}{descendants}{hidden}", self.end)
     }
 
-    /// The reason that delayed the failed process or step, if it can be the reason for the failure as well.
+    /// The cause of delay of the failed process or step, if a time limit was exceeded, so that the delay can be the
+    /// reason for the failure.
     pub fn held_by(&self) -> Option<String> {
         let held = self.held.as_ref().filter(|_| self.was_late);
         held.map(Held::to_string)
     }
 
     /// The place of the failure in a shell script: `build.sh:42`, or with the statement by which the script itself
-    /// failed, `build.sh:12: [ -s out ]`. For a script of a single line, there is none.
+    /// failed, `build.sh:12: [ -s out ]`. `None` for a script of a single line, where the place says nothing.
     pub fn at(&self) -> Option<String> {
         if let Some(Statement { place, text }) = &self.statement {
             let text = units::shorten(text, STATEMENT);
@@ -150,28 +150,29 @@ pub struct Failures {
     /// The index in the list `told` of the failure that explains COMMAND's failure; `None` if COMMAND did not fail or
     /// nothing explains it.
     pub command: Option<usize>,
-    /// The number of COMMAND's processes that failed without consequences: probes of a process that succeeded, or
-    /// failures of a program after which the process executed another one.
+    /// The number of COMMAND's processes that failed without consequences, for example checks in a script that
+    /// succeeded.
     pub tolerated: usize,
     /// The number of COMMAND's processes that failed and for which the recording does not show whether the failure had
     /// consequences.
     pub unclear: usize,
-    /// The longest-running of the failed processes without known consequences, in the order of time. They are children
-    /// of the last process whose failure is explained for certain. The children of a configure script are left out,
-    /// because they are probes.
+    /// The longest-running of the failed processes without known consequences, in the order of time. Their parent is
+    /// the last process in the reported chain that is certainly connected with COMMAND's failure. The children of a
+    /// configure script are left out, because they are probes.
     pub beside: Vec<Failure>,
     /// The processes that failed without consequences. Processes outside of COMMAND are included.
     pub calm: BTreeSet<ProcessIx>,
-    /// The processes that failed for certain because of another failure. A picture marks the first failure, not these.
+    /// The processes that failed for certain because of another failure. Pictures mark only the first failure, and not
+    /// these consequences.
     pub led: BTreeSet<ProcessIx>,
     /// The processes that are steps which failed because a step inside of them failed, such as a test runner.
     pub(super) outer: BTreeSet<ProcessIx>,
 }
 
 impl Failures {
-    /// Whether a step failed in a way that matters. A failed process without consequences, such as a probe of a build
-    /// script, does not matter, nor does a step inside of which another one failed; a test whose runner reports a failure
-    /// does, however the process that ran it ended.
+    /// Whether a step failed in a way that matters. A failed process without consequences, such as a check in a build
+    /// script, does not matter. A step that failed because a step inside of it failed does not matter either. A test
+    /// that its runner reports as failed always matters, whatever the exit status of its process.
     pub fn counts(&self, step: &Step) -> bool {
         let is_aside = |ix| self.calm.contains(&ix) || self.outer.contains(&ix);
         step.failed() && (step.result.is_some() || !step.process.is_some_and(is_aside))

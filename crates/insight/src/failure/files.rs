@@ -1,7 +1,7 @@
-//! Connects two failures by a file: one process should have written a file that the other one needs.
+//! Connects two failures by a file: one failed process should have written a file that the other process needs.
 //!
-//! No event shows which files a process opens. Command lines name many of them: those of the first process its outputs,
-//! by options and redirections, and those of the other one its inputs, among its arguments.
+//! No event shows which files a process opens. Command lines name many of them: a writer's command line names outputs
+//! by options and redirections, and a reader's command line names inputs among its arguments.
 
 use tr_format::event::Argv;
 use tr_programs::command_line::{name_of, role_of};
@@ -22,8 +22,8 @@ pub(super) struct Output {
 const INCLUDED: [&[u8]; 6] = [b".h", b".hh", b".hpp", b".hxx", b".inc", b".def"];
 
 impl Output {
-    /// Whether the file that a command writes has rules for make: `mk` is among the extensions of its name (`rules.mk`,
-    /// `rules.mk.new`). A make that includes such a file goes on if the file cannot be made.
+    /// Whether the file that a command writes contains rules for make: `mk` is among the extensions of its name
+    /// (`rules.mk`, `rules.mk.new`). A make that includes such a file goes on if the file cannot be made.
     pub(super) fn has_rules(&self) -> bool {
         let mut parts = base(&self.name).split(|byte| *byte == b'.').skip(1);
         parts.any(|extension| extension == b"mk")
@@ -42,17 +42,17 @@ fn is_header(name: &[u8]) -> bool {
 /// The options of compilers and other tools whose value is the name of the output file, separated by spaces.
 const OPTIONS: &str = "-o -out --out --outfile --output --output-file";
 
-/// The length in bytes of the longest script on a command line that is searched for redirections, and the largest
-/// number of redirections that are found in it. A bound of the work.
+/// Two bounds of the work: the length in bytes of the longest script on a command line that is searched for
+/// redirections (`SCRIPT`), and the largest number of files that a command may write (`MOST`).
 const SCRIPT: usize = 4096;
 const MOST: usize = 20;
 
 /// The files that a command with these arguments writes; `program` is the name of its program.
 pub(super) fn outputs(argv: &Argv, program: &str) -> Vec<Output> {
     let args: Vec<&[u8]> = argv.args().skip(1).collect();
-    // Without its verb.
+    // The name of the program without a subcommand, such as `git` for `git clone`.
     let program = name_of(program);
-    // `bash -o pipefail` names no file.
+    // For shells, `-o` sets an option (`bash -o pipefail`) and names no file.
     let mut names = if role_of(program) == Some(Role::Shell) {
         Vec::new()
     } else {
@@ -79,7 +79,8 @@ pub(super) fn outputs(argv: &Argv, program: &str) -> Vec<Output> {
     .collect()
 }
 
-/// The output file for a redirection in a shell's script to this name; `None` if it is no file that counts.
+/// The file that a redirection to this name in a shell's script writes; `None` if the name is not that of a regular
+/// file, such as `/dev/null`.
 pub(super) fn by_redirection(name: &[u8]) -> Option<Output> {
     let is_file = is_name(name) && !name.starts_with(b"/dev/");
     is_file.then(|| Output {
@@ -88,8 +89,8 @@ pub(super) fn by_redirection(name: &[u8]) -> Option<Output> {
     })
 }
 
-/// The file that the last of several arguments of a script names, which is guessed to be the script's product: programs
-/// mostly read the first files and write the last one. Only a name with an extension is taken for a file.
+/// The file that the last of several arguments of a script names. It is guessed to be the script's output, because
+/// programs mostly read the first files and write the last one. Only a name with an extension is taken for a file.
 pub(super) fn last_file(argv: &Argv) -> Option<Output> {
     let args: Vec<&[u8]> = argv.args().skip(2).collect();
     let last = operands(&args).skip(1).last()?;
@@ -137,7 +138,7 @@ fn by_program<'a>(args: &[&'a [u8]], program: &str) -> Vec<&'a [u8]> {
             packed.into_iter().collect()
         }
         Some(Written::Cloned) if args.contains(&&b"clone"[..]) => {
-            // The values of options come before the address.
+            // Arguments before the address are values of options, so they are skipped.
             let mut operands = operands(args).skip_while(|arg| of_address(arg).is_none());
             let (address, directory) = (operands.next(), operands.next());
             let by_address = address.and_then(of_address);
@@ -151,8 +152,8 @@ fn by_program<'a>(args: &[&'a [u8]], program: &str) -> Vec<&'a [u8]> {
         _ => {
             let script = after(is_script).filter(|script| script.len() <= SCRIPT);
             let redirected = script.into_iter().flat_map(redirected);
-            // A program that is no compiler and names a header as its last file makes it, if it names no other sources:
-            // checks of style do.
+            // If the last argument of a program that is no compiler is a header, the program probably writes it.
+            // Programs that name other source files as well do not count, because they may be style checkers.
             let mut uses = uses(program).iter();
             let is_known =
                 uses.any(|known| !matches!(known, UtilityUse::Optional | UtilityUse::Maker));
@@ -167,7 +168,7 @@ fn by_program<'a>(args: &[&'a [u8]], program: &str) -> Vec<&'a [u8]> {
     }
 }
 
-/// The arguments of a command that do not begin with `-`. Among them are the separate values of options.
+/// The arguments of a command that do not begin with `-`, including the values of options that are separate arguments.
 fn operands<'a, 'b>(args: &'b [&'a [u8]]) -> impl Iterator<Item = &'a [u8]> + use<'a, 'b> {
     args.iter().copied().filter(|arg| !arg.starts_with(b"-"))
 }
@@ -200,16 +201,16 @@ pub(super) fn needs(argv: &Argv, output: &Output) -> bool {
     })
 }
 
-/// Whether an argument of a command names a file that has the name of another command's output. The directories may
-/// differ, because a command may change its directory.
+/// Whether an argument of a command names a file with the same base name as another command's output. The directories
+/// are not compared, because a command may change its directory.
 pub(super) fn has_name_of(argv: &Argv, output: &Output) -> bool {
     let mut names = argv.args().skip(1).filter(|word| is_name(word));
     names.any(|name| base(plain(name)) == base(&output.name))
 }
 
-/// Whether an argument of the command `other` names one of the files of `script`, except the last one. Scripts are
-/// supposed to read all files but the last and to write the last one, so a match shows that both commands read the same
-/// files.
+/// Whether an argument of the command `other` names one of the files of `script`, except the last one. It is assumed
+/// that a script reads all its files except the last one and writes the last one. So a match means that both commands
+/// read the same file.
 pub(super) fn reads_the_same(script: &Argv, other: &Argv) -> bool {
     let args: Vec<&[u8]> = script.args().skip(2).collect();
     let files: Vec<&[u8]> = operands(&args).collect();
@@ -218,8 +219,8 @@ pub(super) fn reads_the_same(script: &Argv, other: &Argv) -> bool {
     inputs.iter().any(named)
 }
 
-/// Whether two commands name one file that is not their program's own script. Only a name with an extension or a directory
-/// is taken for a file.
+/// Whether two commands name the same file, apart from the script of their program. Only a name with an extension or a
+/// directory counts as a file.
 pub(super) fn share_a_file(one: &Argv, other: &Argv, program: &str) -> bool {
     let is_file = |name: &&[u8]| {
         let is_program = base(name) == program.as_bytes();
@@ -230,13 +231,13 @@ pub(super) fn share_a_file(one: &Argv, other: &Argv, program: &str) -> bool {
     names.any(|name| named.contains(&name))
 }
 
-/// Whether the outputs of two commands are one file: the names are equal, or one of them ends with the other as a
+/// Whether the outputs of two commands are the same file: the names are equal, or one path ends with the other,
 /// relative path.
 pub(super) fn is_same(one: &Output, other: &Output) -> bool {
     one.name == other.name || ends_with(&one.name, &other.name) || ends_with(&other.name, &one.name)
 }
 
-/// Whether the argument after this option of a shell is a script, as after `-c` and `-ec`.
+/// Whether the argument that follows this option of a shell is a script; `-c` and `-ec` are such options.
 pub(super) fn is_script(option: &[u8]) -> bool {
     option.starts_with(b"-") && !option.starts_with(b"--") && option.ends_with(b"c")
 }
@@ -283,7 +284,7 @@ fn plain(name: &[u8]) -> &[u8] {
     name.strip_suffix(b"/").unwrap_or(name)
 }
 
-/// Whether the path of a file ends with another path, which is relative.
+/// Whether the path of a file ends with another, relative path (`a/b/c` ends with `b/c`).
 fn ends_with(name: &[u8], end: &[u8]) -> bool {
     let before = name.strip_suffix(end);
     before.is_some_and(|before| {

@@ -20,7 +20,7 @@ pub(super) struct Finder<'a> {
     pub(super) texts: Texts<'a>,
     pub(super) tests: Tests,
     pub(super) root: Option<ProcessIx>,
-    /// For each process, the ends of the children that failed by themselves, in order.
+    /// For each process, the sorted ends of the children that failed and were not stopped on purpose.
     pub(super) failures: BTreeMap<ProcessIx, Vec<Ktime>>,
     /// The processes that have a failed child which was not stopped on purpose. A fork without a program counts as a
     /// child.
@@ -28,8 +28,7 @@ pub(super) struct Finder<'a> {
     /// The processes whose failed children all are repeated tries of one command line, or jobs that ran at the same
     /// time.
     pub(super) alike: BTreeSet<ProcessIx>,
-    /// For each process, the time of the last end of one of its children, as far as the children ended before the
-    /// process itself.
+    /// For each process, the end of the child that ended last before the process itself ended.
     pub(super) last_ends: Arena<ProcessIx, Ktime>,
     /// For each process, its waits for data in pipes, filled in when they are first needed.
     pub(super) reads: RefCell<BTreeMap<ProcessIx, PipeReads>>,
@@ -59,24 +58,26 @@ pub(super) enum Explains {
     Maybe,
     /// The child's failure is one of several reasons, each of which is enough to explain the parent's failure.
     One,
-    /// The failed child is the last thing that the parent started, so that its failure explains the parent's.
+    /// The failed child is the last thing that the parent started, so that its failure explains the parent's failure.
     Last,
 }
 
 /// The beginning and the end of each wait of one process for data in a pipe, by the process that wrote the data.
 pub(super) type PipeReads = BTreeMap<ProcessIx, Vec<(Ktime, Ktime)>>;
 
-/// The number of a process's children for each program, by the first argument of their command lines.
+/// For each program, how many children of a process ran it. The key is the first argument of the children's command
+/// lines.
 pub(super) type NumbersByName = HashMap<Vec<u8>, usize>;
 
-/// The children of a test runner after whose end the runner worked for the longest time, which are probably those of
-/// failed tests.
+/// The children of a test runner after whose end the runner worked for the longest time. They probably belong to failed
+/// tests, because a runner works to report a failure.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Reactions {
     /// The children of the test runner after whose end the runner worked for an exceptionally long time.
     pub(super) long: Vec<ProcessIx>,
-    /// The last child of the test runner, if there were several. After its end the runner prints a summary instead of
-    /// running another test. If a test wants the status of this child, another run of the child's program stands for it.
+    /// The last child of the test runner, if there were several. It is kept apart because after its end the runner
+    /// prints a summary instead of running another test. If a test probably expects the status of this child, another
+    /// run of the child's program is taken instead.
     pub(super) last: Option<ProcessIx>,
 }
 

@@ -1,5 +1,5 @@
-//! Finds failures in pushes by git to a repository on the same machine. If a hook refuses the push, git's server ends
-//! successfully, and the client fails.
+//! Connects the processes of a git push to a repository on the same machine, so that a failed hook explains the failed
+//! push. If a hook refuses the push, git's server ends successfully, and the client fails.
 
 use tr_analyze::model::{Process, ProcessIx};
 use tr_programs::table;
@@ -8,8 +8,8 @@ use super::finder::Finder;
 use super::passes::fails;
 use crate::label;
 
-/// The largest number of processes between git's client and its server that are searched, and of children of the
-/// client.
+/// The largest number of processes between git's client and its server (`BETWEEN`), and of children of the client
+/// (`NEAR`), that are searched.
 const BETWEEN: usize = 2;
 const NEAR: usize = 16;
 

@@ -1,4 +1,4 @@
-//! Finds the program that a stopped process was waiting for: the one that hung when a time limit was exceeded.
+//! Finds the program that a stopped process was waiting for: this program hung until a time limit was exceeded.
 
 use tr_analyze::model::{Process, ProcessIx};
 
@@ -8,8 +8,9 @@ use crate::timeout::timed_out;
 use crate::{exit, label};
 
 impl Finder<'_> {
-    /// The label of the innermost program that a process was waiting for when it was stopped. `None` if the process waited
-    /// for nothing but the program that its own command line names, or if it is no shell, no wrapper and no `timeout`.
+    /// The label of the innermost program that a process was waiting for when it was stopped. `None` if the process
+    /// waited for nothing but the program that its own command line names, or if it is no shell, no wrapper and no
+    /// `timeout`.
     pub(super) fn awaited(&self, stopped: ProcessIx) -> Option<String> {
         let mut at = stopped;
         let mut is_named = false;
@@ -17,7 +18,8 @@ impl Finder<'_> {
             let Some(next) = self.awaited_child(at) else {
                 break;
             };
-            // The command line of `timeout 9 cat x` says the rest.
+            // The awaited program is named only if a shell started it, because the command line of `timeout 9 cat x`
+            // already names the child.
             is_named |= passes(self.analysis.process(at)) == Passes::Status;
             at = next;
         }
@@ -25,8 +27,8 @@ impl Finder<'_> {
         is_other.then(|| label::label(self.analysis.process(at)))
     }
 
-    /// The child that a process was waiting for when it was stopped: the last one that it started in the foreground, if the
-    /// same signal killed it, or if it outlived the process.
+    /// The child that a process was waiting for when it was stopped: the last child that it started, if the same signal
+    /// killed the child or the child outlived the process.
     fn awaited_child(&self, ix: ProcessIx) -> Option<ProcessIx> {
         let process = self.analysis.process(ix);
         let waits = passes(process) == Passes::Status || passes_status(process);
@@ -40,7 +42,7 @@ impl Finder<'_> {
     }
 }
 
-/// Whether a process ended its wait for a child before the child ended by itself.
+/// Whether a process was stopped before the child that it waited for ended by itself.
 fn ended_together(process: &Process, child: &Process) -> bool {
     let signal = exit::killed_by(child.status);
     let is_same = signal.is_some() && signal == exit::killed_by(process.status);

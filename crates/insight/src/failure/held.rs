@@ -11,8 +11,8 @@ use super::{Failure, Held};
 use crate::steps::{Step, StepIx};
 use crate::verdicts::StepVerdicts;
 
-/// Adds to each failure what held the failed step or process back. A process is judged as the step that it executed,
-/// if that step contains no tests.
+/// Adds to each failure the cause that held the failed step or process back. For a process, this is the cause found for
+/// the step that it executed, if that step contains no tests.
 pub(super) fn add(
     found: &mut [&mut Failure],
     analysis: &Analysis,
@@ -53,9 +53,9 @@ pub(super) fn add(
             .process
             .is_some_and(|ix| sure.out_of_memory.contains_key(&ix));
         if failed.held.is_none() && failed.step.is_none() && !no_memory {
-            // If a runner does not say which test failed, the test that was held back longest stands for it.
+            // If a runner does not say which test failed, the longest test that was held back is reported.
             let longest = failed.process.and_then(|ix| silent.get(&ix).copied());
-            // If the recording does not show the tests of a suite, the suite stands for its process.
+            // If the recording does not show the tests of a suite, the suite itself is reported.
             let suite = failed.process.and_then(|ix| {
                 let step = judged.steps.of_process(analysis, ix)?;
                 around.get(step).copied().flatten()
@@ -94,13 +94,13 @@ fn silent_tests(judged: &StepVerdicts<'_>) -> HashMap<ProcessIx, StepIx> {
     longest
 }
 
-/// For each step of the recording, the innermost step that was held back: the step itself, or a step around it. A
-/// step in `shown` has a line of its own in the report and does not count.
+/// For each step of the recording, the innermost step that was held back: the step itself, or a step around it. Steps
+/// in `shown` do not count, because they have lines of their own in the report.
 fn judged_around(judged: &StepVerdicts<'_>, shown: &BTreeSet<StepIx>) -> Vec<Option<StepIx>> {
     let verdicts = judged.verdicts();
     let list = judged.steps.list();
     let mut around: Vec<Option<StepIx>> = Vec::with_capacity(list.len());
-    // A step comes after the steps around it.
+    // Outer steps come before inner steps in the list, so the result for the outer step is already known.
     for (at, step) in list.iter().enumerate() {
         let counts = verdicts.told(at).is_some() && !shown.contains(&at);
         let outer = || around.get(step.parent?).copied().flatten();

@@ -1,5 +1,5 @@
-//! Explains the failure of a process by the failure of another one that did not write a file or did not serve a port.
-//! The exit status does not show such a connection.
+//! Explains the failure of a process by another failed process, which therefore did not write a file or did not serve a
+//! port that the first one needed. Exit statuses do not show such a connection.
 
 use std::collections::BTreeSet;
 
@@ -16,17 +16,18 @@ use crate::label;
 /// needs.
 const WRITERS: usize = 1_000;
 
-/// A chain of processes, each of whose failures led to the next one's, from the first failure up to COMMAND's.
+/// A chain of failed processes, from the first failure up to COMMAND. The failure of each process led to the failure of
+/// the next one.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Chain {
     pub(super) processes: Vec<ProcessIx>,
-    /// The indexes in the chain of the processes whose failures have an uncertain reason: the process before each of them
-    /// perhaps did not write a file that this one needed, or did not serve it.
+    /// The indexes of the processes in the chain whose failures have an uncertain reason: the previous process in the
+    /// chain perhaps did not write a file or provide a service that the process needed.
     pub(super) missed: BTreeSet<usize>,
 }
 
 impl Chain {
-    /// Makes a chain in which each failure is that of a child of the next process.
+    /// Makes a chain without connections by missing files or services: each process is a child of the next one.
     pub(super) fn new(processes: Vec<ProcessIx>) -> Chain {
         Chain {
             processes,
@@ -34,7 +35,8 @@ impl Chain {
         }
     }
 
-    /// Replaces the processes before the one at the index `at` by the processes that perhaps made that one fail.
+    /// Replaces the processes before the index `at` by another chain of processes, which perhaps made the process at
+    /// that index fail.
     fn put_before(&mut self, at: usize, mut first: Vec<ProcessIx>) {
         let count = first.len();
         let kept = self.missed.iter().filter(|place| **place > at);
@@ -48,8 +50,8 @@ impl Chain {
     }
 }
 
-/// The largest number of missing files that a chain of failures has one after the other. A guess: a compilation, a link and the
-/// program are two.
+/// The largest number of missing files that connect a chain of failures. A guess: two are common, as for a compilation,
+/// the link that lacks its object, and the program that was not linked.
 const MISSING: usize = 4;
 
 impl Finder<'_> {
@@ -69,7 +71,7 @@ impl Finder<'_> {
             };
             let mut processes = self.chain(Some(first));
             processes.reverse();
-            // The process that did not write one file may have lacked another one.
+            // The process that should have written the file may itself have failed because another file was missing.
             next = self.writer(&processes, failed);
             linked.put_before(at, processes);
         }
@@ -119,9 +121,9 @@ impl Finder<'_> {
         found.next()
     }
 
-    /// For a chain of failures, a process in it that failed in a repeated run of a script although it had succeeded in an
-    /// earlier run, and that earlier run. The earlier run failed for another reason and left something behind, such as a lock, that
-    /// the repeated runs do not expect.
+    /// For a chain of failures, the index of a step that failed in a repeated run of a script although it had succeeded
+    /// in an earlier, failed run, and that earlier run. The earlier run failed for another reason and perhaps left
+    /// something behind, such as a lock, that makes the repeated run fail.
     fn first_try(&self, chain: &[ProcessIx]) -> Option<(usize, ProcessIx)> {
         let pairs = chain.iter().zip(chain.iter().skip(1)).enumerate();
         let mut found = pairs.take(DEEP).filter_map(|(at, (step, script))| {
@@ -145,7 +147,8 @@ impl Finder<'_> {
         found.next()
     }
 
-    /// Whether the script of a failed process itself wrote the file of the process after the failure.
+    /// Whether a script wrote the output file of a failed process in another way after the failure, so that the file is
+    /// not missing.
     fn has_substitute(&self, ix: ProcessIx) -> bool {
         let above = self.analysis.process(ix).parent;
         let course = above.and_then(|above| self.course(above));
@@ -221,7 +224,8 @@ impl Finder<'_> {
             self.analysis.process(writer).end,
             program(self.analysis.process(reader)),
         );
-        // A shell whose script redirects the output of the writer is not another one.
+        // The shells above the writer do not count as other processes, because their redirections are the writer's own
+        // output.
         let above: BTreeSet<ProcessIx> = self.analysis.ancestors(writer).take(DEEP).collect();
         let mut all = self.analysis.process_ids().filter(|ix| {
             let process = self.analysis.process(*ix);

@@ -1,4 +1,5 @@
-//! Judges the failed jobs of make: make ignores the failures of some, and goes on after others with `-k`.
+//! Judges whether the failed jobs of a make explain its failure. make ignores some failures (`-` before a line), and
+//! with `-k` it goes on after others.
 
 use tr_analyze::model::{Process, ProcessIx};
 use tr_programs::table::utilities::UtilityUse;
@@ -11,15 +12,16 @@ use super::passes::{
 };
 use crate::label;
 
-/// The numbers of programs that are examined for a failed job of make: the jobs that ran after it, and (in the next
-/// constant) the programs of each of these jobs. Their command lines are compared with the files that the failed job
-/// should have made. A bound of the work.
+/// The largest numbers of later jobs (`NEAR`) and of programs in each of these jobs (`PROGRAMS`) that are examined for
+/// a failed job of make. Both are a bound of the work: the command lines are compared with the files that the failed
+/// job should have made.
 const NEAR: usize = 256;
 const PROGRAMS: usize = 4;
 
 impl Finder<'_> {
-    /// How the failure of a job explains the failure of the make that ran it. A recording does not show whether the
-    /// job's line begins with `-`, so that make ignores its failure, and with `-k` make goes on after any failure.
+    /// How the failure of a job explains the failure of the make that ran it. The explanation is often uncertain: a
+    /// recording does not show whether make ignores the failure because the job's line begins with `-`, and with `-k`
+    /// make goes on after any failure.
     pub(super) fn explains_make(&self, ix: ProcessIx, make: ProcessIx) -> Option<Explains> {
         let job = self.analysis.process(ix);
         let goes_on = goes_on(self.analysis, make);
@@ -48,7 +50,8 @@ impl Finder<'_> {
             return is_best.then_some(Explains::Maybe);
         }
         let is_alone = failed.builds == 0 && failed.others <= 1;
-        // Jobs that ran at once and after which make began nothing: it may have ignored the failure of one.
+        // If several jobs failed at once and make began nothing after them, it may have ignored the failure of one of
+        // them.
         let has_rivals = || self.has_rivals(ix, make);
         Some(if is_alone || !goes_on && !has_rivals() {
             certain
@@ -102,7 +105,7 @@ impl Finder<'_> {
             } else if !self.is_ignorable(job) && !self.was_needed(job, make) {
                 failed.others += 1;
             }
-            // More of them make no difference.
+            // Only 0, 1 and more are distinguished, so counting can stop.
             if failed.others > 1 {
                 break;
             }
@@ -111,8 +114,8 @@ impl Finder<'_> {
         failed
     }
 
-    /// Whether a job of make is a build or a test run, or a shell in which one failed. Recipes hardly ever ignore the
-    /// failure of such a job.
+    /// Whether a job of make is a build or a test run, or a shell in which a build or a test run failed. Recipes hardly
+    /// ever ignore the failure of such a job.
     pub(super) fn is_build(&self, job: &Process) -> bool {
         builds(job) || self.failed_inside(job).is_some_and(builds)
     }

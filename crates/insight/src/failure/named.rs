@@ -13,7 +13,7 @@ use tr_text::units;
 const COMMAND: usize = 30;
 
 impl Finder<'_> {
-    /// Gives a failure in the list above another one the name of COMMAND if it is COMMAND's.
+    /// Gives a failure the name of COMMAND if the failed process is COMMAND's process.
     pub(super) fn name_command(&self, failure: &mut Failure) {
         if self.root.is_some() && failure.process == self.root {
             let headline = who::headline(&self.analysis.meta);
@@ -22,8 +22,8 @@ impl Finder<'_> {
         }
     }
 
-    /// The failure of a process whose descendants may have been killed with it for lack of memory. The result says
-    /// whether they were.
+    /// Describes the failure of a process, and whether descendants of the process were killed with it for lack of
+    /// memory.
     pub(super) fn uppermost(&self, ix: ProcessIx) -> Failure {
         let children = &self.analysis.process(ix).children;
         Failure {

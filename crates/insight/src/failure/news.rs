@@ -1,5 +1,5 @@
-//! Finds failures that a process learned of by other means than the exit status of a child: the answer of a server, a
-//! status that was written to a file, polls of a service that had ended, or results that are text.
+//! Finds failures that a process learned of by other means than the exit status of a child: by the answer of a server,
+//! a status in a file, polls of a service that had ended, or results in a text.
 
 use std::cell::OnceCell;
 use std::collections::{BTreeMap, BTreeSet};
@@ -26,13 +26,13 @@ use super::servers::addresses;
 use crate::timeout::timed_out;
 use crate::{exit, label};
 
-/// The least number of runs of one program with one command line that count as polling. A guess, the least number that
-/// can be one.
+/// The least number of runs of one program with one command line that count as polling. A guess: with one run, nothing
+/// is repeated.
 const POLLS: usize = 2;
 
 impl Finder<'_> {
-    /// The failed process that perhaps caused the failure of the first process of a chain, which no child's failure
-    /// explains.
+    /// The failed process that perhaps caused the failure of the first process of a chain. No failed child explains
+    /// that first process.
     pub(super) fn news(
         &self,
         chain: &[ProcessIx],
@@ -77,8 +77,8 @@ impl Finder<'_> {
             && !parent.is_some_and(|parent| is_probe(process, parent))
     }
 
-    /// The last program of a server that failed right before the server ended the client's last wait. The client gave
-    /// up after this wait.
+    /// The last child of a server that failed right before the server ended the client's last wait. The client ended
+    /// soon after this wait.
     fn by_answer(&self, client: ProcessIx, others: &[ProcessIx]) -> Option<ProcessIx> {
         let process = self.analysis.process(client);
         let timeline = self.analysis.timeline.as_ref()?;
@@ -88,7 +88,7 @@ impl Finder<'_> {
             .flat_map(|thread| timeline.of(*thread));
         let waits = stretches.filter(|stretch| {
             let is_wait = stretch.doing == Bucket::Wait(Wait::Sleep);
-            // The end of a child is no answer.
+            // Waits for a child or a signal do not count, because the end of a child is no answer of a server.
             let is_for_child = matches!(stretch.reason, Reason::Child | Reason::Signal);
             is_wait
                 && !is_for_child
@@ -109,11 +109,11 @@ impl Finder<'_> {
         others.next()
     }
 
-    /// The only failed process that has the exit status of a script, for a status that a shell does not have by itself:
-    /// the script read it from a file (`exit $(cat status)`).
+    /// The only failed process with the same exit status as a script, if a shell does not have this status by itself.
+    /// The script then probably read the status from a file (`exit $(cat status)`).
     fn by_status(&self, last: ProcessIx, others: &[ProcessIx]) -> Option<ProcessIx> {
         let process = self.analysis.process(last);
-        // A program that runs tests fails by a test.
+        // A program that runs tests has a status of its own, because it fails by a test.
         let has_own_status = runs_tests(process) || !is_script(process) && !is_reader(process);
         if passes(process) != Passes::Status && has_own_status {
             return None;
@@ -130,8 +130,8 @@ impl Finder<'_> {
         self.only_uppermost(others.iter().filter(is_same))
     }
 
-    /// The failed background job of a shell that ended before the last poll for its result, which failed, too. The
-    /// shell polls itself, or runs the script that does.
+    /// The failed background job of a shell that ended before the last poll for its result, which failed, too. Either
+    /// the shell itself polls, or a script that it runs does.
     fn by_polls(&self, last: ProcessIx, others: &[ProcessIx]) -> Option<ProcessIx> {
         let process = self.analysis.process(last);
         let is_shell = |ix: &ProcessIx| passes(self.analysis.process(*ix)) == Passes::Status;
@@ -158,7 +158,8 @@ impl Finder<'_> {
         let script = self.analysis.process(shell);
         let jobs = others.iter().copied().rev().filter(|ix| {
             let job = self.analysis.process(*ix);
-            // A `sleep` after the job can end right after it, too.
+            // A `sleep` that ends right after the job looks like the reader of a pipe, so the timeline must show that
+            // the reader read from the job.
             let is_read = |reader| self.analysis.timeline.is_none() || self.reads(reader, *ix);
             let is_piped = || self.reader(job, script).is_some_and(is_read);
             let top = self.top_of_subshells(*ix);
@@ -173,8 +174,9 @@ impl Finder<'_> {
         })
     }
 
-    /// Whether a child of a shell needed a service that had ended: the child slept again and again after the end of the
-    /// service, the child's time limit was exceeded, or the shell slept right after it had started the service.
+    /// Whether a child of a shell probably needed a service that had ended: the child slept again and again after the
+    /// end of the service, the child's time limit was exceeded, or the shell slept right after it had started the
+    /// service.
     fn is_client(&self, client: ProcessIx, service: ProcessIx, shell: ProcessIx) -> bool {
         let (process, ended) = (
             self.analysis.process(client),
@@ -195,8 +197,8 @@ impl Finder<'_> {
         is_beside && !builds(process) && (has_waited() || is_given_time())
     }
 
-    /// Whether a process slept again and again for planned times after the time `time`, as a process does that polls a
-    /// state.
+    /// Whether a process slept several times for planned intervals after the time `time`. A process that polls a state
+    /// does this.
     fn polls_after(&self, time: Ktime, ix: ProcessIx) -> bool {
         let threads = self.analysis.process(ix).threads.iter().take(NEAR);
         let timeline = self.analysis.timeline.iter();
@@ -208,9 +210,9 @@ impl Finder<'_> {
         naps.take(POLLS).count() == POLLS
     }
 
-    /// Whether a shell polled a service after the end of the service, in vain: by a program that scripts use for
-    /// checks, by a program that fetches something, or by several runs of one command line. `last` is the shell or the
-    /// poll that failed last.
+    /// Whether a shell polled a service in vain after the service had ended: by a program that scripts use for checks,
+    /// by a program that fetches something, or by several runs of one command line. `last` is the poll that failed
+    /// last, or the shell itself.
     fn polls_fail_after(&self, service: &Process, shell: &Process, last: &Process) -> bool {
         let children = shell.children.iter().rev().take(NEAR);
         let children = children.map(|ix| self.analysis.process(*ix));
@@ -240,8 +242,9 @@ impl Finder<'_> {
         polls.next().is_some()
     }
 
-    /// The only failed script in a shell that nevertheless succeeded. A shell that reads results from a text sees no
-    /// exit status. Scripts inside of tests are left out, because tests start programs that are expected to fail.
+    /// The only failed script that was run by a shell which nevertheless succeeded. Another shell that reads the
+    /// script's results from a text sees no exit status. Scripts inside of tests are left out, because tests start
+    /// programs that are expected to fail.
     fn by_result(&self, last: ProcessIx, others: &[ProcessIx]) -> Option<ProcessIx> {
         let reader = self.analysis.process(last);
         if passes(reader) != Passes::Status {
@@ -258,9 +261,9 @@ impl Finder<'_> {
         self.only_uppermost(scripts)
     }
 
-    /// The only failed process inside a failed process whose failure the ancestors in between do not show, because they
-    /// succeeded, were stopped, or still live. A script that ends with 1 by its own decision, or a test runner that
-    /// prints results, may have learned of the failure from a text.
+    /// The only hidden failure inside a failed process: a failed descendant whose ancestors in between succeeded, were
+    /// stopped, or still live. The failed process may have learned of this failure from a text, if it is a script that
+    /// ended with 1 by its own decision or a test runner that prints results.
     fn by_elimination(&self, last: ProcessIx, failed: &BTreeSet<ProcessIx>) -> Option<ProcessIx> {
         let process = self.analysis.process(last);
         let is_test_runner = role(process) == Some(Role::Tests);
@@ -271,9 +274,9 @@ impl Finder<'_> {
         self.only_hidden(last, is_test_runner, failed.iter().copied())
     }
 
-    /// The only failure in the whole build that no ancestor of the failed process shows, if COMMAND's last failure is a
-    /// check that had already been made several times without success. The returned process ended before the first of
-    /// these checks.
+    /// The only hidden failure in the whole build, if COMMAND's last failure is a check that had already been made
+    /// several times without success. A failure is hidden if no ancestor of the failed process shows it. The returned
+    /// process ended before the first of these checks.
     fn by_polled_state(
         &self,
         poll: ProcessIx,
@@ -292,8 +295,8 @@ impl Finder<'_> {
         self.only_hidden(top, false, failed.iter().copied().filter(before))
     }
 
-    /// The only failed process inside another process whose failure the ancestors in between do not show. Inside a test
-    /// runner, it must have taken a noticeable part of the runner's time.
+    /// The only hidden failure inside another process: a failed descendant whose ancestors in between do not show its
+    /// failure. Inside a test runner, the descendant must have taken a noticeable part of the runner's time.
     fn only_hidden(
         &self,
         last: ProcessIx,
@@ -319,8 +322,8 @@ impl Finder<'_> {
         self.only_command(uppermost)
     }
 
-    /// The failed process among a server's descendants that ran during the life of the given client process. If there
-    /// are several, they must have run one command line, and the last one is returned.
+    /// The failed descendant of a server that ran during the life of the given client process. If there are several,
+    /// all must have the same command line, and the last one is returned.
     fn by_server(&self, client: ProcessIx, others: &[ProcessIx]) -> Option<ProcessIx> {
         let process = self.analysis.process(client);
         if passes(process) == Passes::Status || builds(process) {
@@ -348,8 +351,8 @@ impl Finder<'_> {
         })
     }
 
-    /// The only helper process that failed while nothing waited for its end. A helper is a child of a program that
-    /// slept at that time, or a process that had outlived its parent and after whose end the program slept.
+    /// The only failed helper process of a program. A helper is a child that ended while the program slept for a timer,
+    /// or a process that had outlived its parent and after whose end the program slept.
     fn by_helper(&self, last: ProcessIx, others: &[ProcessIx]) -> Option<ProcessIx> {
         let process = self.analysis.process(last);
         if !matches!(passes(process), Passes::Tests | Passes::Last) {
@@ -368,7 +371,8 @@ impl Finder<'_> {
     }
 
     /// Whether the main thread of a process was in a sleep for a timer at the time `time`: the sleep began before that
-    /// time and ended after it. Other threads of a runtime always sleep, so they do not count.
+    /// time and ended after it. Only the main thread counts, because other threads of a language's runtime always
+    /// sleep.
     fn slept_across(&self, time: Ktime, ix: ProcessIx) -> bool {
         let main = self.analysis.process(ix).threads.first();
         let around = self.analysis.timeline.as_ref().zip(main);
@@ -376,9 +380,10 @@ impl Finder<'_> {
         stretch.is_some_and(|stretch| stretch.from < time && is_nap(&stretch))
     }
 
-    /// The first member of a pipe that failed before the pipe's last program, which then perhaps lacked the output of
-    /// that member. If a reader ends first, its writer fails later. Jobs that run at the same time but do not read from
-    /// each other do not count.
+    /// The first member of a pipe that failed before the pipe's last program failed. The last program then perhaps
+    /// lacked the output of that member. A member that ended after the last program does not count, because it may have
+    /// failed only since its reader had ended. Jobs that run at the same time but do not read from each other do not
+    /// count either.
     fn by_writer(&self, reader: ProcessIx, others: &[ProcessIx]) -> Option<ProcessIx> {
         let process = self.analysis.process(reader);
         let shell = process.parent?;
@@ -407,8 +412,8 @@ impl Finder<'_> {
     }
 
     /// Whether a shell waited for a child between the starts of two of its children. A shell starts the members of a
-    /// pipe without such a wait, even if the first one ends before the last one begins. True if the recording does not
-    /// show it.
+    /// pipe without such a wait, even if the first one ends before the last one begins. The answer is also yes if the
+    /// recording has no timeline.
     fn waited_between(&self, shell: ProcessIx, first: &Process, second: &Process) -> bool {
         let main = self.analysis.process(shell).threads.first();
         let Some((timeline, main)) = self.analysis.timeline.as_ref().zip(main) else {
@@ -457,10 +462,10 @@ impl Finder<'_> {
         })
     }
 
-    /// The last failed step before a step of the same script that failed by itself, if the script hardly ignored the
-    /// earlier failure on purpose. The earlier step wrote data into a pipe, or is a build right before the later step,
-    /// or its last argument is a file that the later step names, or it ran the same program on the same file and the script
-    /// does not look at its status.
+    /// The last failed step before a later step of the same script that failed by itself, if the script probably did
+    /// not ignore the earlier failure on purpose. The earlier step wrote data into a pipe, or is a build right before
+    /// the later step, or its last argument is a file that the later step names, or it ran the same program on the same
+    /// file and the script does not use its status.
     fn by_ignored_step(&self, last: ProcessIx, others: &[ProcessIx]) -> Option<ProcessIx> {
         let process = self.analysis.process(last);
         let script = process.parent?;
@@ -472,7 +477,8 @@ impl Finder<'_> {
         let build = before
             .find(|step| is_step(step))
             .filter(|step| builds(step));
-        // `tail -n 1 log | grep -q ok`: the programs that write into the pipe of the other step.
+        // The programs that write into the pipe of the later step, as in `tail -n 1 log | grep -q ok`. Their arguments
+        // count as arguments of the later step.
         let mates = self.before_start(process, script).rev().take(SUBSHELLS);
         let fed: Vec<&Argv> = mates
             .filter(|mate| self.is_beside(mate, process))
@@ -489,14 +495,15 @@ impl Finder<'_> {
             let step = self.analysis.process(*ix);
             let top = self.analysis.process(self.top_of_forks(*ix, script));
             let is_before = top.parent == Some(script) && top.end <= process.start;
-            // Commands in braces end with the status of their last one.
+            // Commands in braces or a subshell end with the status of the last command, so an earlier failure inside
+            // may not show.
             let is_shown = fails(top);
             let names_last_file = || {
                 let file = last_file(&step.argv);
                 file.is_some_and(|file| has_name_of(&process.argv, &file))
                     && !reads_the_same(&step.argv, &process.argv)
             };
-            // `if jq -e .draft file`: its failure is an answer.
+            // The failure of a condition (`if jq -e .draft file`) is an answer and not an error.
             let is_asked = || usage_of(*ix).is_some_and(|usage| usage.is_condition);
             if is_before && is_shown && names_last_file() && !is_asked() {
                 return true;

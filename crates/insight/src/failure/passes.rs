@@ -12,12 +12,12 @@ use tr_programs::words;
 
 use crate::{exit, label};
 
-/// The largest number of processes in a chain of failures, or of ancestors of a process, that are examined. A forged
-/// file can contain a chain of all its processes, and each search must not take time in proportion to its length.
+/// The largest number of processes in a chain of failures, or of ancestors of a process, that are examined. In a forged
+/// file, all processes may form one chain, and a search must not walk the whole chain for each process.
 pub(super) const DEEP: usize = 64;
 
-/// The largest number of children of one process, or of stretches of one thread's time, that are examined for each
-/// failure. A bound of the work.
+/// The largest number of children of one process, or of entries in one thread's timeline, that are examined for each
+/// failure. This bounds the work.
 pub(super) const NEAR: usize = 256;
 
 /// The way in which a program treats the failure of one of its children.
@@ -29,7 +29,7 @@ pub(super) enum Passes {
     Any,
     /// The program runs tests, which may start programs that are expected to fail.
     Tests,
-    /// The program is of unknown kind. It counts as failed because of a child if it ends right after the child.
+    /// The program is of unknown kind. Its failure counts as caused by a child if it ends right after that child.
     Last,
 }
 
@@ -54,7 +54,8 @@ pub(super) fn passes(process: &Process) -> Passes {
 }
 
 /// Whether a shell or a build tool was killed by a signal that was sent to it directly. If only a child died by a
-/// signal, such a program would exit with a status. An exception is SIGINT, which a shell then sends to itself.
+/// signal, such a program would exit with a status. An exception is SIGINT: if it killed a child, a shell sends it to
+/// itself as well.
 pub(super) fn is_killed_itself(process: &Process) -> bool {
     let signal = exit::killed_by(process.status);
     let exits = || passes(process) == Passes::Status || runs_jobs(process);
@@ -68,14 +69,14 @@ pub(super) fn program(process: &Process) -> Ktime {
     last.map_or(process.start, |exec| exec.start)
 }
 
-/// Whether a process is a tool that fails if one of its jobs or tests fails. Scripts do not run such a tool to ask a
-/// question.
+/// Whether a process is a tool that fails if one of its jobs or tests fails. Scripts do not run such a tool only to
+/// check something.
 pub(super) fn runs_jobs(process: &Process) -> bool {
     matches!(role(process), Some(Role::Jobs | Role::Tests))
 }
 
 /// Whether a process is a build tool or a test runner whose failure always counts, whatever its script does with the
-/// exit status. A make that only prints what it would do does not count, nor does a tool that runs any command it is
+/// exit status. A make that only prints commands (`-n`) does not count, nor does a tool that runs the commands it is
 /// given (xargs).
 pub(super) fn decides(process: &Process) -> bool {
     let jobs = tool(process).and_then(|tool| tool.jobs);
@@ -113,7 +114,7 @@ pub(super) fn role(process: &Process) -> Option<Role> {
     role.filter(|_| !command_line::is_worker(&program))
 }
 
-/// The row for the program of a process in the table of known programs.
+/// The entry for the program of a process in the table of known programs.
 pub(super) fn tool(process: &Process) -> Option<&'static Tool> {
     let program = label::program(process);
     let (tool, _) = command_line::tool_of(&program)?;
@@ -133,12 +134,12 @@ pub(super) fn family(process: &Process) -> Option<Family> {
 /// runtimes that clean up on a busy machine need some hundred milliseconds.
 pub(super) const AT_ONCE: u64 = 500_000_000;
 
-/// Whether scripts use the program of a process for the given purpose, for example to clean up or to ask a question.
+/// Whether scripts use the program of a process for the given purpose, for example to clean up or to check something.
 pub(super) fn has_use(process: &Process, which: UtilityUse) -> bool {
     utilities::uses(&label::program(process)).contains(&which)
 }
 
-/// Whether a process asks whether a package is there (`pkg-config --exists`).
+/// Whether a process checks whether a package is installed (`pkg-config --exists`).
 pub(super) fn asks_for_packages(process: &Process) -> bool {
     tool(process).is_some_and(|tool| tool.answers)
 }
@@ -155,14 +156,14 @@ pub(super) fn is_question(process: &Process) -> bool {
     asks_for_packages(process) || has_use(process, UtilityUse::Question) || asks_by_verb()
 }
 
-/// Whether a child is a probe of its parent, which means a check of a configuration. A probe mostly fails because
-/// something is not there, and the parent then goes on without it.
+/// Whether a child is a probe: a check that a configuration, its parent, makes. A probe mostly fails because a feature
+/// or program is missing, and the configuration then goes on without it.
 pub(crate) fn is_probe(child: &Process, parent: &Process) -> bool {
     let probes = tool(parent).is_some_and(|tool| tool.probes);
     if !probes || role(parent) != Some(Role::Configure) {
         return false;
     }
-    // A build that a configuration starts is none, unless it is that of a check.
+    // A build that a configuration starts is a probe only if it builds a target of a check.
     let is_check = |arg: &[u8]| {
         PROBED
             .iter()
@@ -185,12 +186,13 @@ pub(super) fn is_report(process: &Process) -> bool {
 }
 
 /// The words in the names and arguments of programs that undo what a script has set up, separated by spaces. (Small
-/// programs with that use are known by their names.) A trap runs such a program after the failure that ended its shell.
+/// programs for this purpose are in the table of utilities.) A trap runs such a program after the failure that ended
+/// its shell.
 const UNDOES: &str =
     "clean cleanup destroy down purge remove rollback shutdown stop teardown undeploy unmount";
 
-/// The number of arguments at the start of a command line in which a word for undoing, such as "cleanup", is searched.
-/// A guess: an interpreter, a script, its command and one more.
+/// The number of arguments at the start of a command line that are searched for a word for undoing, such as "cleanup".
+/// A guess: they are an interpreter, a script, its subcommand and one more argument.
 const UNDOING: usize = 4;
 
 /// Whether a process undoes what a script has set up, by a word such as "cleanup" at the start of its command line.
@@ -229,7 +231,7 @@ pub(super) fn goes_on(analysis: &Analysis, ix: ProcessIx) -> bool {
     let process = analysis.process(ix);
     match children(process) {
         Children::FailLate | Children::FailIfNamed => true,
-        // npm runs the script of each package.
+        // With such an option, npm also runs the scripts of the other packages after a failure.
         Children::FailUnlessOptional => has_option(process, "", KEEPS_GOING),
         _ => analysis
             .lineage(ix)
@@ -238,8 +240,8 @@ pub(super) fn goes_on(analysis: &Analysis, ix: ProcessIx) -> bool {
     }
 }
 
-/// Whether a process is one of the jobs that the command line of a GNU parallel names. parallel also runs programs for
-/// its own use, some of which fail.
+/// Whether a process is one of the jobs that the command line of GNU parallel names. parallel also runs programs for
+/// its own use, and some of them fail without consequences.
 pub(super) fn is_named_job(child: &Process, parallel: &Process) -> bool {
     let Some(tool) = tool(parallel) else {
         return false;
@@ -265,7 +267,7 @@ pub(super) fn is_named_job(child: &Process, parallel: &Process) -> bool {
     !command.is_empty() && words::contains(&job.join(&b' '), command)
 }
 
-/// Whether an option of a build tool requests to go on after a failure.
+/// Whether an option of a build tool (such as `-k` of make) makes it go on after a failure.
 fn keeps_going(process: &Process) -> bool {
     let jobs = tool(process).and_then(|tool| tool.jobs);
     let letters = jobs.map_or("", |jobs| jobs.keep_going);
@@ -303,8 +305,8 @@ fn has_option(process: &Process, letters: &str, long: &str) -> bool {
     is_short || args().any(|arg| words::has(long, arg))
 }
 
-/// The divisor of a script's time: a child that took a twentieth or more of the time did more than answer a question.
-/// Fitted to the failures that the script `failures.py` plants in builds.
+/// The divisor of a script's time: a child that took a twentieth or more of this time did more than a check. Fitted to
+/// the failures that the script `failures.py` plants in builds.
 pub(super) const LONG: u64 = 20;
 
 /// The longest time in nanoseconds that a program takes to end after the failure of a child that made it end: half a
@@ -327,15 +329,16 @@ pub(super) fn fails(process: &Process) -> bool {
     exit::failed(process.status)
 }
 
-/// Whether a process fetches something that its script does not need, or asks for it, so that its failure is often
-/// ignored.
+/// Whether a process runs a program (such as a download) whose result a script often does not need, so that its failure
+/// is often ignored.
 pub(super) fn is_optional(process: &Process) -> bool {
     let program = label::program(process);
     let name = command_line::name_of(&program);
     utilities::uses(name).contains(&UtilityUse::Optional)
 }
 
-/// Whether a process is a step of a script: a program that is run for its work.
+/// Whether a process is a step of a script: it executed a program that does more than report, clean up or check
+/// something.
 pub(super) fn is_step(process: &Process) -> bool {
     !process.execs.is_empty() && !is_report(process) && !is_question(process)
 }

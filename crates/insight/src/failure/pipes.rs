@@ -32,7 +32,8 @@ impl Finder<'_> {
         if hidden.is_empty() {
             return Vec::new();
         }
-        // The start of the last run that succeeded.
+        // For each command line, the start of the last run that succeeded. A hidden failure does not count if the
+        // command succeeded later.
         let mut good: BTreeMap<&[u8], Ktime> = BTreeMap::new();
         for process in &self.analysis.processes {
             if process.status == Some(0) {
@@ -49,7 +50,8 @@ impl Finder<'_> {
         let chains = last.filter_map(|ix| {
             let mut chain = self.chain(Some(ix));
             chain.reverse();
-            // A process that the kernel killed, or that crashed, has a line of its own.
+            // A chain with a process that crashed or was killed by the kernel is left out, because that process has a
+            // line of its own.
             let told = chain.iter().any(|ix| self.rank(*ix).is_some());
             (!told).then(|| [chain, vec![root]].concat())
         });
@@ -74,19 +76,19 @@ impl Finder<'_> {
         parent.status == Some(0) && is_read
     }
 
-    /// The outermost of the failed subshells around a process, as in `(cd sub && make) | tee log`; the process itself
-    /// if there is none.
+    /// The outermost failed subshell around a process, as in `(cd sub && make) | tee log`; the process itself if no
+    /// failed subshell is around it.
     pub(super) fn top_of_subshells(&self, ix: ProcessIx) -> ProcessIx {
         self.top_of(ix, |above| fails(self.analysis.process(above)))
     }
 
-    /// The outermost of the forks of a script around a process; the process itself if there is none.
+    /// The outermost fork (subshell) of a script around a process; the process itself if no fork is around it.
     pub(super) fn top_of_forks(&self, ix: ProcessIx, script: ProcessIx) -> ProcessIx {
         self.top_of(ix, |above| above != script)
     }
 
-    /// The outermost of the shells' forks around a process, of which all have the property; the process itself if there
-    /// is none.
+    /// The outermost subshell around a process, going up as long as `is_one` accepts the subshell; the process itself
+    /// if it accepts none.
     fn top_of(&self, ix: ProcessIx, is_one: impl Fn(ProcessIx) -> bool) -> ProcessIx {
         let above = self.analysis.ancestors(ix).take(SUBSHELLS);
         let forks =
@@ -95,7 +97,7 @@ impl Finder<'_> {
     }
 
     /// The process that probably read the output of another process in a pipe: the shell started it right after the
-    /// other one, it ran at the same time, and it succeeded right after the other one had ended.
+    /// other one, both ran at the same time, and the reader ended successfully right after the other process had ended.
     pub(super) fn reader(&self, process: &Process, shell: &Process) -> Option<ProcessIx> {
         let children = &shell.children;
         let own = children.partition_point(|ix| self.analysis.process(*ix).start <= process.start);
@@ -116,8 +118,8 @@ impl Finder<'_> {
     }
 
     /// Whether a process waited for data in a pipe that another process, or one of its descendants, wrote or closed.
-    /// The pipe by which a program learns that an exec failed does not count, because it is closed before the executed
-    /// program begins.
+    /// The pipe by which a parent learns whether the exec of its child failed does not count, because it is closed
+    /// before the executed program begins.
     pub(super) fn reads(&self, reader: ProcessIx, writer: ProcessIx) -> bool {
         let process = self.analysis.process(writer);
         let mut kept = self.reads.borrow_mut();
@@ -130,8 +132,8 @@ impl Finder<'_> {
             .any(|(from, to)| *from < process.end && *to > program(process))
     }
 
-    /// The waits of a process for data in pipes, by the process that ended each wait. The ancestors of that process
-    /// have the wait as well.
+    /// The waits of a process for data in pipes, by the process that ended each wait. The wait is also listed for the
+    /// ancestors of that process.
     fn pipe_reads(&self, reader: ProcessIx) -> PipeReads {
         let mut reads = PipeReads::new();
         let Some(timeline) = &self.analysis.timeline else {

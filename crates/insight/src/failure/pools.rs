@@ -1,4 +1,4 @@
-//! Finds processes that ran at once, of which the first one that failed made their parent stop the others.
+//! Finds processes that ran at once and whose parent stopped them because one of them had failed.
 
 use tr_analyze::model::{Process, ProcessIx};
 use tr_analyze::stopped::{may_have_sent, woken_before_exit, TimeOut};
@@ -29,8 +29,8 @@ impl Finder<'_> {
             })
     }
 
-    /// Whether the signal that killed a worker killed another worker of the same owner at the same time. Their owner then
-    /// closed the pool.
+    /// Whether the same signal killed a worker and another worker of the same owner at about the same time. The owner
+    /// then closed the pool.
     pub(super) fn was_stopped_with_another(&self, ix: ProcessIx, owner: ProcessIx) -> bool {
         let worker = self.analysis.process(ix);
         let children = self.analysis.process(owner).children.iter().rev();
@@ -48,7 +48,7 @@ impl Finder<'_> {
     }
 
     /// Whether a process is a forked worker that crashed, after which its parent stopped another worker at once. A pool
-    /// of workers ends in this way; a test that expects a crash stops nothing.
+    /// of workers ends in this way. A test that expects a crash does not stop other processes.
     pub(super) fn broke_a_pool(&self, ix: ProcessIx, above: ProcessIx) -> bool {
         let worker = self.analysis.process(ix);
         let children = self.analysis.process(above).children.iter().rev();
@@ -75,7 +75,7 @@ impl Finder<'_> {
         self.tests.is_failed.contains(&ix) && is_proven && runner.is_some_and(is_late)
     }
 
-    /// Whether one of its ancestors stopped a process because its time limit was exceeded.
+    /// Whether an ancestor of a process stopped it because a time limit was exceeded.
     pub(super) fn was_too_late(&self, ix: ProcessIx) -> bool {
         self.sure.was_stopped_late(ix) || self.is_hung_test(ix)
     }
@@ -104,8 +104,8 @@ impl Finder<'_> {
         other.is_some_and(|end| child.start < end && end < child.end)
     }
 
-    /// The time at which a child of `above` last failed by itself, if it is before `time` and so close to it that
-    /// `above` can have reacted.
+    /// The time of the last failure of a child of `above` before `time`, if it is so close to `time` that `above` may
+    /// have reacted to it at `time`. Stopped children do not count as failed.
     fn failed_shortly_before(&self, time: Ktime, above: ProcessIx) -> Option<Ktime> {
         let failures = self.failures.get(&above).map_or(&[][..], Vec::as_slice);
         let before = failures.partition_point(|end| *end <= time);
@@ -113,8 +113,8 @@ impl Finder<'_> {
         (time.since(last) <= soon(self.analysis.process(above))).then_some(last)
     }
 
-    /// The time at which the parent of a process, or a kill(1) that the parent started, woke the process by a signal.
-    /// `None` unless the process ended right afterwards.
+    /// The time at which the parent of a process, or a kill(1) that the parent started, woke the process by a signal;
+    /// `None` if there is no such signal or if the process did not end right afterwards.
     fn signalled(&self, ix: ProcessIx, above: ProcessIx) -> Option<Ktime> {
         let is_shell = passes(self.analysis.process(above)) == Passes::Status;
         let is_sender = |by: ProcessIx| {
@@ -122,15 +122,16 @@ impl Finder<'_> {
             let is_kill = || has_use(sender, UtilityUse::Kill);
             by == above || sender.parent == Some(above) && is_kill()
         };
-        // A shell and kill(1) wake others by signals alone.
+        // A shell and kill(1) wake other processes only by signals. Another program may also wake the process in other
+        // ways, so the reason of its wait must fit.
         let by_signal =
             |reason| is_shell || matches!(reason, Reason::Child | Reason::Signal | Reason::Timer);
         let woken = woken_before_exit(self.analysis, ix, is_sender, by_signal)?;
         (self.analysis.process(ix).end.since(woken) <= AT_ONCE).then_some(woken)
     }
 
-    /// The time at which another child ended that the same parent had stopped, if it is about the time at which the
-    /// given child ended. The parent then probably stopped both.
+    /// The end of another child that the same parent had stopped, if it is shortly before the end of the given child.
+    /// The parent then probably stopped both children.
     fn beside_a_stop(&self, child: &Process, above: ProcessIx) -> Option<Ktime> {
         let children = self
             .analysis

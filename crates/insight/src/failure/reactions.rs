@@ -1,5 +1,5 @@
 //! Measures how a test runner reacts to the end of a child. A runner formats the failure of a test before it begins the
-//! next one, so that it works for longer after the child of a failed test than after the others.
+//! next test. So it works for longer after the child of a failed test than after other children.
 
 use tr_analyze::model::{Process, ProcessIx};
 use tr_analyze::timeline::Bucket;
@@ -19,7 +19,7 @@ const HALVES: u64 = 3;
 /// The first of the exit statuses (126) with which a shell reports a program that could not be started or was killed.
 const UNSTARTED: u32 = 126;
 
-/// The words in a script's name that show that the script runs tests in its own process.
+/// The words in a script's name by which the script counts as one that runs tests.
 const TESTS: [&str; 2] = ["test", "spec"];
 
 /// The reaction of a test runner to the end of one of its children: how long it worked afterwards.
@@ -32,7 +32,7 @@ struct Reaction {
 
 impl Finder<'_> {
     /// Whether a child of a test runner failed, and the runner's reaction afterwards shows that a test failed because
-    /// of it. If no reaction of the runner is exceptionally long, the last child belongs to a failed test.
+    /// of it. If no reaction of the runner is exceptionally long, the last child is taken.
     pub(super) fn stands_out(&self, ix: ProcessIx, runner: ProcessIx) -> bool {
         let child = self.analysis.process(ix);
         let process = self.analysis.process(runner);
@@ -87,8 +87,9 @@ impl Finder<'_> {
         }
     }
 
-    /// The last child of a test runner that failed with a status of common errors, if the very last child is a run of the same
-    /// program that failed with another status, which a test wants. `runs` has the children in the order of their starts.
+    /// The last child of a test runner that failed with a status of common errors, if the very last child ran the same
+    /// program and failed with a status that a test probably expects. `runs` has the children in the order of their
+    /// starts.
     fn unexpected(&self, runs: &[ProcessIx]) -> Option<ProcessIx> {
         let last = self.analysis.process(*runs.last()?);
         let name = label::program(last);
@@ -119,8 +120,8 @@ impl Finder<'_> {
     }
 }
 
-/// Whether the failure of a program that a test started looks like one that the test expects: its exit status differs
-/// from the statuses of common errors.
+/// Whether a test probably expects the exit status of a program that it started: the status differs from the statuses
+/// of common errors.
 fn is_expected(child: &Process) -> bool {
     let is_own = |code: u32| code != 1 && code < UNSTARTED;
     code(child).is_some_and(is_own)

@@ -1,5 +1,5 @@
-//! Judges the failures of programs that are run by a program of unknown kind: the failures that it tolerates, and those
-//! that count.
+//! Judges the failures of the children of a program of unknown kind: which failures the program tolerates, and which
+//! ones explain its own failure.
 
 use tr_analyze::model::{Process, ProcessIx};
 use tr_analyze::status::KILL;
@@ -19,9 +19,9 @@ use crate::{exit, label};
 pub(super) const SHORT: u64 = 50_000_000;
 
 impl Finder<'_> {
-    /// Whether a program of unknown kind had gone on after an equal failure of another child before. It is then a test
-    /// that expects a program's status 2, or a script whose earlier check failed, too. A repeated command line counts
-    /// as a new try and not as an earlier failure.
+    /// Whether a program of unknown kind had already gone on after an equal failure of an earlier child, so that it
+    /// tolerates such failures. Examples are a test that expects a program's status 2, and a script whose earlier check
+    /// failed, too. An earlier run of the same command line counts as a first try and not as a tolerated failure.
     pub(super) fn is_tolerated_again(&self, child: &Process, above: ProcessIx) -> bool {
         let parent = self.analysis.process(above);
         let is_asked = is_question(child);
@@ -33,7 +33,7 @@ impl Finder<'_> {
         }
         let name = label::program(child);
         let before = || self.before_start(child, above).rev().take(NEAR);
-        // Between two tries of one command line, nothing else runs.
+        // Two runs of one command line are tries of the same action only if no other step runs between them.
         let is_step_between = |earlier: &Process| {
             let mut between = before().take_while(|other| other.start > earlier.start);
             between.any(|other| is_step(other) && other.argv != child.argv)
@@ -58,8 +58,8 @@ impl Finder<'_> {
             && self.others_failed(child, above, is_wanted)
     }
 
-    /// Whether a test expected the failure of a child. An earlier run of the child's program then failed with the exit
-    /// status of the program that started both, and the child failed with another status.
+    /// Whether a test probably expected the failure of a child: the child's status differs from the status of the
+    /// program that started it, and an earlier run of the child's program failed with that program's status.
     pub(super) fn is_wanted(&self, child: &Process, above: ProcessIx) -> bool {
         let runner = self.analysis.process(above);
         let is_reason =
@@ -67,8 +67,8 @@ impl Finder<'_> {
         code(child) != code(runner) && self.others_failed(child, above, is_reason)
     }
 
-    /// Whether a process started the program of a child again with other arguments, and such a run failed and satisfies
-    /// the condition `fits`.
+    /// Whether a process also ran the program of a child with other arguments, and one of these runs failed and
+    /// satisfies the condition `fits`.
     fn others_failed(
         &self,
         child: &Process,
@@ -128,7 +128,7 @@ impl Finder<'_> {
     }
 
     /// Whether a process took so much of an ancestor's time that it did real work, and its failure is not only the
-    /// answer to a question.
+    /// result of a check.
     pub(super) fn took_its_part(&self, child: &Process, above: ProcessIx) -> bool {
         let all = self.analysis.process(above).wall();
         child.wall() >= SHORT && child.wall() >= all / LONG
@@ -157,8 +157,8 @@ impl Finder<'_> {
         runs.any(Runs::has_one_failed)
     }
 
-    /// Whether a process is a shell with a command from another program, in which a program failed that does more than
-    /// answer a question.
+    /// Whether a process is a shell with a command as its argument (`sh -c`), in which a program failed that does more
+    /// than a check.
     fn is_failed_command(&self, process: &Process) -> bool {
         let children = process.children.iter().take(NEAR);
         let mut children = children.map(|ix| self.analysis.process(*ix));
@@ -192,13 +192,13 @@ impl Finder<'_> {
     }
 }
 
-/// Whether two processes ended with the exit status that their language's runtime has for an uncaught error. If the
-/// status is 1, one interpreter must have run both, because failed tests have this status, too.
+/// Whether two processes ended with the same exit status, so that one may have passed on the error of the other. If the
+/// status is 1, the same interpreter must have run both, because failed tests have this status, too.
 fn has_the_error_of(child: &Process, runner: &Process) -> bool {
     code(child) == code(runner) && (code(child) != Some(1) || is_of_own_kind(child, runner))
 }
 
-/// Whether one interpreter runs both a process and its parent.
+/// Whether the same interpreter runs both a process and its parent.
 fn is_of_own_kind(child: &Process, parent: &Process) -> bool {
     let name = |process| file_name(process).map(<[u8]>::to_vec);
     is_script(child) && is_script(parent) && name(child) == name(parent)

@@ -6,11 +6,11 @@ use tr_analyze::model::Process;
 
 use super::passes::fails;
 
-/// The least number of runs of a program among which a single failed run is an exception. A guess: it is the least
-/// number of runs among which one can stand out.
+/// The least number of runs of a program among which a single failed run is an exception. A guess: among two runs,
+/// neither is the exception.
 const MANY: usize = 3;
 
-/// How often a process ran one script, or scripts of one interpreter, and how many of these runs failed.
+/// The number of times that a process ran one script, or scripts of one interpreter, and how many of these runs failed.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Runs {
     pub(super) all: usize,
@@ -34,6 +34,6 @@ impl Runs {
 pub(super) struct Scripts {
     pub(super) by_program: HashMap<String, Runs>,
     pub(super) by_interpreter: HashMap<Vec<u8>, Runs>,
-    /// The number of scripts that the process ran with the interpreter that runs the process itself.
+    /// The number of scripts that the process ran with its own interpreter.
     pub(super) of_own_kind: usize,
 }

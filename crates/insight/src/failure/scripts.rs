@@ -1,4 +1,4 @@
-//! Reads scripts on the command lines of shells, as far as their words show what decides a shell's exit status.
+//! Reads scripts on the command lines of shells (`sh -c`) to find out which commands decide the shell's exit status.
 
 use tr_analyze::model::Process;
 use tr_programs::outline::{self, Command, Link, Options, Outline, Setting, Tree, Word, LONGEST};
@@ -7,7 +7,7 @@ use tr_programs::{command_line, words};
 /// Whether the script on a shell's command line consists only of programs, such as `sh -c 'node gen.js && node
 /// pack.js'`. The shell then ends with the status of one of them.
 pub(super) fn runs_programs_alone(shell: &Process) -> bool {
-    // With -u each expansion can fail.
+    // With the option -u, each expansion of an unset variable can make the shell fail.
     let args: Vec<&[u8]> = shell.argv.args().collect();
     let options = Options::of(&args);
     let is_strict = options.is_some_and(|options| options.nounset != Setting::Off);
@@ -20,8 +20,8 @@ fn script_of(shell: &Process) -> Option<&[u8]> {
     command_line::script_text(&shell.argv).filter(|script| script.len() <= LONGEST)
 }
 
-/// The name of the program in the script on a shell's command line that comes after `others` other programs. `None`
-/// if a command may run although the one before it has failed.
+/// The name of the program in the script on a shell's command line that comes after `others` other programs. `None` if
+/// a command may run although the previous command has failed.
 pub(super) fn program_after(shell: &Process, others: usize) -> Option<Vec<u8>> {
     program_at(script_of(shell)?, others)
 }
@@ -45,7 +45,7 @@ fn starts_programs_alone(script: &[u8]) -> bool {
     let Some(plain) = Plain::of(&outline) else {
         return false;
     };
-    // A redirection can fail by itself, but no command before it has failed then.
+    // A redirection can fail by itself. If the script stops at the first failure, no earlier command has failed then.
     let mut commands = plain.commands.iter();
     let is_known = plain.stops_at_the_first || !commands.clone().any(|command| command.opens);
     is_known
@@ -59,7 +59,7 @@ fn starts_programs_alone(script: &[u8]) -> bool {
 /// redirections.
 struct Plain<'a> {
     commands: Vec<&'a Command>,
-    /// Whether the script ends at the first command that fails, because only `&&` connects the commands.
+    /// Whether the script ends at the first failed command, because only `&&` connects its commands.
     stops_at_the_first: bool,
 }
 

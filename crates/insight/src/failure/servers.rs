@@ -1,7 +1,7 @@
-//! Finds servers that failed in the background, and the clients that failed because of that.
+//! Finds servers that failed in the background, and the clients that failed because their server was gone.
 //!
-//! No event shows which port a program wanted. Command lines name many ports: those of a server and its client are the
-//! same.
+//! No event shows which port a program needed. Many command lines name ports, and a server and its client name the same
+//! port.
 
 use std::collections::BTreeSet;
 
@@ -18,8 +18,8 @@ const SERVERS: usize = 1_000;
 /// The largest number of ports and sockets in one command line that are used. A bound of the work.
 const MOST: usize = 20;
 
-/// The port numbers that can be those of a program's server. Linux reserves ports below 1024 for root. A number that
-/// stands alone on a command line may be a year or a count if it is smaller than the second limit, which is a guess.
+/// The numbers that count as ports of a server. Linux reserves ports below 1024 for root. A number that is a whole
+/// argument counts only from `ALONE` on, because a smaller one may be a year or a count; this limit is a guess.
 const PORTS: std::ops::RangeInclusive<u32> = 1024..=65_535;
 const ALONE: u32 = 3_000;
 

@@ -1,4 +1,4 @@
-//! Unit tests of the rules that find the causes of failures, on recordings that are made by hand.
+//! Unit tests of the rules that find the causes of failures, on recordings that the tests construct.
 
 use tr_analyze::model::{Analysis, ExecSpan, Process, ProcessIx};
 use tr_format::event::{Argv, Ktime, Tgid};
@@ -10,8 +10,8 @@ use crate::label;
 use crate::steps::{Step, Steps};
 use tr_programs::steps::StepKind;
 
-/// A process in a recording that a test makes by hand: the index of its parent, its command line, and its raw exit
-/// status. A process without a command line executes nothing.
+/// A process in a recording that a test constructs: the index of its parent, its command line, and its raw exit status.
+/// A process without a command line executes nothing.
 type Row = (u32, &'static str, u32);
 
 /// Makes a recording of the script `sh x.sh` in the directory `/w`. `text` is the script's text, and `rows` are the
@@ -68,8 +68,8 @@ fn recording(text: &str, status: u32, rows: &[Row]) -> Analysis {
     analysis
 }
 
-/// Finds the cause of the failure of a script in a recording made by hand. Returns the label of the process that
-/// caused it, whether it is certain, and its place in the script.
+/// Finds the cause of the failure of a script in a constructed recording. Returns the label of the process that caused
+/// the failure, whether the cause is certain, and its place in the script.
 fn cause(text: &str, status: u32, rows: &[Row]) -> (String, bool, String) {
     let analysis = recording(text, status, rows);
     let steps = Steps::new(&analysis, &[]);
@@ -129,7 +129,7 @@ fn the_text_of_a_script_decides() {
             false,
             "x.sh:2",
         ),
-        // Without a text that fits, the last step is the cause, perhaps.
+        // If the script's text does not fit the processes, the last step is only perhaps the cause.
         ("other\n", 1, tried, "cmp a b", false, ""),
     ] {
         let want = (name.to_owned(), is_certain, at.to_owned());
@@ -155,7 +155,8 @@ fn a_program_that_is_not_there_has_the_name_in_the_script() {
     assert_eq!(end, "exit 127 (no such program: nothing)");
 }
 
-/// npm runs a script of each package, and goes on with the next package after a failure.
+/// With `--workspaces`, npm runs the script of each package and goes on with the next package after a failure, so the
+/// first failure counts.
 #[test]
 fn the_first_failed_package_of_a_workspace_counts() {
     for (line, is_certain) in [
@@ -176,7 +177,8 @@ fn the_first_failed_package_of_a_workspace_counts() {
     }
 }
 
-/// Two jobs of a make failed at once. Nothing shows whether make ignored the failure of one of them.
+/// If two jobs of a make failed at once, neither is the certain reason, because make may have ignored the failure of
+/// one of them.
 #[test]
 fn of_two_jobs_that_ran_at_once_make_may_have_ignored_one() {
     for (second, is_certain) in [(0, true), (3, false)] {
@@ -194,7 +196,8 @@ fn of_two_jobs_that_ran_at_once_make_may_have_ignored_one() {
     }
 }
 
-/// The owner of a pool stops all workers at its end. One worker that is killed alone may be the reason.
+/// If two workers of a pool were killed, the owner closed the pool. If only one worker was killed, its end may be the
+/// reason for the failure.
 #[test]
 fn a_pool_that_was_closed_is_no_reason() {
     for (count, is_reason) in [(1, true), (2, false)] {
@@ -213,7 +216,8 @@ fn a_pool_that_was_closed_is_no_reason() {
     }
 }
 
-/// A test wants the status 2 of a program. Another run of the program failed with the status of an error.
+/// If a test expects the status 2 of a program, another run of the program with a common error status is the reason for
+/// the failure.
 #[test]
 fn a_status_that_a_test_wants_is_no_reason() {
     for (status, name) in [(1, "./cli b"), (3, "./cli x")] {
@@ -234,7 +238,8 @@ fn a_status_that_a_test_wants_is_no_reason() {
     }
 }
 
-/// A question about the file that the failed step reads is no earlier step that could have written the file.
+/// An earlier check of the file that the failed step reads is not the reason. If the script ignores the earlier
+/// command's status, that command is the reason.
 #[test]
 fn a_question_about_a_file_is_no_reason() {
     let rows = [
@@ -273,8 +278,8 @@ fn many_scripts_take_little_time() {
     assert!(took.as_secs() < 30, "{took:?}");
 }
 
-/// A test: when a test runner stops its worker, the failed worker has no consequences, while a test of this worker
-/// has failed if the runner's report says so.
+/// Checks that a worker which its test runner stopped does not count as failed, while a test of this worker counts if
+/// the runner's report says that it failed.
 #[test]
 fn a_test_fails_by_its_own_result() {
     let worker = ProcessIx(7);
@@ -306,7 +311,7 @@ fn a_test_fails_by_its_own_result() {
     assert!(Failures::default().counts(&of_worker(Some(15), None)));
 }
 
-/// A runner whose tests failed is reported above them, unless it ended in another way.
+/// A failed test runner is reported as a consequence of its failed tests, unless its exit status has another reason.
 #[test]
 fn a_runner_fails_because_of_its_tests() {
     for (status, is_above) in [(1, true), (2, true), (3, false)] {
@@ -354,14 +359,15 @@ fn a_runner_fails_because_of_its_tests() {
 
 #[test]
 fn failures_beyond_the_reported_ones_are_led_to_alike() {
-    // `make -k` runs a compiler's driver for each of more targets than are reported, and each fails by its `cc1`.
+    // `make -k` runs a compiler driver for each target, and each driver fails because of its `cc1`. There are more
+    // targets than the report shows.
     let jobs = BRANCHES as u32 + 20;
     let rows: Vec<Row> = (0..jobs)
         .flat_map(|job| [(0, "cc -c a.c", 1), (1 + 2 * job, "cc1 a.c", 1)])
         .collect();
     let mut analysis = recording("", 2, &rows);
     analysis.processes[0].argv = Argv::from_args("make -k".split(' '));
-    // Each driver ends after its `cc1`, which is the row after its own.
+    // Each driver ends after its `cc1`, which is the next process in the list.
     for driver in (1..rows.len()).step_by(2) {
         analysis.processes[driver].end = Ktime(analysis.processes[driver + 1].end.0 + 1_000_000);
     }

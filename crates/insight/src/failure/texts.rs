@@ -1,4 +1,4 @@
-//! Holds the texts of the scripts that shells ran, and what is known of how these scripts went.
+//! Holds the texts of the scripts that shells ran, and which child process belongs to which command of a script.
 
 use std::cell::{Cell, RefCell};
 use std::collections::{BTreeMap, HashMap};
@@ -11,7 +11,7 @@ use tr_programs::outline::{CommandIx, Course, Ending, KnownFile, Outline, Script
 use tr_text::escape;
 
 /// The budget of steps for reading the scripts of a recording and comparing them with the children of their shells.
-/// Less than a second of work, measured.
+/// Measured: the work takes less than a second.
 const STEPS: usize = 2_000_000;
 
 /// The place of a command in a script: the file and the line.
@@ -40,23 +40,23 @@ pub struct Statement {
     pub text: String,
 }
 
-/// The texts of the scripts that the shells of a recording ran, and what is known of how these scripts went.
+/// The texts of the scripts that the shells of a recording ran, and which child process belongs to which command.
 pub(super) struct Texts<'a> {
     /// The texts of script files, by the path of the file. `None` stands for a file whose text was not recorded.
     files: HashMap<&'a [u8], Option<&'a [u8]>>,
-    /// For failed shells and their subshells, how the script went: which child belongs to which command, and how the
-    /// script ended. Filled in when it is first needed.
+    /// For failed shells and their subshells, the course of the script: which child belongs to which command, and how
+    /// the script ended. Filled in when it is first needed.
     pub(super) courses: RefCell<BTreeMap<ProcessIx, Option<Rc<ShellCourse>>>>,
     /// The parsed texts (outlines) of the shell scripts, filled in when they are first needed. `None` stands for a
     /// script that was not parsed because the budget of steps was used up.
     outlines: RefCell<HashMap<Source, Option<Rc<Outline>>>>,
-    /// The rest of the budget of [`STEPS`] that may still be spent on reading scripts and comparing them with
+    /// The remaining part of the budget of [`STEPS`] that may still be spent on reading scripts and comparing them with
     /// processes.
     pub(super) steps: RefCell<usize>,
 }
 
-/// A script, and the directory in which its shell began. Together they identify the parsed script, because the other
-/// files that a script reads in (`. ./file`) depend on the directory.
+/// A script, and the directory in which its shell began. Both are needed to identify a parsed script, because the
+/// directory decides which other files the script reads in (`. ./file`).
 #[derive(Debug, PartialEq, Eq, Hash)]
 struct Source {
     origin: Origin,
@@ -214,7 +214,7 @@ impl ShellCourse {
         let is_at = |place: &usize| self.children.get(*place) == Some(&child);
         match &self.course.ending {
             Ending::Child(place) if is_at(place) => Some(Decided::Yes),
-            // The first of several equal reasons stands before the others.
+            // If each of several reasons is enough, the first one is reported as the reason.
             Ending::Each(places) if places.first().is_some_and(is_at) => Some(Decided::Yes),
             Ending::Each(places) if places.iter().any(is_at) => Some(Decided::Too),
             Ending::OneOf(places) if places.iter().any(is_at) => Some(Decided::Maybe),

@@ -1,5 +1,5 @@
-//! Finds the processes that a tool started for the records of its log. The times in the log count from a moment that
-//! the log does not contain.
+//! Finds the processes that a tool started for the records of its log. The times in the log count from the start of the
+//! tool, which the log does not contain.
 
 use std::collections::{HashMap, HashSet};
 
@@ -17,26 +17,28 @@ pub struct Span {
     pub needs_name: bool,
 }
 
-/// The smaller limit, in nanoseconds, by which a process may begin later than its record in a tool's log says, for
-/// records whose names match no process. A guess; it is smaller than `LATE` because nothing but the times matches.
+/// The largest difference, in nanoseconds, between a process's times and its record's times in a tool's log, if the
+/// record's name matches no process. A guess; it is smaller than `LATE` because only the times show that the two belong
+/// together.
 const LATE_UNNAMED: u64 = 50_000_000;
 
-/// The largest number of processes that are tried for a record of a tool's log without a name. If more begin at once,
-/// none of them can be the only possible one. A bound of the work.
+/// The largest number of processes that are tried for a record of a tool's log without a name. If more processes begin
+/// at once, none of them is the only possible one. A bound of the work.
 const NEAR: usize = 256;
 
 /// The largest difference in nanoseconds between start times of a tool that several records of its log suggest, if they
-/// still count as one start. A guess: with more, the log of a second run of the tool would be mistaken for the first.
+/// still count as one start. A guess: with a larger limit, the log of a second run of the tool would be mistaken for
+/// that of the first run.
 const SAME: u64 = 50_000_000;
 
 /// The longest time in nanoseconds from the start of a tool until it reads the clock from which the times in its log
-/// count. A tool that first reads its files reads the clock later. A guess: with more, the times of an earlier run fit,
-/// too.
+/// count. A tool that first reads its files reads the clock later. A guess: with a larger limit, the times of an
+/// earlier run would fit, too.
 const SOON: u64 = 150_000_000;
 
 /// Finds the process of each record in a tool's log among the children of the tool. If the record's name fits some
-/// children (`named`), it is the one of them that lived at the record's time; otherwise it is the only child that lived
-/// at that time.
+/// children (`named`), the process is the one of these children that lived at the record's time; otherwise it is the
+/// only child that lived at that time.
 pub fn align(
     analysis: &Analysis,
     tool: ProcessIx,
@@ -72,7 +74,8 @@ pub fn align(
         let at = |time: i64| zero.saturating_add(time);
         start.abs_diff(at(span.from)).max(end.abs_diff(at(span.to)))
     };
-    // The nearest first: a command line names what it reads, too, such as the objects of a link.
+    // The pairs with the nearest times are assigned first. A name alone is not enough, because a command line also
+    // names input files, such as the objects of a link.
     let pairs = spans.iter().zip(named).enumerate();
     let pairs = pairs.flat_map(|(at, (span, named))| {
         let pair = move |ix: &ProcessIx| (distance(*ix, span), at, *ix);
@@ -91,7 +94,8 @@ pub fn align(
     let mut left: Vec<ProcessIx> = children.to_vec();
     left.retain(|ix| !used.contains(ix));
     left.sort_by_key(|ix| life(*ix).0);
-    // Without a name a record and a process belong together if neither fits another one.
+    // Without a matching name, a record and a process belong together if the record fits only this process and the
+    // process fits only this record.
     let mut of_process: HashMap<ProcessIx, usize> = HashMap::new();
     let mut only: Vec<(usize, ProcessIx)> = Vec::new();
     for (number, (span, process)) in spans.iter().zip(&found).enumerate() {
@@ -125,7 +129,7 @@ pub fn align(
 }
 
 /// The middle of the largest group of start times that differ from each other by at most `SAME` nanoseconds. If several
-/// groups are equally large, the first one counts.
+/// such groups are equally large, the first one counts.
 pub fn most_frequent(mut values: Vec<i64>) -> Option<i64> {
     values.sort_unstable();
     let mut best: &[i64] = &[];

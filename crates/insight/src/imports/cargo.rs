@@ -21,8 +21,8 @@ pub struct Timings {
 pub struct Unit {
     pub name: String,
     pub version: String,
-    /// The text after the package's name by which cargo tells the targets of a package apart in its report. It is
-    /// empty for a library, and otherwise ` NAME "KIND"` or ` build-script`, each with ` (MODE)`.
+    /// The text after the package's name by which cargo distinguishes the targets of a package in its report: empty for
+    /// a library, otherwise ` NAME "KIND"` or ` build-script`. A mode such as ` (test)` can follow.
     pub target: String,
     /// The time at which cargo began to compile the unit, in nanoseconds since the start of cargo.
     pub from: i64,
@@ -104,7 +104,7 @@ impl Work {
         let program = args.first()?;
         if is_of(program, Family::BuildScript) {
             let directory = program.rsplit(|byte| *byte == b'/').nth(1)?;
-            // The directory is PACKAGE-HASH.
+            // The name of the directory is PACKAGE-HASH, so the package's name ends at the last dash.
             let dash = directory.iter().rposition(|byte| *byte == b'-')?;
             let package = directory.get(..dash)?.to_vec();
             return Some(Work::Run { package });
@@ -155,8 +155,8 @@ impl Unit {
         Work::Compile { crate_name, test }
     }
 
-    /// The processes in `same` that compile the version of the package which the unit has, if the directory of the
-    /// package's sources has the version in its name. If there are none, all processes in `same`.
+    /// The processes in `same` that compile the unit's version of the package. They are recognized if the name of the
+    /// source directory contains the version. If no process is recognized, the result is all of `same`.
     fn of_version(&self, lookup: &Lookup<'_>, same: &[ProcessIx]) -> Vec<ProcessIx> {
         let directory = format!("{}-{}", self.name, self.version);
         let is = |ix: &ProcessIx| {

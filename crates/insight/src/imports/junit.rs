@@ -41,9 +41,9 @@ pub use report::{Attributes, Case, Date, Report, Suite};
 /// The largest delay in nanoseconds with which a file system's clock stamps a written file: a tick of the kernel, which
 /// is at most 10 ms (CONFIG_HZ=100).
 const COARSE: i64 = 10_000_000;
-/// The longest time in nanoseconds from the end of the last test until a runner has written its report. It must be much
-/// less than the distance between time zones, which it is used to tell apart. A guess: the nearest zones are 15 minutes
-/// apart.
+/// The longest time in nanoseconds from the end of the last test until a runner has written its report. It is used to
+/// find the right time zone, so it must be much less than the difference between two zones. A guess: the nearest zones
+/// are 15 minutes apart.
 const WRITTEN_WITHIN: i64 = 60_000_000_000;
 const QUARTER_HOUR: i64 = 900_000_000_000;
 
@@ -52,7 +52,7 @@ impl Report {
     /// under the process that ran the suite. `written` is the time in ns since 1970 at which the report was written.
     pub(super) fn place(&self, path: &[u8], written: Option<i64>, lookup: &Lookup<'_>) -> Placed {
         let written = written.map(|time| lookup.time(time).saturating_add(COARSE));
-        // A copy is younger than the recording, and tells nothing.
+        // A file that was written outside of the recording is a copy, so its time says nothing about the report.
         let is_inside = |time: &i64| !lookup.is_outside(time.saturating_sub(COARSE), *time);
         let written = written.filter(is_inside);
         let zone = self.zone(written, lookup);
@@ -125,9 +125,9 @@ impl Report {
         placer.placed
     }
 
-    /// Finds the time zone that is assumed for the times of a report without a zone. It is the zone in which the last
-    /// of these times is just before the report was written. If there is none, it is the zone nearest to UTC in which
-    /// the first of these times lies in the recording.
+    /// Finds the time zone that is assumed for the times of a report without a zone. The right zone is the one in which
+    /// the last of these times is just before the report was written. If no zone or several zones fit, the zone nearest
+    /// to UTC is assumed in which the first of these times lies in the recording.
     fn zone(&self, written: Option<i64>, lookup: &Lookup<'_>) -> Zone {
         let Some(first) = self.local_dates().next().map(|(date, _)| date) else {
             return Zone::UTC;
@@ -140,12 +140,13 @@ impl Report {
             let time = at(first, *quarters);
             span.0.saturating_sub(first.digit) <= time && time <= span.1
         };
-        // From 12 hours behind UTC to 14 ahead of it.
+        // Time zones are between 12 hours behind UTC and 14 hours ahead of it, in steps of a quarter of an hour.
         let quarters = (1..=56).flat_map(|ahead| [ahead, -ahead]);
         let quarters = std::iter::once(0).chain(quarters);
         let quarters = quarters.filter(|quarters| *quarters >= -48);
         let fitting: Vec<i64> = quarters.filter(is_inside).collect();
-        // With beginnings the last test ends later than its time, with ends not.
+        // The times may be beginnings or ends of tests. So both the latest time and the latest time plus length are
+        // compared with the time of writing.
         let by_file = |quarters: &i64| {
             let ends = self.local_dates().flat_map(|(date, length)| {
                 let time = at(date, *quarters);

@@ -10,18 +10,18 @@ use tr_programs::tools::Family;
 
 use super::unplaced::TestCount;
 
-/// The largest difference in nanoseconds between the clock of a tool that wrote a file and the recording's clock. Times
-/// of the day are adjusted while a recording runs, and a tool reads its clock after its start. A guess: the kernel
-/// slews a clock by 500 ppm at most, which is 20 ms in 40 s (adjtimex(2)).
+/// The largest difference in nanoseconds between the clock of a tool that wrote a file and the recording's clock. The
+/// clock of the time of day is adjusted while a recording runs, and a tool reads its clock after its start. A guess:
+/// the kernel slews a clock by 500 ppm at most, which is 20 ms in 40 s (adjtimex(2)).
 pub const CLOCKS: i64 = 20_000_000;
 
 /// The divisor of the length of a test or span that gives the largest tolerated error of its place in time: a tenth. A
-/// decision: with a larger error it has no figures.
+/// decision: with a larger error, no figures (such as CPU time) are shown for it.
 pub const TOLERATED: u64 = 10;
 
 /// The largest difference in nanoseconds between the life of a process and the span that a tool's file has for it. A
-/// tool on a busy machine starts a process late, and notices its end late. A guess: with less, spans of a busy machine
-/// would have no process; with more, two short commands would be mistaken for each other.
+/// tool on a busy machine starts a process late, and notices its end late. A guess: with a smaller limit, spans of a
+/// busy machine would match no process; with a larger one, two short commands would be mistaken for each other.
 pub const LATE: u64 = 250_000_000;
 
 /// Finds the processes and times of a recording that belong to records in files of other tools.
@@ -34,7 +34,7 @@ impl<'a> Lookup<'a> {
     pub fn new(analysis: &'a Analysis) -> Lookup<'a> {
         let mut by_pid: HashMap<u32, Vec<ProcessIx>> = HashMap::new();
         for ix in analysis.process_ids() {
-            // A tool knows its pid in its own container.
+            // A tool writes its pid as its own container (pid namespace) counts it, so the lookup uses that pid.
             let pid = analysis.process(ix).ns_pid.0;
             by_pid.entry(pid).or_default().push(ix);
         }
@@ -65,7 +65,7 @@ impl<'a> Lookup<'a> {
     }
 
     /// The largest error in nanoseconds of a time of the day that [`Lookup::time`] converts, which comes from the drift
-    /// of the clocks. A clock that was set and set back in between is not covered.
+    /// of the clocks. An error is not covered if the clock was set and later set back.
     pub fn clock_error(&self) -> i64 {
         match self.lengths() {
             Some((length, by_real)) => length.saturating_sub(by_real).saturating_abs(),
@@ -80,7 +80,8 @@ impl<'a> Lookup<'a> {
         let (start, real) = (signed(meta.start), as_signed(meta.start_clock.real));
         let since = unix.saturating_sub(real);
         let since = match self.lengths() {
-            // Clocks that differ by more than a per cent were set, not adjusted.
+            // If the two lengths differ by more than one per cent, the clock was set and not adjusted, so the times are
+            // not scaled.
             Some((length, by_real))
                 if by_real > 0 && length.abs_diff(by_real) < by_real as u64 / 100 =>
             {
@@ -104,7 +105,7 @@ impl<'a> Lookup<'a> {
     pub fn inside(&self, process: ProcessIx, from: i64, to: i64) -> Option<(Ktime, Ktime)> {
         let process = self.analysis.process(process);
         let (start, end) = (signed(process.start), signed(process.end));
-        // A process that is older than the analyzed span began before.
+        // The start of a process that is older than the analyzed time is not known, so the span may begin earlier.
         let early = !process.started_before && from < start.saturating_sub(CLOCKS);
         let late = !process.alive && to > end.saturating_add(CLOCKS);
         if early || late || from > end || to < start {
@@ -134,7 +135,8 @@ pub fn ktime(time: i64) -> Ktime {
     Ktime(u64::try_from(time).unwrap_or(0))
 }
 
-/// Whether one of the process's command lines has this word as an argument, or as the end of a path.
+/// Whether one of the process's command lines has this word as an argument, or has an argument that is a path with this
+/// end.
 pub fn names(process: &Process, word: &[u8]) -> bool {
     let mut execs = process.execs.iter();
     !word.is_empty()
@@ -144,14 +146,14 @@ pub fn names(process: &Process, word: &[u8]) -> bool {
         })
 }
 
-/// The words of an argument as if it were a shell's script: it is divided at blanks, quotes and the shell's separators.
+/// Divides an argument into words like a shell's script: at blanks, quotes and the shell's separators.
 pub fn script_words(arg: &[u8]) -> impl Iterator<Item = &[u8]> {
     let ends = |byte: &u8| byte.is_ascii_whitespace() || b"'\"=;&|()<>".contains(byte);
     arg.split(ends).filter(|word| !word.is_empty())
 }
 
-/// Whether the argument `arg` ends with the path `word`. Before the path there must be nothing, or the end of a
-/// directory or of an option's name.
+/// Whether the argument `arg` ends with the path `word`. The text before the path must be empty, or it must end with
+/// `/`, `=` or `:`, or be the option `-o`.
 fn is_path(arg: &[u8], word: &[u8]) -> bool {
     let Some(before) = arg.strip_suffix(word) else {
         return false;
@@ -164,7 +166,7 @@ pub fn is_of(program: &[u8], family: Family) -> bool {
     table::by_path(program).is_some_and(|tool| tool.family == family)
 }
 
-/// The spans of one imported file that have a place in the recording, with counts of the others.
+/// The spans of one imported file that have a place in the recording, and the numbers of the spans without one.
 #[derive(Debug, Default)]
 pub struct Placed {
     pub spans: Vec<Imported>,

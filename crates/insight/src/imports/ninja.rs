@@ -1,5 +1,5 @@
-//! Reads the commands of a `.ninja_log`. For each output of a build it has the times of the command that made the
-//! output last, in ms since the beginning of that run of ninja.
+//! Reads the commands of a `.ninja_log`. For each output of a build, the log has the times of the last command that
+//! made this output, in ms since ninja began in that run.
 
 use std::collections::HashMap;
 
@@ -9,9 +9,8 @@ use tr_programs::tools::Family;
 use super::align::{align, Span};
 use super::lookup::{imported, script_words, signed, Lookup, Placed};
 
-/// The largest time in nanoseconds by which the modification time of an output is before the end of the command
-/// that made it, because file systems have coarse clocks. FAT's resolution of 2 s is the coarsest; a guess for
-/// network file systems.
+/// The largest time in nanoseconds by which an output's modification time can be too early, because file systems have
+/// coarse clocks. FAT's resolution of 2 s is the coarsest; for network file systems this is a guess.
 const COARSE: i64 = 2_000_000_000;
 
 /// The commands in a log of ninja, each with its outputs and times.
@@ -34,7 +33,8 @@ impl Log {
     pub(super) fn place(&self, lookup: &Lookup<'_>) -> Placed {
         let analysis = lookup.analysis;
         let mut found: Vec<(&Edge, ProcessIx)> = Vec::new();
-        // The log has the last command of each output: the last run has all of its own there.
+        // The log keeps only the last command of each output, so it is complete only for the last run of ninja, which
+        // is tried first.
         let mut left: Vec<&Edge> = self.edges.iter().collect();
         for ninja in lookup.of_family(Family::Ninja).rev() {
             let children = &analysis.process(ninja).children;
@@ -43,7 +43,8 @@ impl Log {
             let named: Vec<Vec<ProcessIx>> = left.iter().map(named).collect();
             let begin = signed(analysis.process(ninja).start).saturating_sub(COARSE);
             let span = |edge: &&Edge| Span {
-                // The log has commands of earlier builds, too.
+                // The log also contains commands of earlier builds. A command whose output is older than this run of
+                // ninja needs a matching name.
                 needs_name: edge.span.needs_name || edge.made > 0 && lookup.time(edge.made) < begin,
                 ..edge.span
             };
@@ -95,12 +96,12 @@ impl Edge {
     }
 }
 
-/// The given processes by each word of their command lines. The words of a shell's script are included.
+/// For each word of a command line, the given processes that have it. The words of a shell's script are included.
 fn words<'a>(lookup: &Lookup<'a>, processes: &[ProcessIx]) -> HashMap<&'a [u8], Vec<ProcessIx>> {
     let mut words: HashMap<&[u8], Vec<ProcessIx>> = HashMap::new();
     for ix in processes {
         let mut execs = lookup.analysis.process(*ix).execs.iter();
-        // The shell's, or that of a command without a shell.
+        // Only the first exec counts: it is that of ninja's shell with the whole command, or of the command itself.
         let args = execs.next().map(|exec| exec.argv.args());
         for word in args.into_iter().flatten().flat_map(script_words) {
             words.entry(word).or_default().push(*ix);

@@ -1,5 +1,6 @@
-//! Imports spans of any tool from a file in the Chrome Trace Event format or in OTLP. A span is placed by its pid and
-//! its times, or else on the process whose command line has a word of the span and that lived at its times.
+//! Imports spans of any tool from a file in the Chrome Trace Event format or in OTLP. A span is placed on the process
+//! with its pid that lived at its times. If there is none, it is placed on a process whose command line contains a word
+//! of the span and that lived at its times.
 
 mod clock;
 mod named;
@@ -50,7 +51,7 @@ pub struct Span {
     pub pid: Option<u32>,
     /// The tid of the thread that did the work of the span, as the process itself sees it.
     pub tid: Option<u32>,
-    /// The index in the file's list of the span that started this one.
+    /// The index, in the file's list of spans, of the span that started this one.
     pub parent: Option<usize>,
     pub is_test: bool,
     /// The result of the test, if the span is a test.
@@ -111,7 +112,8 @@ impl Spans {
             placed.add_note("it has more spans than the search for their processes may try");
         }
         self.inherit(&mut owners);
-        // The whole command is the only process that is known to have been there.
+        // If no span has a process, all spans are placed under the recorded command, because it lived during all of
+        // them.
         let is_in_command = moments.are_times_of_day && owners.iter().all(Option::is_none);
         if is_in_command {
             let root = lookup.analysis.process_ids().next();
@@ -175,8 +177,8 @@ impl Spans {
     }
 
     /// The recorded processes that a pid in the imported file can mean. Processes in several containers can have equal
-    /// pids, and the recording may not know the pids inside a container. In that case the name in clang's file
-    /// decides.
+    /// pids, and the recording may not know the pids inside a container. In these cases, the process of a file from
+    /// clang is found by the file's name.
     fn with_pid(
         &self,
         pid: u32,
@@ -209,19 +211,21 @@ impl Spans {
                 words::contains(program, b"clang")
             };
             let all = analysis.process_ids().filter(compiler);
-            // A compiler begins later than its driver.
+            // The driver and the compiler both name the file. The compiler begins later, so the last process is taken.
             with_pid.extend(all.filter(lived).rfind(named));
         }
-        // Two processes with this pid at these times are in two containers.
+        // Two processes with this pid at these times are in different containers, so it is not known which one is
+        // meant.
         if with_pid.len() > 1 && !self.is_compilation {
             with_pid.clear();
         }
         with_pid
     }
 
-    /// Gives each span without a process of its own the process of the span that started it.
+    /// Gives each span for which no process was found the process of its parent span.
     fn inherit(&self, owners: &mut [Option<Owner>]) {
-        // A parent can stand behind its children; each round gives a process to at least one level of them.
+        // A parent span can come after its children in the file, so several rounds are needed. Each round reaches at
+        // least one more level.
         for _ in 0..TRIED {
             let mut has_changed = false;
             for (at, span) in self.spans.iter().enumerate() {
@@ -243,7 +247,7 @@ impl Spans {
         }
     }
 
-    /// Assigns spans of the file to those processes in whose lives they lie.
+    /// Makes the imported spans: each span of the file that lies in the life of its process (`owners`).
     fn on(
         &self,
         owners: &[Option<Owner>],

@@ -8,7 +8,7 @@ pub struct TestCount {
 }
 
 impl TestCount {
-    /// The number of tests and of failed tests after one more test, which failed if `failed` is set.
+    /// Adds one more test to the counts; `failed` says whether this test failed.
     #[must_use]
     pub fn and(self, failed: bool) -> TestCount {
         TestCount {
@@ -22,6 +22,6 @@ impl TestCount {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct UnplacedTest {
     pub name: String,
-    /// The result of the test in the word of the runner's file: `failed` or `error`.
+    /// The result of the test, as the runner's file says it: `failed` or `error`.
     pub result: &'static str,
 }

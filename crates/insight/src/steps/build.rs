@@ -64,10 +64,11 @@ fn is_too_deep(step: &Step) -> bool {
     step.depth >= DEEPEST
 }
 
-/// For each step, its place in a depth-first order of the steps, and the place after the last step inside it. In
-/// `list`, a step comes before the steps inside it.
+/// For each step, its position in a depth-first order of the steps, and the position after the last step inside it.
+/// Step A lies inside step B exactly if the position of A is between these two positions of B. In `list`, a step comes
+/// before the steps inside it.
 fn places(list: &[Step]) -> Vec<(usize, usize)> {
-    // The number of steps of each one's tree.
+    // For each step, the number of steps in its tree: the step itself and all steps inside it.
     let mut sizes = vec![1; list.len()];
     for (at, step) in list.iter().enumerate().rev() {
         let size = sizes.get(at).copied().unwrap_or(0);
@@ -77,7 +78,8 @@ fn places(list: &[Step]) -> Vec<(usize, usize)> {
             .for_each(|around_size| *around_size += size);
     }
     let mut places: Vec<(usize, usize)> = Vec::with_capacity(list.len());
-    // The next free place in each one's tree, and behind all.
+    // For each step, the next free position inside its tree; `behind` is the next free position after all outermost
+    // steps.
     let mut free: Vec<usize> = Vec::with_capacity(list.len());
     let mut behind = 0;
     for (step, size) in list.iter().zip(sizes) {
@@ -95,16 +97,17 @@ struct Build<'a> {
     analysis: &'a Analysis,
     spans: HashMap<ProcessIx, Vec<&'a Span>>,
     of_threads: HashMap<ThreadIx, Vec<&'a Span>>,
-    /// For each process, the times of its execs, each with the tests that the executed program runs from then on.
+    /// For each process, the times of its execs, each with the way in which the executed program runs tests from then
+    /// on (such as in threads).
     tests: Vec<Vec<(Ktime, Tests)>>,
-    /// The steps that are whole processes, because files of other tools say so.
+    /// The steps that are the whole life of a process, according to files of other tools.
     whole: HashSet<StepIx>,
     list: Vec<Step>,
     /// The first step of the process that is being divided into steps, as an index. Steps before it belong to other
     /// processes.
     first: StepIx,
     threads: Vec<ThreadSteps>,
-    /// For each process that is the first one of a container, that container.
+    /// The containers, by the first process of each container.
     containers: HashMap<ProcessIx, &'a Container>,
 }
 
@@ -112,7 +115,7 @@ struct Build<'a> {
 /// marks or of executed programs.
 enum Change<'a> {
     End(usize),
-    /// From this time on, another step is around the process or thread.
+    /// The process or thread enters or leaves a step in which its parent is, so the surrounding step changes.
     Around,
     Exec(usize, &'a ExecSpan),
     Begin(usize, &'a Span),
@@ -146,7 +149,7 @@ impl Build<'_> {
     fn process(&mut self, ix: ProcessIx) {
         let process = self.analysis.process(ix);
         self.first = self.list.len();
-        // A server works for other steps than the one that asked it first.
+        // A shared server also works for steps other than the one that started it, so it belongs to no step.
         let around = self.forked_in(process).filter(|_| !process.role.shared);
         let spans = self.spans.remove(&ix).unwrap_or_default();
         let changes = self.changes(vec![(process.start, around)], spans, Some((ix, process)));
@@ -173,7 +176,7 @@ impl Build<'_> {
         self.threads.get(thread.0 as usize)?.at(time)
     }
 
-    /// The innermost step at the time of a fork in which the thread that forked the given process was.
+    /// The innermost step that the forking thread was in when it forked the given process.
     fn forked_in(&self, process: &Process) -> Option<StepIx> {
         let leader = process.threads.first()?;
         let parent = self.analysis.thread(*leader).parent;
@@ -184,7 +187,7 @@ impl Build<'_> {
         self.of_thread(parent?, process.start)
     }
 
-    /// The tests that the program of the parent was running when it forked the given process.
+    /// The way in which the parent's program ran tests (such as in threads) when it forked the given process.
     fn tests_of_parent(&self, process: &Process) -> Tests {
         let parent = process.parent;
         parent.map_or(Tests::None, |parent| self.tests_at(parent, process.start))
@@ -219,11 +222,11 @@ impl Build<'_> {
             changes.push((span.to, 0, Change::End(n)));
         }
         changes.sort_by_key(|(time, order, _)| (*time, *order));
-        // The steps inside those around.
+        // The steps that this process or thread itself has begun, inside the steps around it.
         let mut inside = Open::default();
         let mut since: Vec<Since> = Vec::new();
         for (time, _, change) in changes {
-            // A file's times may be a little early.
+            // The times in another tool's file may be a little before the process's start.
             let around = at(&around, time.max(begin));
             let now = inside.innermost().or(around);
             let (step, span) = match (change, process) {
@@ -248,7 +251,7 @@ impl Build<'_> {
         since
     }
 
-    /// Places the spans that belong to a single thread inside the steps that the thread is in already.
+    /// Places the spans that belong to a single thread inside the steps that the thread is already in.
     fn spans_of(&mut self, thread: ThreadIx, since: ThreadSteps) -> ThreadSteps {
         match self.of_threads.remove(&thread) {
             Some(spans) => {
@@ -287,7 +290,8 @@ impl Build<'_> {
         let found = found?;
         let same = around.and_then(|around| self.list.get(around));
         let same = same.is_some_and(|step| (step.kind, &step.name) == (found.kind, &found.name));
-        // The tool that started the process names it better than its command line.
+        // If a file of another tool already names the process as a step of this kind, that name is kept, because it is
+        // better than one made from the command line.
         let outer = std::iter::successors(around, |at| self.list.get(*at)?.parent);
         let mut outer = outer.take_while(|at| *at >= self.first);
         let named = !self.whole.is_empty()
@@ -337,12 +341,12 @@ impl Build<'_> {
             .map_or(process.status, |child| child.status)
     }
 
-    /// The step for the first program of a container. It is a line of a Dockerfile if a build of an image started the
-    /// container, and otherwise the container.
+    /// The step for the first program of a container. The step is a line of a Dockerfile if the build of an image
+    /// started the container; otherwise it is the container itself.
     fn container(&self, ix: ProcessIx, n: usize) -> Option<FoundStep> {
         let container = self.containers.get(&ix)?;
         let mut execs = self.analysis.process(ix).execs.iter();
-        // The runtime's own program comes before.
+        // The container runtime's own program (`init`) runs first in the container and does not count.
         let is_own = |exec: &ExecSpan| exec.argv.args().nth(1) != Some(b"init");
         let (first, exec) = execs.by_ref().enumerate().find(|(_, exec)| is_own(exec))?;
         let args: Vec<&[u8]> = exec.argv.args().collect();
@@ -400,8 +404,8 @@ impl Build<'_> {
         step
     }
 
-    /// Adds a step to the recording's list. Nothing is put inside a step that is too deep, and its work counts only
-    /// for the steps around it, because the time of every step is computed again for each step around it.
+    /// Adds a step to the recording's list. A step that is too deep contains no steps, and its work counts only for the
+    /// steps around it. This bounds the work, because the time of a step is computed once for each step around it.
     fn add(&mut self, step: Step) -> StepIx {
         let parent = step.parent.and_then(|parent| self.list.get(parent));
         let depth = parent.map_or(0, |parent| parent.depth + 1);
@@ -432,7 +436,7 @@ impl Build<'_> {
         let parent = is
             .parent
             .filter(|parent| analysis.thread(*parent).process == ix);
-        // A thread that a test's thread started belongs to the test.
+        // A thread that was started by the thread of a test belongs to that test.
         let of_parent = parent.and_then(|parent| self.of_thread(parent, is.start));
         if of_parent.is_some() && of_parent != around {
             return ThreadSteps::one(is.start, of_parent);
@@ -472,8 +476,8 @@ impl Build<'_> {
     }
 }
 
-/// The name of the test that a thread runs. A thread without a name of its own has the name of the thread that started
-/// it. The kernel keeps 15 bytes of a name.
+/// The name of the test that a thread runs. `None` if the thread has the name of the process's first thread, because
+/// then it was not named after a test. The kernel keeps only 15 bytes of a name, so a longer name is cut.
 fn named_test(leader: &Thread, thread: &Thread) -> Option<String> {
     let name = thread.comm.bytes();
     if thread.comm == leader.comm || name.is_empty() {

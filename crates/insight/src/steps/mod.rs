@@ -1,6 +1,6 @@
-//! Finds the steps of a recording, which are its named parts. A step is an execution of a program with all that it
-//! starts (a make target, a compilation, a test), a thread that runs a test, or a span between two marks. Steps nest.
-//! The rules that name executions are in `rules`.
+//! Finds the steps of a recording, which are its named parts. A step is an execution of a program with all processes
+//! that it starts (a make target, a compilation, a test), a thread that runs a test, or a span between two marks. A
+//! step can contain other steps. The rules that name executions are in `rules`.
 //!
 //! Steps come from the trace, and from the files of other tools whose spans an importer has added to the analysis.
 
@@ -29,12 +29,13 @@ pub type StepIx = usize;
 pub struct Step {
     pub name: String,
     pub kind: StepKind,
-    /// The step that contains this step; `None` for an outermost step. It comes before this step in the list.
+    /// The step that directly contains this step; `None` for an outermost step. In the list, it comes before this step.
     pub parent: Option<StepIx>,
     /// The number of steps that contain this step.
     pub depth: usize,
     pub from: Ktime,
-    /// The end of the step, or the end of the analyzed span if the step did not end before. A moment has no length.
+    /// The end of the step, or the end of the analyzed time if the step had not ended by then. For the mark of a
+    /// moment, it equals `from`.
     pub to: Ktime,
     pub started_before: bool,
     /// Whether the step ended inside the analyzed span.
@@ -46,8 +47,8 @@ pub struct Step {
     /// Whether it is known what the step's threads did. It is unknown if the step overlaps with another span of its
     /// process and neither is inside the other, if its process is not known, or if its place in time is not proven.
     pub has_work: bool,
-    /// The largest error of the step's beginning or end in nanoseconds; `None` if its place in time is not known. A step
-    /// with a large error has a place and no figures.
+    /// The largest error of the step's beginning or end in nanoseconds; `None` if its place in time is not known. A
+    /// step with a large error is shown at its place, but without figures.
     pub place_error: Option<u64>,
     /// The reason why the step has no figures, if it comes from another tool's file.
     pub doubt: Option<Doubt>,
@@ -55,7 +56,7 @@ pub struct Step {
     pub status: Option<u32>,
     /// The result that a program gave for the step in its mark, escaped.
     pub result: Option<String>,
-    /// Whether the step's process is a worker of a test runner. A worker runs tests, and is not a test itself.
+    /// Whether the step's process is a worker of a test runner. A worker runs tests and is not a test itself.
     pub is_worker: bool,
 }
 
@@ -84,16 +85,16 @@ impl Step {
         failed || result.is_some_and(|result| BAD.contains(&result))
     }
 
-    /// Whether the step is a test that was skipped. A test that cannot run exits with 77 (automake, "Scripts-based
-    /// Testsuites"; meson).
+    /// Whether the step is a test that was skipped. A test that cannot run exits with the status 77 by convention
+    /// (automake, "Scripts-based Testsuites"; meson).
     fn skipped(&self) -> bool {
         self.kind == StepKind::Test && self.status.and_then(exit::code) == Some(77)
     }
 }
 
 /// The largest number of levels of steps inside each other. A step inside more steps than this is listed without its
-/// work, because the time of every step is computed again for each step around it, and a program can set a hundred
-/// thousand marks inside one another.
+/// work, because the time of a step is computed once for each step around it, and a program can set a hundred thousand
+/// nested marks.
 pub const DEEPEST: usize = 64;
 
 /// A time, and the innermost step that a thread is in from this time on (`None` for no step).
@@ -126,7 +127,8 @@ impl ThreadSteps {
         }
     }
 
-    /// The steps of a thread that begins at a time. They are the entries of the process's list from that time on.
+    /// The steps of a thread that begins at a time. The thread's steps are the entries of the process's list from that
+    /// time on.
     fn from(time: Ktime, shared: Arc<[Since]>) -> ThreadSteps {
         ThreadSteps {
             first: Some((time, at(&shared, time))),
@@ -180,7 +182,7 @@ impl Steps {
     }
 
     /// Restricts the computation of steps' own critical paths to the given steps. Other steps get no verdict and no
-    /// parts of their time, which nobody reads for hundreds of thousands of steps.
+    /// division of their time. This saves time if there are hundreds of thousands of steps.
     pub fn walk_only(&mut self, steps: impl Iterator<Item = StepIx>) {
         self.walked = Some(steps.collect());
     }
@@ -191,8 +193,8 @@ impl Steps {
         walked.is_none_or(|walked| walked.contains(&step))
     }
 
-    /// The sentence that says how many steps have no figures because they are inside too many others; `None` if there
-    /// are none.
+    /// The sentence that says how many steps have no figures because they are inside too many other steps; `None` if
+    /// there are no such steps.
     pub fn warning(&self) -> Option<String> {
         (self.too_deep > 0).then(|| {
             format!(
@@ -232,7 +234,7 @@ impl Steps {
     ) -> impl Iterator<Item = (Ktime, Ktime, Option<StepIx>)> + '_ {
         let steps = self.threads.get(thread.0 as usize);
         let rest = steps.map(ThreadSteps::rest).unwrap_or_default();
-        // The part before the first one that begins at the time or later.
+        // The first part is the last one that begins before the given time, because it may reach over that time.
         let before = rest.partition_point(|(from, _)| *from < time);
         let (first, rest) = match before.checked_sub(1) {
             Some(at) => (None, rest.get(at..)),
@@ -280,9 +282,9 @@ impl Steps {
     /// For each step, the part of its wall time in nanoseconds in which no step inside it was running.
     pub fn unexplained(&self) -> Vec<u64> {
         let mut rest: Vec<u64> = self.list.iter().map(Step::wall).collect();
-        // The end of the part of each step that is gone through.
+        // For each step, the time up to which its inner steps have already been subtracted.
         let mut until: Vec<Ktime> = self.list.iter().map(|step| step.from).collect();
-        // Siblings are in order of their beginning.
+        // Siblings are sorted by their beginnings, so overlapping siblings are subtracted only once.
         for step in &self.list {
             let parent = step
                 .parent
@@ -320,7 +322,7 @@ impl Steps {
             if begin >= to {
                 break;
             }
-            // A time may begin before its thread was forked.
+            // The requested time may begin before the thread was forked; then it was in no step.
             add(&mut now, begin, None);
             add(&mut now, end.min(to), step);
         }
@@ -331,7 +333,8 @@ impl Steps {
     /// For each step of the recording, whether another step that `is_one` selects is inside it, at any depth.
     pub fn with_any_inside(&self, is_one: impl Fn(StepIx, &Step) -> bool) -> Vec<bool> {
         let mut inside = vec![false; self.list.len()];
-        // A step comes after the steps around it.
+        // Outer steps come before inner steps in the list, so the reverse order passes the result from inner to outer
+        // steps.
         for (at, step) in self.list.iter().enumerate().rev() {
             let has = inside.get(at) == Some(&true) || is_one(at, step);
             let around = step.parent.and_then(|parent| inside.get_mut(parent));
@@ -342,13 +345,15 @@ impl Steps {
         inside
     }
 
-    /// The tests without the steps that only run or group others: suites of a runner's file, and a runner's processes.
+    /// The single tests, without steps that only run or group tests: suites in a test runner's file, and processes of a
+    /// test runner.
     pub fn tests(&self) -> impl Iterator<Item = (StepIx, &Step)> {
         let is_test = |step: &Step| step.kind == StepKind::Test;
         let holds = self.with_any_inside(|_, step| is_test(step));
         let all = || self.list.iter().enumerate();
         let holders = all().filter(|(at, step)| is_test(step) && holds.get(*at) == Some(&true));
-        // A worker of a runner that has run no test is none, as the other workers are.
+        // A worker process that ran no test is not a test either. It is recognized by its name, which other workers
+        // with tests have, too.
         let runners: BTreeSet<&str> = holders.map(|(_, step)| step.name.as_str()).collect();
         all().filter(move |(at, step)| {
             let is_suite = step.place_error != Some(0);
@@ -374,10 +379,10 @@ impl Steps {
         self.is_within(self.at(thread, before), step)
     }
 
-    /// For each process, whether one of its threads was in a step of this name. The process of a step without work of
-    /// its own, such as the mark of a moment, is in that step.
+    /// For each process, whether one of its threads was in a step of this name. For a step without work, such as the
+    /// mark of a moment, the process that set the mark counts as in the step.
     pub fn processes_in(&self, analysis: &Analysis, name: &str) -> Arena<ProcessIx, bool> {
-        // Parents come first.
+        // Outer steps come before inner steps in the list, so one pass reaches all steps inside the named ones.
         let mut inside = self.are_named(name);
         for (at, step) in self.list.iter().enumerate() {
             let parent = step.parent.and_then(|parent| inside.get(parent).copied());
@@ -403,7 +408,8 @@ impl Steps {
     }
 }
 
-/// The innermost step at a time, according to a list of times from which on a thread was in another step.
+/// The innermost step at the given time. `since` is sorted by time: each entry has a time and the step that the thread
+/// was in from then on.
 fn at(since: &[Since], time: Ktime) -> Option<StepIx> {
     let after = since.partition_point(|(from, _)| *from <= time);
     since.get(after.checked_sub(1)?)?.1

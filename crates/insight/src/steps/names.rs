@@ -1,21 +1,21 @@
-//! Finds the steps that a user names on the command line: by the whole name, or by the name as a table has shortened
-//! it.
+//! Finds the steps that a user names on the command line: by the whole name, or by a name that was shortened to fit
+//! into a table.
 
 use std::collections::{BTreeSet, HashSet};
 
 use super::{Step, Steps};
 use tr_analyze::model::Analysis;
 
-/// The character that stands in a shortened name for the part that was cut out of its middle.
+/// The character that replaces the middle of a shortened name.
 const CUT: char = '…';
 
-/// The least similarity in percent of a step's name that is suggested for a name the user gave. A guess: five names at
-/// most are printed.
+/// The least similarity in percent for which the name of a step is suggested in place of an unknown name that the user
+/// gave. A guess: at most five names are printed.
 const SIMILAR: usize = 30;
 
 impl Steps {
-    /// The full name of the steps that a user means by `name`. It is the name or the title of a step, or the only name
-    /// that a shortened name fits; `None` if no step or several names fit.
+    /// The full name of the steps that a user means by `name`. `name` is the name or the title of a step, or a
+    /// shortened name that fits only one name; `None` if no name or several names fit.
     pub fn whole_name<'a>(&'a self, name: &'a str) -> Option<&'a str> {
         let names: BTreeSet<&str> = self.list.iter().map(|step| step.name.as_str()).collect();
         if names.contains(name) || self.titles().iter().any(|title| title == name) {
@@ -71,8 +71,8 @@ fn pairs(name: &str) -> HashSet<(char, char)> {
     letters().zip(letters().skip(1)).collect()
 }
 
-/// The similarity of two names in percent, by the pairs of neighbouring characters that both have (Dice's
-/// coefficient). If one name has all pairs of the other, the names count as similar.
+/// The similarity of two names in percent, by the pairs of neighbouring characters that both have (Dice's coefficient).
+/// If one name contains all pairs of the other, the names always count as similar.
 fn similarity(wanted: &HashSet<(char, char)>, known: &str) -> usize {
     let known = pairs(known);
     let common = wanted.intersection(&known).count();

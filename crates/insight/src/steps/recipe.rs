@@ -1,4 +1,5 @@
-//! Makes steps of recipes of make and ninja that no compiler carries out: what they make is a target, too.
+//! Makes steps of those recipes of make and ninja that run no known program, such as a compiler. Such a step is the
+//! target that the recipe makes.
 
 use tr_analyze::model::{Analysis, Process};
 use tr_programs::job_tools::Starts;
@@ -6,8 +7,8 @@ use tr_programs::recipes;
 use tr_programs::rules;
 use tr_programs::table;
 
-/// The length in nanoseconds of the shortest recipe of make or ninja that is a step. Every build has many shorter
-/// ones (`mkdir`, `rm`, `touch`). A guess: with less, these fill the list of steps.
+/// The length in nanoseconds of the shortest recipe of make or ninja that is a step. Every build has many shorter ones
+/// (`mkdir`, `rm`, `touch`). A guess: with a smaller limit, such recipes would fill the list of steps.
 const SHORTEST: u64 = 20_000_000;
 /// The largest number of processes of one recipe that are examined for the name of its step.
 const MOST: usize = 64;
@@ -18,7 +19,7 @@ pub(super) fn name(analysis: &Analysis, process: &Process) -> Option<String> {
     if wall < SHORTEST || !is_recipe(analysis, process) {
         return None;
     }
-    // The time of the steps inside, which may overlap.
+    // The sum of the times of the steps inside the recipe. Steps may overlap, so the sum may exceed the recipe's time.
     let mut steps = 0u64;
     let mut open = vec![process];
     let mut seen = 0;
@@ -42,7 +43,7 @@ pub(super) fn name(analysis: &Analysis, process: &Process) -> Option<String> {
     little.then(|| recipes::name(&args))?
 }
 
-/// Whether a process was started by make or ninja, as a recipe of theirs.
+/// Whether make or ninja started the process to run a recipe.
 fn is_recipe(analysis: &Analysis, process: &Process) -> bool {
     let parent = process.parent.map(|ix| analysis.process(ix));
     let starts = |parent: &Process| {

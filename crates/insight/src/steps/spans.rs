@@ -1,5 +1,5 @@
-//! Collects the spans from which steps are made: spans between marks, and spans of other tools' files. Finds the ones
-//! that overlap.
+//! Collects the spans from which steps are made (spans between marks, and spans of other tools' files), and finds
+//! overlapping spans.
 
 use std::cmp::Reverse;
 use std::collections::hash_map::Entry;
@@ -12,7 +12,7 @@ use tr_format::event::{self, Ktime, Point, Tid};
 use tr_programs::steps::Mark;
 use tr_programs::steps::StepKind;
 
-/// A span of a recording between two marks or from another tool's file, or a moment.
+/// A named span of time in a recording: between two marks, from another tool's file, or a moment without a length.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Span {
     pub from: Ktime,
@@ -29,7 +29,7 @@ pub(super) struct Span {
     pub thread: Option<ThreadIx>,
     /// Whether the span overlaps with another span of its process, and neither is inside the other.
     pub overlaps: bool,
-    /// Whether another tool's file has the span.
+    /// Whether the span comes from another tool's file.
     pub is_of_file: bool,
     /// Whether the span is the whole life of the process, according to another tool's file.
     pub whole: bool,
@@ -39,15 +39,16 @@ pub(super) struct Span {
     pub doubt: Option<Doubt>,
 }
 
-/// The largest number of generations above two processes in which their common ancestor is searched. One process set
-/// the begin mark of a span, and the other its end mark. A bound of the work.
+/// The largest number of generations in which the common ancestor of two processes is searched. One of the processes
+/// set the begin mark of a span, and the other set its end mark. A bound of the work.
 const GENERATIONS: usize = 256;
 
 /// The time at which a span between two marks ends, and whether it really ended then.
 #[derive(Clone, Copy)]
 struct SpanEnd {
     time: Ktime,
-    /// Whether the span ended at this time, by an end mark or with its process. Otherwise only the recording ended.
+    /// Whether the span ended at this time, by an end mark or with its process. If not, the recording ended before the
+    /// span.
     is_known: bool,
 }
 
@@ -67,7 +68,7 @@ impl Span {
         !self.overlaps && self.doubt.is_none() && self.from < self.to
     }
 
-    /// Whether the span is a test of a file that is the whole life of a thread.
+    /// Whether the span is a test from another tool's file and lasts exactly as long as the given thread lived.
     pub fn is_whole_test(&self, thread: &Thread) -> bool {
         let life = (thread.start, thread.end);
         self.is_of_file && self.kind == StepKind::Test && (self.from, self.to) == life
@@ -110,14 +111,14 @@ pub(super) fn spans(analysis: &Analysis, imported: &[Imported]) -> Vec<Span> {
     }
     spans.sort_by(|a, b| {
         let place = |span: &Span| (span.process, span.thread, span.from);
-        // A span without a length is not inside one that begins with it.
+        // A span without a length comes first among spans that begin at the same time, so it is not inside the others.
         let has_length = |span: &Span| span.from < span.to;
         let key = |span: &Span| (place(span), has_length(span), std::cmp::Reverse(span.to));
         key(a).cmp(&key(b)).then_with(|| a.name.cmp(&b.name))
     });
     let place = |span: &Span| (span.process, span.thread);
     for same in spans.chunk_by_mut(|a, b| place(a) == place(b)) {
-        // A span without a proven place does not prove an overlap.
+        // Spans without a proven place are left out, because they prove no overlap.
         let placed = same.iter_mut().filter(|span| span.doubt.is_none());
         find_overlaps(&mut placed.collect::<Vec<_>>());
     }
@@ -130,7 +131,7 @@ pub(super) fn spans(analysis: &Analysis, imported: &[Imported]) -> Vec<Span> {
     spans
 }
 
-/// The spans that were set by the command `tr mark`. The exec of `tr mark` itself is the mark.
+/// The spans that were set by the command `tr mark`. The recorded exec of `tr mark` serves as the mark.
 fn of_commands(analysis: &Analysis) -> Vec<Span> {
     let mut marks = Vec::new();
     for ix in analysis.process_ids() {
@@ -177,7 +178,7 @@ fn of_commands(analysis: &Analysis) -> Vec<Span> {
 /// The marks that began a span of one name and whose end marks have not been read yet.
 #[derive(Default)]
 struct OpenMarks {
-    /// The begin marks that are still open, by their number: the time, and the process that set the mark.
+    /// The begin marks without an end mark, by a running number. Each has its time and the process that set it.
     all: BTreeMap<usize, (Ktime, ProcessIx)>,
     /// For each process, the numbers of the begin marks that it set, in order. Some of them may already have an end.
     by_process: HashMap<ProcessIx, Vec<usize>>,
@@ -193,8 +194,8 @@ impl OpenMarks {
         self.next += 1;
     }
 
-    /// Removes and returns the last open begin mark that one of the given processes set. If there is none, it is the
-    /// last open begin mark of any process.
+    /// Removes and returns the last open begin mark that one of the given processes set. If these processes have no
+    /// open begin mark, it is the last open begin mark of any process.
     fn end(&mut self, processes: [Option<ProcessIx>; 2]) -> Option<(Ktime, ProcessIx)> {
         let last_of = |process: ProcessIx| {
             let numbers = self.by_process.get_mut(&process)?;
@@ -284,7 +285,7 @@ fn of_programs(analysis: &Analysis) -> Vec<Span> {
                         ..span
                     });
                 }
-                // A million tests in turn have a million names.
+                // Empty entries are removed, because a program may mark a million tests with a million names.
                 if begun.get().is_empty() {
                     begun.remove();
                 }
@@ -332,9 +333,10 @@ fn of_files<'a>(
     })
 }
 
-/// The processes and threads that are alive at the time of each mark, while marks are read in the order of time.
+/// Finds the processes and threads that are alive at the time of a mark. The marks must be looked up in the order of
+/// time.
 struct Living {
-    /// The living processes by pid, where a pid is the one that programs inside of the process's container know.
+    /// The living processes by the pid that they have inside their own container.
     processes: HashMap<u32, Alive<ProcessIx>>,
     /// The living processes that are outside of any container, by their pid.
     hosts: HashMap<u32, Alive<ProcessIx>>,
@@ -370,7 +372,7 @@ impl Living {
     }
 
     /// The process and the thread in which a mark was set. Processes in containers can have equal pids. If several
-    /// processes have the pid, the mark belongs to the one outside of any container, or to none.
+    /// processes have the pid of the mark, the mark belongs to the process outside of any container, or to none.
     fn place(&mut self, time: Ktime, mark: &event::Mark) -> Option<(ProcessIx, Option<ThreadIx>)> {
         let pid = mark.pid?.0;
         let living = self.processes.get_mut(&pid)?.at(time);
@@ -436,8 +438,8 @@ fn kind(name: &[u8]) -> StepKind {
     known.next().unwrap_or(StepKind::Mark)
 }
 
-/// Finds the spans of one process that overlap, which means that one begins inside another and ends outside of it, and
-/// notes this in them.
+/// Finds the spans of one process that overlap, and sets `overlaps` in them. Two spans overlap if one begins inside the
+/// other and ends after it; nested spans do not.
 fn find_overlaps(spans: &mut [&mut Span]) {
     let inside = |set: &BTreeSet<Ktime>, from: Ktime, to: Ktime| {
         let between = (Bound::Excluded(from), Bound::Excluded(to));
@@ -445,7 +447,7 @@ fn find_overlaps(spans: &mut [&mut Span]) {
     };
     let mut ends = BTreeSet::new();
     let mut crossed = vec![false; spans.len()];
-    // One that began before ends inside this one. Spans that begin together are nested.
+    // Finds spans inside of which an earlier span ends. Spans that begin at the same time are nested and do not count.
     let mut at = 0;
     for same in spans.chunk_by(|a, b| a.from == b.from) {
         for span in same {
@@ -459,7 +461,7 @@ fn find_overlaps(spans: &mut [&mut Span]) {
         }
         ends.extend(same.iter().map(|span| span.to));
     }
-    // One that ends later begins inside this one.
+    // Finds spans inside of which a span begins that ends later.
     let mut order: Vec<usize> = (0..spans.len()).collect();
     let end = |at: &usize| spans.get(*at).map(|span| span.to);
     order.sort_by_key(|at| std::cmp::Reverse(end(at)));
@@ -485,8 +487,8 @@ fn find_overlaps(spans: &mut [&mut Span]) {
 mod tests {
     use super::*;
 
-    /// A test: spans of a file that overlap have no figures, and this is the reason that they give. One that is inside
-    /// another one has them.
+    /// Checks that overlapping spans of a file have no figures, and that the overlap is given as the reason. A span
+    /// that is nested in another one has figures.
     #[test]
     fn spans_of_a_file_that_overlap_say_so() {
         let analysis = Analysis {

@@ -29,13 +29,13 @@ pub struct CoursePart {
     pub ns: u64,
 }
 
-/// The limits of how finely the wall time of steps is divided in the order of time. The parts in the order of time are
-/// called the course of a step.
+/// Limits the number of parts into which the wall time of steps is divided. The parts of a step in the order of time
+/// are called its course.
 #[derive(Clone, Copy, Debug)]
 pub struct Fineness {
-    /// The largest number of stretches into which the course of one step (its wall time in order) is divided.
+    /// The largest number of equal stretches of time into which the course of one step is divided.
     pub of_step: u64,
-    /// The approximate largest number of stretches into which the courses of all steps together are divided.
+    /// The approximate largest number of stretches of time into which the courses of all steps together are divided.
     pub of_all: u64,
 }
 
@@ -44,8 +44,8 @@ pub struct Fineness {
 pub struct AllTimes {
     /// The times of each step, by the step's index in the list of steps.
     pub steps: Vec<StepTimes>,
-    /// For each step, by its number, the course of its wall time: the parts by kind (as in `spent`) in the order of
-    /// time. Empty if no courses were requested by a [`Fineness`].
+    /// For each step, by its index in the list of steps, the course of its wall time: the parts by kind (as in `spent`)
+    /// in the order of time. Empty if no courses were requested by a [`Fineness`].
     pub courses: Vec<Vec<CoursePart>>,
     /// The times of all threads of the recording while they were in no step.
     pub outside: StepTimes,
@@ -55,7 +55,7 @@ pub struct AllTimes {
 
 impl AllTimes {
     /// Sums up the times of the recording's steps; `path` is the recording's critical path. The wall times of steps are
-    /// not divided into parts, because each step's own critical path would have to be walked for that.
+    /// not divided into parts, because this would need each step's own critical path.
     pub fn without_parts(analysis: &Analysis, steps: &Steps, path: &[Segment]) -> AllTimes {
         let list = steps.list();
         let mut own = vec![StepTimes::default(); list.len()];
@@ -84,7 +84,8 @@ impl AllTimes {
                 });
             });
         }
-        // Children come after their parents.
+        // Inner steps come after outer steps in the list, so the reverse order adds each step's times to the step
+        // around it.
         for at in (0..list.len()).rev() {
             let Some((step, times)) = list.get(at).zip(own.get(at).copied()) else {
                 continue;
@@ -111,8 +112,9 @@ impl AllTimes {
     }
 
     /// Computes the parts of each step's wall time and, if a fineness is given, the courses of the steps without steps
-    /// inside them. A course has the parts in the order of time. Parts within one stretch of the fineness are joined by
-    /// kind, and a course of a single part is left out. `each` is called with every step's own critical path.
+    /// inside them. A course has the parts in the order of time. Within one stretch of time (see [`Fineness`]), parts
+    /// of the same kind are joined. A course with only one part is left out. `each` is called with every step's own
+    /// critical path.
     pub(crate) fn divide(
         &mut self,
         steps: &Steps,
@@ -158,7 +160,7 @@ pub(crate) fn own_path(paths: &Paths<'_>, steps: &Steps, of: StepIx) -> Option<V
 fn kind_of(segment: &Segment, inside: bool) -> Kind {
     match segment.kind {
         Kind::OnCpu | Kind::RunQueue if !inside => Kind::Others,
-        // No state is known of it.
+        // The thread's exact state in this time is not known.
         Kind::SleepOrBlocked | Kind::Lived => Kind::Unknown,
         kind => kind,
     }
@@ -185,7 +187,7 @@ impl Fineness {
 /// given length in nanoseconds, each kind occurs once, at the place of its first part.
 fn course(path: &[OwnSegment], stretch: u64) -> Vec<CoursePart> {
     let mut parts: Vec<CoursePart> = Vec::new();
-    // The first part of the open stretch, and the stretch's length.
+    // The index of the first part in the current stretch of time, and the length of that stretch so far.
     let (mut open, mut length) = (0, 0u64);
     for (segment, inside) in path {
         let (kind, ns) = (kind_of(segment, *inside), segment.length());
@@ -227,7 +229,7 @@ fn each_part(
         return each(None, is.times);
     };
     if parts.peek().is_none() {
-        // The kernel's own figures are part of it.
+        // A thread that was in one step all the time has the thread's totals, which include the kernel's own figures.
         return each(first.2, is.times);
     }
     let Some(timeline) = &analysis.timeline else {
@@ -249,7 +251,7 @@ fn each_part(
                 let Some(next) = parts.next() else { break };
                 part = next;
             }
-            // The last part has the rest.
+            // The last part also gets the rest of the timeline.
             let to = if part.1 > from {
                 stretch.to.min(part.1)
             } else {
@@ -261,7 +263,7 @@ fn each_part(
             from = to;
         }
     }
-    // Time that only the kernel's totals show counts where the thread ended.
+    // Time that only the kernel's totals show counts for the step in which the thread ended.
     let known = is.times_by_events();
     let last = sums.entry(part.2).or_default();
     let more = is.times.on_cpu.saturating_sub(known.on_cpu);
@@ -334,7 +336,7 @@ mod tests {
         let path = [
             segment(0, 400, Kind::OnCpu),
             segment(400, 500, Kind::RunQueue),
-            // Three short ones in one stretch.
+            // Three short segments, one directly after the other, which lie in one stretch of the course.
             segment(500, 520, Kind::OnCpu),
             segment(520, 530, Kind::Disk),
             segment(530, 550, Kind::OnCpu),
@@ -354,7 +356,7 @@ mod tests {
         ];
         assert_eq!(parts(100), expected);
         assert_eq!(parts(1).len(), 6, "each by itself");
-        // One stretch: the kinds alone.
+        // If the whole course is one stretch, it has one part for each kind.
         assert_eq!(
             parts(2000),
             [(Kind::OnCpu, 440), (Kind::RunQueue, 550), (Kind::Disk, 10)]

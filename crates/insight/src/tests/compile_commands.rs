@@ -5,7 +5,7 @@ use tr_format::event::Argv;
 
 use super::*;
 
-/// A process with one program, the child of the process with that number.
+/// A process that executes one program. `parent` is the index of its parent process.
 fn process(parent: Option<usize>, line: &str) -> Process {
     let args: Vec<&str> = line.split(' ').collect();
     let path = match args.first() {
@@ -76,7 +76,7 @@ fn parts_of_a_call_are_no_entries() {
         process(Some(1), "gcc -E a.c"),
         process(Some(1), "gcc -c -o /tmp/a.o.1 a.c"),
         process(Some(3), "/usr/lib/cc1 a.c -o /tmp/cc.s"),
-        // A cache's server, whose clients have the entries.
+        // The server of a compiler cache runs compilers for its clients, whose own calls are the entries.
         process(Some(0), "sccache"),
         process(Some(5), "gcc -c -o /tmp/b.o b.c"),
         // libtool runs the compiler twice: for the shared library and for the static one.

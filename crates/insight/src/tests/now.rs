@@ -20,7 +20,7 @@ fn jobs(rows: &[Row]) -> Jobs {
 #[test]
 fn jobs_are_leaves_that_do_not_wait_for_a_pipe() {
     let child = Some(Waits::Child);
-    // make ── sh ── gcc ── cc1, and a second compiler whose output tee waits for
+    // make ── sh ── gcc ── cc1, a second compiler (5) and a tee (6) that waits for output
     let all = jobs(&[
         (1, None, 0, child),
         (2, Some(1), 10, child),
@@ -28,7 +28,7 @@ fn jobs_are_leaves_that_do_not_wait_for_a_pipe() {
         (4, Some(3), 12, None),
         (5, Some(1), 20, None),
         (6, Some(1), 1, Some(Waits::Pipe)),
-        // Its parent has ended: a daemon.
+        // The parent of this process has ended, so it is a daemon and no job.
         (7, Some(99), 2, None),
     ]);
     let expected = Jobs {

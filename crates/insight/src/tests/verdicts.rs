@@ -34,17 +34,17 @@ fn a_step_beside_tasks_that_spin_has_little_of_what_it_wants() {
         it
     };
     let (idle, busy) = (whole(&idle), whole(&busy));
-    // This recording does not tell who had the CPUs.
+    // This recording does not show which tasks had the CPUs.
     assert_eq!(busy.part, WallPart::Nobody, "{busy:?}");
     assert!(
         busy.parts.share() < Some(50) && idle.parts.share() > busy.parts.share(),
         "{busy:?}"
     );
-    // Nothing failed.
+    // No step failed, so the verdict is not reported as a reason.
     assert!(!busy.told && busy.by.is_empty(), "{busy:?}");
 }
 
-/// In run queues while the step's own tasks have the CPUs, it is not on one.
+/// Checks that a step's time on a CPU does not include waits in run queues while the step's own tasks have the CPUs.
 #[test]
 fn the_time_on_a_cpu_is_that_of_the_path() {
     let world = tr_sim::scenario::make(8, 40);
@@ -61,7 +61,8 @@ fn the_time_on_a_cpu_is_that_of_the_path() {
     assert!(queued > 0, "a step's tasks wait for each other");
 }
 
-/// Each of 3,300 tests is inside 62 other spans: 204,600 steps are around steps.
+/// Checks that many nested steps have figures: each of 3,300 tests is inside 62 other spans, so there are 204,600 pairs
+/// of a test and a step around it.
 #[test]
 fn tests_inside_many_steps_have_figures() {
     let mut config = Config::new(tr_sim::scenario::pipe(), 2, u64::MAX >> 12).all();
@@ -121,7 +122,7 @@ fn divided(parts: &[(WallPart, u64)]) -> StepParts {
 
 #[test]
 fn only_what_failed_or_was_slow_is_told_and_only_if_it_was_held_back() {
-    // Steps of 10 s.
+    // The steps are 10 s long: 1000 units of 10 ms.
     const MS: u64 = 10_000_000;
     let long = |status| Step {
         to: tr_format::event::Ktime(1000 * MS),
@@ -136,7 +137,7 @@ fn only_what_failed_or_was_slow_is_told_and_only_if_it_was_held_back() {
     assert_eq!(told(&failed, &starved, None), (WallPart::Others, true));
     assert_eq!(told(&passed, &starved, None), (WallPart::Others, false));
     assert_eq!(told(&passed, &starved, Some(91)), (WallPart::Others, true));
-    // All of the suite had as little.
+    // If the whole suite had as little CPU time, this test is not special, so nothing is reported.
     assert_eq!(told(&passed, &starved, Some(15)), (WallPart::Others, false));
     let own = divided(&[(WallPart::Work, 700 * MS), (WallPart::Others, 300 * MS)]);
     assert_eq!(told(&failed, &own, Some(99)), (WallPart::Work, false));
@@ -144,14 +145,15 @@ fn only_what_failed_or_was_slow_is_told_and_only_if_it_was_held_back() {
     assert_eq!(told(&failed, &slept, None), (WallPart::Sleep, false));
     let disk = divided(&[(WallPart::Sleep, 300 * MS), (WallPart::Disk, 700 * MS)]);
     assert_eq!(told(&failed, &disk, None), (WallPart::Disk, true));
-    // Of several that kept it from a CPU the one that did so for longest; together they count.
+    // If several causes kept the step from a CPU, their sum decides whether the verdict is reported, and the longest
+    // one is named.
     let both = divided(&[
         (WallPart::Work, 400 * MS),
         (WallPart::Own, 250 * MS),
         (WallPart::Quota, 350 * MS),
     ]);
     assert_eq!(told(&failed, &both, None), (WallPart::Quota, true));
-    // Nothing stands out, or too little is known.
+    // No part is large enough to be named, or too much time is unknown.
     let even = [
         WallPart::Work,
         WallPart::Disk,
@@ -167,7 +169,8 @@ fn only_what_failed_or_was_slow_is_told_and_only_if_it_was_held_back() {
     assert_eq!(judge(&failed, true, &unknown, None), None);
 }
 
-/// Beside load everything is short of CPU: that tells why a step failed only if time mattered to it.
+/// Checks that a lack of CPU time is reported as the reason for a failure only if the step had a time limit: on a busy
+/// machine every step lacks CPU time.
 #[test]
 fn a_starved_step_that_failed_has_to_have_had_a_limit_of_time() {
     const MS: u64 = 1_000_000;
@@ -178,38 +181,40 @@ fn a_starved_step_that_failed_has_to_have_had_a_limit_of_time() {
             .told
     };
     let (test, unit) = (StepKind::Test, StepKind::Unit);
-    // An assertion, a compiler's error.
+    // A failed assertion of a test and an error of a compiler do not depend on time.
     assert!(!told(test, 256, &starved, None));
     assert!(!told(unit, 256, &starved, None));
-    // Its suite's others had the CPU; `timeout` ended it; a signal did, or a shell says so.
+    // The lack of CPU time is reported if the other tests of the suite had the CPU, and below also if `timeout` or a
+    // signal ended the step, or a shell reports such a signal.
     assert!(told(test, 256, &starved, Some(90)));
     let less = divided(&[(WallPart::Work, 300 * MS), (WallPart::Others, 450 * MS)]);
     assert!(!told(test, 256, &less, Some(60)));
-    // One of several that waited for longer than a short limit.
+    // The lack is also reported if the test waited long enough to exceed a short time limit, although its suite lacked
+    // CPU time as well.
     assert!(told(test, 256, &starved, Some(12)));
     for status in [124 << 8, 9, 15, 137 << 8] {
         assert!(told(unit, status, &starved, None), "{status}");
     }
     assert!(!told(unit, 11, &starved, None), "SIGSEGV");
-    // It waited for a timer meanwhile.
+    // The step also waited for a timer while other threads had no CPU, so it may have had a time limit.
     let timed = StepParts {
         timers: 500 * MS,
         ..divided(&[(WallPart::Work, 100 * MS), (WallPart::Others, 900 * MS)])
     };
     assert!(told(unit, 256, &timed, None));
-    // Only a limit of time can make a lack of CPU the reason of a failure.
+    // Only a time limit can make a lack of CPU time the reason for a failure.
     let late = |status, parts: &StepParts| {
         let verdict = judge(&step(test, status), true, parts, Some(90));
         verdict.unwrap().is_late
     };
     assert!(late(256, &timed) && late(124 << 8, &starved) && !late(256, &starved));
-    // A disk's time is no reason for a compiler's error either.
+    // A slow disk is not the reason for a compiler's error either.
     let disk = divided(&[(WallPart::Work, 100 * MS), (WallPart::Disk, 900 * MS)]);
     assert!(told(test, 256, &disk, None) && !told(unit, 256, &disk, None));
 }
 
-/// A process of the step that was killed while it worked tells that its time was over; one that waited for
-/// its next job does not.
+/// Checks that a process which was killed while it worked counts as the end of a time limit. A process that was killed
+/// while it waited for its next job does not count.
 #[test]
 fn a_time_out_of_a_child_that_has_no_cpu_is_told() {
     let told = |status: u32, idle: bool| {
@@ -277,7 +282,7 @@ fn the_median_is_that_of_the_other_tests() {
     assert_eq!(shares(&steps), [None; 3], "too few");
 }
 
-/// A JUnit report has the figures of short tests, too.
+/// Checks that short steps also have figures, because a JUnit report contains the figures of short tests.
 #[test]
 fn a_short_step_has_figures() {
     let analysis = beside(0);

@@ -23,16 +23,16 @@ use crate::steps::times::OwnSegment;
 use crate::steps::{StepIx, Steps};
 use crate::who;
 
-/// The largest number of stretches of a parent's time that are examined to find out what the parent did while one of
+/// The largest number of entries in a parent's timeline that are examined to find out what the parent did while one of
 /// its children lived. A bound of the work.
 const STRETCHES: usize = 10_000;
 
-/// The largest number of waits for a timer in a step, and of threads of the step, that are examined to find other work
-/// of the step during such a wait. A bound of the work.
+/// The largest numbers of waits for a timer in a step (`TIMERS`) and of threads of the step (`THREADS`) that are
+/// examined to find other work of the step during such a wait. A bound of the work.
 const TIMERS: usize = 100;
 const THREADS: usize = 1_000;
-/// The shortest wait for a timer in nanoseconds for which other work of the step is searched. A guess: nobody acts on
-/// a part that a shorter wait hides.
+/// The shortest wait for a timer in nanoseconds for which other work of the step is searched. A guess: shorter waits
+/// hide too little time to matter.
 const SHORT: u64 = 1_000_000;
 
 /// The wall time of one step divided into parts, with the tasks that it waited for. All times are in nanoseconds.
@@ -40,16 +40,16 @@ const SHORT: u64 = 1_000_000;
 pub(super) struct StepParts {
     pub times: PartTimes,
     pub(super) by: BTreeMap<(WallPart, String), u64>,
-    /// The time in nanoseconds of the step's uninterruptible waits. It is contained in the part `Other`.
+    /// The time in nanoseconds of the step's uninterruptible waits. The part `Other` includes this time.
     pub(super) blocked: u64,
-    /// The time in nanoseconds that the step waited in run queues while its own tasks had the CPUs. It is contained in
-    /// the part `Work`.
+    /// The time in nanoseconds that the step waited in run queues while its own tasks had the CPUs. The part `Work`
+    /// includes this time.
     pub(super) queued: u64,
-    /// The time in nanoseconds that the step waited for pages that were not in memory. It is contained in the part
-    /// `Disk`.
+    /// The time in nanoseconds that the step waited for pages that were not in memory. The part `Disk` includes this
+    /// time.
     pub(super) faults: u64,
     /// The time in nanoseconds of waits that a timer of the step itself ended while another thread of the step had no
-    /// CPU or waited for a disk. A process that was killed while it worked counts as such a wait.
+    /// CPU or waited for a disk. The waits for a CPU of a process that was killed while it worked count, too.
     pub timers: u64,
 }
 
@@ -69,11 +69,12 @@ impl StepParts {
     }
 }
 
-/// Divides the own critical paths of a recording's steps into the parts of the steps' wall time.
+/// Divides each step's own critical path (the path that explains the step's wall time) into parts such as work and
+/// waits for a disk.
 pub(super) struct Divider<'a> {
     analysis: &'a Analysis,
     steps: &'a Steps,
-    /// The tasks that had the CPUs while others waited; `None` if the recording does not show them.
+    /// The tasks that had the CPUs while other tasks waited; `None` if the recording does not show them.
     pub(super) contention: Option<Contention>,
     ends: Ends,
     /// For each step, the threads that were in it.
@@ -97,7 +98,8 @@ impl<'a> Divider<'a> {
             for (.., step) in steps.parts(analysis, thread) {
                 for step in steps.around(step) {
                     let all = threads.entry(step).or_default();
-                    // The steps around this one have at least the same threads.
+                    // If the thread is already in this step's list, or the list is full, the same holds for all steps
+                    // around it.
                     if all.last() == Some(&thread) || all.len() >= THREADS {
                         break;
                     }
@@ -150,8 +152,8 @@ impl<'a> Divider<'a> {
     }
 
     /// The time in nanoseconds that a process in the step waited in run queues before a signal ended the process while
-    /// it worked, as a time-out does. A program that is ended because it is no longer needed only waits for its next
-    /// job at that time, and does not count.
+    /// it worked, as a time-out does. A program that mostly slept does not count: it waited for its next job and was
+    /// ended because it was no longer needed.
     fn cut(&self, at: StepIx) -> u64 {
         let threads = self.threads.get(&at).into_iter().flatten();
         let processes = threads.map(|thread| self.analysis.thread(*thread).process);
@@ -163,7 +165,8 @@ impl<'a> Divider<'a> {
             let waited = times.sleep.saturating_add(times.blocked);
             waited.saturating_mul(10) <= process.wall()
         });
-        // A helper that spins beside its parent's work is ended when that is done.
+        // A process counts only if its parent just waited for it. A helper that spins beside its parent's work is ended
+        // when that work is done.
         let worked = worked.filter(|process| {
             let parent = process.parent;
             parent.is_some_and(|parent| self.only_waits(parent, process))
@@ -200,8 +203,8 @@ impl<'a> Divider<'a> {
         processes.any(|ix| self.no_memory.contains(&ix))
     }
 
-    /// Divides the step's waits for CPUs that tasks of the build had. The step is charged with the part of the CPUs
-    /// that its own tasks had: a pool of threads that is too large is the step's own work.
+    /// Divides the step's waits for CPUs that tasks of the build had. A part counts as work of the step, in proportion
+    /// to the CPU time of the step's own tasks: if a step has too many threads, it waits for itself.
     fn share(&self, at: StepIx, path: &[OwnSegment], divided: &mut StepParts) {
         let (Some((first, _)), Some((last, _))) = (path.first(), path.last()) else {
             return;
@@ -210,7 +213,7 @@ impl<'a> Divider<'a> {
         let wall = last.to.since(first.from);
         let waited = divided.times.get(WallPart::Own);
         let all = wall.saturating_mul(self.analysis.cpus_of_build());
-        // Less is told of nobody.
+        // Waits of less than a tenth of the wall time are not worth dividing.
         if waited < wall / 10 || all == 0 {
             return;
         }
@@ -279,15 +282,15 @@ impl<'a> Divider<'a> {
         divided.add_by(part, name, ns.saturating_sub(unknown));
     }
 
-    /// The reason of the wait in which a thread was right before the given time; `None` if it did not wait.
+    /// The reason for the wait in which a thread was right before the given time; `None` if it did not wait.
     fn awaited(&self, thread: ThreadIx, time: Ktime) -> Option<WaitReason> {
         let timeline = self.analysis.timeline.as_ref()?;
         let stretch = timeline.before(thread, time)?;
         self.analysis.awaited(thread, &stretch)
     }
 
-    /// Adds a segment of the step's own critical path that is in a thread of the step, to the part that the segment's
-    /// kind belongs to.
+    /// Adds a segment of the step's own critical path to the part that the segment's kind belongs to. The segment is in
+    /// a thread of the step.
     fn own(&self, segment: &Segment, divided: &mut StepParts) {
         let ns = segment.length();
         match WallPart::of(segment.kind) {
@@ -374,8 +377,8 @@ impl<'a> Divider<'a> {
         divided.times.add(WallPart::Sleep, slept);
     }
 
-    /// The other thread of the step that worked or waited the most during a segment of the step's path, with the
-    /// stretches of its time, which are cut to the segment. `None` if there is no such thread.
+    /// The other thread of the step that worked or waited the most during a segment of the step's path. Returns this
+    /// thread's timeline within the segment. `None` if there is no such thread.
     fn busiest(&self, at: StepIx, segment: &Segment) -> Option<Vec<(ThreadIx, Stretch)>> {
         let others = self.threads.get(&at)?.iter().copied();
         let others = others.filter(|thread| {
@@ -420,8 +423,9 @@ impl<'a> Divider<'a> {
         cut.filter(|stretch| stretch.from < stretch.to)
     }
 
-    /// The part of the step's wall time that a stretch of another thread of the step gives as the reason for a sleep;
-    /// `None` if it gives no reason. A wait for a CPU still has to be divided by the tasks that had it.
+    /// The part of the step's wall time to which a sleep belongs, if another thread of the step was in the state
+    /// `stretch` meanwhile; `None` if this state is no reason for the sleep. A wait for a CPU still has to be divided
+    /// among the tasks that had the CPU.
     fn explains(
         &self,
         at: StepIx,
@@ -429,8 +433,8 @@ impl<'a> Divider<'a> {
         stretch: &Stretch,
         timer: &Segment,
     ) -> Option<WallPart> {
-        // A file's lock is most often another process's: the timer gave up on it, unless another
-        // process of the step released it then.
+        // A file's lock is mostly held by another process. If the wait for it lasts until the timer expires, the step
+        // gave up on the lock, unless another process of the step released it at that time.
         let process = |thread| self.analysis.thread(thread).process;
         let released = matches!(stretch.waker(), Actor::Thread(waker)
             if process(waker) != process(thread) && self.is_inside(at, waker, timer.to));
@@ -447,40 +451,45 @@ impl<'a> Divider<'a> {
                 _ => return None,
             },
         };
-        // A wait that a thread of the step ended was for the step itself, unless the waker killed the thread.
+        // A wait that a thread of the step ended was a wait for the step itself and is no reason, unless the waker
+        // killed the waiting thread.
         let killed = exit::killed_by(self.analysis.thread(thread).status).is_some();
         let own = match stretch.waker() {
             Actor::Thread(waker) => self.is_inside(at, waker, stretch.to),
             Actor::Outside(_) => false,
-            // Nobody woke an idle thread of a pool.
+            // If no thread ended the wait, a wait for a lock (futex) is that of an idle thread in a pool, which waits
+            // for the step itself.
             _ => stretch.reason == Reason::Lock,
         };
-        // An idle thread of a pool waits for a futex until it is killed.
+        // The end of a killed thread that waited for a futex proves nothing, because idle threads of a pool wait so
+        // until they are killed.
         let killed = killed && stretch.reason != Reason::Lock;
         (given_up || !own || killed).then_some(part)
     }
 
-    /// Moves time of the step to the parts for the hypervisor, for a CPU quota and for missing memory. Counters and
-    /// sums show these times, and not the critical path.
+    /// Moves time of the step to the parts for the hypervisor, for a CPU quota and for missing memory. Only counters
+    /// and sums show these times; the critical path does not.
     fn withhold(&self, at: StepIx, divided: &mut StepParts) {
         let Some(step) = self.steps.list().get(at) else {
             return;
         };
         let span = (step.from, step.to);
-        // Between two samples a quota may have throttled at any time; waits for an idle CPU tell when.
+        // A counter of throttling does not show at which time between two samples the quota throttled. Waits for a CPU
+        // that was idle show this.
         let throttled = self.throttled(step.from, step.to);
         divided.times.withhold(self.analysis, span, throttled);
         let memory = self.memory.get(&at).copied().unwrap_or_default();
         if memory.ns > 0 {
-            // A task above `memory.high` is made to wait, too.
+            // The kernel also makes a task wait if its cgroup uses more memory than `memory.high`, so uninterruptible
+            // waits count.
             let (blocked, known) = (divided.blocked, divided.times.get(WallPart::Memory));
             divided
                 .times
                 .take(WallPart::Other, blocked, WallPart::Memory);
-            // The path tells the page faults of a thread that is short of memory itself.
+            // The waits that the critical path already counts as waits for memory are subtracted.
             let rest = memory.ns.saturating_sub(known).saturating_sub(blocked);
             if evicts(memory.reclaims) {
-                // The pages that it evicts it reads again.
+                // A task that evicts pages reads them again, so its page faults count as missing memory.
                 let faults = divided.faults;
                 divided.times.take(WallPart::Disk, faults, WallPart::Memory);
             }
@@ -489,8 +498,8 @@ impl<'a> Divider<'a> {
         }
     }
 
-    /// The time in nanoseconds for which a CPU quota throttled the recorded tasks: between the counter samples around
-    /// the span, and in the span itself.
+    /// The time in nanoseconds for which a CPU quota throttled the recorded tasks: the time between the last counter
+    /// sample before the span and the first one after it, and the time in the span itself.
     fn throttled(&self, from: Ktime, to: Ktime) -> (u64, u64) {
         let samples = tr_analyze::machine::Samples::of(self.analysis);
         let all = samples.0;

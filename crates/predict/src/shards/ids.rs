@@ -96,7 +96,8 @@ impl Nodes {
             .or(suite.attributes.file.as_ref());
         let file = file.filter(|file| file.ends_with(".py"));
         let (path, classes) = match (file, module(class)) {
-            // pytest's name of a module that it skipped or could not read, here and below.
+            // pytest reports a module that it skipped or could not read without a class, and with the module as the
+            // name.
             (None, None) if class.is_empty() => {
                 let path = module(name).filter(|(_, classes)| classes.is_empty());
                 return path.map_or_else(|| name.clone(), |(path, _)| path);
@@ -114,7 +115,8 @@ impl Nodes {
                     Some(_) => None,
                 });
                 match (in_file, module) {
-                    // A test that a class inherits has the file of the other class.
+                    // If a class inherits a test, the report has the file of the base class, and the module of the
+                    // inheriting class counts.
                     (None, Some(module)) if !file.ends_with(&module.0) => module,
                     (None, Some((_, classes))) => (file.clone(), classes),
                     (rest, _) => {

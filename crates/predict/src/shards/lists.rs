@@ -26,8 +26,8 @@ impl Format {
         self == Format::Files
     }
 
-    /// Whether each machine gets an equal part of the tests that are alike. Go compiles each package on each machine that
-    /// has a test of it, so spreading a package over the machines costs more than it brings.
+    /// Whether each machine gets an equal part of the tests that are alike. Go compiles each package on each machine
+    /// that has a test of it, so spreading a package over the machines costs more than it brings.
     pub fn can_be_alike(self) -> bool {
         !matches!(self, Format::Files | Format::Go)
     }

@@ -1,15 +1,15 @@
 //! Divides tests among machines by their costs, and gives each machine an equal part of the tests that are alike.
 //!
-//! The cost of a test is that of the whole run, but on a machine of its own the same test can cost less or more: a full
-//! garbage collection takes as long as the heap of all tests is large, a cache is filled by the first test that needs
-//! it. Tests that are alike change alike, so machines stay equal if each has its part of them.
+//! The cost of a test was measured in a run of all tests. Among fewer tests it can be lower or higher: a full garbage
+//! collection takes longer, the larger the heap of all tests is, and the first test that needs a cache fills it. Tests
+//! that are alike change alike, so machines stay equal if each has its part of them.
 
 use std::cmp::Reverse;
 use std::collections::{BTreeSet, HashMap};
 
 use super::Test;
 
-/// The properties by which tests are alike.
+/// The properties of a test by which it is like others: its function, and its file or class.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Kind<'a> {
     /// The name of the test's function, which tests with other parameters, or of other classes, share.
@@ -31,20 +31,20 @@ impl<'a> Kind<'a> {
     }
 }
 
-/// The units that one machine has so far.
+/// The units (tests, or files of tests) that are assigned to one machine so far.
 #[derive(Default)]
 struct Part<'a> {
     cost: u64,
-    /// The cost of the machine's units by the name of their function.
+    /// For each function, the cost of the machine's units that have it.
     functions: HashMap<&'a str, u64>,
-    /// The cost of the machine's units by their file or class.
+    /// For each file or class, the cost of the machine's units in it.
     places: HashMap<&'a str, u64>,
 }
 
-/// The number of the machine for each unit with these costs. `kinds` has the kinds of all units, or is empty if units
-/// cannot be alike.
+/// For each unit (a test or a file of tests) with these costs, the number of the machine on which it runs. `kinds` has
+/// the kinds of all units, or is empty if units cannot be alike.
 ///
-/// The plan that gives machines equal parts of alike units is taken if its costliest machine costs at most 1 % more
+/// The plan that gives machines equal parts of alike units is preferred if its costliest machine costs at most 1 % more
 /// than that of the plan by costs alone.
 pub fn divide(costs: &[u64], kinds: &[Kind<'_>], shards: u64) -> Vec<u64> {
     let plain = by_cost(costs, shards);
@@ -60,7 +60,7 @@ pub fn divide(costs: &[u64], kinds: &[Kind<'_>], shards: u64) -> Vec<u64> {
     }
 }
 
-/// The cost of the costliest machine.
+/// The cost of the costliest machine in a plan.
 fn most(costs: &[u64], parts: &[u64], shards: u64) -> u64 {
     let sum = |shard| {
         let units = costs.iter().zip(parts);
@@ -85,15 +85,15 @@ pub fn by_cost(costs: &[u64], shards: u64) -> Vec<u64> {
         let cost = costs.get(at).copied().unwrap_or(0);
         if let (Some((load, part)), Some(of)) = (loads.pop_first(), parts.get_mut(at)) {
             *of = part;
-            // Units that cost nothing are spread, too.
+            // A unit without cost counts as 1 ns, so that such units are spread, too.
             loads.insert((load.saturating_add(cost.max(1)), part));
         }
     }
     parts
 }
 
-/// Assigns the costliest unit first. Of the machines that cost at most the unit's cost more than the cheapest one, it
-/// goes to the one that has the least of its kind.
+/// Assigns the costliest unit first. A machine is a candidate if it costs no more than the cheapest one plus the unit;
+/// the candidate with the least cost of the unit's kind gets it.
 fn by_kind(costs: &[u64], kinds: &[Kind<'_>], shards: u64) -> Vec<u64> {
     let mut loads: Vec<Part<'_>> = (0..shards).map(|_| Part::default()).collect();
     let mut parts = vec![0; costs.len()];
@@ -135,7 +135,7 @@ mod tests {
         assert_eq!(by_cost(&[3, 5, 3, 4, 0], 2), [1, 0, 0, 1, 1]);
         assert_eq!(by_cost(&[3, 5], 3), [1, 0]);
         assert_eq!(by_cost(&[], 2), [0; 0]);
-        // Tests whose cost is nothing are no shard's alone.
+        // Tests without any cost are not all assigned to one machine.
         assert_eq!(by_cost(&[0, 0, 0, 0], 2), [0, 1, 0, 1]);
     }
 
@@ -145,7 +145,7 @@ mod tests {
 
     #[test]
     fn each_shard_has_its_part_of_tests_that_are_alike() {
-        // By costs alone, both tests of the leak are on one machine.
+        // By costs alone, both tests named `leak` would run on one machine.
         let costs = [100, 99, 98, 97, 5, 5, 4, 1];
         let other = |place| kind("other", place);
         let leak = |place| kind("leak", place);
@@ -172,7 +172,7 @@ mod tests {
 
     #[test]
     fn tests_that_are_alike_never_make_the_longest_shard_longer() {
-        // Apart from each other, the two of 60 would need 120 and 60.
+        // If the two tests of kind `a` ran on different machines, the machines would still need 120 and 60.
         let costs = [60, 60, 60];
         let kinds = [kind("a", ""), kind("b", ""), kind("a", "")];
         assert_eq!(most(&costs, &divide(&costs, &kinds, 2), 2), 120);

@@ -113,7 +113,7 @@ fn a_file_is_never_divided() {
     ];
     let text = plan(tests.clone(), Format::Files).unwrap();
     assert_eq!(text, "1 a.test.js\n2 b.test.js\n");
-    // A file's loading can take longer than its tests.
+    // Loading a file can take longer than its tests.
     let whole = test("", "", None, 9).cost;
     let files = BTreeMap::from([("b.test.js".to_owned(), whole)]);
     let tests = Tests {
@@ -177,7 +177,7 @@ fn names_of_reports_are_those_of_runners() {
             Some("a/odd.py"),
             of_file("a/odd.py::FooTests::test_c", "a/odd.py"),
         ),
-        // A module that pytest skipped as a whole.
+        // pytest skipped this module as a whole.
         (
             "",
             "tests.test_a",
@@ -190,7 +190,7 @@ fn names_of_reports_are_those_of_runners() {
             Some("pkg/tests/test_a.py"),
             of_file("pkg/tests/test_a.py", "pkg/tests/test_a.py"),
         ),
-        // A test that a class inherits from another file.
+        // A class inherits this test from another file.
         (
             "pkg.tests.test_multi.TestB",
             "test_c",
@@ -206,7 +206,7 @@ fn names_of_reports_are_those_of_runners() {
             Some("pkg/tests/test_a.py"),
             of_file("pkg/tests/test_a.py::TestB::test_c", "pkg/tests/test_a.py"),
         ),
-        // Tests that a module imports from another file.
+        // The module imports these tests from another file.
         (
             "pkg.__main__.TestB",
             "test_c",
@@ -283,7 +283,7 @@ fn a_test_without_a_length_costs_the_median() {
     report.suites[0].cases[1].attributes.length = Some(3_000_000);
     report.suites[0].cases[3].attributes.length = None;
     let tests = Tests::new(&recording, &[&report]);
-    // A test inside another one runs with that.
+    // A test inside another one runs together with it and is not listed.
     let names: Vec<&str> = tests.list.iter().map(|test| test.id.as_str()).collect();
     assert_eq!(names, ["TestA", "TestB", "TestC"]);
     assert_eq!(tests.list[2].cost.ns, tests.list[1].cost.ns);
@@ -314,7 +314,7 @@ fn the_runners_own_time_is_shared_by_tests_and_files() {
         suites: suites.to_vec(),
     };
     assert_eq!(runner::between_suites(&report), 994 * MS);
-    // Suites that ran at once have no time between them.
+    // There is no time between suites that ran at once.
     for suite in &mut report.suites {
         suite.attributes.length = Some(2_000_000_000);
     }

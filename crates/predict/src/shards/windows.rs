@@ -111,7 +111,7 @@ fn divided(windows: &[(u64, u64)], until: impl Fn(u64) -> u64) -> Vec<u64> {
     let ends = windows.iter().map(|(_, to)| (*to, -1_i64));
     let mut changes: Vec<(u64, i64)> = begins.chain(ends).collect();
     changes.sort_unstable();
-    // The work for each window that is open all the time, until each change.
+    // At each change, the work that a window would have got by then if it had been open all the time.
     let mut sums: Vec<(u64, u64)> = Vec::with_capacity(changes.len());
     let (mut open, mut sum, mut before) = (0_i64, 0_u64, None);
     for (time, change) in changes {
@@ -227,7 +227,7 @@ mod tests {
             place(2 * S, 1100 * MS, 0),
         ];
         let found = windows(&places).unwrap();
-        // A can begin at 0 to 0.3: C begins before 2, and A and B have to end before it.
+        // A can begin between 0 and 0.3 s: C begins before 2 s, and A and B have to end before that.
         assert!(
             found.windows(2).all(|two| two[0].1 <= two[1].0),
             "{found:?}"
@@ -236,7 +236,7 @@ mod tests {
             found[1].0 >= 1200 * MS && found[2].1 <= 2100 * MS,
             "{found:?}"
         );
-        // Windows that overlap cannot follow each other.
+        // Two suites whose times overlap in any case cannot have run one after the other.
         let both = [place(0, 5 * S, 0), place(S, 5 * S, 0)];
         let found = windows(&both).unwrap();
         assert_eq!(
@@ -251,14 +251,14 @@ mod tests {
         assert_eq!(windows(&[one, one]), None);
         let found = works(&[Some(one), Some(one)], |time| time);
         assert_eq!(found.list, [None, None]);
-        // Both fit into the second.
+        // Both suites fit into the second one after the other.
         let short = place(0, S / 10, 0);
         assert!(windows(&[short, short]).is_some());
     }
 
     #[test]
     fn suites_at_the_same_time_share_the_work() {
-        // Alone for 1 s, two for 1 s, alone for 1 s; one CPU is in use all the time.
+        // One window is open for 1 s, both for 1 s, and the other one for 1 s. One CPU is in use all the time.
         let found = divided(&[(0, 2 * S), (S, 3 * S)], |time| time);
         assert_eq!(found, [3 * S / 2, 3 * S / 2]);
         assert_eq!(divided(&[], |time| time), [0; 0]);
@@ -287,7 +287,7 @@ mod tests {
         assert_eq!(found.list, [usual, usual, None, usual]);
         assert_eq!(found.between, 20 * MS / 3);
         assert_eq!(found.start, 2900 * MS);
-        // All of them are first ones.
+        // If every suite is the first of its process, none can show the usual work.
         let found = works(&places[..1], |time| time);
         assert_eq!(found.list[0].map(|work| work.rest), Some(2960 * MS));
     }

@@ -21,7 +21,7 @@ pub(super) fn are(words: &[Word], args: &[&[u8]], is_cut: bool) -> bool {
         let name = path.rsplit(|byte| *byte == b'/').next();
         name.unwrap_or_default().to_vec()
     };
-    // `#!/usr/bin/env python3`
+    // For a script, the kernel puts the words of its `#!` line first, such as `/usr/bin/env python3`.
     (1..=3).any(|skipped| {
         let Some((script, after)) = args.get(skipped..).and_then(<[&[u8]]>::split_first) else {
             return false;
@@ -42,7 +42,8 @@ fn can_be(words: &[Word], args: &[&[u8]], is_cut: bool) -> bool {
         return first
             .is_some_and(|word| word.is_many() || args.first().is_some_and(|arg| word.fits(arg)));
     }
-    // The place after the last word that may be any number of arguments, and the argument to continue with.
+    // If a later word does not match, the comparison returns to the last word that may be any number of arguments. This
+    // is the place after that word, and the argument to continue with.
     let mut retry: Option<(usize, usize)> = None;
     let (mut word, mut arg) = (0, 0);
     loop {

@@ -59,7 +59,7 @@ impl Outline {
                     .map_or(&[][..], |command| &command.words);
                 match words.first().map(Word::literal) {
                     Some(Some(inner)) if !names.contains(&inner) => names.push(inner),
-                    // An expansion may be the name of a function.
+                    // A name that results from an expansion may be that of any function.
                     Some(None) => return true,
                     _ => {}
                 }
@@ -102,7 +102,8 @@ impl Outline {
                 }
             }
             Tree::Chain(all) => {
-                // The file that the commands after each one make, from the last command on.
+                // For each command of the chain, the file to which a later command moves its output, found from the
+                // last command on.
                 let mut moved = vec![None; all.len()];
                 let mut later = None;
                 for ((link, tree), moved) in all.iter().zip(&mut moved).rev() {

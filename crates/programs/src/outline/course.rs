@@ -14,8 +14,8 @@ use super::options::Options;
 use super::tree::{CommandIx, Outline, StatusUsage, Tree};
 use super::words::Word;
 
-/// The largest number of commands in braces after `||` that are compared with the failed command before them. A guess: scripts
-/// print a message first.
+/// The largest number of commands in braces after `||` that are compared with the failed command before them. A guess:
+/// scripts print a message first.
 const SUBSTITUTES: usize = 8;
 
 /// A process that the shell of a script started.
@@ -57,15 +57,15 @@ pub enum Ending {
     /// The script ended because this child of its shell failed. The value is the index of the
     /// child.
     Child(usize),
-    /// The script ended because of one of these children, or because of a statement.
+    /// The script ended because of one of these children of its shell, or because of a statement.
     OneOf(Vec<usize>),
-    /// The script ended because of these children of its shell. Each of their failures was enough
-    /// alone: they were started for one command of a loop.
+    /// The script ended because of these children of its shell. They were started for one command of a loop, and the
+    /// failure of each alone was enough.
     Each(Vec<usize>),
     /// The script was ended by a builtin or a statement such as `exit 4`, and not by the failure of
     /// a child process.
     Statement(CommandIx),
-    /// One of these statements ended the script, and no child's failure did.
+    /// One of these statements of the script ended it, and not the failure of a child process.
     Statements(Vec<CommandIx>),
     Unknown,
 }
@@ -75,9 +75,9 @@ pub enum Ending {
 #[derive(Clone, Debug)]
 pub struct Course {
     pub ending: Ending,
-    /// If a statement ended the script, the children whose failures may have led to it: background jobs, and commands that
-    /// name a file which the statement, or the test that decided about it, names as well. Without such children, the last
-    /// command after whose success a variable would have got another value.
+    /// If a statement ended the script, the children whose failures may have led to it: background jobs, and commands
+    /// that name a file which the statement, or the test that decided about it, names as well. Without such children,
+    /// it is the last failed command whose success would have given a variable another value.
     pub linked: Vec<usize>,
     /// For each child process of the script's shell, the command that it was started for, if this
     /// is certain.
@@ -109,8 +109,8 @@ impl ScriptPart {
             .then_some(name)
     }
 
-    /// Whether the script runs another command if a command fails (`get -o x || echo > x`), and redirects its output to a
-    /// file that the failed command names.
+    /// Whether the script runs another command if a command fails (`get -o x || echo > x`), and redirects its output to
+    /// a file that the failed command names.
     pub fn has_substitute(&self, command: CommandIx) -> bool {
         let commands = &self.outline.commands;
         let Some(failed) = commands.get(command) else {
@@ -124,7 +124,7 @@ impl ScriptPart {
         let text = file.map_or(&self.outline.text, |file| &file.text);
         let mut end = failed.span.1;
         let mut is_in_braces = false;
-        // The commands are in the order of the text.
+        // The commands are in the order of the text, so the next ones stand after the failed command.
         for other in commands.iter().skip(command + 1).take(SUBSTITUTES) {
             let between = text.get(end..other.span.0).unwrap_or_default();
             let between: Vec<u8> = between

@@ -88,9 +88,9 @@ pub(super) enum What {
     /// At this node a loop that contains `break` or `return` has ended without them. The value is
     /// the first node of the loop.
     Left(NodeIx),
-    /// `case` has chosen commands by the value of a variable.
+    /// At this node a `case` of the script has chosen commands by the value of a variable.
     Case(Choice),
-    /// Anything may happen.
+    /// At this node the shell executes something unknown, after which anything may happen.
     Wild,
     /// At this node the script ends with the last exit status. The shell's traps still follow.
     End,
@@ -101,18 +101,18 @@ pub(super) enum What {
     EndedByTrap,
 }
 
-/// The choice of some commands of a `case`.
+/// The choice of one branch of a `case` statement in a script.
 #[derive(Clone, Debug)]
 pub(super) struct Choice {
-    /// The variable by whose value the commands are chosen.
+    /// The name of the variable by whose value the `case` statement chooses a branch.
     pub(super) variable: Vec<u8>,
-    /// The patterns of all commands of the `case`.
+    /// The patterns of all branches of the `case` statement.
     pub(super) arms: Rc<Vec<Vec<Word>>>,
-    /// The place of the chosen commands.
+    /// The index of the chosen branch among all branches of the `case` statement.
     pub(super) at: usize,
 }
 
-/// A process that the shell starts.
+/// A process that the shell of a script starts.
 #[derive(Clone, Debug)]
 pub(super) enum Member {
     /// The process that the script's shell starts executes a program. The values are the script's
@@ -149,7 +149,7 @@ pub(super) fn graph(outline: &Outline, tree: &Tree, options: Options) -> Option<
         ended: 0,
         ended_by_trap: 0,
     };
-    // A trap may end the shell after any failure.
+    // A trap for errors (`ERR`) may end the shell after any failure, as `set -e` does.
     if outline.traps.iter().any(|trap| trap.is_of_errors) {
         builder.options.errexit.doubt();
     }

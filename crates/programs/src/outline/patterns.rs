@@ -3,8 +3,8 @@
 
 use super::words::Word;
 
-/// Whether the commands after the patterns at a place of a `case` are the ones that run for this text; `None` if a pattern is
-/// not known.
+/// Whether the branch with the index `at` of a `case` statement is the one that runs for this text; `None` if a pattern
+/// is not known.
 pub(super) fn is_chosen(arms: &[Vec<Word>], at: usize, text: &[u8]) -> Option<bool> {
     let own = any_fits(arms.get(at)?, text);
     if own == Some(false) {
@@ -41,7 +41,7 @@ fn fits_word(pattern: &Word, text: &[u8]) -> Option<bool> {
     (is_plain(&pattern.text) && !pattern.is_quoted).then(|| fits(&pattern.text, text))
 }
 
-/// Whether a text has no special bytes but those of patterns.
+/// Whether a text has no bytes that are special to the shell, except those of patterns.
 pub(super) fn is_plain(pattern: &[u8]) -> bool {
     let is_special = |byte: &u8| b"$`\\{}()~'\"".contains(byte);
     !pattern.iter().any(is_special) && !crate::words::contains(pattern, b"[:")
@@ -50,7 +50,8 @@ pub(super) fn is_plain(pattern: &[u8]) -> bool {
 /// Whether a pattern of `*`, `?` and `[…]` matches a whole text.
 pub(super) fn fits(pattern: &[u8], text: &[u8]) -> bool {
     let (mut pattern, mut text) = (pattern, text);
-    // The pattern after the last `*`, and the text that this part was last compared with.
+    // If a later part does not match, the comparison returns to the last `*`. This is the pattern after it, and the
+    // text with which that part was last compared.
     let mut retry: Option<(&[u8], &[u8])> = None;
     loop {
         if let Some(rest) = pattern.strip_prefix(b"*") {
@@ -80,7 +81,7 @@ pub(super) fn fits(pattern: &[u8], text: &[u8]) -> bool {
     }
 }
 
-/// Whether the first element of a pattern matches a byte, and the rest of the pattern.
+/// Whether the first element of a pattern matches a byte. Also returns the pattern after this element.
 fn element(pattern: &[u8], byte: u8) -> (bool, &[u8]) {
     let Some((first, rest)) = pattern.split_first() else {
         return (false, pattern);
@@ -92,7 +93,8 @@ fn element(pattern: &[u8], byte: u8) -> (bool, &[u8]) {
     }
 }
 
-/// Whether a byte belongs to a class after its `[`, and the pattern after the class; `None` if the class has no end.
+/// Whether a byte belongs to a class such as `[a-z]`; `pattern` begins after its `[`. Also returns the pattern after
+/// the class; `None` if the class has no end.
 fn class(pattern: &[u8], byte: u8) -> Option<(bool, &[u8])> {
     let is_negated = matches!(pattern.first(), Some(b'!' | b'^'));
     let mut rest = pattern.get(usize::from(is_negated)..)?;

@@ -17,7 +17,8 @@ use super::tree::{
 use super::words::{Expansion, Word};
 use crate::words::split_name;
 
-/// The largest depth of nested commands in a script. The reader gives up at deeper ones.
+/// The largest depth of nested commands in a script. The reader stops at deeper commands, and the outline is
+/// incomplete.
 const DEEP: usize = 48;
 
 /// The largest number of `trap` commands that are read in a script.
@@ -390,7 +391,7 @@ impl Reader<'_> {
             }
             let body = self.list();
             arms.push(CaseArm { patterns, body });
-            // The commands of another pattern may run as well.
+            // After `;;&` or `;&` the commands of another pattern may run as well, which the outline cannot represent.
             self.is_whole &= !self.starts_with(b";;&") && !self.starts_with(b";&");
             let _ = self.eat(b";;&") || self.eat(b";;") || self.eat(b";&");
             if self.at == before {
@@ -432,9 +433,8 @@ impl Reader<'_> {
         while self.at < end && self.next().is_some() {}
     }
 
-    /// Finds the end of an arithmetic expression of the script, the position after its `))`. `from`
-    /// is the position of the inside. Returns `None` if the parentheses close differently, because
-    /// then they contain commands.
+    /// Finds the position after the `))` that ends an arithmetic expression of the script. `from` is the position after
+    /// its `((`. Returns `None` if the two parentheses are not closed together, because then they contain commands.
     fn arithmetic(&self, from: usize) -> Option<usize> {
         let mut depth = 2;
         let mut at = from;
@@ -449,7 +449,7 @@ impl Reader<'_> {
             }
             at += 1;
         }
-        // An expression without an end takes the rest of the text.
+        // An expression without an end continues to the end of the script.
         Some(self.text.len())
     }
 
@@ -486,7 +486,7 @@ impl Reader<'_> {
         loop {
             self.blanks();
             if is_test && self.peek().is_some_and(|byte| b"()<>&|\n".contains(&byte)) {
-                // Operators inside of `[[ … ]]`
+                // Inside of `[[ … ]]`, these bytes are operators of the test.
                 self.next();
                 continue;
             }
@@ -673,7 +673,7 @@ fn assigned(word: &Word) -> Option<Name> {
         .find(|form| sign.starts_with(form))?
         .len();
     let is_name = name.first().is_some_and(|byte| !byte.is_ascii_digit());
-    // The bracket begins a pattern, so that the head may end before it.
+    // The `[` counts as the beginning of a pattern, so that the word's unchanged head may end before it.
     let is_unquoted = if after > 0 {
         word.head >= end
     } else {
@@ -689,7 +689,7 @@ fn value_of(mut word: Word, before: usize) -> Word {
     word.text.drain(..before);
     word.head = word.head.saturating_sub(before);
     if word.head == 0 && word.expansion == Expansion::Any && word.tail == 0 {
-        // `x=$y` is not divided into words.
+        // The shell does not divide the value of `x=$y` into several words.
         word.expansion = Expansion::One;
     }
     word

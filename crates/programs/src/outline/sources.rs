@@ -12,18 +12,19 @@ use super::tree::{Command, CommandIx, ForLoop, Outline, SourcedFile, Tree, LONGE
 use super::words::{Expansion, Word};
 use crate::words::split_name;
 
-/// The largest number of files that a script and the files that it executes may execute, counted for each command. This
-/// bounds the work for scripts that execute each other.
+/// The largest number of sourced files that are added to an outline. A file counts for each command that executes it.
+/// This bounds the work for scripts that execute each other.
 const MOST: usize = 16;
 
-/// The largest number of words of loops that are looked at for one command.
+/// The largest number of words of `for` loops that are examined for one command that sources files.
 const LOOPED: usize = 64;
 
-/// The paths that a word of `.` may name, in groups: each group has the files that the word names if it is understood in one way.
+/// The paths of files that the word after `.` may name, in groups: the word can be understood in several ways, and each
+/// group has the files for one of them.
 ///
-/// `script` is the path of the file in which the word stands, if it stands in one, and `directory` is the directory in which the shell
-/// began. A script can have changed its directory, mostly to its own, and expansions mostly are the directory of the script or the
-/// one above: `. "$(dirname "$0")/lib.sh"`, `. "$ROOT/ci/lib.sh"`.
+/// `script` is the path of the file in which the word stands, if it stands in one, and `directory` is the directory in
+/// which the shell began. A script can have changed its directory, mostly to its own, and expansions mostly are the
+/// directory of the script or the one above: `. "$(dirname "$0")/lib.sh"`, `. "$ROOT/ci/lib.sh"`.
 fn candidates(
     word: &Word,
     script: Option<&[u8]>,
@@ -69,7 +70,7 @@ fn candidates(
 
 /// A pattern of the names of files in one directory: `conf.d/*.sh`, `"$here"/conf.d/*.sh`
 struct FilePattern<'a> {
-    /// The directory, or the part of it after an expansion.
+    /// The directory in which the files are; if it has an expansion, only the part after that.
     directory: &'a [u8],
     name: &'a [u8],
     has_expansion: bool,
@@ -99,14 +100,14 @@ impl<'a> FilePattern<'a> {
         })
     }
 
-    /// Whether the pattern matches the name of a file. A dot at its beginning must be written.
+    /// Whether the pattern matches the name of a file. Only a pattern that begins with a dot matches a name that does.
     fn fits(&self, name: &[u8]) -> bool {
         let is_hidden = name.starts_with(b".") && !self.name.starts_with(b".");
         !is_hidden && patterns::fits(self.name, name)
     }
 }
 
-/// The place after the last expansion of a variable or of commands in a word; 0 without one.
+/// The position after the last expansion (`$x`, `$(…)`) in a word of a script; 0 if there is none.
 fn end_of_expansions(text: &[u8]) -> usize {
     let closed = text.iter().rposition(|byte| b")}`\"".contains(byte));
     let closed = closed.map_or(0, |at| at + 1);
@@ -131,9 +132,9 @@ fn file_word(command: &Command) -> Option<&Word> {
     }
 }
 
-/// The paths of files that a script may execute in its own shell, as far as its words show them, without those that these files
-/// execute. `script` is the path of the script's own file, if it is in one, and `directory` is the directory of the shell.
-/// `names` returns the names of the files in a directory, for patterns.
+/// The paths of files that a script may execute in its own shell, as far as its words show them. Files that these files
+/// execute in turn are left out. `script` is the path of the script's own file, if it is in one, and `directory` is the
+/// directory of the shell. `names` returns the names of the files in a directory, for patterns.
 pub fn sourced_files(
     text: &[u8],
     script: Option<&[u8]>,
@@ -172,8 +173,8 @@ pub enum KnownFile<'a> {
 }
 
 impl Outline {
-    /// The words that name the files which a command executes: the word of the command, or the words of the loops whose
-    /// variable this word is.
+    /// The words that name the files which a command such as `. FILE` executes: its own word or, if that is the
+    /// variable of loops, the words of these loops.
     fn file_words<'o>(&'o self, command: &'o Command) -> Vec<&'o Word> {
         let Some(word) = file_word(command) else {
             return Vec::new();
@@ -185,7 +186,8 @@ impl Outline {
             .flat_map(|command| &command.words)
             .take(LOOPED)
             .collect();
-        // If a pattern outside of a loop names several files, the others are arguments of the first one.
+        // Outside of a loop, only the first file that a pattern matches is executed, with the others as its arguments.
+        // So a pattern there names no file.
         if words.is_empty() && FilePattern::of(word).is_none() {
             vec![word]
         } else {
@@ -193,9 +195,9 @@ impl Outline {
         }
     }
 
-    /// Reads a script with the files that it executes in its own shell. `known` tells what is known of a file, and `names` returns the
-    /// names of the known files in a directory. A file is left out if its word may name several known files, or if it has
-    /// a part that the reader does not know.
+    /// Reads a script with the files that it executes in its own shell. `known` returns the recorded facts about a
+    /// file, and `names` returns the names of the known files in a directory. A file is left out if its word may name
+    /// several known files, or if the reader does not understand a part of it.
     pub fn with_sources<'t>(
         text: &[u8],
         script: Option<&[u8]>,
@@ -206,7 +208,7 @@ impl Outline {
         let mut outline = Outline::read(text);
         let mut tried = 0;
         let mut at = 0;
-        // The commands of a file come after all others, so that the loop reaches them as well.
+        // The commands of a sourced file are added after all others, so that this loop reaches them as well.
         while tried < MOST {
             let Some(command) = outline.commands.get(at) else {
                 break;
@@ -220,7 +222,7 @@ impl Outline {
                 groups.retain(|group| group.iter().any(|path| known(path) != KnownFile::Absent));
                 match (groups.as_slice(), &mut paths) {
                     ([group], Some(paths)) => paths.extend(group.iter().cloned()),
-                    // Nothing matches a pattern, and the script may know it.
+                    // A pattern that matches no file is no problem, because the script may expect that.
                     ([], _) if FilePattern::of(word).is_some() => {}
                     _ => paths = None,
                 }
@@ -257,7 +259,8 @@ impl Outline {
     fn file(&mut self, at: CommandIx, path: &[u8], text: &[u8]) -> Option<usize> {
         let mut files = self.files.iter();
         if let Some(known) = files.position(|file| file.path == path) {
-            // Twice from one file, and again from each of those, would be too many visits.
+            // A file that is sourced twice, and that sources another one twice, and so on, would be visited too often.
+            // So each file may source it only once.
             let own = self.place_of_file(at);
             let mut others = self.sources.iter();
             let is_again = others

@@ -35,16 +35,16 @@ pub struct Outline {
     pub is_whole: bool,
     /// The files that the script sources (`. FILE`), in the order of the commands that do so.
     pub files: Vec<SourcedFile>,
-    /// The commands that execute a file, with the places of the files in `files`. In a loop, such a command executes one file after
-    /// the other.
+    /// The commands that execute a file, with the places of the files in `files`. In a loop, such a command executes
+    /// one file after the other.
     pub(super) sources: BTreeMap<CommandIx, Vec<usize>>,
 }
 
-/// A loop over words.
+/// A loop of a script over words, by `for` or `select`.
 #[derive(Clone, Debug)]
 pub struct ForLoop {
     pub variable: Vec<u8>,
-    /// The command without a name that has the words.
+    /// The index of the command without a name that holds the loop's words.
     pub words: CommandIx,
 }
 
@@ -160,7 +160,7 @@ pub enum Tree {
 
 impl Tree {
     /// Calls `each` for every simple command of this part of a script, with what the script does with its exit status.
-    /// `usage` tells what the script does with the status of the whole part.
+    /// `usage` is what the script does with the status of the whole part.
     pub(super) fn with_usage(
         &self,
         usage: StatusUsage,
@@ -196,7 +196,7 @@ impl Tree {
                     otherwise.with_usage(usage, each);
                 }
             }
-            // The next round of a loop replaces the status.
+            // The status of a loop's body is not used, because the next round replaces it.
             Tree::Loop { arm, .. } => {
                 arm.condition.with_usage(StatusUsage::CONDITION, each);
                 arm.body.with_usage(used(false), each);
@@ -219,12 +219,13 @@ impl Tree {
 pub struct StatusUsage {
     /// Whether an operator, a condition or a pipe uses the status, or a list passes it on.
     pub is_used: bool,
-    /// Whether the command is in a condition, after `if`, `elif`, `while` or `until`: its failure is an answer.
+    /// Whether the command is in a condition, after `if`, `elif`, `while` or `until`, so that its failure is an answer
+    /// and no error.
     pub is_condition: bool,
 }
 
 impl StatusUsage {
-    /// The usage of the status of a condition.
+    /// The use of the exit status of a command in a condition.
     const CONDITION: StatusUsage = StatusUsage {
         is_used: true,
         is_condition: true,
@@ -269,7 +270,7 @@ pub struct CaseArm {
 }
 
 impl CaseArm {
-    /// Whether `0` is the only pattern.
+    /// Whether the branch of the `case` statement has `0` as its only pattern.
     pub fn is_zero(&self) -> bool {
         matches!(self.patterns.as_slice(), [only] if only.text == b"0")
     }

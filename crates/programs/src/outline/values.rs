@@ -21,7 +21,7 @@ pub fn without_values(text: &[u8]) -> Option<Vec<u8>> {
         };
         all.extend_from_slice(text.get(at..from)?);
         all.extend_from_slice(b"***");
-        // A quoted value may have several lines.
+        // The line feeds of a masked value stay, so that the script keeps its line numbers.
         all.extend(value.iter().filter(|byte| **byte == b'\n'));
         at = to;
     }

@@ -560,7 +560,7 @@ fn configure(_: &Line) -> Option<FoundStep> {
 }
 
 fn meson(line: &Line) -> Option<FoundStep> {
-    // Without a verb it sets a build up.
+    // A call of meson without a verb sets up a build directory.
     let (program, _) = command("meson", line.args, MESON, "setup")?;
     match program.as_str() {
         "meson test" => test_runner(program),
@@ -574,7 +574,7 @@ fn goals(line: &Line) -> Option<FoundStep> {
     if line.has(&["--version", "-version", "--help", "-help", "-projecthelp"]) {
         return None;
     }
-    // An attribute names more than the file that has it.
+    // An attribute (`-A`) names more exactly what is built than the file that defines it.
     let attribute = line.value("-A").or_else(|| line.value("--attr"));
     let goals = line.words("-f -file -buildfile -lib -l -A --attr -I -o --option -j --max-jobs");
     let goals = goals.filter(|word| attribute.is_none() && !is_of_machine(word));

@@ -3,7 +3,8 @@
 use crate::tools::{Tool, TOOL};
 
 pub(super) const ROWS: &[Tool] = &[
-    // References, indexes and bibliographies are right when a run changes none of them.
+    // References, indexes and bibliographies are only right when a further run changes none of them, so scripts repeat
+    // these programs.
     Tool {
         names: "pdflatex latex lualatex xelatex platex uplatex pdftex xetex luatex luahbtex \
                 bibtex biber makeindex xindy context texi2dvi tectonic",

@@ -66,7 +66,7 @@ pub(super) const ROWS: &[Tool] = &[
         label: PYTHON,
         ..TOOL
     },
-    // The verb is the label's, of the call by which `make test` runs the tests of a module.
+    // The verb `Test::Harness` is taken from the label of the call by which `make test` runs the tests of a module.
     Tool {
         names: "perl",
         verbs: &[(Role::Tests, "Test::Harness")],
@@ -158,7 +158,7 @@ pub(super) const ROWS: &[Tool] = &[
     },
     Tool {
         names: "php",
-        // -S has the address of its server.
+        // The value of `-S` is the address of PHP's own server.
         label: Label::Interpreter(Script {
             text: "-r",
             valued: "-B -E -R -S -c -d -t -z",

@@ -118,7 +118,7 @@ fn git(line: &Line) -> Option<FoundStep> {
 }
 
 fn docker(line: &Line) -> Option<FoundStep> {
-    // docker has said the same to a plugin.
+    // docker starts such a plugin with the same arguments, and docker's own process is the step already.
     if line.name.starts_with("docker-") {
         return None;
     }

@@ -126,7 +126,7 @@ pub(super) const ROWS: &[Tool] = &[
         steps: "node /w/node_modules/.bin/jest --ci => test | jest",
         ..RUNNER
     },
-    // vitest has long options of jest's; its `-w` is another one.
+    // vitest has some long options of jest, but its `-w` has another meaning.
     Tool {
         names: "vitest",
         role: Some(Role::Tests),
@@ -197,7 +197,7 @@ pub(super) const ROWS: &[Tool] = &[
 ];
 
 fn ctest(line: &Line) -> Option<FoundStep> {
-    // A build with CMake's instrumentation starts each of its commands with `ctest --instrument`.
+    // A build with CMake's instrumentation starts each of its commands with `ctest --instrument`, which runs no tests.
     let instruments = |arg: &&[u8]| arg.starts_with(b"--") && arg.ends_with(b"instrumentation");
     if line.has(&["-N", "--show-only", "--version", "--instrument"])
         || line.args.iter().any(instruments)
@@ -247,7 +247,7 @@ fn unittest(line: &Line) -> Option<FoundStep> {
 fn automake_test(line: &Line) -> Option<FoundStep> {
     let test = found(StepKind::Test, escape::text(line.value("--test-name")?))?;
     let all = line.all.iter().position(|arg| *arg == b"--");
-    // An expected failure is none.
+    // If the test is expected to fail, the failure of its program is not the test's.
     let expected = line.value("--expect-failure") == Some(b"yes");
     Some(FoundStep {
         wraps: all.map(|at| at + 1).filter(|_| !expected),

@@ -26,7 +26,7 @@ pub enum UtilityUse {
     Compare,
     /// The program only reads files that other programs wrote, and writes to its standard output.
     Reader,
-    /// The program fetches something that a script does not need, or asks for it: `curl … || true`.
+    /// The program fetches or requests something that a script can do without: `curl … || true`.
     Optional,
     /// The program makes or changes each file that its arguments name, so that a job that runs it makes
     /// these files.
@@ -179,7 +179,7 @@ mod lookups {
     fn names_are_exact() {
         assert_eq!(uses("kill"), [Question, Report, Kill, Undoing]);
         assert_eq!(uses("test"), [Question]);
-        // A test of cargo, and a script of a project.
+        // A test that cargo runs and a project's own script are no utilities, whatever their names contain.
         assert!(uses("test laws").is_empty());
         assert!(uses("run-all-test").is_empty());
     }

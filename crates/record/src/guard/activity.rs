@@ -7,9 +7,9 @@ use super::waits;
 use crate::proc::{self, Id};
 
 /// The number of bytes that a process may read and write between two examinations and still count as idle. Some bytes
-/// are allowed because a ticker wakes a loop by an eventfd.
+/// are allowed because a timer may wake the event loop of an idle program by an eventfd, which has 8 bytes.
 const WAKE_BYTES: u64 = 16;
-/// The CPU time that all processes of COMMAND may use and still count as stalled.
+/// The CPU time that all processes of COMMAND may use together and still count as stalled.
 const SLACK: Duration = Duration::from_millis(50);
 
 /// The figures of a process of COMMAND at one examination by the guard.
@@ -74,7 +74,8 @@ impl Activity {
         }
         self.threads = threads;
         let last = std::mem::replace(&mut self.last, seen);
-        // A look that came late, because `tr` was stopped, shows no time of COMMAND's.
+        // If this examination is late because `tr` was stopped, only two intervals count: `tr` has not watched COMMAND
+        // in the rest of the time.
         let elapsed = (now - self.looked).min(self.every * 2);
         self.looked = now;
         if proc::stat(root).is_some_and(|stat| stat.state == b'T') {
@@ -131,7 +132,7 @@ impl Activity {
             let since = before.filter(|(before, _)| *before == slices);
             threads.insert(thread, (slices, since.map_or(now, |(_, at)| *at)));
         }
-        // Slices weigh more than a wake-up's bytes: each counts.
+        // The kernel hides the number of bytes, so each time slice counts as more bytes than an idle process may move.
         let hidden = all_slices.saturating_mul(WAKE_BYTES + 1);
         Some(Seen {
             program: (stat.start, stat.arguments),

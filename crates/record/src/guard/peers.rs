@@ -194,7 +194,7 @@ mod tests {
         let client = TcpStream::connect(server.local_addr().unwrap()).unwrap();
         let (own, peer) = (client.local_addr().unwrap(), client.peer_addr().unwrap());
         let id = std::process::id().cast_signed();
-        // Nobody has accepted it.
+        // The server has not accepted the connection yet, so its listening socket is found.
         let listening = tcp(id, own, peer).unwrap();
         assert_eq!(listening.len(), 1);
         let (_accepted, _) = server.accept().unwrap();

@@ -20,8 +20,8 @@ const DESCRIPTORS: usize = 1024;
 /// The processes of a COMMAND that hangs, among which the causes of waits are searched.
 struct Processes {
     ids: Vec<Id>,
-    /// The processes that have each socket open, by the socket's inode. This is found once, because it takes a look at all
-    /// descriptors of all processes.
+    /// The processes that have each socket open, by the socket's inode. The map is made at most once, because it needs
+    /// a look at all descriptors of all processes.
     holders: OnceCell<HashMap<u64, Vec<Id>>>,
 }
 
@@ -225,8 +225,9 @@ impl Wanted {
     }
 }
 
-/// The wait for any of several descriptors. It is described as the wait for the first one that explains a hang, but a
-/// pipe from outside of COMMAND, or a terminal, explains less than what another process of COMMAND has.
+/// The wait for any of several descriptors. It is described as the wait for the first descriptor that explains a hang.
+/// But if that is a terminal or a pipe that no other process of COMMAND has, a descriptor that another process of
+/// COMMAND has is preferred.
 fn first_of(id: Id, wanted: Vec<Wanted>, all: &Processes) -> HangWait {
     if wanted.is_empty() {
         return HangWait::Sleep;
@@ -255,7 +256,8 @@ fn first_of(id: Id, wanted: Vec<Wanted>, all: &Processes) -> HangWait {
     better.unwrap_or_else(|| HangWait::AnyOf(Box::new(first)))
 }
 
-/// Whether only the process itself can end the wait for a descriptor: runtimes (Go, Java) wake their threads by such.
+/// Whether only the process itself can end the wait for a descriptor. Runtimes (Go, Java) wake their own threads by
+/// such a pipe or eventfd.
 fn is_own(id: Id, wanted: &Wanted, all: &Processes) -> bool {
     let is_event = link(id, wanted.descriptor).is_some_and(|name| name == "anon_inode:[eventfd]");
     is_event || of_descriptor(id, wanted.descriptor, wanted.writes, all) == HangWait::OwnPipe
@@ -393,7 +395,8 @@ fn open(id: Id, path: u64, flags: u64) -> HangWait {
         return HangWait::Call(libc::SYS_openat);
     };
     let path = String::from_utf8_lossy(&path).into_owned();
-    // The kernel's own name of the wait. A look at the file could wait for the same server as the process.
+    // `/proc/PID/wchan` has the kernel function in which the process waits. The file itself is not examined, because
+    // that could wait for the same server as the process.
     let wait = std::fs::read(format!("/proc/{id}/wchan")).unwrap_or_default();
     let is_fifo = FIFO_WAITS.contains(&wait.as_slice());
     if is_fifo {
@@ -462,7 +465,9 @@ fn lock(id: Id, descriptor: u64, all: &Processes) -> HangWait {
         let of_file = words.get(5)?.rsplit(':').next() == Some(&inode);
         of_file.then(|| words.get(4)?.parse::<Id>().ok())?
     });
-    // A lock of an open file belongs to no process, and one of flock(2) outlives the process that took it.
+    // The holder in /proc/locks can be no living process: a lock of an open file description belongs to no process, and
+    // a lock by flock(2) outlives the process that took it. Then all processes that have the file open count as
+    // holders.
     let mut holders: Vec<Id> = holders
         .filter(|holder| proc::stat(*holder).is_some())
         .collect();

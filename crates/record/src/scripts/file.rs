@@ -62,7 +62,7 @@ pub fn is_possible() -> bool {
         Mode::empty(),
         RESOLVE_CACHED,
     );
-    // The cache may be without the path at this moment.
+    // EAGAIN shows that the kernel knows the flag, although its cache lacks the path at this moment.
     let has_flag = matches!(root, Ok(_) | Err(Errno::AGAIN));
     has_flag && root_mount("/").is_some()
 }
@@ -174,7 +174,8 @@ impl Reader {
         }
         let bytes = contents(&file)?;
         drop(rights);
-        // A file that is being written has no version yet.
+        // If the file's state has changed during the read, another process is writing the file, and the bytes belong to
+        // no version.
         (Version::of(&state(&file)?) == version).then_some((version, Some(bytes)))
     }
 
@@ -201,8 +202,8 @@ impl Reader {
         (names.len() <= ENTRIES).then_some(names)
     }
 
-    /// Whether a file is on a local file system. The question goes to the table of mounts, because statfs(2) asks the
-    /// server of a file system on a network.
+    /// Whether a file is on a local file system. The table of mounts shows that without delay, while statfs(2) would
+    /// ask the server of a file system on a network.
     fn is_local(&mut self, stat: &Statx) -> bool {
         let id = stat.stx_mnt_id;
         if stat.stx_mask & StatxFlags::MNT_ID.bits() == 0 {
@@ -295,7 +296,8 @@ impl Rights {
         let rights = Rights(Some(before));
         set_thread_groups(&[]).ok()?;
         setfsuid(Uid::from_raw(runner.fsuid));
-        // Neither call reports an error, and securebits can keep the capabilities.
+        // setfsuid and setfsgid report no errors. Called with an invalid id, they change nothing and return the present
+        // id. The capabilities are checked as well, because securebits can keep them.
         let uid = setfsuid(Uid::from_raw(u32::MAX)).as_raw();
         let gid = setfsgid(Gid::from_raw(u32::MAX)).as_raw();
         let is_changed = (uid, gid) == (runner.fsuid, runner.fsgid);
@@ -309,7 +311,8 @@ impl Drop for Rights {
             setfsuid(before.uid);
             setfsgid(before.gid);
             let _ = set_thread_groups(&before.groups);
-            // The kernel forbids core dumps of a process that changes its user.
+            // The kernel has forbidden core dumps of this process because it changed its user, so the setting is
+            // restored.
             if let Some(dumpable) = before.dumpable {
                 let _ = set_dumpable_behavior(dumpable);
             }

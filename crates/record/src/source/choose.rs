@@ -40,7 +40,7 @@ pub fn start(
             return Ok((started, refusals));
         }
     }
-    // The last one, which is about sudo if that was asked, has the remedy.
+    // The last error has the best remedy: it is about sudo if sudo was tried.
     Err(refusals.pop().unwrap_or(Error::NeedsBpf))
 }
 

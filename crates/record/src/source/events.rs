@@ -78,7 +78,8 @@ impl Waiting {
     pub fn exec(&mut self, time: Ktime, exec: Exec, runner: Option<Runner>) {
         let at = self.events.len();
         self.push(time, LifeKind::Exec(exec));
-        // An event of a loss can come before it.
+        // The index is not simply `at`: an event about a loss may have been added before this one, or there was no room
+        // for it.
         let added = self.events.len().checked_sub(1).filter(|last| *last >= at);
         if let Some((at, runner)) = added.zip(runner) {
             self.runners.insert(at, runner);

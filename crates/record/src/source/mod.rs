@@ -196,7 +196,7 @@ pub struct Started {
     pub scope: Scope,
     /// The id of COMMAND's process in the first pid namespace; `None` without a COMMAND.
     pub root: Option<u32>,
-    /// How the source knows the facts of the recording; `None` if the kernel stamps all events.
+    /// How the source obtains each kind of fact; `None` if the kernel itself takes the times of all events.
     pub origin: Option<Origin>,
     /// The numbers of the kinds of optional facts ([`Extra`](tr_format::meta::Extra)) that this source records.
     pub extras: Option<Vec<u8>>,

@@ -95,9 +95,10 @@ fn a_runtimes_files_have_name_and_image() {
     };
     let id = ID.as_bytes();
     assert_eq!(named(&at("bundle"), id), pair("web", "alpine:3"));
-    // Another container's mount.
+    // The mount in this bundle belongs to another container than `27`.
     assert_eq!(named(&at("bundle"), b"27"), None);
-    // A step of a build.
+    // Docker's file about the container of a build step has a digest as the image and a random name, which are left
+    // out.
     write(
         &own,
         r#"{"Name":"/calm_fox","Config":{"Image":"sha256:1"}}"#.into(),

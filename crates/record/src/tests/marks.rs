@@ -104,7 +104,7 @@ fn a_flood_is_cut() {
     assert_eq!((reader.count.stored, reader.count.too_many), (MARKS, 2));
 }
 
-/// A program in a time namespace reads another clock.
+/// Tests the marks of a program in another time namespace, where programs read another clock.
 #[test]
 fn marks_of_another_time_namespace_have_the_kernels_times() {
     let (start, end) = (Ktime(1_000), Ktime(9_000));
@@ -115,7 +115,7 @@ fn marks_of_another_time_namespace_have_the_kernels_times() {
     assert_eq!(of(&clocks, None, 102_000), None);
     let clock = |pids: [u32; 2], offset: i128| ProgramClock { pids, offset };
     clocks.take(clock([70, 7], 100_000));
-    // By its pid in either namespace, or else by the only clock that fits.
+    // The clock is found by the pid in either namespace, or else because no other known clock fits the time.
     for pid in [Some(70), Some(7), Some(8), None] {
         assert_eq!(of(&clocks, pid, 102_000), Some(2_000), "{pid:?}");
     }
@@ -136,7 +136,8 @@ fn marks_of_another_time_namespace_have_the_kernels_times() {
     assert_eq!(of(&clocks, Some(90), 1_000), Some(6_000));
 }
 
-/// A pid is used again, and a long recording has more processes than are kept at once.
+/// Tests that the clocks of ended processes are forgotten, although pids are used again, and that more processes may
+/// end than are kept at once.
 #[test]
 fn clocks_of_ended_processes_are_forgotten() {
     let mut clocks = Clocks::new(500);
@@ -155,17 +156,17 @@ fn clocks_of_ended_processes_are_forgotten() {
         clocks.forget_ended();
     }
     assert!(clocks.processes.is_empty() && clocks.ended.is_empty());
-    // From here on the processes with these pids have the recorder's clock.
+    // From here on the processes with these pids are taken to have the recorder's clock.
     for pid in [1_000, 7] {
         assert_eq!(of(&clocks, pid), Some(101_500), "{pid}");
     }
-    // The pid is used again before the ended one is forgotten.
+    // A new process has the pid 70 before the ended one is forgotten.
     clocks.take(clock([70, 7]));
     clocks.end(Tgid(70));
     clocks.take(clock([70, 8]));
     clocks.forget_ended();
     assert_eq!(of(&clocks, 70), Some(2_000));
-    // Another process has the pid in its own namespace.
+    // Another process has the pid 8 in its own pid namespace.
     clocks.take(clock([71, 8]));
     clocks.end(Tgid(70));
     clocks.forget_ended();

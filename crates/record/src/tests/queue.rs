@@ -8,7 +8,7 @@ fn a_stalled_output_neither_blocks_nor_loses_bytes() {
     let (mut reader, writer) = std::io::pipe().unwrap();
     let mut queue = Queue::new(writer).unwrap();
     let bytes: Vec<u8> = (0..1_000_000u32).map(|n| (n % 251) as u8).collect();
-    // Much more than a pipe holds, without a reader.
+    // The queue takes far more bytes than a pipe has room for, while nobody reads from the pipe.
     for part in bytes.chunks(1000) {
         queue.write_all(part).unwrap();
     }

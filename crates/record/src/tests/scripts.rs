@@ -13,7 +13,7 @@ use super::*;
 /// A user that owns nothing.
 const OTHER: u32 = 54_321;
 
-/// A directory with scripts, and what the recorder keeps of those that are run there.
+/// A directory with scripts, and the recorder's collection of the scripts that are run there.
 struct Machine {
     directory: TempDir,
     scripts: Scripts,
@@ -132,7 +132,7 @@ fn files_that_a_script_executes_itself_are_kept_without_values() {
     machine.write("b", ". c");
     machine.write("c", ". a");
     machine.run("a");
-    // The file is not there yet, or in no cache.
+    // The file `e` does not exist yet, or is not in the kernel's cache, so it has no text.
     machine.write("d", ". e");
     machine.run("d");
     machine.run("other");
@@ -184,11 +184,12 @@ fn a_changed_script_has_no_text() {
     machine.run("b");
     machine.write("a", "exit 4");
     machine.run("a");
-    // The same bytes in another file.
+    // The script's path now leads to another file with the same bytes, which does not count as a change.
     std::fs::remove_file(machine.path("b")).unwrap();
     machine.write("b", "exit 3");
     machine.run("b");
-    // The file is younger than the exec. The kernel's clock of files may be 10 ms behind.
+    // The file is written after the time of the exec. The sleep makes that certain, because the kernel's clock for
+    // files may be 10 ms behind.
     std::thread::sleep(std::time::Duration::from_millis(30));
     machine.write("c", "exit 3");
     machine.run_at(before, Uid::effective().as_raw(), "c");
@@ -201,7 +202,8 @@ fn a_changed_script_has_no_text() {
     assert_eq!(machine.kept(), (want.into(), 0));
 }
 
-/// The kernel's clock of files does not tell whether the file was written before both execs, or between them.
+/// Tests that a script has no text if the kernel's clock for files does not show whether it was written before both
+/// execs or between them.
 #[test]
 fn a_script_that_is_written_and_run_twice_at_once_has_no_text() {
     let mut machine = Machine::new();
@@ -232,7 +234,7 @@ fn only_short_regular_files_with_text_are_read() {
     assert_eq!(machine.kept(), (vec![text("most", &most)], 1));
 }
 
-/// An open of the FIFO for reading, even for a moment, would let the writer go on.
+/// Tests that a FIFO is not opened: even a short open for reading would let the writer go on.
 #[test]
 fn a_fifo_is_not_opened() {
     let mut machine = Machine::new();
@@ -289,7 +291,8 @@ fn a_task_in_another_tree_of_mounts_is_left_alone() {
     assert_eq!(machine.kept(), (Vec::new(), 0));
 }
 
-/// An unprivileged user runs a shell with a file that only root can read, or with a link to it.
+/// Tests that a shell of an unprivileged user, which is given a file that only root can read or a link to it, does not
+/// make the recorder read that file.
 #[test]
 fn root_reads_for_a_user_what_that_user_can_read() {
     if !Uid::effective().is_root() {
@@ -327,7 +330,7 @@ fn root_reads_for_a_user_what_that_user_can_read() {
     for name in names {
         machine.run_as(OTHER, name);
     }
-    // The recorder has its own rights again.
+    // The recorder has its own rights again afterwards.
     assert!(std::fs::read(machine.path("secret")).is_ok());
     let status = std::fs::read_to_string("/proc/thread-self/status").unwrap();
     assert!(status.contains("Uid:\t0\t0\t0\t0"), "{status}");

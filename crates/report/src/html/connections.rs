@@ -17,7 +17,7 @@ columns!(Connections(analysis: &Analysis, bar: &Bar, strings: &mut Strings) {
     accepted: u8 = bar.accepted.into(),
     dns: u8 = bar.dns.into(),
     from: u64 = bar.from.since(analysis.meta.start),
-    // A query is established by its answer.
+    // A DNS query counts as established at the time of its answer.
     established: Option<u64> = bar.established.map(|at| at.since(analysis.meta.start)),
     to: u64 = bar.to.since(analysis.meta.start),
     failed: u8 = bar.failed.into(),

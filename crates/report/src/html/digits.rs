@@ -3,7 +3,7 @@
 use tr_analyze::model::Analysis;
 
 /// The largest number of processes for which the HTML report stores their times exactly. With more processes, a time is
-/// stored with the digits that the page prints, which halves the page of 10^8 events. Sums over the whole
+/// stored with the digits that the page prints, which halves the size of a page about 10^8 events. Sums over the whole
 /// recording are always exact.
 const EXACT: usize = 20_000;
 
@@ -116,7 +116,7 @@ mod tests {
             assert_eq!(printed.amount(is), should);
         }
         assert_eq!(printed.amount(u64::MAX), u64::MAX / HUNDREDTH * HUNDREDTH);
-        // 100 µs of a minute.
+        // Points in time are rounded to 100 µs in a recording of one minute.
         assert_eq!(printed.place(123_456_789), 123_500_000);
         assert_eq!(printed.length(123_456_789), 123_500_000);
         assert_eq!(printed.length(45_678), 45_700, "the third digit is smaller");

@@ -1,8 +1,8 @@
-//! The page's data as JSON: the trace, the sums, and a column for each property
-//! of the processes, threads and executions.
+//! The page's data as JSON: the trace, the sums, and a column for each property of the processes, threads and
+//! executions.
 //!
-//! Times are in ns since the start of the trace, as in `--format json`; an unknown
-//! value is `null`. A text is its number in `strings`. Each part stands in a file of its own.
+//! Times are in ns since the start of the trace, as in `--format json`; an unknown value is `null`. A text is stored as
+//! its index in `strings`. Each part of the document has a file of its own in this module.
 
 use std::collections::BTreeSet;
 
@@ -33,20 +33,20 @@ use tr_programs::tools::Role;
 use tr_text::strings::Strings;
 use tr_text::words::STATES;
 
-/// The largest number of bytes of the texts of a page that are longer than a line, before compression.
+/// The largest size in bytes, before compression, of all texts of a page together that are longer than a line.
 const TEXTS: usize = 8 << 20;
 
 #[derive(Serialize)]
 pub struct Document {
-    /// The version of the layout of the data. The same file has the page that reads it.
+    /// The version of the layout of the data. The script that reads the data is in the same HTML file.
     version: u32,
     trace: Trace,
     totals: Totals,
-    /// The time in which exactly n tasks were on a CPU, by n.
+    /// For each number n, the time in ns in which exactly n tasks were on a CPU.
     concurrency: Vec<u64>,
     concurrency_unknown: u64,
-    /// The time in which at least as many tasks wanted a CPU as the build could use CPUs, and the time in which the number
-    /// of these tasks is known; `None` without a critical path.
+    /// The time in which at least as many tasks wanted a CPU as the build could use CPUs, and the time in which the
+    /// number of these tasks is known; `None` without a critical path.
     work_for_all: Option<(u64, u64)>,
     /// The shares of the machine's CPU time, as text.
     shares: Vec<String>,
@@ -74,14 +74,14 @@ pub struct Document {
     steps: Steps,
     /// The name of a step that could show its tests but does not, if there is one.
     untold: Option<String>,
-    /// The number of failed tests of runners' files that have no place in the recording.
+    /// The number of failed tests in the result files of test runners that have no place in the recording's time.
     unplaced_failed: usize,
-    /// The first of them, each with its name and its result.
+    /// The name and the result of the first failed tests that have no place in the recording's time.
     unplaced_names: Vec<(String, &'static str)>,
     /// The names of the columns for the uses of a step's wall time.
     uses: Vec<&'static str>,
     connections: Connections,
-    /// The number of all connections, if some are left out.
+    /// The number of all connections of the recording, of which `connections` may have only a part.
     connections_of: usize,
     counters: Counters,
     /// The names of the states of a thread.
@@ -131,7 +131,8 @@ pub fn document(
     let shown = advised.to_change().count();
     let tables = Tables::new(analysis, &steps, &mut strings);
     let programs: BTreeSet<String> = analysis.processes.iter().map(label::program).collect();
-    // Before the failures: this finds the verdicts on the steps together with the steps' times.
+    // The steps come before the failures, because the verdicts on the steps, which the failures need, are found
+    // together with the steps' times.
     let mut step_columns = steps.columns(analysis, path, &needs, contention, &mut strings);
     let failures = Failures::new(recording, &everything, Some(&steps.judged));
     steps.keep_failures_that_count(&mut step_columns, &failures);

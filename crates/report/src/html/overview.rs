@@ -40,25 +40,26 @@ object! {
         cpus: u64 = analysis.cpus_of_build(),
         online: usize = analysis.meta.cpus.len(),
         machine: String = escape::raw(analysis.meta.machine.as_bytes()),
-        // COMMAND's process.
+        // The process of COMMAND.
         root: Option<u32> = critical_path::root(analysis).ok().map(|ix| ix.0),
-        // The outermost program that was told a number of jobs.
+        // The number of parallel jobs that a program's arguments set, in words (`make: 4 jobs`). The outermost such
+        // program counts.
         jobs: Option<String> = programs::jobs_told(analysis),
-        // Tools and their versions.
+        // The build tools and their versions.
         tools: Vec<String> = versions::told(analysis, imports),
         events: u64 = analysis.events.total(),
         lost: String = warnings::lost(analysis),
-        // By which method, and what that does not tell.
+        // The method of the recording, and the facts that it cannot provide.
         recorded: Vec<String> = warnings::recorded(analysis),
-        // Sums are lower bounds.
+        // Whether the sums are only lower bounds.
         least: bool = warnings::is_lower_bound(analysis),
-        // Nothing is known.
+        // Whether nothing is known about the recorded processes.
         blank: bool = warnings::is_blank(analysis),
-        // Identifiers of the CI run, in words.
+        // The identifiers of the CI run, in words.
         ci: Vec<String> = Ci::new(&analysis.meta).words(),
-        // Every task of the machine was recorded.
+        // Whether every task of the machine was recorded.
         all: bool = analysis.meta.scope == Scope::All,
-        // The analyzed span.
+        // The analyzed span of time, in ns since the start of the recording.
         from: u64 = analysis.start.since(analysis.meta.start),
         to: u64 = analysis.end.since(analysis.meta.start),
         // The length of the whole recording.
@@ -76,13 +77,13 @@ object! {
         run_queue: Option<u64> = totals.times.run_queue_known(),
         sleep: Option<u64> = totals.times.sleep_known(),
         blocked: Option<u64> = totals.times.blocked_known(),
-        // Only of a recording without scheduling events.
+        // Only a recording without scheduling events has this time, because it cannot tell sleep from blocking.
         #[serde(skip_serializing_if = "Option::is_none")]
         asleep_or_blocked: Option<u64> = totals.times.asleep_or_blocked_known(),
         unknown: u64 = totals.times.unknown,
     }
 
-    // The CPUs' time: of the build, others, the hypervisor, nobody.
+    // The CPU time of the machine: the time of the build, of other tasks, of the hypervisor, and idle time.
     Shares(shares: &CpuShares) {
         build: Option<u64> = shares.build,
         others: Option<u64> = shares.others,
@@ -90,16 +91,17 @@ object! {
         idle: Option<u64> = shares.idle,
     }
 
-    // The failures that matter, most severe first. The chain above each of them leads to COMMAND's failure.
+    // The failures that matter, most severe first. `above` has the chain of failures from each of them to COMMAND's
+    // failure.
     FailureRows(failures: &Failures) {
         told: Vec<FailureRow> = failures.told.iter().take(FAILURES).map(FailureRow::new).collect(),
         more: usize = failures.told.len().saturating_sub(FAILURES),
-        // The number of failures whose consequences are not recorded, and the first of them.
+        // The number of failures whose consequences are not recorded, and the first of these failures.
         unclear: usize = failures.unclear,
         beside: Vec<String> = failures.beside.iter().map(|failed| format!("{} {}", failed.name(), failed.ended())).collect(),
         command: bool = failures.command.is_some(),
         tolerated: usize = failures.tolerated,
-        // The failed processes that do not matter, including those of others.
+        // The processes that failed without consequences, including processes outside of COMMAND.
         calm: Vec<u32> = failures.calm.iter().map(|ix| ix.0).collect(),
         // The processes that failed because of another failure.
         led: Vec<u32> = failures.led.iter().map(|ix| ix.0).collect(),
@@ -111,19 +113,19 @@ object! {
         end: String = failed.ended(),
         after: u64 = failed.after,
         above: Vec<FailureRow> = failed.above.iter().map(FailureRow::new).collect(),
-        // Among those above: for one of several possible reasons.
+        // Whether this failure in a list `above` may also have another cause than the failure before it.
         perhaps: bool = failed.perhaps,
-        // The circumstance that held the failed process back meanwhile.
+        // The circumstance that delayed the failed process.
         held: Option<String> = failed.held_by(),
-        // The line of the script that ran it, or the statement by which it ended.
+        // The line of the script that ran the failed process, or the statement by which the script ended.
         at: Option<String> = failed.at(),
     }
 
     VerdictRow(verdict: &Verdict) {
         sentence: String = verdict.sentence(),
-        // The actors that held the build back, and the parts that no rule has judged.
+        // The sentences about who delayed the build, and about the parts of its time that no rule has judged.
         more: Vec<String> = verdict.more(),
-        // The parts of the path's time, the build's own first.
+        // The parts of the critical path's time; the build's own work comes first.
         parts: Vec<(&'static str, u64)> = verdict.parts().into(),
     }
 
@@ -133,7 +135,7 @@ object! {
         gain: u64 = advice.gain,
         from: u64 = advice.from.since(analysis.meta.start),
         to: u64 = advice.to.since(analysis.meta.start),
-        // The processes that are the evidence, the first of many.
+        // The first of the processes that are the evidence for the change.
         processes: Vec<u32> = advice.processes.iter().take(EVIDENCE).map(|ix| ix.0).collect(),
     }
 }

@@ -23,18 +23,18 @@ const PIECES: usize = 20_000;
 pub type StateTimes = [u64; 5];
 
 object! {
-    // The path's time in the steps of one name, or in one use outside of steps.
+    // The critical path's time in all steps of one name, or in one use (such as a program) outside of steps.
     Owner(share: &StepShare) {
         name: String = share.name.clone(),
         step: bool = share.is_step,
-        // The number of steps, or of stays.
+        // The number of steps with this name, or of separate parts of the path with this use.
         count: u64 = share.count,
         times: StateTimes = states(&share.spent),
         // The longest wait in words.
         waited: Option<String> = share.waited(),
     }
 
-    // A kind of the path's waits, with the owner that has most of it.
+    // A kind of waits on the critical path, with the step or program that has most of their time.
     Wait(kind: Kind, time: u64, owner: u32) {
         name: &'static str = kinds::title(kind),
         state: usize = kinds::state(kind),
@@ -46,15 +46,15 @@ object! {
 columns!(Pieces(step: &PathPiece) {
     thread: u32 = step.thread,
     length: u64 = step.length,
-    // The places in `shares`.
+    // The index of the segment's program or other use in `shares`.
     share: u32 = step.share,
-    // The places in `owners`.
+    // The index of the segment's step, program or other use in `owners`.
     owner: u32 = step.owner,
     // The transition to the next segment: 0 same thread, 1 fork, 2 exit, 3 end of
     // a vfork, 4 wake-up, 5 a sleep that the next segment's thread ends, 6 the recording's
     // end, 7 a job slot.
     then: u8 = step.then,
-    // 1: no event shows the segment, or its transition to the next one.
+    // 1 if no event shows the segment, or its transition to the next one.
     inferred: u8 = step.inferred.into(),
 });
 
@@ -65,8 +65,8 @@ pub struct Path {
     from: u64,
     #[serde(flatten)]
     pieces: Pieces,
-    /// The kinds of use of the path's time, by program: the name, the time in nanoseconds, the number of stays on the
-    /// path, and the place in `states` of each.
+    /// The kinds of use of the path's time, by program: the name, the time in nanoseconds, the number of separate parts
+    /// of the path, and its index in `states`.
     shares: Vec<(String, u64, u64, usize)>,
     owners: Vec<Owner>,
     /// Whether the path is shown by step, because that says more than by program.
@@ -164,7 +164,7 @@ fn merged(all: impl Iterator<Item = PathPiece>, count: usize, whole: u64) -> Vec
     }
     let grain = whole / (PIECES as u64 / 2);
     let mut pieces: Vec<PathPiece> = Vec::with_capacity(PIECES);
-    // The merged segments, and the longest of them.
+    // The segments that are being merged into one piece, and the length in ns of the longest of them.
     let mut held = PathPiece::default();
     let mut longest = 0;
     let flush = |held: &mut PathPiece, longest: &mut u64, pieces: &mut Vec<PathPiece>| {

@@ -59,8 +59,8 @@ impl Tables {
     }
 }
 
-/// The facts that the HTML report's row about a process needs and that the process itself does not have: its step,
-/// its container, and the precision of times.
+/// The facts that the HTML report's row about a process needs but [`Process`] does not have: its step, its container,
+/// and the precision of times.
 #[derive(Clone, Copy)]
 struct Around<'a> {
     /// The row, in the page's table of steps, of the innermost step that the process was in when it ended.
@@ -77,9 +77,10 @@ impl Around<'_> {
 }
 
 columns!(Processes(analysis: &Analysis, process: &Process, around: Around<'_>, strings: &mut Strings) {
-    // Since the process before, as are the label, the arguments and the start.
+    // The difference from the row before, because small numbers compress better. The label, the arguments and the start
+    // are such differences, too.
     pid: i64 = process.pid.0.into(),
-    // None: the parent's, or unknown without one.
+    // `None` if it is the pid of the row `parent`, or if there is no such row and the pid is unknown.
     ppid: Option<u32> = process.ppid.filter(|ppid| parent_pid(analysis, process) != Some(*ppid)).map(|pid| pid.0),
     parent: Option<u32> = process.parent.map(|ProcessIx(ix)| ix),
     label: i64 = strings.add(label::label(process)).into(),
@@ -108,16 +109,16 @@ columns!(Processes(analysis: &Analysis, process: &Process, around: Around<'_>, s
     max_off_cpu: Option<u64> = around.amount(process.resources.max_off_cpu),
     max_rss: Option<u64> = around.amount(process.resources.max_rss),
     tree_processes: u64 = process.tree.processes,
-    // The CPU time of the descendants, without the process itself: most processes have none. The sum of both is
-    // rounded, so that it is the printed sum.
+    // The CPU time of the descendants alone, because most processes have none. Both parts are rounded so that their sum
+    // is the printed sum.
     below_on_cpu: Option<u64> = around.amount(process.tree.times.on_cpu_known())
         .map(|all| all.saturating_sub(around.amount(process.times.on_cpu_known()).unwrap_or(0))),
-    // Only numbers: threads and execs follow each other in the order of the processes.
+    // Only the numbers of threads and execs are stored, because their rows follow in the order of the processes.
     threads: usize = process.threads.len(),
     execs: usize = process.execs.len(),
     step: Option<u32> = around.step,
     container: Option<u32> = around.container.map(|name| strings.add(name.to_owned())),
-    // The only thread of a process has the figures of the process, and no row of its own.
+    // Whether the process has only one thread with the same figures, which therefore has no row of its own.
     alone: u8 = alone(analysis, process).into(),
 });
 
@@ -134,11 +135,12 @@ columns!(Threads(zero: Ktime, thread: &Thread, digits: Digits, strings: &mut Str
 });
 
 columns!(Execs(process: &Process, exec: &ExecSpan, digits: Digits, strings: &mut Strings) {
-    // Since the start of the process.
+    // The time in ns since the start of the process.
     start: i64 = rounded(difference(exec.start.0, process.start.0), digits),
-    // Before the end of the process: the last one ends with it.
+    // The time in ns before the end of the process: 0 for the last exec, which ends with the process.
     end: i64 = rounded(difference(process.end.0, exec.end.0), digits),
-    // Since those of the process, which are the last one's.
+    // The difference from the process's own label, which is that of its last exec. The arguments are such a difference,
+    // too.
     label: i64 = exec_label(exec, strings),
     argv: Option<i64> = argv(&exec.argv, strings),
     on_cpu: Option<u64> = exec.times.on_cpu_known().map(|ns| digits.amount(ns)),
@@ -197,8 +199,8 @@ fn parent_pid(analysis: &Analysis, process: &Process) -> Option<Tgid> {
     process.parent.map(|ix| analysis.process(ix).pid)
 }
 
-/// Stores small numbers for the texts of executed programs: replaces the index of each label and command line in
-/// the page's list of texts by its distance from that of the process.
+/// Stores small numbers for the texts of executed programs: replaces the index of each label and command line in the
+/// page's list of texts by its distance from the process's own index.
 fn since_process(execs: &mut Execs, processes: &Processes) {
     let mut rows = execs.label.iter_mut().zip(&mut execs.argv);
     let texts = processes.label.iter().zip(&processes.argv);

@@ -1,9 +1,9 @@
 //! Reduces the threads' timelines to as much detail as a page has room for.
 //!
-//! A page has up to [`ROOM`] stretches as they are. If there are more, stretches shorter than a *grain* are
-//! merged until they are as long as one; such a piece has the share of each state. Longer stretches keep
-//! their exact ends: details visible without zooming in stay sharp. Samples of a recording without scheduling
-//! events are such pieces from the start.
+//! A page shows up to [`ROOM`] stretches unchanged. If there are more, stretches shorter than a *grain* are merged to
+//! pieces of about that length; such a piece stores the share of each state. Longer stretches keep their exact ends:
+//! details that are visible without zooming in are exact. Samples of a recording without scheduling events are always
+//! stored as such merged pieces.
 
 use std::sync::LazyLock;
 
@@ -127,7 +127,7 @@ static KINDS: LazyLock<Vec<PieceKind>> = LazyLock::new(|| {
         WaitReason::Terminal,
     ];
     kinds.extend(asleep.map(|reason| off(reason, ASLEEP)));
-    // A wait for a file is blocked or asleep: the states count apart.
+    // A wait for a file may be blocked or asleep, so it has a kind for each of the two states.
     let files = [
         (WaitReason::Disk, BLOCKED),
         (WaitReason::File, BLOCKED),
@@ -152,7 +152,8 @@ impl PieceKind {
             PieceKind::Mixed => ("several", 4, None),
             PieceKind::Off(_, state, Some(Storage::Sync)) => ("fsync", state, Some(0)),
             PieceKind::Off(_, state, Some(Storage::PageFault)) => ("page fault", state, Some(1)),
-            // Beside the sums of all waits for a CPU and of all sleep, the word alone would be a second, smaller sum.
+            // The page calls the sums of all waits for a CPU and of all sleep "run queue" and "sleep". A kind with the
+            // same name would look like a second, smaller sum.
             PieceKind::Off(WaitReason::Woken, state, _) => ("run queue, woken", state, None),
             PieceKind::Off(WaitReason::Sleep, state, _) => ("other sleep", state, None),
             PieceKind::Off(reason, state, part) => (reason.noun(), state, part.map(|_| 2)),
@@ -313,7 +314,7 @@ fn pieces(analysis: &Analysis, thread: ThreadIx, grain: u64, mut take: impl FnMu
 /// share of the unknown state is the rest.
 fn shares(times: &[u64; 5]) -> [u8; 4] {
     let whole = u128::from(times.iter().sum::<u64>().max(1));
-    // Rounded sums, so that the shares add up.
+    // The sums of the times are rounded, not the times, so that the shares add up.
     let (mut sum, mut before) = (0, 0);
     let mut out = [0; 4];
     for (out, time) in out.iter_mut().zip(times) {
@@ -338,12 +339,13 @@ pub fn segments(analysis: &Analysis, room: u64) -> Segments {
         ..Segments::default()
     };
     if all > room {
-        // The number of pieces falls as the grain grows; a thread keeps one, and its row takes the room of another.
+        // A larger grain leaves fewer pieces. Each thread keeps at least one piece, and its row in the file takes the
+        // room of another one.
         let lanes = analysis.threads.len() as u64;
         let room = room.saturating_sub(lanes).max(lanes + lanes / 2);
-        // A sample of threads with about a million stretches: counting all for each
-        // grain would take longer than all the rest.
-        // Threads have a pattern (shell, driver, compiler, and again), so that not each n-th is taken.
+        // Counting the pieces of all threads for each grain would take longer than everything else, so a sample of
+        // threads with about a million stretches is counted. Threads follow a pattern (shell, driver, compiler, and
+        // again), so a hash chooses them and not every n-th.
         let step = all / SAMPLE + 1;
         let is_taken = |ix: &ThreadIx| {
             let mixed = u64::from(ix.0).wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 32;
@@ -358,7 +360,8 @@ pub fn segments(analysis: &Analysis, room: u64) -> Segments {
             }
             share_of(count, all, sampled)
         };
-        // The first guess is the span of all threads shared among the pieces.
+        // The search begins far below the length that each piece would have if they divided the time of all threads
+        // evenly.
         let lives = analysis.threads.iter().map(|t| t.wall());
         let guess = lives.fold(0, u64::saturating_add) / room;
         let mut shift = guess.max(1).ilog2().saturating_sub(4);
@@ -366,7 +369,7 @@ pub fn segments(analysis: &Analysis, room: u64) -> Segments {
             shift += 1;
         }
         out.grain = 1 << shift;
-        // Far below a screen's resolution.
+        // The unit of lengths is far below the resolution of a screen.
         out.unit = (out.grain / 64).max(1);
     }
     for ix in threads() {

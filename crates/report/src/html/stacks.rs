@@ -1,8 +1,8 @@
 //! Reduces sampled stacks to as many as a page has room for.
 //!
-//! A stack is a number: its caller's stack, and one function more. Frames of one function at different
-//! addresses are one, so that the stacks are those that a flame graph draws. Samples keep their time, by
-//! which the page sums up any span of it.
+//! A stack is a number: its caller's stack, and one function more. Frames of one function at different addresses count
+//! as one frame, so that the stacks are those that a flame graph draws. Samples keep their time, so that the page can
+//! sum up the samples of any span of time.
 
 use std::cmp::Reverse;
 use std::collections::HashMap;
@@ -94,7 +94,7 @@ pub struct Stacks {
 }
 
 object! {
-    // The sizes of the columns about stacks. Functions have a column for each property.
+    // The sizes of the columns about stacks. Each property of a function has a column.
     StackSizes(stacks: &Stacks, strings: &mut Strings) {
         functions: Vec<u32> = names(stacks, strings, |function| &function.name.function),
         binaries: Vec<u32> = names(stacks, strings, |function| &function.name.binary),
@@ -102,9 +102,9 @@ object! {
         stacks: usize = stacks.callers.len(),
         samples: usize = stacks.samples.len(),
         unit: u64 = stacks.unit,
-        // So many samples on a CPU are shown as one.
+        // The number of samples on a CPU that are merged into one.
         together: usize = stacks.together,
-        // The samples whose stacks are left out, and their time; the shortest waits, which are.
+        // The number and time of samples whose stacks are left out, and of short waits that are left out.
         cut: [u64; 2] = [stacks.cut.samples, stacks.cut.ns],
         short: [u64; 2] = [stacks.short.samples, stacks.short.ns],
     }
@@ -297,10 +297,11 @@ impl<'a> Numbers<'a> {
             match self.analysis.stacks.caller(at) {
                 Some((caller, frame)) => {
                     frames.push((at, frame));
-                    // The reader has seen to it; a circle would have no end.
+                    // A caller has a lower number than its stack, which the reader of the trace has verified. A circle
+                    // would be followed forever.
                     at = if caller < at { caller } else { 0 };
                 }
-                // The definition of the stack is in a damaged part of the trace.
+                // The definition of the stack is in a damaged part of the trace, so its callers are not known.
                 None => {
                     self.known.insert(at, 0);
                     break 0;

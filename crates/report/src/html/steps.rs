@@ -51,31 +51,34 @@ struct StepRow<'a> {
 
 columns!(Steps(analysis: &Analysis, row: &StepRow<'_>, strings: &mut Strings) {
     name: u32 = strings.add(row.step.name.clone()),
-    // The name after the name of the step around it; none: the name alone.
+    // The part of the name that is shown after the name of the step around it; `None` if the whole name is shown.
     title: Option<u32> = row.title.map(|title| strings.add(title.clone())),
     kind: u32 = strings.add(row.step.kind.title().to_owned()),
     parent: Option<u32> = row.parent,
     process: Option<u32> = row.step.process.map(|ix| ix.0),
     from: u64 = Digits::of(analysis).place(row.step.from.since(analysis.meta.start)),
     to: u64 = Digits::of(analysis).place(row.step.to.since(analysis.meta.start)),
-    // The most by which another tool's place is wrong; none: by hardly anything, or not known.
+    // The largest possible error of a place in time that another tool reported; `None` if it is negligible or not
+    // known.
     error: Option<u64> = place_error_of(row.step),
-    // Whether the step's wall time is a lower bound.
+    // Whether the step began before or ended after the recording, so that its wall time is a lower bound.
     open: u8 = (row.step.started_before || !row.step.ended).into(),
     failed: u8 = row.step.failed().into(),
-    // The result that was told, or the status that is none of success.
+    // The reported result of the step, or its exit status if that is a failure.
     end: Option<u32> = end(row.step).map(|text| strings.add(text)),
     processes: u64 = row.times.processes,
     on_cpu: Option<u64> = row.times.times.and_then(|times| times.on_cpu_known()).map(|ns| Digits::of(analysis).amount(ns)),
     on_path: u64 = row.times.on_path,
-    // The step's wall time by the columns of `kinds`; none: not known.
+    // The step's wall time for each column of `kinds`; `None` if it is not known.
     uses: Vec<Option<u64>> = uses(analysis, row),
-    // The wall time in the order in which it went by: a column of `kinds`, a thousandth share, and so on; empty: one part.
+    // The uses of the step's wall time in the order of time: a column of `kinds`, its share in thousandths, the next
+    // column, and so on; empty if there is only one use.
     course: Vec<u32> = course(row.course),
-    // The wall time in which no step inside it was under way; none: it holds no other.
+    // The part of the step's wall time in which none of the steps inside it was running; `None` if it contains no
+    // steps.
     unexplained: Option<u64> = row.unexplained,
     verdict: Option<u32> = row.verdict.map(|verdict| strings.add(verdict.part.title().to_owned())),
-    // The verdict on a step that failed or was slow while it was held back.
+    // The verdict on a step that failed or was slow while something delayed it.
     held: Option<u32> = row.verdict.filter(|verdict| verdict.told).map(|verdict| strings.add(verdict.text())),
     spent: u32 = strings.add(spent(row)),
     after: Vec<u32> = row.after.clone(),
@@ -169,7 +172,7 @@ impl<'a> Chosen<'a> {
         rows.truncate(STEPS);
         rows.sort_unstable();
         if rows.len() < list.len() {
-            // Failures and the medians of suites need the others.
+            // Lists of failures and the medians of test suites also need steps that have no row on the page.
             let needed = |step: &Step| step.kind == StepKind::Test || step.failed();
             let others = (0..).zip(list).filter(|(_, step)| needed(step));
             let walked: Vec<usize> = others.map(|(at, _)| at).chain(rows.clone()).collect();
@@ -177,7 +180,7 @@ impl<'a> Chosen<'a> {
         }
         let steps = &judged.steps;
         let mut row_of: Vec<Option<u32>> = Vec::with_capacity(steps.list().len());
-        // Parents come first.
+        // The list has a step after the step around it, whose row is therefore known.
         for (at, step) in steps.list().iter().enumerate() {
             let own = rows.binary_search(&at).ok();
             let own = own.and_then(|row| u32::try_from(row).ok());
@@ -195,7 +198,8 @@ impl<'a> Chosen<'a> {
     /// could report them; `None` if there is none.
     pub fn untold(&self, analysis: &Analysis) -> Option<String> {
         let list = self.judged.steps.list();
-        // The tests of a report in JUnit's format have no exact place.
+        // Only tests from a report in JUnit's format have no exact place. If there are any, the runner's tests are
+        // shown.
         let is_placed = |step: &Step| step.doubt.is_some() || step.place_error != Some(0);
         if list
             .iter()
@@ -303,7 +307,7 @@ mod tests {
         let all = [
             part(Kind::OnCpu, 2_000),
             part(Kind::Disk, 1),
-            // Two kinds of one column.
+            // Memory and others are shown in one column, so their shares are added up.
             part(Kind::Memory, 500),
             part(Kind::Others, 500),
             part(Kind::RunQueue, 999),

@@ -124,7 +124,7 @@ impl<'v, 'a> Stream<'v, 'a> {
             if self.view.since(analysis.process(*ix).start) >= end {
                 break;
             }
-            // The unnamed ancestors of a process come before it.
+            // The ancestors of a process that the output has not introduced yet come before it.
             let mut unnamed = Vec::new();
             let mut at = Some(*ix);
             while let Some(ix) = at.filter(|ix| self.unnamed[*ix]) {
@@ -147,7 +147,7 @@ impl<'v, 'a> Stream<'v, 'a> {
         if self.cgroups.insert(cgroup) {
             let path = query::cgroup_path(analysis, process).map(json::text);
             let path = path.unwrap_or_else(|| "unknown".into());
-            // As ci-tracer names them: without the first slash.
+            // ci-tracer writes the paths of cgroups without the first slash.
             let plain = path.strip_prefix('/').filter(|path| !path.is_empty());
             let path = string(&plain.unwrap_or(&path))?;
             writeln!(out, "{{\"cgr\": {}, \"v\": {path}}},", cgroup.0)?;

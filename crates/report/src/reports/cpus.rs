@@ -35,8 +35,8 @@ impl Cpus {
         }
     }
 
-    /// Prints whose CPU it was while recorded tasks waited in the run queue: recorded tasks', other tasks' by name,
-    /// or unknown.
+    /// Prints who had the CPUs while recorded tasks waited in the run queue: recorded tasks, other tasks by name, or
+    /// unknown ones.
     fn who_had_the_cpu(&self, out: &mut Page) {
         let Some((sum, names)) = &self.waits else {
             return;

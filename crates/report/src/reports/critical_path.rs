@@ -74,7 +74,7 @@ struct BeforeExec {
 }
 
 /// A sentence about the times before and after the critical path, in nanoseconds; a time of less than 2 % of the
-/// recording is left out. `None` if both are.
+/// recording is left out. `None` if both times are left out.
 fn outside(whole: u64, before: BeforeExec, after: u64) -> Option<String> {
     let much = |ns: u64| ns >= AROUND && ns.saturating_mul(50) >= whole;
     let of_it = if much(before.waited) {
@@ -138,7 +138,8 @@ impl<'a> PathReport<'a> {
         let groups = path::groups(analysis);
         let found = path::path_of(view).and_then(|path| {
             let shares = shares(analysis, &groups, &path);
-            // A program with less than 1 % of the path hardly changes the bound.
+            // A program with less than 1 % of the path is left out, because the bound without it would hardly be
+            // smaller.
             let large = |share: &&Share| share.time.saturating_mul(100) >= path.length();
             let programs = shares.iter().filter(large);
             let programs = programs.filter_map(|share| match share.part {
@@ -188,7 +189,7 @@ impl<'a> PathReport<'a> {
     fn label(&self, thread: ThreadIx, program: Option<Program>) -> String {
         let analysis = self.view.analysis;
         let (thread, process) = who::thread(analysis, thread);
-        // A program of several threads: the thread's name, unless it has the program's.
+        // In a process with several threads, the label has the thread's name, unless it is that of the process.
         let comm = if process.threads.len() > 1 && thread.comm != process.comm {
             label::comm(thread)
         } else {
@@ -211,7 +212,8 @@ impl<'a> PathReport<'a> {
         self.groups.at(process, at)
     }
 
-    /// The legs of the critical path with names, either those of steps or those of programs.
+    /// The legs of the critical path (its parts that lie in one step or program each), with the names of the steps or
+    /// of the programs.
     fn named(&self, found: &FoundPath) -> Vec<NamedLeg> {
         if is_by_step(&self.view, &found.by_step) {
             let legs = found.by_step.legs();
@@ -235,8 +237,8 @@ impl<'a> PathReport<'a> {
         found.legs.iter().map(named).collect()
     }
 
-    /// The text that says how the critical path goes on after a leg, for example that its program started the next
-    /// one; empty after the last leg.
+    /// The text that says how the critical path goes on after a leg (a part in one step or program), for example that
+    /// its program started the next one; empty after the last leg.
     fn then(&self, row: &NamedLeg, next: Option<&NamedLeg>) -> String {
         let Some(next) = next else {
             return String::new();
@@ -260,8 +262,8 @@ impl<'a> PathReport<'a> {
         }
     }
 
-    /// The rows for the longest legs of the critical path. All legs between two of them share one row. `room` is
-    /// the width in columns for a name.
+    /// The rows for the longest legs of the critical path (its parts in one step or program each). All legs between two
+    /// of them share one row. `room` is the width in columns for a name.
     fn rows(&self, legs: &[NamedLeg], room: usize) -> Vec<LegRow> {
         let mut order: Vec<usize> = (0..legs.len()).collect();
         let length = |at: &usize| legs.get(*at).map(|row| row.leg.length());
@@ -311,7 +313,8 @@ impl<'a> PathReport<'a> {
             .shown(wide)
             .column("length", |row| Cell::Time(row.length))
             .paint(|row| row.paint);
-        // A column needs 0.5 % of the path; on a terminal of less than 80 columns the largest have room.
+        // A column is shown if its time is at least 0.5 % of the path; on a terminal of less than 80 columns, only the
+        // largest ones are.
         let mut columns: Vec<_> = COLUMNS.iter().enumerate().collect();
         columns.retain(|(_, column)| {
             let ns = column.of(&spent);
@@ -339,8 +342,8 @@ impl<'a> PathReport<'a> {
         out.grid(table.grid(rows(room)), 2);
     }
 
-    /// The text for a row of the table of legs: the task's name, and if there is room the way in which the
-    /// critical path goes on.
+    /// The text for a row of the table of the critical path's parts: the task's name, and if there is room the way in
+    /// which the critical path goes on.
     fn task(&self, row: &NamedLeg, next: Option<&NamedLeg>, room: usize) -> String {
         let (who, then) = (row.name.clone(), self.then(row, next));
         match room.saturating_sub(units::width(&then)) {
@@ -349,7 +352,7 @@ impl<'a> PathReport<'a> {
         }
     }
 
-    /// The text for the short legs of the critical path that share one row: their number, and up to four names of
+    /// The text for several short parts of the critical path that share one row: their number, and up to four names of
     /// steps or programs, as many as fit into `room` columns.
     fn between(&self, legs: &[NamedLeg], room: usize) -> String {
         if let [row] = legs {
@@ -377,7 +380,7 @@ impl<'a> PathReport<'a> {
             .rev()
             .filter_map(|count| names.get(..count));
         let mut fit = fit.map(text).filter(|text| units::width(text) <= room);
-        // No name rather than a part of one.
+        // If not even one name fits, only the number of steps is printed.
         fit.next()
             .unwrap_or_else(|| format!("{} shorter steps", units::count(legs.len() as u64)))
     }
@@ -428,7 +431,7 @@ impl<'a> PathReport<'a> {
         out.items("  ", &machines);
     }
 
-    /// The table of the critical path's legs with the columns of JSON and CSV.
+    /// The table of the critical path's legs (its parts in one step or program each) with the columns of JSON and CSV.
     fn legs(&self) -> Table<'_, &Leg> {
         let basis = self.view.analysis.basis();
         let found = |leg: &&Leg| who::thread(self.view.analysis, leg.thread);

@@ -89,7 +89,7 @@ impl<'a> Disk<'a> {
         let analysis = view.analysis;
         let path = path::path_of(view).ok();
         let on_path = path.as_ref().map(path_waits);
-        // The kernel's figures are of whole processes.
+        // The kernel counts disk I/O for whole processes, so threads have no rows of their own.
         let by = view.ask.by.unwrap_or_default().of_processes();
         let rows = members(view, by).into_iter().filter_map(|group| {
             let sum = sum(analysis, &group.threads, on_path.as_ref());

@@ -22,10 +22,10 @@ const LEAD: &str = "Failed   ";
 pub(super) fn failed(out: &mut Page, view: &View<'_>, judged: &StepVerdicts<'_>, style: &Style) {
     let failures = Failures::new(view.recording, view.chosen, Some(judged));
     let shown = failures.told.iter().enumerate();
-    // COMMAND's own stands among them, wherever it is.
+    // The failure that explains COMMAND's failure is shown, wherever it is in the list.
     let shown = shown.filter(|(at, _)| *at < FEW || Some(*at) == failures.command);
     let mut count = 0;
-    // Only one of several jobs that ended together says why.
+    // If several jobs ended together, the reason is printed only once.
     let mut held = shown.clone().find_map(|(_, failed)| failed.held_by());
     let mut shown = shown.peekable();
     while let Some((_, failure)) = shown.next() {
@@ -33,7 +33,7 @@ pub(super) fn failed(out: &mut Page, view: &View<'_>, judged: &StepVerdicts<'_>,
         if let Some(held) = held.take_if(|reason| failure.held_by().as_ref() == Some(reason)) {
             out.wrapped(Paint::Dim, &indent(), &held);
         }
-        // A common consequence of several failures stands once, after the last of them.
+        // If several failures in a row led to the same failures, these are printed once, after the last one.
         let is_last = shown
             .peek()
             .is_none_or(|(_, next)| !is_same_chain(&failure.above, &next.above));
@@ -98,7 +98,8 @@ fn line(out: &mut Page, failure: &Failure, style: &Style) {
     let at = failure.at().map(|at| format!("at {at}"));
     let before = |at: &String| format!("{} {at}", failure.fact());
     let with_pid = failure.fact() + &pid;
-    // The pid is left out before the name is cut. The line of the script has a line of its own if there is no room.
+    // On a narrow terminal, the pid is left out before the name is cut, and the line of the script is printed on a line
+    // of its own.
     let inside = at.as_ref().map(|at| format!("{with_pid} {at}"));
     let facts = [inside, at.as_ref().map(before)];
     let fits = |fact: &String| room(fact) >= 20.min(units::width(&failure.name()));

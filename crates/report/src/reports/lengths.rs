@@ -1,8 +1,8 @@
-//! The reports on the lengths of pieces of threads' time, as histograms: of slices on a CPU (`histogram`),
-//! and of waits for a CPU (`run-queue`).
+//! The reports that show how long threads ran or waited at a time, as histograms: slices on a CPU (`histogram`), and
+//! waits for a CPU (`run-queue`).
 //!
-//! A slice goes from the switch-in to the switch-out. A wait for a CPU goes from the waking, the fork or the
-//! switch-out by preemption to the switch-in. It belongs to the CPU of the switch-in.
+//! A slice goes from the switch-in to the switch-out. A wait for a CPU goes from the waking, the fork or the switch-out
+//! by preemption to the switch-in. It belongs to the CPU of the switch-in.
 
 use std::collections::BTreeMap;
 
@@ -70,7 +70,7 @@ impl<'a> Lengths<'a> {
         let by = view.ask.by.unwrap_or(By::Program);
         let only = view.ask.cpu;
         let waits = |thread| {
-            // Without a switch-in the CPU is unknown.
+            // A wait that did not end with a switch-in has no known CPU, so `--cpu` leaves it out.
             let chosen = move |piece: &Piece| only.is_none() || piece.after.cpu() == only;
             let waits = waits::for_cpu(view.analysis, thread).filter(chosen);
             waits.map(|piece| Length {

@@ -99,7 +99,8 @@ impl<'a> MachineReport<'a> {
     /// The report on the load of the machine.
     ///
     /// # Errors
-    /// The text for the reader why a trace, which is old or covers only a moment, has no samples of the load.
+    /// An old trace, or one that covers only a moment, has no samples of the load. The error is the text that the
+    /// report shows then.
     pub fn new(view: &View<'a>) -> Result<MachineReport<'a>, String> {
         let figures = MachineFigures::new(view)
             .ok_or("not known: the trace has no samples of the machine's counters")?;

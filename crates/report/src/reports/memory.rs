@@ -76,7 +76,7 @@ impl<'a> Memory<'a> {
     pub fn new(view: &View<'a>) -> Memory<'a> {
         let analysis = view.analysis;
         let facts = facts(analysis);
-        // The kernel's figures are of whole processes.
+        // The kernel counts memory for whole processes, so threads have no rows of their own.
         let by = view.ask.by.unwrap_or_default().of_processes();
         let mut rows: Vec<(Members, MemorySum)> = members(view, by)
             .into_iter()
@@ -86,7 +86,7 @@ impl<'a> Memory<'a> {
             })
             .filter(|(_, sum)| !sum.is_empty())
             .collect();
-        // Waits for memory say more than the size of a small process.
+        // Rows with waits for memory come first, because a wait says more than the size of a small process.
         rows.sort_by_key(|(_, sum)| Reverse((sum.killed, sum.waited_ms(), sum.peak)));
         let threads: Vec<ThreadIx> = view.threads().collect();
         let chosen = view.is_chosen();

@@ -209,7 +209,7 @@ impl ReportKind {
         if let Some((fact, option)) = lacking.filter(|(fact, _)| !meta.has(*fact)) {
             return Some(not_known::without(meta, fact, option));
         }
-        // Some reports have useful facts without a timeline, too.
+        // Some reports need a timeline, but show useful facts without one, too.
         let more = [
             ReportKind::Steps,
             ReportKind::Disk,

@@ -360,7 +360,7 @@ impl Report for Network<'_> {
             return out;
         }
         self.failures(&mut out, style);
-        // The processes of the machine itself at the other ends.
+        // The recorded process at the other end of a connection within this machine, by the address of that end.
         let analysis = self.view.analysis;
         let mut peers: HashMap<Host, Option<ProcessIx>> = HashMap::new();
         for connection in &self.chosen {

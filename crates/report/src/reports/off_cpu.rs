@@ -147,7 +147,7 @@ impl<'a> OffCpu<'a> {
         let whole = self.waits.sums.all.total();
         let mut rows: Vec<_> = self.waits.sums.all.used().collect();
         rows.sort_by_key(|(reason, sum)| (*reason == WaitReason::Unknown, Reverse(sum.total)));
-        // The kernel's totals show how long, not when.
+        // The kernel's totals show how long tasks ran or were runnable in unknown time, but not when.
         let mut sums = ByKernel::default();
         self.view
             .processes()
@@ -160,7 +160,7 @@ impl<'a> OffCpu<'a> {
     fn waits(&self, out: &mut Page, style: &Style) {
         let shown: Vec<&ThreadWait> = self.waits.longest.iter().take(self.view.ask.top).collect();
         let reasons = shown.iter().map(|waited| waited.reason.title());
-        // The two names share the rest of the width.
+        // The two columns with names share the width that the others leave.
         let widest = reasons.map(units::width).max().unwrap_or(0);
         let room = style.width.saturating_sub(widest + 32) / 2;
         let room = room.clamp(13, 60);

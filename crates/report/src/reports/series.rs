@@ -57,7 +57,7 @@ impl Report for CpuSeries<'_> {
         use std::fmt::Write;
         let mut out = Page::new();
         let intervals = self.intervals() - self.first().min(self.intervals());
-        // Label and sum stand before the strip.
+        // The label and the sum of a process stand before its strip, which gets the rest of the width.
         let names = (style.width / 3).clamp(16, 48);
         let room = style.width.saturating_sub(names + 12).max(10) as u64;
         let (columns, each) = fit(intervals, room);

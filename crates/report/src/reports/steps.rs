@@ -69,9 +69,10 @@ impl<'a> StepsReport<'a> {
         let judged = StepVerdicts::new(view.recording);
         let path = path::path_of(view);
         let segments = path.map_or(Vec::new(), |path| path.segments);
-        // Before the failures: this finds the verdicts on the steps together with the steps' times.
+        // The steps come before the failures, because the verdicts on the steps, which the failures need, are found
+        // together with the steps' times.
         let times = judged.times(&segments, None);
-        // Whether a failure counts does not depend on the choice of processes.
+        // Whether a failure matters is decided by all processes, not by the chosen ones alone.
         let everything: Vec<ProcessIx> = analysis.process_ids().collect();
         let failures = Failures::new(view.recording, &everything, Some(&judged));
         let mut report = StepsReport {
@@ -112,7 +113,7 @@ impl<'a> StepsReport<'a> {
 
     fn keep(&mut self) {
         let ask = self.view.ask;
-        // A step without a process has no part in a choice of processes.
+        // If only some processes are chosen, a step without a process is left out unless `--step` names it.
         let everything = self.view.has_all() || ask.step.is_some();
         let is_chosen = self.view.is_chosen();
         let named = ask.step.as_ref().map(|name| self.steps().are_named(name));

@@ -42,7 +42,7 @@ impl<'a> SystemCalls<'a> {
     /// Makes the report on system calls from the sums of the chosen processes.
     pub fn new(view: &View<'a>) -> SystemCalls<'a> {
         let analysis = view.analysis;
-        // The kernel's sums are of whole processes.
+        // The kernel's sums are those of whole processes, so threads have no rows of their own.
         let by = view.ask.by.map(By::of_processes);
         let mut groups = members(view, by.unwrap_or(By::Process));
         let mut place: HashMap<ProcessIx, usize> = HashMap::new();

@@ -35,7 +35,7 @@ use tr_text::table::{Cell, Table, Title};
 use tr_text::words::{BLOCKED, ON_CPU, RUN_QUEUE, SLEEP, SLEEP_OR_BLOCKED, UNKNOWN};
 use tr_text::{escape, units};
 
-/// The number of lines of the first screen of `tr analyze`. A small terminal has as many.
+/// The number of lines of the first screen of `tr analyze`, which fits on a small terminal.
 const SCREEN: usize = 30;
 /// The usual number of rows of the first screen's table. More are shown if the bars leave room. The next
 /// constant is the least number of rows.
@@ -90,7 +90,7 @@ impl Report for Top<'_> {
         let View {
             analysis, chosen, ..
         } = self.view;
-        // The warnings stand above.
+        // The warnings are printed above the first screen and take some of its lines.
         let warnings = warnings::page(self.view.recording);
         let screen = SCREEN.saturating_sub(warnings.height(style));
         let mut above = Page::new();
@@ -156,7 +156,8 @@ impl Report for Top<'_> {
                 let length = Span::new(Paint::Dim, length);
                 above.spans([Span::new(Paint::Bold, title), "   ".into(), length]);
                 let around = critical_path::around(analysis, path);
-                // Beside a blank line, the rest of the path, and a table with its two titles.
+                // The other lines are counted, with a blank line, the rest of the path, and a table with its two
+                // titles. The bars get the remaining lines.
                 let others = [&above, &middle, &below].map(|page| page.height(style));
                 let others = others.iter().sum::<usize>() + 4 + ROWS;
                 let others = others + usize::from(around.is_some());
@@ -244,7 +245,8 @@ fn trace(out: &mut Page, view: &View) {
     ];
     let dim = |text: &str| Span::new(Paint::Dim, text);
     out.items(dim("Trace   "), facts.iter().map(|fact| dim(fact)));
-    // BPF's facts are the kernel's own: nothing is to be said of them.
+    // A recording without `origin` was made by BPF: its facts are the kernel's own, so nothing need be said about the
+    // method.
     if analysis.meta.origin.is_some() {
         out.items("Recorded   ", recorded(analysis));
     }
@@ -302,7 +304,7 @@ impl Top<'_> {
     fn table(&self, out: &mut Page, room: usize, steps: &Steps) {
         let most = match self.view.ask.limit {
             Some(most) => most,
-            // Rows that were asked for need not fit on the screen.
+            // Rows that the user requested with `--by` need not fit on the screen.
             None if self.view.ask.by.is_some() => self.view.ask.top,
             None => room.clamp(LEAST_ROWS, self.view.ask.top.max(LEAST_ROWS)),
         };
@@ -317,7 +319,7 @@ impl Top<'_> {
     /// Puts the name of a step before the name of a process in the table, where several processes have one
     /// name and belong to different steps.
     fn name_by_steps(&self, rows: &mut [GroupRow], steps: &Steps) {
-        // The innermost step that the name does not contain: a process may be a step of its own.
+        // The innermost step whose name is not part of the process's name: a process may be a step itself.
         let step_of = |row: &GroupRow| {
             let own = steps.of_process(self.view.analysis, row.process?);
             steps
@@ -348,7 +350,7 @@ impl Top<'_> {
     fn columns<'t>(&self, rows: &'t [GroupRow]) -> Table<'t, &'t GroupRow> {
         let Top { view, by, sort } = *self;
         let single = matches!(by, By::Process | By::Thread);
-        // A sum over threads may exceed the wall time.
+        // If the summed time of several threads exceeds the wall time, the table shows the number of threads.
         let parallel = |row: &GroupRow| row.threads > row.count && row.times.sum() > row.wall;
         let threads = by != By::Thread && rows.iter().any(parallel);
         let seen = ShownTimes {
@@ -419,6 +421,6 @@ fn next(out: &mut Page, view: &View<'_>, advised: bool) {
     };
     let file = escape::raw(view.file.as_bytes());
     let text = format!("next: {TR} analyze {file} --report {report}");
-    // One line, whatever its width: it is there to be pasted.
+    // The command stays on one line, however long it is, so that it can be pasted into a shell.
     out.painted(Paint::Dim, &text);
 }

@@ -75,14 +75,15 @@ impl Tree<'_> {
             }
         }
         let weight = |ix: &ProcessIx| self.nodes.sum_of(*ix).weight;
-        // With its weight and its first process.
+        // Each line comes with the weight and the first process by which the lines are sorted.
         let mut items: Vec<(u64, ProcessIx, TreeItem)> = Vec::new();
         let one = |ix: ProcessIx| (weight(&ix), ix, TreeItem::One { ix, open: false });
         for mut kind in kinds.into_values() {
-            // The heaviest first; equal ones by start.
+            // The heaviest process comes first. Equally heavy ones are in the order of their start.
             kind.sort_unstable_by_key(|ix| (Reverse(weight(ix)), *ix));
             let small = kind.partition_point(|ix| weight(ix) >= least.max(1));
-            // The slowest of a kind stands for the others.
+            // Two or more small processes of one kind share a line. If there are four or more, the heaviest of the kind
+            // has its own line.
             let alone = match kind.len() - small {
                 0 | 1 => kind.len(),
                 2 | 3 => small,
@@ -163,7 +164,7 @@ impl Tree<'_> {
             push(&mut open, &items);
             below.insert(Some(ix), items);
         }
-        // Depth first.
+        // The lines are put in depth-first order.
         let mut out = Vec::new();
         let mut stack: Vec<(std::vec::IntoIter<TreeItem>, Levels)> = Vec::new();
         let first = below.remove(&None).unwrap_or_default();
@@ -188,8 +189,8 @@ impl Tree<'_> {
     }
 }
 
-/// The wall time of a process for the tree. It is a lower bound if the process lived before or after the recording.
-/// The process of COMMAND is no such case at the start, although it was forked before and waited for the recording.
+/// The wall time of a process for the tree. It is a lower bound if the process lived before or after the recording. An
+/// early start does not count for the process of COMMAND, which was forked before the recording and waited for it.
 fn wall(analysis: &Analysis, process: &Process) -> Cell {
     let wall = process.wall();
     let before = process.started_before && analysis.meta.root != Some(process.pid);
@@ -233,7 +234,7 @@ impl Tree<'_> {
             },
             wall: wall(self.view.analysis, process),
             own: process.times.on_cpu,
-            // Without children the column would repeat the last one.
+            // For a process without descendants, this column would repeat the one before.
             below: match hidden {
                 0 => Cell::Empty,
                 _ => Cell::Time(node.sum.cpu),
@@ -247,7 +248,7 @@ impl Tree<'_> {
 
     /// The table of the tree's processes with the columns of JSON and CSV.
     fn rows(&self) -> Table<'_, TreeRow<'_>> {
-        // The places of the processes in the document.
+        // For each process, the place of its row in the document.
         let mut places: Arena<ProcessIx, usize> =
             self.view.analysis.process_ids().map(|_| 0).collect();
         for (place, ix) in self.nodes.order.iter().enumerate() {

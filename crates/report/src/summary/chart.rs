@@ -75,13 +75,14 @@ impl Chart {
         if !self.bars.is_empty() {
             let _ = writeln!(out, "```mermaid\ngantt");
             let _ = writeln!(out, "    title {}", text(&self.title));
-            // A format of d3: seconds, in any time zone.
+            // mermaid formats the axis with d3. Seconds are the same in every time zone.
             let axis = if self.ms > 10_000 { "%s s" } else { "%s.%L s" };
             let _ = writeln!(out, "    dateFormat x\n    axisFormat {axis}");
             for bar in &self.bars {
                 let failed = if bar.failed { "failed: " } else { "" };
                 let length = units::time(bar.to.saturating_sub(bar.from).saturating_mul(1_000_000));
-                // A line that begins with a word of mermaid's is a command; with a number none does.
+                // mermaid takes a line that begins with one of its words for a command, so each line begins with a
+                // number.
                 let name = text(&format!("{length} {failed}{}", bar.name));
                 let tags = if bar.is_on_path { "crit, " } else { "" };
                 let to = bar.to.max(bar.from.saturating_add(1));
@@ -108,7 +109,7 @@ impl Chart {
 
     fn line(&self, out: &mut String, title: &str, most: u64, values: impl Iterator<Item = String>) {
         let values: Vec<String> = values.collect();
-        // The colour of the standard theme is nearly that of the page.
+        // The line's colour in the standard theme is nearly that of the page, so another one is set.
         let color =
             r##"%%{init: {"themeVariables": {"xyChart": {"plotColorPalette": "#3b76b8"}}}}%%"##;
         let _ = writeln!(
@@ -134,7 +135,7 @@ fn bars(
     let segments = path.map_or(&[][..], |path| &path.segments);
     let times = AllTimes::without_parts(analysis, steps, segments).steps;
     let list = steps.list();
-    // The time of the critical path in a step and in none inside it.
+    // For each step, the critical path's time in it but in none of the steps inside it.
     let mut own: Vec<u64> = times.iter().map(|times| times.on_path).collect();
     let mut has_inner = vec![false; list.len()];
     for (step, times) in list.iter().zip(&times) {
@@ -148,7 +149,7 @@ fn bars(
     }
     let all = list.iter().zip(own).zip(has_inner).enumerate();
     let drawn = all.filter(|(_, ((step, own), has_inner))| {
-        // A step around everything explains nothing.
+        // A step that contains others and lasts nearly as long as the build explains nothing.
         let is_most = *has_inner && step.wall() > analysis.wall() / 10 * 9;
         let is_explained = *has_inner && *own < step.wall() / 2;
         !step.is_moment() && step.wall() > 0 && !is_explained && !is_most

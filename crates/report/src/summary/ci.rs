@@ -67,7 +67,7 @@ impl Summary {
             let name = escape::text(name.as_bytes())
                 .replace('\\', "\\\\")
                 .replace('"', "\\\"");
-            // GitLab takes the rest of the line for a comment, and then reads no line of the file.
+            // GitLab takes the text after `#` for a comment, and then reads no line of the file.
             let name = name.replace('#', "%23");
             let _ = writeln!(out, "tr_test_held_back{{test=\"{name}\"}} 1");
         }

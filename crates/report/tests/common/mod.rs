@@ -1,4 +1,4 @@
-//! A report of a whole recording, for several tests.
+//! Makes a report of a whole recording, for several tests.
 
 use serde_json::Value;
 use tr_analyze::model::Analysis;

@@ -1,4 +1,4 @@
-//! The kinds of the time are the same in every output, and add up.
+//! Tests that the times by kind (such as CPU or disk) are the same in every output, and add up.
 
 #[path = "../../../analyze/tests/hand/mod.rs"]
 pub mod hand;
@@ -36,7 +36,7 @@ const OPTIONS: Options = Options {
     without_fast_path: false,
 };
 
-/// The columns of a path's time, in all tables.
+/// The columns in all tables that divide the critical path's time by kind.
 const COLUMNS: [&str; 7] = [
     "on_cpu",
     "run_queue",
@@ -47,12 +47,12 @@ const COLUMNS: [&str; 7] = [
     "unknown",
 ];
 
-/// The kinds that the column of the others has.
+/// The kinds of time that the column `other` sums up.
 const OTHER: [&str; 4] = ["terminal", "stopped", "blocked", "outside"];
 
 type Times = BTreeMap<String, u64>;
 
-/// Times without those that are 0.
+/// The times by column, without those that are 0.
 fn times<'a>(all: impl IntoIterator<Item = (&'a str, u64)>) -> Times {
     let mut sums = Times::new();
     for (kind, ns) in all.into_iter().filter(|(_, ns)| *ns > 0) {
@@ -72,7 +72,7 @@ fn csv(analysis: &Analysis, kind: ReportKind) -> Vec<BTreeMap<String, String>> {
     let csv = String::from_utf8(csv).unwrap();
     let mut lines = csv.lines();
     let header: Vec<&str> = lines.next().unwrap().split(',').collect();
-    // No column before a name has a comma.
+    // The columns before the name have no comma, so splitting at commas is enough.
     let row = |line: &str| {
         let cells = header.iter().zip(line.split(','));
         let cells = cells.map(|(column, cell)| ((*column).to_owned(), cell.to_owned()));
@@ -85,7 +85,7 @@ fn number(row: &BTreeMap<String, String>, column: &str) -> u64 {
     row[column].parse().unwrap_or(0)
 }
 
-/// The path's times by column, as each output tells them.
+/// The critical path's times by column, as each output has them.
 fn told(analysis: &Analysis) -> Vec<(&'static str, Times)> {
     let path = &json(analysis, ReportKind::CriticalPath)["path"];
     let shares = path["shares"].as_array().unwrap();
@@ -137,7 +137,7 @@ fn told(analysis: &Analysis) -> Vec<(&'static str, Times)> {
     ]
 }
 
-/// Compares the kinds in a recording's outputs. The times that all of them tell.
+/// Verifies that all outputs of a recording have the same times by kind, and returns these times.
 fn check(name: &str, analysis: &Analysis) -> Times {
     let mut told = told(analysis);
     let path = &json(analysis, ReportKind::CriticalPath)["path"];
@@ -171,7 +171,7 @@ fn check(name: &str, analysis: &Analysis) -> Times {
     told.swap_remove(0).1
 }
 
-/// The test runs on the small fixtures, and in a long round on all of them.
+/// The usual test covers the small fixtures, and the long one covers all fixtures.
 #[test]
 fn of_each_fixture() {
     let fixtures = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../fixtures");
@@ -203,8 +203,8 @@ fn of_each_fixture() {
     }
 }
 
-/// Task 10 waits in a call for a socket, in ms; `waker` ends that, 0 by a timeout of the call, in which an answer was
-/// awaited.
+/// Makes task 10 wait for a socket in a call, for the given span in ms. The task `waker` ends the wait; 0 stands for a
+/// time-out of the call, in which an answer was awaited.
 fn wait(hand: &mut Hand, span: Range<i64>, waker: u32) {
     let length = u64::try_from((span.end - span.start) * MS).unwrap();
     let timeout = match waker {
@@ -225,7 +225,7 @@ fn wait(hand: &mut Hand, span: Range<i64>, waker: u32) {
         .switch(0, span.end * MS + 1, 0, RUNNING, 10);
 }
 
-/// A command of which most of the time is a wait, with a connection open meanwhile.
+/// A command that waits most of its time, while a connection is open.
 fn client(begun: i64, established: Option<i64>, waited: (i64, i64), waker: u32) -> Analysis {
     let address = Address::V4(std::net::Ipv4Addr::LOCALHOST);
     let end = |port| Endpoint { address, port };

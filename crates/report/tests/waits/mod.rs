@@ -1,5 +1,5 @@
-//! What the first screen says of waits that nothing ended which COMMAND waited for: a task that is not
-//! recorded, a signal, a time-out.
+//! Tests what the first screen says about waits that were ended by something other than what COMMAND waited for: a task
+//! that is not recorded, a signal, a time-out.
 
 use serde_json::Value;
 use tr_analyze::awaited::WaitReason;
@@ -21,13 +21,13 @@ mod sleeps;
 
 const MS: i64 = 1_000_000;
 const STOPPED: u16 = 4;
-/// A task that is not recorded.
+/// The tid of a task that is not recorded.
 const BASH: u32 = 99;
 const ALARM: u32 = 14;
 const TERM: u32 = 15;
 const EXIT_1: u32 = 1 << 8;
 
-/// COMMAND is process 10; it runs on CPU 0. All times are in ms.
+/// A recording in which COMMAND is process 10 and runs on CPU 0. Times are in ms.
 fn command(end: i64) -> Hand {
     let mut hand = Hand::new(Scope::Command, end * MS);
     hand.meta.root = Some(Tgid(10));
@@ -35,14 +35,14 @@ fn command(end: i64) -> Hand {
     hand
 }
 
-/// A process that another one starts, and that runs on a CPU of its own.
+/// Lets a process start another one, which runs on a CPU of its own.
 fn starts(hand: &mut Hand, parent: u32, at: i64, pid: u32, cpu: u16) {
     hand.fork(0, at * MS, parent, pid, pid)
         .first_waking(0, at * MS + 1, parent, pid, false)
         .switch(usize::from(cpu), at * MS + 2, 0, RUNNING, pid);
 }
 
-/// A thread waits on its CPU from a time on.
+/// Lets a thread leave its CPU and wait from a time on.
 fn sleeps(hand: &mut Hand, (tid, cpu): (u32, usize), from: i64, (reason, state): (Reason, u16)) {
     let sleep = SchedKind::Switch {
         prev: Tid(tid),
@@ -56,7 +56,7 @@ fn sleeps(hand: &mut Hand, (tid, cpu): (u32, usize), from: i64, (reason, state):
     hand.sched(cpu, from * MS, sleep);
 }
 
-/// `waker` ends that wait; 0: a timer.
+/// Lets the task `waker` end a thread's wait; 0 stands for a timer.
 fn wakes(hand: &mut Hand, waker: u32, at: i64, (tid, cpu): (u32, usize)) {
     hand.waking(cpu, at * MS, waker, tid)
         .switch(cpu, at * MS + 1, 0, RUNNING, tid);
@@ -77,7 +77,7 @@ fn ends(hand: &mut Hand, (pid, cpu): (u32, usize), at: i64, status: u32) {
         .last(on, at * MS + 2, pid);
 }
 
-/// Tells the name of a task that is not recorded.
+/// Records the name of a task that does not belong to the recording.
 fn names(hand: &mut Hand, at: i64, tid: u32, comm: &str) {
     let outsider = Outsider {
         tid: Tid(tid),
@@ -98,7 +98,7 @@ fn analyzed(hand: &Hand) -> Analysis {
     analyze(&hand.trace(), &options)
 }
 
-/// COMMAND waits for 800 of its 1,000 ms.
+/// A recording in which COMMAND waits for 800 of its 1,000 ms.
 fn waits(wait: (Reason, u16), waker: u32, status: u32) -> Hand {
     let mut hand = command(1_100);
     sleeps(&mut hand, (10, 0), 100, wait);
@@ -107,7 +107,7 @@ fn waits(wait: (Reason, u16), waker: u32, status: u32) -> Hand {
     hand
 }
 
-/// The kind of the longest share of the path, and its time in ms.
+/// The kind of the critical path's longest share, and its time in ms.
 fn longest(analysis: &Analysis) -> (String, u64) {
     let path = value(analysis, &super::ask(), ReportKind::CriticalPath);
     let share = &path["path"]["shares"][0];
@@ -115,7 +115,7 @@ fn longest(analysis: &Analysis) -> (String, u64) {
     (share["what"].as_str().unwrap().to_owned(), ns / 1_000_000)
 }
 
-/// The report on advice, its lines put together.
+/// The text of the report on advice, as a single line.
 fn advice(analysis: &Analysis) -> String {
     let text = with(analysis, &super::ask(), |view| {
         ReportKind::Advice.make(view).text(&STYLE)
@@ -159,7 +159,7 @@ fn a_fifos_other_end_and_a_stop_are_no_disks_and_no_tasks() {
     }
 }
 
-/// A signal to a group: those that the recording did not see to their end had it, too.
+/// If a signal went to a process group, it also ended those processes whose end is not in the recording.
 #[test]
 fn the_sender_of_a_groups_signal_is_not_waited_for() {
     for (status, kind) in [(TERM, "sleep"), (0, "outside")] {
@@ -180,7 +180,7 @@ fn the_sender_of_a_groups_signal_is_not_waited_for() {
     }
 }
 
-/// The lines of the first screen that say what failed.
+/// The lines of the first screen that report failures.
 fn failed(analysis: &Analysis) -> String {
     let text = with(analysis, &super::ask(), |view| {
         ReportKind::Top.make(view).text(&STYLE)
@@ -207,8 +207,8 @@ fn stops(wait: Reason, child: Reason, by: u32) -> Hand {
     hand
 }
 
-/// A child that its parent stops because it is not needed any more has not failed. If a time-out preceded the signal, the child
-/// took too long.
+/// A child that its parent stops because it is no longer needed has not failed. If a time-out came before the signal,
+/// the child took too long.
 #[test]
 fn what_its_parent_stopped_failed_only_if_it_took_too_long() {
     let alone = "exit 1 after 750 ms (pid 10)";
@@ -238,7 +238,7 @@ fn what_its_parent_stopped_failed_only_if_it_took_too_long() {
             stopped,
             Some("→ perhaps the command exit 1"),
         ),
-        // The reader may have been woken for data, and it worked for a millisecond.
+        // The reader may have been woken because there was data, and it then ran for a millisecond.
         (
             Reason::Child,
             Reason::PipeRead,
@@ -262,8 +262,8 @@ fn what_its_parent_stopped_failed_only_if_it_took_too_long() {
     }
 }
 
-/// The owner of a pool stops the worker that does not end by itself when the others have ended: no time-out. A worker that
-/// ended long before, or that failed, shows no such end.
+/// If the workers of a pool have ended, its owner stops the last one that does not end by itself. That is no time-out,
+/// unless the other worker ended long before or failed.
 #[test]
 fn a_pool_that_is_closed_had_no_time_out() {
     for (end, status, is_named) in [(652, 0, false), (300, 0, true), (652, EXIT_1, true)] {
@@ -286,7 +286,7 @@ fn a_pool_that_is_closed_had_no_time_out() {
     }
 }
 
-/// A parent that looks again and again whether its child has ended, and stops it at last, had a time-out, perhaps.
+/// If a parent checks again and again whether its child has ended, and finally stops it, there was perhaps a time-out.
 #[test]
 fn a_parent_that_looks_for_its_childs_end_may_have_a_time_out() {
     for (naps, is_named) in [(3, false), (9, true)] {
@@ -306,7 +306,7 @@ fn a_parent_that_looks_for_its_childs_end_may_have_a_time_out() {
     }
 }
 
-/// A parent that sleeps after it stopped a child goes on, so that no time-out made it fail.
+/// A parent that sleeps after it stopped a child has continued, so no time-out made it fail.
 #[test]
 fn a_parent_that_sleeps_after_the_stop_had_no_time_out() {
     let mut hand = command(1_100);
@@ -325,7 +325,7 @@ fn a_parent_that_sleeps_after_the_stop_had_no_time_out() {
     assert!(!text.contains('→'), "{text}");
 }
 
-/// A process that cannot have sent a signal, because it slept, did not stop the one that ran then.
+/// A process that slept at that moment cannot have sent the signal that stopped its child.
 #[test]
 fn a_parent_that_slept_has_stopped_nobody() {
     for (wakes_before, chain) in [(true, "→ perhaps the command"), (false, "→ the command")] {
@@ -344,7 +344,7 @@ fn a_parent_that_slept_has_stopped_nobody() {
     }
 }
 
-/// An alarm says nothing of what was waited for, and without it the wait would be longer.
+/// An alarm does not show what the process waited for. Without the alarm, the wait would be longer.
 #[test]
 fn an_alarm_is_no_sleep() {
     let none: [&str; 0] = [];
@@ -356,7 +356,7 @@ fn an_alarm_is_no_sleep() {
         (Reason::SocketRead, EXIT_1, &none),
         (Reason::Lock, EXIT_1, &none),
         (Reason::FileLock, EXIT_1, &["lock"]),
-        // The process went on.
+        // The process went on after the wait.
         (Reason::PipeRead, 0, &none),
         (Reason::Lock, 0, &["sleep"]),
         (Reason::Timer, EXIT_1, &["sleep"]),
@@ -367,14 +367,14 @@ fn an_alarm_is_no_sleep() {
     }
 }
 
-/// The pids of the path's steps.
+/// The pids of the processes on the critical path, step by step.
 fn steps(analysis: &Analysis) -> Vec<u64> {
     let path = value(analysis, &super::ask(), ReportKind::CriticalPath);
     let steps = path["path"]["steps"].as_array().unwrap().iter();
     steps.map(|step| step["pid"].as_u64().unwrap()).collect()
 }
 
-/// The path goes on in the child that lived when the alarm came, if that ended the process.
+/// If an alarm ended the process, the critical path goes on in the child that lived at that time.
 #[test]
 fn an_alarm_leads_to_the_living_child() {
     for (reason, status, child) in [
@@ -397,14 +397,14 @@ fn an_alarm_leads_to_the_living_child() {
     }
 }
 
-/// A worker of the kernel carries to the reader what a child writes to a pseudo-terminal.
+/// If a child writes to a pseudo-terminal, a worker of the kernel carries the data to the reader.
 #[test]
 fn a_kernel_worker_leads_to_the_writer() {
     const WORKER: u32 = 77;
     for (name, late, reason, writer) in [
         ("kworker/u8:3", 0, Reason::Poll, true),
         ("kworker/u8:3", 0, Reason::Terminal, true),
-        // The task was woken for something else.
+        // The task was woken later, for something else than the data.
         ("kworker/u8:3", 20, Reason::Poll, false),
         ("kworker/u8:3", 0, Reason::FileLock, false),
         ("kworker/0:3", 0, Reason::Poll, false),
@@ -467,8 +467,8 @@ fn what_has_no_answer_is_not_to_be_kept_in_a_cache() {
     let cache = "800 ms for the network: keep in a cache what it fetches";
     let server = silent("the name server 10.0.0.53");
     let host = silent("10.0.0.53:8080");
-    // The name, the connection, and the actors that end the parts of the wait.
-    // A server of this machine is another program to wait for.
+    // In turn: whether a name is queried, the connection, the tasks that end the parts of the wait (0 is a time-out),
+    // and the expected words. A server on this machine is another program to wait for.
     let (other, same) = (Some(Address::V4([10, 0, 0, 9].into())), Some(SERVER));
     for (name, connected, wakers, words) in [
         (true, None, &[0, 0][..], server.as_str()),
@@ -485,12 +485,12 @@ fn what_has_no_answer_is_not_to_be_kept_in_a_cache() {
         let parts = i64::try_from(wakers.len()).unwrap();
         let part = 800 / parts;
         for (at, waker) in (0u16..).zip(wakers) {
-            // The task works for a moment before each part.
+            // The task runs for a moment before each part of the wait.
             let from = 100 + (part + 1) * i64::from(at);
             if name {
                 asks(&mut hand, from - 1, at);
             }
-            // A call without an end by a task has a time-out, and what was sent is not answered.
+            // A call that no task ended has timed out, so the request was not answered.
             let timeout = match *waker {
                 0 => Timeout::after(u64::try_from(part * MS).unwrap()).asked(),
                 _ => Timeout::UNKNOWN,
@@ -514,7 +514,7 @@ fn what_has_no_answer_is_not_to_be_kept_in_a_cache() {
     }
 }
 
-/// The reasons of the waits of one thread, with their lengths in ms, without the run queue.
+/// The reasons of a thread's waits with their lengths in ms; waits in the run queue are left out.
 fn reasons(analysis: &Analysis, tid: u32) -> Vec<(&'static str, u64)> {
     let mut threads = analysis.thread_ids();
     let ix = threads
@@ -529,8 +529,8 @@ fn reasons(analysis: &Analysis, tid: u32) -> Vec<(&'static str, u64)> {
     named.collect()
 }
 
-/// A worker that another thread of its process gives work is idle. A thread that waits for one that it started, and
-/// a lock that is held for a short time, are not.
+/// A worker thread is idle if another thread of its process gives it work. A thread that waits for a thread which it
+/// started, or for a lock that is held for a short time, is not idle.
 #[test]
 fn workers_without_work_are_idle() {
     let mut hand = command(1_100);
@@ -542,18 +542,18 @@ fn workers_without_work_are_idle() {
     worker(&mut hand, 10, 100, 11, 1);
     worker(&mut hand, 11, 110, 12, 2);
     starts(&mut hand, 10, 120, 20, 3);
-    // Parked, until the thread that started it has work.
+    // The worker sleeps until the thread that started it has work.
     sleeps(&mut hand, (11, 1), 200, (Reason::Lock, SLEEPS));
     wakes(&mut hand, 10, 400, (11, 1));
-    // The first thread waits for its worker, and the worker for its own.
+    // The first thread waits for its worker, and this one waits for its own worker.
     sleeps(&mut hand, (10, 0), 410, (Reason::Lock, SLEEPS));
     sleeps(&mut hand, (11, 1), 420, (Reason::Lock, SLEEPS));
     wakes(&mut hand, 12, 600, (11, 1));
     wakes(&mut hand, 11, 650, (10, 0));
-    // A lock, held for 5 ms.
+    // The thread waits for a lock that is held for 5 ms.
     sleeps(&mut hand, (12, 2), 700, (Reason::Lock, SLEEPS));
     wakes(&mut hand, 11, 705, (12, 2));
-    // Another process.
+    // This thread belongs to another process.
     sleeps(&mut hand, (20, 3), 710, (Reason::Lock, SLEEPS));
     wakes(&mut hand, 10, 800, (20, 3));
     let analysis = analyzed(&hand);
@@ -563,8 +563,8 @@ fn workers_without_work_are_idle() {
     assert_eq!(reasons(&analysis, 20), [("lock", 90)]);
 }
 
-/// A signal of another process ends the wait of a parked worker as it kills the worker's process: nobody waited for a
-/// lock. Without the signal the same wait is one for a lock that the processes share.
+/// If a signal from another process kills a worker's process while the worker sleeps, nobody waited for a lock. Without
+/// the signal, the same wait is one for a lock that the processes share.
 #[test]
 fn a_worker_that_is_killed_was_idle() {
     for (status, reason) in [(15, "idle"), (EXIT_1, "lock")] {

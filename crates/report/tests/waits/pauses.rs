@@ -1,4 +1,4 @@
-//! What the recording shows about sleeps, and repeated work that a question decides on.
+//! Tests the advice about sleeps, and about work that is repeated until a program gives another answer.
 
 use tr_format::event::Reason;
 
@@ -6,7 +6,7 @@ use super::super::kinds::hand::{Hand, DEAD, RUNNING, SLEEPS};
 use super::sleeps::{becomes, becomes_on, ends_for_command, naps, polls};
 use super::{advice, analyzed, command, ends, sleeps, starts, wakes, EXIT_1, MS, TERM};
 
-/// COMMAND naps three times for half a second, and a program that it starts before each nap ends with the given status.
+/// COMMAND starts a program and then naps for half a second, three times. The program ends with the given status.
 fn tries(status: u32) -> Hand {
     let mut hand = command(2_000);
     for nap in 0..3 {
@@ -39,7 +39,7 @@ fn a_program_that_fails_after_its_last_nap_waited_in_vain() {
             "sleeps 800 ms, and then fails: find out why what it waits for",
         ),
         (5, 0, "sleeps 800 ms: wait for an event, unless"),
-        // A program that works after its nap did not wait in vain.
+        // The program works after its nap, so it did not wait in vain.
         (300, EXIT_1, "sleeps 800 ms: wait for an event, unless"),
     ] {
         let mut hand = command(1_300);
@@ -50,7 +50,7 @@ fn a_program_that_fails_after_its_last_nap_waited_in_vain() {
     }
 }
 
-/// An event loop waits 0.8 s for a timer. It ends then, or goes on for a while.
+/// An event loop waits 0.8 s for a timer, and then either ends or goes on for a while.
 #[test]
 fn a_timer_at_the_end_of_an_event_loop_is_none_to_wait_for() {
     for (pause, words) in [
@@ -72,8 +72,8 @@ fn a_timer_at_the_end_of_an_event_loop_is_none_to_wait_for() {
     }
 }
 
-/// COMMAND starts a driver, which starts a typesetter, and then asks another program, three times. `last` is how that
-/// program ends the last time; the other times it fails.
+/// Three times, COMMAND starts a driver, which starts a typesetter, and then another program that checks the result.
+/// The check fails, except that it ends with the status `last` the last time.
 fn passes(last: u32) -> Hand {
     let mut hand = command(1_000);
     for pass in 0..3 {
@@ -105,12 +105,13 @@ fn passes(last: u32) -> Hand {
 fn work_that_is_repeated_until_a_program_is_content_is_not_advised_about() {
     let text = advice(&analyzed(&passes(0)));
     assert!(!text.contains("repeat"), "{text}");
-    // Nothing depends on a program that always ends alike.
+    // A check that always ends alike decides nothing.
     let text = advice(&analyzed(&passes(EXIT_1)));
     assert!(text.contains("typeset doc and 1 more repeat"), "{text}");
 }
 
-/// A test program of cargo starts a thread for each of three tests, which naps for 0.3 s, and waits for its end.
+/// A test program of cargo runs three tests, one after the other: it starts a thread for each, which naps for 0.3 s,
+/// and waits for the thread's end.
 #[test]
 fn tests_of_libtest_that_run_one_by_one_can_run_at_once() {
     let mut hand = command(1_300);
@@ -139,7 +140,7 @@ fn tests_of_libtest_that_run_one_by_one_can_run_at_once() {
     assert!(text.contains(words), "{text}");
 }
 
-/// COMMAND runs a program below `timeout`, which ends it, and goes on.
+/// COMMAND runs a program under `timeout`, which ends the program, and COMMAND goes on.
 #[test]
 fn a_limit_that_ends_a_program_is_named() {
     for (status, named) in [(0, true), (EXIT_1, false)] {
@@ -177,7 +178,8 @@ fn a_limit_that_ends_a_program_is_named() {
     }
 }
 
-/// A runner that may run two tests at once runs three, one after the other: they may share a lock.
+/// A runner that could run two tests at once runs three of them one after the other. They may share a lock, so there is
+/// no advice.
 #[test]
 fn tests_of_a_runner_with_jobs_that_run_one_by_one_are_not_judged() {
     let mut hand = command(1_300);
@@ -196,8 +198,8 @@ fn tests_of_a_runner_with_jobs_that_run_one_by_one_are_not_judged() {
     assert!(text.contains(words), "{text}");
 }
 
-/// A loop in the background sleeps until COMMAND ends it, and handles the signal. COMMAND's work waits for a CPU that
-/// others have: it takes less on CPUs of its own, and so does the loop.
+/// A loop in the background sleeps until COMMAND ends it by a signal, which it handles. COMMAND's work waits for a CPU
+/// that other tasks have. On CPUs of its own the work is shorter, and so is the loop.
 #[test]
 fn a_heartbeat_that_handles_its_end_has_no_length_of_its_own() {
     let mut hand = command(1_500);
@@ -226,7 +228,7 @@ fn a_heartbeat_that_handles_its_end_has_no_length_of_its_own() {
     hand.preempt(2, 100 * MS, 30, RUNNING, 98)
         .switch(2, 900 * MS, 98, RUNNING, 30);
     ends_for_command(&mut hand, 30, 2, 1_000);
-    // COMMAND ends the loop, which ends its sleep.
+    // The signal by which COMMAND ends the loop also ends the sleep of the loop.
     wakes(&mut hand, 10, 1_010, (11, 1));
     sleeps(&mut hand, (10, 0), 1_011, (Reason::Child, SLEEPS));
     wakes(&mut hand, 11, 1_012, (16, 3));

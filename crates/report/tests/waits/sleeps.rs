@@ -1,4 +1,4 @@
-//! Sleeps, and the loops that they are parts of.
+//! Tests the advice about sleeps, and about the loops that they belong to.
 
 use tr_format::event::{Argv, LifeKind, Reason, SchedKind, Tid, Timeout};
 
@@ -8,12 +8,12 @@ use super::{advice, analyzed, command, ends, sleeps, starts, wakes, MS, TERM};
 const KILL: u32 = 9;
 const NAP: (Reason, u16) = (Reason::Timer, SLEEPS);
 
-/// A process becomes a program.
+/// Lets a process execute a program with this command line.
 pub(super) fn becomes(hand: &mut Hand, at: i64, pid: u32, line: &str) {
     becomes_on(hand, 0, pid, at, line);
 }
 
-/// A process becomes a program on a CPU, where it goes on.
+/// Lets a process execute a program with this command line, and run on a CPU.
 pub(super) fn becomes_on(hand: &mut Hand, cpu: u16, pid: u32, at: i64, line: &str) {
     hand.exec(cpu, at * MS, pid, pid);
     if let Some(LifeKind::Exec(exec)) = hand.life.last_mut().map(|life| &mut life.kind) {
@@ -22,13 +22,13 @@ pub(super) fn becomes_on(hand: &mut Hand, cpu: u16, pid: u32, at: i64, line: &st
     }
 }
 
-/// A task naps on its CPU from a time to another one.
+/// Lets a task sleep for a timer, from one time to another, and go on on its CPU.
 pub(super) fn naps(hand: &mut Hand, task: (u32, usize), from: i64, to: i64) {
     sleeps(hand, task, from, NAP);
     wakes(hand, 0, to, task);
 }
 
-/// A child ends, which wakes COMMAND.
+/// Lets a child of COMMAND end, which wakes COMMAND.
 pub(super) fn ends_for_command(hand: &mut Hand, pid: u32, cpu: usize, at: i64) {
     let own = u16::try_from(cpu).unwrap();
     hand.exit(own, at * MS, pid, pid, true)
@@ -38,8 +38,8 @@ pub(super) fn ends_for_command(hand: &mut Hand, pid: u32, cpu: usize, at: i64) {
         .last(own, at * MS + 4, pid);
 }
 
-/// The main thread of a runtime naps ten times and ends; then it waits for its other thread, which ends too.
-/// The naps of the main thread are no ticks of a thread in the background.
+/// The main thread of a language's runtime naps ten times and ends, after it has waited for the end of its other
+/// thread. The naps are not the ticks of a background thread.
 #[test]
 fn a_runtimes_end_makes_no_ticks_of_its_naps() {
     let mut hand = command(1_100);
@@ -48,11 +48,11 @@ fn a_runtimes_end_makes_no_ticks_of_its_naps() {
         .switch(1, 2 * MS + 2, 0, RUNNING, 11);
     sleeps(&mut hand, (11, 1), 3, (Reason::Lock, SLEEPS));
     for nap in 0..10 {
-        // Node and Tcl nap in poll.
+        // Node and Tcl nap in the system call poll.
         sleeps(&mut hand, (10, 0), 10 + 100 * nap, (Reason::Poll, SLEEPS));
         wakes(&mut hand, 0, 105 + 100 * nap, (10, 0));
     }
-    // The main thread asks the other one to end, and waits for that.
+    // The main thread tells the other one to end, and waits for that.
     hand.waking(1, 1_010 * MS, 10, 11)
         .switch(1, 1_010 * MS + 1, 0, RUNNING, 11);
     sleeps(&mut hand, (10, 0), 1_011, (Reason::Lock, SLEEPS));
@@ -72,8 +72,8 @@ fn a_runtimes_end_makes_no_ticks_of_its_naps() {
     );
 }
 
-/// COMMAND starts a server, which first naps for a second, and a client, which tries every 0.2 s whether
-/// the server listens. The client's sleeps alone save nothing.
+/// COMMAND starts a server, which first naps for a second, and a client, which tries every 0.2 s whether the server
+/// listens. Without the client's sleeps alone nothing would be saved.
 #[test]
 fn a_client_and_its_server_sleep_together() {
     let mut hand = command(1_300);
@@ -102,7 +102,7 @@ fn a_client_and_its_server_sleep_together() {
     assert!(!text.contains("not judged"), "{text}");
 }
 
-/// A server naps for 0.2 s in each of four requests, and COMMAND ends it by a signal after the last one.
+/// A server naps for 0.2 s in each of four requests, and after the last answer COMMAND ends it by a signal.
 #[test]
 fn a_server_that_is_ended_has_slept_for_its_last_answer() {
     let mut hand = command(1_100);
@@ -128,8 +128,8 @@ fn a_server_that_is_ended_has_slept_for_its_last_answer() {
     );
 }
 
-/// A loop naps for 10 ms and waits for a CPU for 50 ms after that, three times for each of two children in turn. Each child
-/// ends while the loop waits for a CPU: the next check notices it, without another nap.
+/// For each of two children in turn, a loop naps for 10 ms and then waits for a CPU for 50 ms, three times. Each child
+/// ends while the loop waits for a CPU, so the next check notices it without another nap.
 #[test]
 fn a_check_comes_when_its_loop_has_a_cpu() {
     let mut hand = command(700);
@@ -149,7 +149,8 @@ fn a_check_comes_when_its_loop_has_a_cpu() {
     assert!(!text.contains("wait for an event"), "{text}");
 }
 
-/// A server works for 0.9 s until it listens, and is idle from then on; a script looks every 0.25 s.
+/// A server works for 0.9 s until it listens, and is idle from then on. A script checks every 0.25 s whether it
+/// listens.
 #[test]
 fn a_script_that_waits_for_a_server_that_works_polls() {
     let mut hand = command(1_200);
@@ -158,7 +159,7 @@ fn a_script_that_waits_for_a_server_that_works_polls() {
     for nap in 0..4 {
         naps(&mut hand, (10, 0), 10 + 251 * nap, 260 + 251 * nap);
     }
-    // The server has listened since the middle of the last nap; it answers, and COMMAND ends it.
+    // The server listens since the middle of the script's last nap. It answers, and COMMAND ends it.
     sleeps(&mut hand, (11, 1), 900, (Reason::Poll, SLEEPS));
     hand.waking(1, 1_016 * MS, 10, 11)
         .switch(1, 1_016 * MS + 1, 0, RUNNING, 11);
@@ -173,7 +174,7 @@ fn a_script_that_waits_for_a_server_that_works_polls() {
     assert!(text.contains("checks every 250 ms, 4 times"), "{text}");
 }
 
-/// A script that runs three commands one after the other, each of which works for 0.3 s.
+/// The advice about a script that runs three commands one after the other, each of which works for 0.3 s.
 fn script(lines: [&str; 3]) -> String {
     let mut hand = command(1_100);
     becomes(&mut hand, 1, 10, "/bin/sh lint.sh");
@@ -188,7 +189,7 @@ fn script(lines: [&str; 3]) -> String {
     advice(&analyzed(&hand))
 }
 
-/// Linters write nothing that another one reads. Other commands may.
+/// Linters write nothing that another program reads, so they can run at once. Other commands may write files.
 #[test]
 fn linters_of_a_script_can_run_at_once() {
     let text = script(["/bin/shellcheck a.sh", "/bin/php -l a.php", "/bin/mypy src"]);
@@ -202,14 +203,14 @@ fn linters_of_a_script_can_run_at_once() {
     );
 }
 
-/// COMMAND sleeps for a second, which no rule judges, and others have the CPU for 0.2 s: the machine is not what took the
-/// time.
+/// COMMAND sleeps for a second, which no rule judges, and other tasks have the CPU for 0.2 s. The verdict must not be
+/// that the machine took the time.
 #[test]
 fn a_build_that_waits_is_not_the_machines() {
     let mut hand = command(1_400);
     starts(&mut hand, 10, 2, 11, 1);
     sleeps(&mut hand, (11, 1), 3, (Reason::PipeRead, SLEEPS));
-    // A wait of unknown cause.
+    // The cause of this wait is unknown.
     sleeps(&mut hand, (10, 0), 10, (Reason::Unknown, BLOCKED));
     hand.waking(0, 1_010 * MS, 99, 10)
         .switch(0, 1_011 * MS, 0, RUNNING, 10)
@@ -221,7 +222,7 @@ fn a_build_that_waits_is_not_the_machines() {
     assert!(!text.contains("the machine"), "{text}");
 }
 
-/// A task waits in poll with a time-out, given in milliseconds, on its CPU from a time on.
+/// Lets a task wait in poll on its CPU, with a time-out in milliseconds.
 pub(super) fn polls(hand: &mut Hand, task: (u32, usize), from: i64, timeout: u64) {
     let (tid, cpu) = task;
     let wait = SchedKind::Switch {
@@ -236,8 +237,9 @@ pub(super) fn polls(hand: &mut Hand, task: (u32, usize), from: i64, timeout: u64
     hand.sched(cpu, from * MS, wait);
 }
 
-/// A server waits for requests with a time-out of 0.5 s. Two time-outs end just before the client has slept for a second and
-/// asks, and COMMAND ends the server 1 ms after its last answer: its time-outs are no sleeps of its own.
+/// A server waits for requests with a time-out of 0.5 s. Two time-outs end just before the client has slept for a
+/// second and sends a request, and COMMAND ends the server 1 ms after its last answer. The server's time-outs are no
+/// sleeps that delay the client.
 #[test]
 fn a_servers_time_outs_do_not_delay_a_client_that_sleeps() {
     let mut hand = command(2_100);
@@ -272,8 +274,8 @@ fn a_servers_time_outs_do_not_delay_a_client_that_sleeps() {
     assert!(text.contains("client sleeps 2.01 s, 2 times: "), "{text}");
 }
 
-/// An event loop answers each request after a timer of 0.25 s, and waits for the next one: the timers are sleeps before its
-/// answers.
+/// An event loop answers each request after a timer of 0.25 s, and then waits for the next request. The timers count as
+/// sleeps before the answers.
 #[test]
 fn a_timer_before_an_answer_is_a_sleep() {
     let mut hand = command(1_300);
@@ -299,8 +301,8 @@ fn a_timer_before_an_answer_is_a_sleep() {
     );
 }
 
-/// A supervisor asks its server after a timer of a second, has an answer, and ends the server: the request was no signal,
-/// so the path goes on in the supervisor's timer.
+/// A supervisor sends its server a request after a timer of a second, gets an answer, and ends the server. The request
+/// was no signal, so the critical path goes on in the supervisor's timer.
 #[test]
 fn a_request_after_a_timer_is_no_time_out_of_the_server() {
     let mut hand = command(1_100);
@@ -324,8 +326,8 @@ fn a_request_after_a_timer_is_no_time_out_of_the_server() {
     assert!(!text.contains("unknown"), "{text}");
 }
 
-/// A supervisor's event loop asks its server after each interval of a second, and waits for the answer with the time-out
-/// of the next interval: the interval is a sleep, because its end led to the answer.
+/// The event loop of a supervisor sends its server a request after each interval of a second, and waits for the answer
+/// with the next interval as the time-out. The interval counts as a sleep, because its end led to the answer.
 #[test]
 fn an_interval_after_which_a_loop_asks_is_no_tick() {
     let mut hand = command(1_100);
@@ -349,7 +351,7 @@ fn an_interval_after_which_a_loop_asks_is_no_tick() {
     assert!(!text.contains("unknown"), "{text}");
 }
 
-/// COMMAND looks every 20 ms for what a worker does after its sleeps of 0.5 s.
+/// COMMAND checks every 20 ms for something that a worker does after each of its sleeps of 0.5 s.
 #[test]
 fn a_loop_that_looks_for_a_worker_that_sleeps_names_it() {
     let mut hand = command(1_200);
@@ -372,8 +374,8 @@ fn a_loop_that_looks_for_a_worker_that_sleeps_names_it() {
     );
 }
 
-/// A child sleeps for a second and another one works for 0.6 s, for which it needs 1.2 s beside other tasks. Without the
-/// others the sleep decides.
+/// One child sleeps for a second. Another one works for 0.6 s, which takes 1.2 s beside other tasks. Without the other
+/// tasks, the sleep would decide about the length.
 #[test]
 fn a_sleep_beside_work_that_others_delay_is_named() {
     let mut hand = command(1_400);
@@ -394,7 +396,7 @@ fn a_sleep_beside_work_that_others_delay_is_named() {
     assert!(!text.contains("Verdict the machine:"), "{text}");
 }
 
-/// A script starts a short program a hundred times, each of which waits 31 ms for a CPU that others have.
+/// A script starts a short program a hundred times. Each time the program waits 31 ms for a CPU that other tasks have.
 #[test]
 fn short_programs_are_short_beside_load() {
     let mut hand = command(4_200);
@@ -415,7 +417,8 @@ fn short_programs_are_short_beside_load() {
     );
 }
 
-/// COMMAND looks after ever longer naps whether a child has ended, and kills it: the naps are a time-out, which can be shorter.
+/// COMMAND naps for longer and longer between checks whether a child has ended, and finally kills the child. The naps
+/// together are a time-out, which can be shorter.
 #[test]
 fn naps_until_a_kill_are_a_time_out() {
     let mut hand = command(1_100);
@@ -438,7 +441,7 @@ fn naps_until_a_kill_are_a_time_out() {
     assert!(!text.contains("not judged"), "{text}");
 }
 
-/// COMMAND waits with a time-out for what a child writes, and kills the child when the time is over.
+/// COMMAND waits with a time-out for the output of a child, and kills the child when the time is over.
 #[test]
 fn a_time_out_after_which_a_child_is_killed_is_named() {
     let mut hand = command(1_100);
@@ -465,7 +468,7 @@ fn a_time_out_after_which_a_child_is_killed_is_named() {
     );
 }
 
-/// Two tasks of a build that `taskset` holds on one CPU take turns on it.
+/// Two tasks of a build take turns on a CPU, because `taskset` allows only this one.
 #[test]
 fn a_given_cpu_is_judged() {
     let mut hand = command(1_000);

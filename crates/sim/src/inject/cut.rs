@@ -20,14 +20,15 @@ impl CutOff {
         let span = recording.end().0 - start;
         let point = start + span / 1000 * u64::from(self.at.min(1000));
         let before = recording.len();
-        // At and after a progress the writer has closed every block.
+        // When the recorder writes a watermark, it has written every block, so all events before the last watermark are
+        // in the file.
         recording.recorder.retain(|written| written.at <= point);
         let flushed = recording.last_progress().map_or(0, |time| time.0);
         for ring in &mut recording.cpus {
             keep(ring, flushed, point, draw);
         }
         keep(&mut recording.life, flushed, point, draw);
-        // The recorder's later events were still in memory.
+        // The recorder's own events after the last watermark were still in memory and are not in the file.
         let progress = |written: &Written<LifeEvent>| written.event.kind == LifeKind::Watermark;
         let last = recording.recorder.iter().rposition(progress);
         recording.recorder.truncate(last.map_or(0, |last| last + 1));

@@ -56,12 +56,13 @@ impl Late {
                 count(delay);
             }
             if last.0 == stamp {
-                // Only their order distinguishes equal stamps: it stays.
+                // Events with equal time stamps must keep their order, because a reader has nothing else to order them
+                // by.
                 written.at = written.at.max(last.1);
             }
             last = (stamp, written.at);
         }
-        // Stable: events of equal time keep their order.
+        // The sort is stable, so events that are written at the same time keep their order.
         ring.sort_by_key(|written| written.at);
     }
 }
@@ -98,10 +99,11 @@ impl Inversions {
         let mut i = 1;
         while i < ring.len() {
             let (before, after) = (ring[i - 1].event.stamp().0, ring[i].event.stamp().0);
-            // Only their order distinguishes equal stamps.
+            // Events with equal time stamps are not swapped, because a reader has only their order in the ring to order
+            // them by.
             if before < after && draw.chance(self.per_mille) {
                 ring.swap(i - 1, i);
-                // Both writes are at the time of the later one.
+                // Both events are now written at the time at which the later one was written.
                 let at = ring[i - 1].at;
                 ring[i].at = at;
                 count(after - before);

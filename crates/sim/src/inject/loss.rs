@@ -63,7 +63,8 @@ impl Loss {
         ring: &mut Vec<Written<E>>,
         draw: &mut Draw,
     ) -> Option<(Ktime, Ktime, u64, u64)> {
-        // By stamp: no other event of the ring lies in the record's span.
+        // The lost events are consecutive by time stamp, so that no other event of the ring lies in the time span of
+        // the loss record.
         ring.sort_by_key(|written| written.event.stamp());
         let from = ring.len() * usize::from(self.from.min(999)) / 1000;
         let count = 1 + draw.below(self.most.max(1)) as usize;

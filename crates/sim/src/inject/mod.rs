@@ -2,10 +2,11 @@
 //! file. Each injector changes a [`Recording`] and returns its changes; the truth about the run
 //! stays the same.
 //!
-//! A [`Plan`] applies one or several in the order of their causes: the clocks of the stamps, the events that
-//! are not recorded, the order of the writes, the end of the file.
+//! A [`Plan`] applies one or several injectors in the order in which real faults happen: wrong clocks, events that are
+//! not recorded, a wrong order of writes, a missing end of the file.
 //!
-//! Equal times are not injected: they come from [`crate::config::Config::grain`], as they change the truth.
+//! Equal times of events are not injected. They come from the resolution of the simulated clock,
+//! [`crate::config::Config::grain`], because they change the truth as well.
 
 mod cut;
 mod hidden;
@@ -31,8 +32,8 @@ use crate::recording::Recording;
 pub enum Provable {
     /// Every number of the analysis must be equal to the truth about the simulated run.
     Exact,
-    /// Every true time must be at least the time that the analysis knows, and at most that plus the
-    /// time that it reports as unknown.
+    /// Every true time must be at least the time that the analysis computes, and at most that time plus the time that
+    /// the analysis reports as unknown.
     Bounds,
     /// Only the sums of the analysis must be consistent with each other, because too much is
     /// missing for more.
@@ -98,7 +99,8 @@ pub fn provable(done: &[Injected]) -> Provable {
         .any(|done| matches!(done, Injected::Late { .. }));
     let of = |done: &Injected| match done {
         Injected::Late { .. } | Injected::Inverted { .. } => Provable::Exact,
-        // An event with a stamp before the last progress may be written after it.
+        // With late writes, an event can have a time stamp before the last watermark and yet be missing in the file,
+        // without a loss record.
         Injected::CutOff { .. } if late => Provable::Sums,
         Injected::Lost { .. } | Injected::CutOff { .. } => Provable::Bounds,
         Injected::Skewed { .. }

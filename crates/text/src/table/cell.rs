@@ -16,7 +16,7 @@ pub enum Cell {
     AtLeast(u64),
     /// The known part of a wait, in ns, shown as `≥ 1.0 s`.
     WaitAtLeast(u64),
-    /// A duration in ns, shown in seconds.
+    /// A duration in ns, shown as a number of seconds with four digits after the point.
     Seconds(u64),
     /// A timestamp in ns since the start of the trace.
     At(u64),
@@ -46,13 +46,13 @@ impl From<&str> for Cell {
 }
 
 impl Cell {
-    /// The cell that `known` makes of a value, or an unknown cell for `None`.
+    /// The cell that the function `known` makes of a value, or a cell that shows `?` for `None`.
     pub fn known<T>(value: Option<T>, known: impl Fn(T) -> Cell) -> Cell {
         value.map_or(Cell::Unknown, known)
     }
 
-    /// The cell of a wait's length in ns. It is a lower bound unless `whole` is set, because both ends of the
-    /// wait are known.
+    /// The cell for the length of a wait in ns. Without `whole`, the length is a lower bound, because only a part of
+    /// the wait is known.
     pub fn wait(ns: u64, whole: bool) -> Cell {
         if whole {
             Cell::Time(ns)
@@ -61,7 +61,8 @@ impl Cell {
         }
     }
 
-    /// A size in bytes, which is a lower bound unless it is `whole`. A lower bound of 0 is shown as unknown.
+    /// The cell for a size in bytes. Without `whole`, the size is a lower bound, and a lower bound of 0 is shown as
+    /// unknown.
     pub fn bytes(count: u64, whole: bool) -> Cell {
         match (whole, count) {
             (true, _) => Cell::Bytes(count),
@@ -77,7 +78,7 @@ impl Cell {
             Cell::Time(ns) => units::time(*ns),
             Cell::AtLeast(ns) => format!(">{}", units::time(*ns)),
             Cell::WaitAtLeast(ns) => format!("≥ {}", units::time(*ns)),
-            // Rounded, as every duration.
+            // Seconds are rounded to the nearest 100 µs, and not cut off, like all durations.
             Cell::Seconds(ns) => {
                 let ticks = ns.saturating_add(50_000) / 100_000;
                 format!("{}.{:04}", ticks / 10_000, ticks % 10_000)

@@ -77,8 +77,8 @@ pub struct Grid {
     pub(super) rows: Vec<GridRow>,
 }
 
-/// The least width in columns for the names of a table's rows, unless all names are shorter. The constant after it is
-/// their width on a narrow terminal.
+/// The least width in columns for the names of a table's rows, unless all names are shorter. If there is no room for it
+/// even without the spare columns, `LEAST` is the least width.
 const NAMES: usize = 26;
 const LEAST: usize = 12;
 
@@ -88,7 +88,8 @@ pub(super) fn left(widths: &[usize], style: &Style, indent: usize) -> usize {
     style.width.saturating_sub(used).max(LEAST)
 }
 
-/// The width of all columns of a table together, with a space after each.
+/// The width of all columns of a table together, including the two spaces after each column. Columns of the width 0 are
+/// left out.
 fn used_by(widths: &[usize]) -> usize {
     let shown = widths.iter().filter(|width| **width > 0);
     shown.map(|width| width + 2).sum()
@@ -104,8 +105,8 @@ impl Grid {
         self.rows.iter().map(text).collect()
     }
 
-    /// The width in columns of each column of the table. It is 0 for a column that is left out: one without title and
-    /// content, and on a narrow terminal one for which there is no room.
+    /// The width of each column of the table on a terminal. It is 0 for a column that is left out: one without title
+    /// and content, or one for which a narrow terminal has no room.
     pub(super) fn widths(
         &self,
         texts: &[(Vec<String>, String)],
@@ -122,7 +123,8 @@ impl Grid {
         }
         let names = texts.iter().map(|(_, name)| units::width(name)).max();
         let names = names.unwrap_or(0).max(units::width(&self.title.noun));
-        // First what can be spared; then whatever has no room on a narrow terminal, but the first two.
+        // If the names have too little room, spare columns are left out first, from the right. If that is not enough on
+        // a narrow terminal, other columns are left out, except the first two.
         let last = || self.headings.iter().enumerate().rev();
         let spare = last().filter(|(_, heading)| heading.spare);
         let spare = spare.map(|(at, _)| (at, NAMES));
@@ -156,8 +158,8 @@ impl Grid {
         }
     }
 
-    /// The lines of the table on a terminal. They begin `indent` columns from the left. A narrow table has no
-    /// spare columns.
+    /// The lines of the table on a terminal. They begin `indent` columns from the left. On a narrow terminal, spare
+    /// columns are left out.
     pub(crate) fn lines(&self, style: &Style, indent: usize) -> Vec<Vec<Span>> {
         let texts = self.texts();
         let widths = self.widths(&texts, style, indent);
@@ -254,7 +256,7 @@ impl Grid {
         };
         for row in &self.rows {
             out.push_str("<tr>");
-            // On a narrow screen it ends in an ellipsis; shorter ones are wrapped.
+            // The class `long` lets a long name end in an ellipsis on a narrow screen. Shorter names are wrapped.
             let long = row.name.chars().nth(60).is_some();
             cell(&mut out, if long { "text long" } else { "text" }, &row.name);
             for (at, heading) in &used {

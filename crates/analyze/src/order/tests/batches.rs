@@ -9,7 +9,7 @@ use super::super::blocks::Read;
 use super::super::{Event, Merge};
 use super::*;
 
-/// Blocks in memory; a block's key is its place.
+/// A source of blocks in memory, in which the key of a block is its index.
 struct Memory {
     blocks: Vec<SchedBlock>,
     read: Mutex<usize>,
@@ -58,8 +58,8 @@ fn block(cpu: u16, events: impl IntoIterator<Item = SchedEvent>) -> SchedBlock {
 }
 
 proptest! {
-    /// However late events are written, and however much is read at once,
-    /// the merge is a stable sort.
+    /// However late events are written, and however many are read at once, the merged events are in the order of a
+    /// stable sort.
     #[test]
     fn any_blocks_come_out_sorted(
         streams in prop::collection::vec(
@@ -83,7 +83,8 @@ proptest! {
             }
             chains.insert(Stream::Cpu(CpuId(cpu as u16)), chain);
         }
-        // Stable: equal times keep stream order, then writing order.
+        // The sort is stable: events with equal times stay in the order of the streams, and within a stream in the
+        // order of writing.
         expected.sort_by_key(|(_, event)| event.time);
         let mut merge = Merge::new(Batches::new(Memory::new(blocks), chains, batch));
         let mut merged = Vec::new();

@@ -2,17 +2,17 @@
 //! process. The thread has ended these waits.
 //!
 //! A thread of a process serves the other threads: it does the work that they wait for, and also periodic work of its
-//! own. The work that it did before another thread began to wait for it caused that wait only if it is one piece of
-//! work with what followed. If a timer had begun this piece of work before the wait, nothing shows that it was done for
-//! the waiter, because the timer would have come without the waiter. Then the waiter's own time before its wait is the
-//! path, as in the traversal of Giraldeau and Dagenais.
+//! own. Work that it began before another thread waited for it can be a cause of that wait, if it is one piece of work
+//! up to the end of the wait. But if a timer had begun this piece of work before the wait, nothing shows that it was
+//! done for the waiting thread, because the timer would have come anyway. Then the waiting thread's own time before its
+//! wait is the path, as in the traversal of Giraldeau and Dagenais (see `critical_path`).
 //!
 //! ```text
 //! main    =======|....wait....|===       the VM thread polls, and finds that main has stopped
 //! VM      zz|=|zz|=|zzz|======|          path: VM while main waited, then main
 //! ```
 //!
-//! A timer that fires while the waiter waits is a cause of the wait.
+//! A timer that fires while the other thread waits is a cause of the wait.
 
 use tr_format::event::Ktime;
 
@@ -46,8 +46,8 @@ const IN_VAIN: u64 = 1 << 22;
 /// The waits through which the walk over the critical path came to its present thread.
 #[derive(Debug, Default)]
 pub(super) struct Entries {
-    /// The waits to whose beginnings the walk may still have to return, with rising beginnings. A wait that began
-    /// before the wait that it is a part of shows nothing, and is not kept.
+    /// The remembered waits, to whose beginnings the walk may still have to return, sorted by their beginnings. A wait
+    /// is not kept if it began before the wait through which the walk came earlier, because it shows nothing.
     open: Vec<Entry>,
     in_vain: u64,
 }

@@ -54,7 +54,8 @@ impl<'a> Evidence<'a> {
                 if is.end < self.to || !before().is_some_and(|s| works(&s)) {
                     continue;
                 }
-                // The ancestors of a process in the set are in the set, too.
+                // If a process is marked as busy, all of its ancestors are already marked, so the walk upwards ends
+                // there.
                 let mut up = analysis.lineage(is.process);
                 while up
                     .next()
@@ -73,7 +74,8 @@ impl<'a> Evidence<'a> {
         let of = analysis.thread(thread);
         let start = of.start;
         let process = analysis.process(of.process);
-        // A new thread of a process, or a new process.
+        // If the process began earlier, the thread is a further thread of it; otherwise the process is new and its
+        // parent counts.
         let parent = if process.start < start {
             of.process
         } else {
@@ -85,11 +87,11 @@ impl<'a> Evidence<'a> {
         found.filter(|_| !of.started_before)
     }
 
-    /// Whether a thread ran or waited for a CPU throughout an unknown stretch up to `now`: it was runnable
-    /// before and ran after, no event of a CPU is recorded as lost, no waking ended a sleep in the stretch,
-    /// and the kernel's totals allow for at least half of the stretch.
+    /// Whether a thread ran or waited for a CPU throughout a time of unknown state up to `now`: it was runnable before
+    /// that time and ran after it, no event of a CPU is recorded as lost, no waking ended a sleep in it, and the
+    /// kernel's totals allow that the thread ran or waited for a CPU for at least half of it.
     pub fn ran_through(&self, thread: ThreadIx, now: Ktime) -> bool {
-        // Without scheduling events nothing shows that it did not sleep.
+        // Without scheduling events nothing shows that the thread did not sleep.
         if self.graph.analysis.basis() != Basis::Events {
             return false;
         }
@@ -110,7 +112,8 @@ impl<'a> Evidence<'a> {
         let Some(stretch) = get(number) else {
             return false;
         };
-        // The end of the stretch, or any switch-out, shows that the thread ran.
+        // An event shows that the thread ran: one within the stretch, the one that ended the stretch, or the thread's
+        // end.
         let ran = stretch.to > now || get(number + 1).is_some() || !of.alive;
         let lost = self.lost.first_in(stretch.from, now).is_some();
         let has_total = |figures: &KernelFigures| figures.run_delay.is_some();
@@ -145,12 +148,13 @@ impl<'a> Evidence<'a> {
         let own = analysis.thread(thread).process;
         let process = analysis.process(own);
         let mut living = self.living(&process.children, now);
-        // A child that waits for a pipe waits for one of the others: `make | tee log`.
+        // A child that waits for a pipe depends on another child, like `tee` in `make | tee log`, so only the other
+        // children count.
         let goes_on = |ix: &ProcessIx| !analysis.waits_for_pipe(*ix, now);
         if living.iter().any(goes_on) {
             living.retain(goes_on);
         }
-        // The job that has been busy for the longest time, or the last one that began.
+        // Among several children, the oldest one that is busy counts. If none is busy, the youngest one counts.
         let busy = || living.iter().find(|ix| self.busy()[**ix]);
         let child = match living.as_slice() {
             [] => None,
@@ -220,7 +224,8 @@ impl<'a> Evidence<'a> {
             let parent = analysis.process(analysis.process(own).parent?);
             let mut living = self.living(&parent.children, now);
             living.retain(can_be);
-            // A shell starts a pipeline in its order: the writer is the last one before.
+            // A shell starts the programs of a pipeline from left to right, so the writer is the sibling that was
+            // started right before this process.
             let before = living.iter().rfind(|ix| **ix < own).or(living.first());
             before.copied()
         };

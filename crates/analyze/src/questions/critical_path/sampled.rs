@@ -175,15 +175,15 @@ mod tests {
         stacks.timed.extend([
             sample(A, Doing::OnCpu, 10, 20),
             sample(A, Doing::OnCpu, 30, 20),
-            // A ran while the path was with B, and B ran before.
+            // Not counted: A ran while the path was in B, and B ran while the path was in A.
             sample(A, Doing::OnCpu, 100, 20),
             sample(B, Doing::OnCpu, 30, 20),
             sample(B, Doing::OnCpu, 119, 20),
-            // The end of a segment belongs to the segment after it.
+            // The end of a segment belongs to the next segment, which is one of A, so this sample of B is not counted.
             sample(B, Doing::OnCpu, 120, 20),
-            // The path waited only for the sleep in the wait from 30 to 160.
+            // The wait lasted from 30 to 160, but only its sleep from 40 to 80 is on the path, so 40 ns count.
             sample(A, Doing::OffCpu, 160, 130),
-            // Waits beside the path, and for a CPU alone.
+            // Not counted: a wait of B while the path was in A, and a wait that was only a wait for a CPU.
             sample(B, Doing::OffCpu, 70, 50),
             sample(A, Doing::OffCpu, 150, 20),
         ]);
@@ -195,7 +195,7 @@ mod tests {
             counted.collect::<Vec<_>>(),
             [(0, 10, 20), (0, 30, 20), (0, 160, 40), (1, 119, 20)]
         );
-        // The last leg has no sample.
+        // The last leg of the path, from 120 to 180, has no sample on a CPU, so its 20 ns on a CPU are not sampled.
         assert_eq!(
             (found.sampled, found.not_sampled, found.waited),
             (80, 20, 40)

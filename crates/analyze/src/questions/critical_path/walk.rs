@@ -59,8 +59,8 @@ pub(super) fn segments<'a>(
 /// not followed, which bounds the work.
 const AT_ONCE: usize = 64;
 
-/// The largest number of stretches that a thread may have between its end and its last waking of a thread that waits
-/// for this end.
+/// The largest number of stretches (times in one state) between a thread's last waking of another thread and its end,
+/// if the waking still counts as part of the end.
 const LAST: usize = 8;
 
 /// A step of the walk backwards over the critical path from a moment of a thread.
@@ -149,7 +149,7 @@ struct Walk<'a> {
 
 impl Walk<'_> {
     fn back(&mut self, mut thread: ThreadIx, mut now: Ktime) {
-        // The threads passed at this instant.
+        // The threads that the walk has passed at the present moment. A second visit of one of them would be a cycle.
         let mut passed = vec![thread];
         while now > self.from {
             while self
@@ -198,7 +198,8 @@ impl Walk<'_> {
                     continue;
                 }
             };
-            // Each step but one to another thread, of which there are few at once, goes back.
+            // Only a step to another thread stays at the same moment, and the number of such steps is limited. Every
+            // other step must go back in time, so that the loop ends.
             debug_assert!(begin < now, "{thread:?} at {now:?}");
             let begin = begin.max(self.killed(thread, now)).max(self.from);
             let begin = begin.min(Ktime(now.0 - 1));
@@ -311,7 +312,7 @@ impl Walk<'_> {
         }
     }
 
-    /// Whether a wait of a thread has not ended at this moment, so that nothing has ended it yet.
+    /// Whether a wait of a thread had not ended yet at this moment, so that no event shows what ended it.
     fn is_cut_off(&self, thread: ThreadIx, now: Ktime, wait: &Stretch) -> bool {
         let thread = self.graph.analysis.thread(thread);
         let ends = thread.alive && wait.to == thread.end && wait.waker() == Actor::Unknown;
@@ -335,7 +336,7 @@ impl Walk<'_> {
     }
 
     /// The step of the walk over the critical path for a wait that no other thread ended. If another thread of the
-    /// process waited for this thread meanwhile, the time before that does not explain the path.
+    /// process began to wait for this thread meanwhile, only the part of the wait after that moment is on the path.
     fn sleep(&mut self, thread: ThreadIx, stretch: &Stretch, kind: Kind) -> Step {
         if kind == Kind::Sleep {
             let entry = self.entries.timer(thread, stretch.to, self.steps);
@@ -400,12 +401,15 @@ impl Walk<'_> {
     fn wait_for(&mut self, (thread, now): (ThreadIx, Ktime), next: ThreadIx, then: Then) {
         let process = |ix| self.graph.analysis.thread(ix).process;
         let same = process(thread) == process(next);
-        // A job's sleeps are parts of it.
+        // The other thread serves this one if it goes on waiting after the waking. If it comes to its end instead, it
+        // was a job, whose sleeps are part of the path like its work.
         let serves = same && then == Then::Woke && !self.is_done(next, now);
         if !serves {
             self.entries.clear();
         }
-        // A service waits for requests; that a client's came late is a matter of the client alone.
+        // `asked` means that `next` had waited for `thread` before it woke it with a request. How long the service
+        // `thread` waited for the request depends on its client `next` alone, so `thread` does not count as waiting for
+        // it.
         let asked = self.client == Some((next, thread));
         self.client = Some((thread, next)).filter(|_| same && !asked);
         if !same {

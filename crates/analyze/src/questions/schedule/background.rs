@@ -11,15 +11,15 @@ use crate::model::{Analysis, ProcessIx, ThreadIx};
 use crate::status::{is_crash, killed_by};
 use crate::timeline::{Bucket, Stretch};
 
-/// Whether a process ended by itself, which includes a crash. A server does not: a signal ends it, which it may handle,
-/// or it lives until the recording ends.
+/// Whether a process ended by itself, which includes a crash. A server does not end by itself: a signal ends it, or it
+/// lives until the recording ends.
 fn ends_by_itself(analysis: &Analysis, ix: ProcessIx) -> bool {
     let process = analysis.process(ix);
     let signal = killed_by(process.status);
     !process.alive && signal.is_none_or(is_crash) && !analysis.ends_after_signal(ix)
 }
 
-/// The largest number of processes above another one that are searched for a server. A bound of the work.
+/// The largest number of ancestors of a process that are searched for a server. It bounds the work.
 const ABOVE: usize = 8;
 
 impl Builder<'_> {
@@ -36,7 +36,8 @@ impl Builder<'_> {
         for ix in endless {
             self.background[ix] = true;
         }
-        // A thread with many segments on the path is read once.
+        // For each thread on the path, the end of its last wait. The timeline of a thread with many segments is read
+        // only once.
         let mut last_waits: HashMap<ThreadIx, Option<Ktime>> = HashMap::new();
         for segment in &path.segments {
             let ix = process(segment.thread);
@@ -75,8 +76,8 @@ impl Builder<'_> {
         }
     }
 
-    /// Whether a process is in the background, and no process that ends by itself waited for one of its descendants. Nothing
-    /// depends on the order of its children.
+    /// Whether a process is in the background, and no process that ends by itself waited for one of its descendants. If
+    /// so, nothing depends on the order in which its children run.
     pub(super) fn has_idle_children(&self, process: ProcessIx) -> bool {
         self.background[process] && !self.serves_by_children[process]
     }
@@ -91,8 +92,8 @@ impl Builder<'_> {
         Some(last.map_or(Ktime(0), |stretch| stretch.from))
     }
 
-    /// The last wait of a thread that began before its exit. While it exits, a thread may also wait until the kernel
-    /// has closed its files.
+    /// The last wait of a thread that began before its exit. Later waits do not count: a thread that exits may wait
+    /// until the kernel has closed its files.
     fn last_wait(&self, thread: ThreadIx) -> Option<Stretch> {
         let exited = self.graph.analysis.thread(thread).exited;
         let stretches = self.graph.timeline.of(thread);
@@ -101,9 +102,9 @@ impl Builder<'_> {
         before.last()
     }
 
-    /// Whether a thread of a server waits for a request of a process in the background, such as a heartbeat, while the
-    /// server also has other clients. The simulated run leaves this wait out, because the server answers other clients
-    /// without it.
+    /// Whether a thread of a server waits for a request that a process in the background sends, such as a heartbeat,
+    /// while the server also has other clients. The simulated run leaves this wait out, because the server answers its
+    /// other clients also without the heartbeat.
     pub(super) fn is_beat(&mut self, thread: ThreadIx, by: ThreadIx) -> bool {
         let analysis = self.graph.analysis;
         let process = |thread| analysis.thread(thread).process;
@@ -111,8 +112,8 @@ impl Builder<'_> {
         own != other && self.background[other] && !ends_by_itself(analysis, own) && self.serves(own)
     }
 
-    /// Whether the process is a server of processes that are not in the background: one of them ended a wait of this
-    /// process.
+    /// Whether a process serves clients that are not in the background: a thread of such a client ended one of its
+    /// waits.
     fn serves(&mut self, server: ProcessIx) -> bool {
         if let Some(serves) = self.serves.get(&server) {
             return *serves;

@@ -28,7 +28,7 @@ pub(super) struct Threads {
     pub first: Vec<ThreadIx>,
     /// The thread whose end is the end of the simulated run.
     pub last: ThreadIx,
-    /// The number of different waking numbers. Wakings with equal numbers are interchangeable.
+    /// How many different numbers the wakings of the run have. Wakings with equal numbers are interchangeable.
     pub wakings: usize,
     /// Whether the simulated run has processes that need more memory than the caches of a single CPU have.
     pub large: bool,
@@ -112,7 +112,8 @@ impl Builder<'_> {
         let start = self.graph.analysis.thread(thread).start;
         let shown = self.graph.forked_by(thread).filter(|by| self.is_own(*by));
         if shown.is_none() && start > self.from {
-            // The time before its start is not known.
+            // Nothing shows which thread started this one, so it starts at its recorded time: it waits that long at
+            // first.
             list.push(What::Delay, 0, start.min(self.to).since(self.from), start);
         }
         if let Some(job) = self.plan.job_of(self.graph.analysis, thread) {
@@ -167,7 +168,8 @@ impl Builder<'_> {
         let awaited = self.graph.analysis.awaited(thread, stretch);
         let group = self.groups.at(process, stretch.from);
         let mut mask = self.mask(|change| {
-            // The job whose start follows does not need the one that is awaited here.
+            // An assumed change lets these jobs run at the same time. Then the owner does not wait for one of them
+            // before it starts the next one.
             let inside = |jobs: &Jobs| jobs.owner == process && at > jobs.from && at <= jobs.to;
             awaited.is_some_and(|awaited| (change.time.waits)(awaited, stretch.reason))
                 && change.time.counts(group)

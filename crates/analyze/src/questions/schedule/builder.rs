@@ -1,5 +1,5 @@
-//! The state of the search for the operations of a simulated run's threads, and the questions about the recording that
-//! all parts of the search have.
+//! The state that is needed while the operations of a simulated run's threads are collected, and the questions about
+//! the recording that all steps of the collection have.
 
 use std::collections::{HashMap, HashSet};
 
@@ -17,9 +17,9 @@ use crate::programs::Groups;
 use crate::questions::graph::{Graph, StretchCause};
 use crate::timeline::{Bucket, Stretch, Wait};
 
-/// The longest time in ns that a woken or forked task waits for an idle CPU. In a longer wait the CPU has other work.
-/// The number is a guess about idle CPUs: with a longer time, waits behind another task would be taken for the time
-/// that the machine itself needs.
+/// The longest time in ns that a woken or forked task waits for an idle CPU. In a longer wait the CPU was busy with
+/// another task. The number is a guess about idle CPUs: with a longer time, waits for another task would be taken for
+/// the time that the machine itself needs.
 pub(super) const WAKE_UP: u64 = 50_000;
 
 /// Collects the operations of all threads of a simulated run. `marks` and `background` first look through the whole
@@ -46,17 +46,17 @@ pub(super) struct Builder<'a> {
     pub(super) marks: Arena<ThreadIx, Vec<(Ktime, Mark)>>,
     /// For each thread, the times at which it ended a wait of another process or started one, in order.
     pub(super) answers: Arena<ThreadIx, Vec<Ktime>>,
-    /// The numbers of wakings in the simulated run. Wakings with the same number are interchangeable: a thread that
-    /// waits for one of them goes on at the first one. For example, a job slot may go to any other process.
+    /// The numbers of the kinds of wakings in the simulated run. Wakings with the same number are interchangeable: a
+    /// thread that waits for one of them goes on at the first one. For example, a job slot may go to any other process.
     pub(super) wakings: HashMap<(Option<ThreadIx>, Option<WaitReason>), u64>,
-    /// For each process, whether it is in the background, such as a heartbeat. A process is in the background if a
-    /// signal or the recording's end ends it, the critical path contains nothing of it but this end, and no process
-    /// that ends by itself waited for anything else of it.
+    /// For each process, whether it is in the background, such as a heartbeat: a signal or the recording's end ended
+    /// the process, the critical path contains nothing of the process but this end, and no process that ended by itself
+    /// waited for the process, except for its end.
     pub(super) background: Arena<ProcessIx, bool>,
-    /// For each process, whether a process that ends by itself, and that is not the process, waited for a descendant of
-    /// it.
+    /// For each process, whether another process that ended by itself waited for one of its descendants.
     pub(super) serves_by_children: Arena<ProcessIx, bool>,
-    /// For each process that has been asked about, whether it is a server of a process that is not in the background.
+    /// For each process for which `Builder::serves` has been called, the result: whether it serves clients that are not
+    /// in the background.
     pub(super) serves: HashMap<ProcessIx, bool>,
 }
 
@@ -66,8 +66,7 @@ impl Builder<'_> {
     }
 
     /// Whether a wait was for a page, a disk or a lock of the kernel that another thread had by chance. With another
-    /// order of events, no thread or a different thread would have had it. A wait that a child ends never counts as
-    /// chance.
+    /// order of events, no thread or a different thread would have had it. The end of a child is never chance.
     pub(super) fn is_chance(&self, thread: ThreadIx, by: ThreadIx, stretch: &Stretch) -> bool {
         let analysis = self.graph.analysis;
         let parent = analysis.process(analysis.thread(by).process).parent;
@@ -98,8 +97,9 @@ impl Builder<'_> {
         }
     }
 
-    /// The number of the waking by which a thread ended the wait of another thread. Returned job slots have a number of
-    /// their own for each process, because they are meant for any other process.
+    /// The number of the waking by which a thread ended the wait of another thread. The wakings of each thread have
+    /// their own numbers, except for job slots that another process gave back: any process may get them, so they all
+    /// have one number.
     pub(super) fn waking(
         &mut self,
         thread: ThreadIx,
@@ -127,7 +127,7 @@ impl Builder<'_> {
             && awaited != Some(WaitReason::Vfork)
     }
 
-    /// Whether the process of a thread is a descendant of the process `process`.
+    /// Whether the process of a thread is a descendant of `process`.
     pub(super) fn own_child(&self, process: ProcessIx, thread: ThreadIx) -> bool {
         let analysis = self.graph.analysis;
         let mut above = analysis.ancestors(analysis.thread(thread).process);
@@ -141,7 +141,7 @@ impl Builder<'_> {
             .map(|(change, at)| (1 << at, change))
     }
 
-    /// The set of those assumed changes for which `concerns` is true.
+    /// The set of those assumed changes for which `concerns` is true, as bits.
     pub(super) fn mask(&self, concerns: impl Fn(&Change) -> bool) -> Changes {
         let all = self.numbered().filter(|(_, change)| concerns(change));
         all.fold(0, |mask, (bit, _)| mask | bit)

@@ -10,7 +10,7 @@ use crate::questions::what_if::Without;
 pub struct Change {
     pub time: Without,
     /// The part of the chosen time that remains after the assumed change, in thousandths: in the best case, and in the
-    /// worst case. Nothing remains of waits that another thread ended.
+    /// worst case. Chosen waits that another thread ended are left out completely in both cases.
     pub remains: (u64, u64),
     /// The jobs that run at the same time after the assumed change.
     pub jobs: Vec<Jobs>,
@@ -35,8 +35,7 @@ pub const MOST: usize = 31;
 /// A set of the assumed changes of a simulation: bit n stands for the change with the number n.
 pub type Changes = u32;
 
-/// The assumption of a simulation about the effect of changes, and about the number of other jobs that a job
-/// needs.
+/// The assumptions of a simulation: how much the changes save, and how many other jobs a job needs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Effect {
     /// Assumed changes have their best effect ([`Change::remains`]), and a job needs

@@ -11,8 +11,8 @@ pub struct Machine {
     /// The load of the simulated machine by tasks outside of the run: the number of tasks that never sleep, in
     /// thousandths of a task. They get equal shares of the CPUs.
     pub others: u64,
-    /// Whether all tasks of the simulated run together have one share of the CPUs, however many they are, like a
-    /// session or a cgroup beside others. `others` is then the share of all others, in thousandths of the run's
+    /// Whether all tasks of the simulated run together have one share of the CPUs, however many they are, as in a
+    /// session or a cgroup of their own. `others` is then the share of all other tasks, in thousandths of the run's
     /// share.
     pub grouped: bool,
     /// Whether the simulation plans the jobs of build tools anew. A tool that runs as many jobs as there are CPUs
@@ -21,13 +21,14 @@ pub struct Machine {
     /// The number of jobs that every build tool runs at once, if the simulation plans the jobs anew with another
     /// number than in the recording.
     pub jobs: Option<u64>,
-    /// Whether the simulation starts that one of several jobs that could start which took longest in the recording.
+    /// Whether the simulation starts the longest job first if several jobs could start. The length of a job is its
+    /// length in the recording.
     pub longest_first: bool,
-    /// How much longer the work of large processes takes while tasks wait for the CPUs, in thousandths. It takes
-    /// longer because other tasks use the CPU caches meanwhile.
+    /// How much longer the work of large processes takes while tasks wait for the CPUs, in thousandths of the work. The
+    /// reason is that other tasks use the CPU caches meanwhile.
     pub cold: u64,
-    /// The number of a random variation of the simulated run: the work of each process is changed by up to a tenth,
-    /// differently for each number. With 0, nothing is changed.
+    /// The number of a random variation of the simulated run. The work of each process is made up to a tenth longer or
+    /// shorter, differently for each number. With 0, nothing is changed.
     pub shaken: u64,
 }
 
@@ -51,15 +52,16 @@ impl Machine {
     }
 }
 
-/// The factor by which a stop by a quota slows a task down more than another task on its CPU does, because of the
-/// caches. It was fitted to the 118 real runs to which `LARGE` in build.rs was fitted, so these runs do not verify
-/// it.
+/// The factor by which a stop by a quota slows a task down more than another task on its CPU does, because its data
+/// leaves the CPU caches. It was fitted to the 118 real runs to which `LARGE` in `own_time.rs` was fitted, so these
+/// runs do not verify it.
 const STOPPED: u64 = 2;
 
 pub(super) struct Clock {
     machine: Machine,
     pub now: u64,
-    /// The CPU time in ns that a task which always wanted a CPU has got so far, without the cost of shared caches.
+    /// The CPU time in ns that a task has got so far if it wanted a CPU all the time. The time lost by shared caches is
+    /// not included.
     pub served: u64,
     pub on_cpu: u64,
     /// Whether tasks have had to wait for a CPU in the simulation so far.
@@ -86,9 +88,10 @@ impl Clock {
         }
     }
 
-    /// The cost of shared caches, in thousandths of the work. Of the `tasks` on the CPUs, `large` belong to large
-    /// processes. They find the data of other tasks in the caches when tasks wait for the CPUs or a quota has
-    /// stopped all tasks. `waiting` is the number of waiting tasks in thousandths.
+    /// The time that is lost by shared caches, in thousandths of the work. `tasks` is the number of tasks on the CPUs,
+    /// and `large` is how many of them belong to large processes. Only these lose time, because other tasks have
+    /// replaced their data in the caches while they waited for a CPU or a quota had stopped all tasks. `waiting` is the
+    /// number of waiting tasks in thousandths.
     fn cost(&self, (tasks, large): (u64, u64), waiting: u64, stopped: bool) -> u64 {
         let cold = if stopped {
             self.machine.cold.saturating_mul(STOPPED)
@@ -98,12 +101,12 @@ impl Clock {
         cold.saturating_mul(large) / tasks.max(1)
     }
 
-    /// Goes to the next moment of the simulation: one of the `tasks` reaches the CPU time `work`, or the moment
-    /// `delay` comes, or the quota stops or releases the tasks. `large` is the number of the tasks that belong to
-    /// large processes. Returns `false` if there is no next moment.
+    /// Goes to the next moment of the simulation: one of the `tasks` has got the CPU time `work`, or the moment `delay`
+    /// comes, or the quota stops or releases the tasks. `large` is the number of the tasks that belong to large
+    /// processes. Returns `false` if there is no next moment.
     ///
-    /// The number of calls depends on the number of operations alone, never on how long they claim to take: periods
-    /// of a quota in which nothing ends are passed at once, and at the end of all time everything ends.
+    /// The number of calls depends only on the number of operations, never on how long they last: periods of a quota in
+    /// which nothing ends are passed in one step, and when the clock reaches its largest value, everything ends.
     pub fn advance(
         &mut self,
         (tasks, large): (u64, u64),
@@ -143,7 +146,7 @@ impl Clock {
             let (passed, used) = rates.serve(to.saturating_sub(self.now), to >= exhausted);
             self.served = self.served.saturating_add(passed);
             self.on_cpu = self.on_cpu.saturating_add(used);
-            // The rest of the budget is less than a nanosecond of each task.
+            // A budget that is used up has less than 1 ns left for each task, so it is set to 0.
             self.budget = if to >= exhausted {
                 0
             } else {
@@ -159,7 +162,8 @@ impl Clock {
         let cpus = self.machine.cpus.saturating_mul(1000);
         let others = self.machine.others;
         let all = if self.machine.grouped {
-            // The share of the others counts for each task: all tasks divide what is left.
+            // The run has one share, and the others have `others` thousandths of it. So each task gets its part of the
+            // run's share, as if `others` existed once for each task.
             tasks.saturating_mul(others.saturating_add(1000))
         } else {
             tasks.saturating_mul(1000).saturating_add(others)
@@ -174,8 +178,8 @@ impl Clock {
         }
     }
 
-    /// Passes the whole periods of a CPU quota up to the last period before something ends, if a period begins now.
-    /// Returns `false` if there is no such period.
+    /// Passes all whole periods of a CPU quota before the period in which something ends, in one step. Returns `false`
+    /// if no period begins now or if there is no such period.
     fn pass_periods(
         &mut self,
         large: u64,
@@ -188,8 +192,9 @@ impl Clock {
         let Some(quota) = quota.map(|quota| quota.max(1)) else {
             return false;
         };
-        // A period differs from the one before only if the quota stopped the tasks in one of them. Rounding
-        // can make both follow each other.
+        // A stop by the quota changes the caches, and so the next period. Mostly all periods are equal: the quota stops
+        // the tasks in each of them or in none. But because of rounding, periods with and without a stop can alternate.
+        // Then pairs of periods are equal.
         let first = rates.period(quota);
         let (each, length) = if first.stops == self.stopped {
             (first, PERIOD)
@@ -222,14 +227,15 @@ impl Clock {
 /// The rates at which tasks run that share the simulated CPUs.
 struct Rates {
     tasks: u64,
-    /// The number of simulated CPUs, in thousandths.
+    /// The number of simulated CPUs, in thousandths of a CPU.
     cpus: u64,
-    /// The number of all tasks that share the simulated CPUs, including those outside of the run, in thousandths.
+    /// The number of all tasks that share the simulated CPUs, including tasks outside of the run, in thousandths of a
+    /// task.
     all: u64,
-    /// The time in ns in which each task gets `cpus` ns of CPU time. This CPU time does not include the cost of the
-    /// caches, but the CPU time that the quota counts does.
+    /// The time in ns in which each task gets `cpus` ns of CPU time. This CPU time does not include the time lost by
+    /// shared caches, but a quota counts the lost time, too.
     share: u64,
-    /// The time in thousandths of the work that tasks lose because they share the CPU caches with other tasks.
+    /// The time that tasks lose because they share the CPU caches with other tasks, in thousandths of the work.
     cost: u64,
 }
 
@@ -248,7 +254,7 @@ impl Rates {
         (passed, used)
     }
 
-    /// The CPU times that tasks get and use in one whole period of a quota.
+    /// The CPU times of the tasks in one whole period of a quota.
     fn period(&self, quota: u64) -> Passed {
         let exhausts = self.exhausts(quota);
         let (passed, used) = self.serve(exhausts.min(PERIOD), exhausts <= PERIOD);
@@ -260,7 +266,7 @@ impl Rates {
     }
 }
 
-/// The CPU times that tasks get and use in whole periods of a quota, if no task ends in these periods.
+/// The CPU times of the tasks in one or more whole periods of a quota in which no task ends.
 struct Passed {
     /// The CPU time in ns that each task gets in the passed periods.
     passed: u64,
@@ -284,8 +290,8 @@ impl Passed {
 mod tests {
     use super::*;
 
-    /// Returns the clock of the simulation after each of `tasks` has got the CPU time `work`, and the number of the
-    /// clock's steps. If `each` is set, the clock stops at the end of each quota period, as for a delay.
+    /// Lets `tasks` run until each has got the CPU time `work`. Returns the clock of the simulation then, and the
+    /// number of its steps. If `each` is set, the clock stops at the end of each quota period, as for a delay.
     fn serve(machine: Machine, tasks: u64, work: u64, each: bool) -> (Clock, u64) {
         let (mut clock, mut steps) = (Clock::new(machine), 0);
         while clock.served < work {
@@ -327,7 +333,7 @@ mod tests {
     fn equal_periods_are_passed_at_once() {
         for machine in machines() {
             for (tasks, work) in [(1, PERIOD * 13), (3, PERIOD * 7 + 1), (40, 12_345_678)] {
-                // The slow way must end.
+                // The slow way goes through each period, so the work is limited to 50 periods of the quota.
                 let work = work.min(machine.quota.unwrap_or(1) * 50);
                 let (slow, many) = serve(machine, tasks, work, true);
                 let (fast, few) = serve(machine, tasks, work, false);

@@ -13,15 +13,15 @@ use crate::model::{Analysis, ProcessIx, ThreadIx};
 use crate::questions::awaited::WaitReason;
 use crate::questions::jobs::{Job, Limit};
 
-/// The bit in a set of assumed changes that stands for planning the jobs of build tools anew.
+/// The bit in a set of assumed changes which means that the jobs of build tools are planned anew.
 pub(super) const PLANNED: Changes = 1 << 31;
 
 /// A job of a build tool that is planned anew, and the jobs that have to end before it starts.
 #[derive(Clone, Debug)]
 pub struct Planned {
     pub job: Job,
-    /// The jobs that have to end before this job starts, as three lists: in the best case, probably, and in the worst
-    /// case.
+    /// The jobs that have to end before this job starts, as three lists: in the best case, in the likely case, and in
+    /// the worst case.
     pub after: [Vec<ProcessIx>; 3],
     /// The length of the job in the recording, in ns.
     pub length: u64,
@@ -97,8 +97,8 @@ impl Plan {
         self.windows.contains_key(&process)
     }
 
-    /// Whether the plan replaces a wait of a build tool, because the tool waits for its jobs or for a slot. With a
-    /// plan, the jobs themselves wait for their starts.
+    /// Whether a plan of the jobs replaces a wait of a build tool, because the tool waits for its jobs or for a slot.
+    /// With a plan, the jobs themselves wait for what they need before they start.
     pub(super) fn replaces(
         &self,
         analysis: &Analysis,
@@ -113,14 +113,15 @@ impl Plan {
         let inside = at > *from && at <= *to;
         match awaited {
             Some(WaitReason::Slot) => return inside,
-            // The vfork wait for the last job ends after the job's start.
+            // A vfork wait counts also after the last job's start, because the wait for this job ends later.
             Some(WaitReason::Vfork) => {}
             _ if !inside => return false,
             _ => {}
         }
         let by = analysis.thread(by).process;
         if by == owner {
-            // The thread that waits for the job hands on its result.
+            // Another thread of the tool has waited for a job, and hands on the job's result. So the wait counts as one
+            // for the job.
             return inside && self.limits.get(&owner).is_some_and(|limit| limit.threads);
         }
         let mut chain = analysis.lineage(by);
@@ -139,7 +140,7 @@ struct State {
     has_slot: bool,
 }
 
-/// The jobs that wait for a slot of one pool, each with its priority. The first one is the next to start.
+/// The jobs that wait for a slot of one pool of slots, each with its priority. The first one is the next to start.
 type Waiting = BinaryHeap<(u64, Reverse<usize>)>;
 
 /// The jobs of build tools in a simulated run that wait to be started.
@@ -154,8 +155,7 @@ pub(super) struct Gates<'a> {
     /// For each build tool, the number of its first jobs that have all ended, and the numbers of later jobs that have
     /// ended.
     ended: HashMap<ProcessIx, (u32, BTreeSet<u32>)>,
-    /// The jobs that wait before they start until all of the first n jobs of a build tool have ended. The key is the
-    /// tool and n.
+    /// The jobs that cannot start until the first n jobs of a build tool have all ended. The key is the tool and n.
     behind: BTreeMap<(ProcessIx, u32), Vec<usize>>,
     free: BTreeMap<u32, u64>,
     waiting: BTreeMap<u32, Waiting>,
@@ -177,8 +177,8 @@ impl<'a> Gates<'a> {
         }
     }
 
-    /// Notes that a job could start as far as its parent is concerned. Returns `true` if it starts now, or `false` if
-    /// it waits for other jobs or a slot.
+    /// Notes that a job has reached its start: its parent would start it now. Returns `true` if the job starts, or
+    /// `false` if it waits for other jobs or a slot.
     pub fn arrives(&mut self, at: usize, thread: ThreadIx) -> bool {
         let (Some(planned), Some(state)) = (self.plan.jobs.get(at), self.states.get_mut(at)) else {
             return true;
@@ -206,7 +206,8 @@ impl<'a> Gates<'a> {
         }
         self.queue(at);
         let next = self.grant(planned.job.pool);
-        // No other one can be first: slots that are free have no queue.
+        // Only this job can have started here: if a slot had been free for another waiting job, that job would have
+        // started earlier.
         debug_assert!(next.iter().all(|started| *started == thread));
         self.states.get(at).is_some_and(|state| state.runs)
     }
@@ -224,7 +225,7 @@ impl<'a> Gates<'a> {
         waiting.push((weight, Reverse(at)));
     }
 
-    /// Starts the waiting jobs of a pool for which there are free slots. Returns the threads of these jobs.
+    /// Starts the jobs that wait for a slot of a pool, as long as slots are free. Returns the threads of these jobs.
     fn grant(&mut self, pool: u32) -> Vec<ThreadIx> {
         let mut started = Vec::new();
         let (Some(free), Some(waiting)) = (self.free.get_mut(&pool), self.waiting.get_mut(&pool))
@@ -252,8 +253,8 @@ impl<'a> Gates<'a> {
         started
     }
 
-    /// Notes that a process of the simulated run has ended. Returns the threads of the jobs of build tools that start
-    /// because of it.
+    /// Notes that a process of the simulated run has ended. Returns the threads of those jobs of build tools that start
+    /// because of this end.
     pub fn ended(&mut self, process: ProcessIx) -> Vec<ThreadIx> {
         if self.plan.jobs.is_empty() || std::mem::replace(&mut self.done[process], true) {
             return Vec::new();

@@ -1,5 +1,5 @@
-//! Collects the actions of a run's threads that other threads depend on: wakings, starts and ends of processes. The
-//! number of children that had ended at each time follows from the same lists.
+//! Collects the actions of a run's threads that other threads depend on: wakings, starts of threads and ends of
+//! processes. From the same lists the number of children is computed that had ended at a time.
 
 use tr_format::event::Ktime;
 
@@ -40,7 +40,8 @@ impl Builder<'_> {
                 let Some(by) = self.waker(thread, &stretch) else {
                     continue;
                 };
-                // A signal that ends the process ends its last wait.
+                // In a process in the background, only the last wait of a thread counts, which the end of the process
+                // ends. The wakings that ended earlier waits are left out with these waits.
                 let is_pause = last_pause.is_some_and(|last| stretch.from < last);
                 if is_pause || self.is_beat(thread, by) {
                     continue;
@@ -66,8 +67,8 @@ impl Builder<'_> {
         first
     }
 
-    /// Notes the starts and the ends of all children of the run's processes. If the parent waited for a child, the
-    /// child ends when it wakes the parent, otherwise with its last thread.
+    /// Notes the starts and the ends of all children of the run's processes. A child ends when it wakes a parent that
+    /// waits for it. If the parent did not wait, the child ends when its last thread exits.
     fn mark_children(&mut self, ended: &Arena<ProcessIx, Option<(ThreadIx, Ktime)>>) {
         let analysis = self.graph.analysis;
         for child in analysis.process_ids().filter(|ix| self.own.has(*ix)) {
@@ -76,7 +77,8 @@ impl Builder<'_> {
                 continue;
             };
             self.starts[parent].push(process.start);
-            // A task may leave its CPU long after its parent knows of its end.
+            // The time of the exit counts, not the last switch-out: a task may leave its CPU long after its parent has
+            // seen its end.
             let end_of = |ix: &ThreadIx| {
                 let thread = analysis.thread(*ix);
                 thread.exited.unwrap_or(thread.end)
@@ -125,8 +127,8 @@ impl Builder<'_> {
         }
     }
 
-    /// Adds to the operations of a build tool a wait for all of its jobs, if they are planned anew. In the recording
-    /// the last jobs may have ended before the tool checked.
+    /// Adds to the operations of a build tool a wait for all of its jobs. The simulation performs the wait only if it
+    /// plans the jobs anew, because the recorded tool may have had no such wait if its last jobs had already ended.
     pub(super) fn all_jobs(&self, list: &mut List, thread: ThreadIx, at: Ktime) {
         let process = self.graph.analysis.thread(thread).process;
         let first = self.graph.analysis.process(process).threads.first();
@@ -136,8 +138,9 @@ impl Builder<'_> {
         }
     }
 
-    /// Adds to the operations of a process a wait before the start of a child, so that no more other children live at
-    /// once than in the recording. More children may have ended by then, but only while the parent waited for a CPU.
+    /// Adds to the operations of a process a wait before the start of a child, so that no more children live at once
+    /// than in the recording. The wait is for the smallest sufficient number of ended children: more may have ended in
+    /// the recording by then, but only because the parent waited for a CPU.
     fn before_start(&self, list: &mut List, thread: ThreadIx, child: ThreadIx, at: Ktime) {
         let analysis = self.graph.analysis;
         let process = analysis.thread(thread).process;
@@ -154,7 +157,7 @@ impl Builder<'_> {
             let Some(jobs) = change.jobs.iter().find(inside) else {
                 continue;
             };
-            // The job that starts now is among those that have started since.
+            // `started` includes the job that starts now, and `first` the first one of these jobs.
             let first = count(&self.starts[process], jobs.from);
             let over = (started + 1).saturating_sub(first + jobs.at_once);
             let before = self.ended_children(process, jobs.from);
@@ -170,7 +173,7 @@ impl Builder<'_> {
     }
 }
 
-/// The number of moments in a sorted list that are not after `until`.
+/// The number of moments in a sorted list that are at or before `until`.
 fn count(sorted: &[Ktime], until: Ktime) -> u64 {
     sorted.partition_point(|at| *at <= until) as u64
 }

@@ -9,8 +9,9 @@ use super::ops::Op;
 use crate::arena::Arena;
 use crate::model::ThreadIx;
 
-/// The number of operations from which on pieces of time in a simulated run are merged. It limits the memory to 48
-/// MB. Measured: with twice as many, the first screen of the report on a simulated build of 10^7 events is the same.
+/// The number of operations from which on pieces of time in a simulated run are merged. It limits the memory to 48 MB.
+/// Measured: with twice as many operations, the first screen of the report on a simulated build of 10^7 events is the
+/// same.
 pub(super) const MOST_OPS: usize = 2_000_000;
 
 /// The length in ns up to which pieces of a thread's own time are merged at first. The number is a guess; sums and
@@ -19,11 +20,11 @@ const FIRST: u64 = 1_000_000;
 /// The largest length in ns up to which pieces of a thread's own time are merged.
 const LAST: u64 = FIRST << 20;
 
-/// Merges the operations of a simulated run's threads, so that there are not too many.
+/// Merges the operations of a simulated run's threads, so that their number stays limited.
 pub(super) struct Merger {
-    /// The number of operations of all threads at which pieces of time are merged into longer ones.
+    /// The total number of operations above which the pieces of time are merged into longer ones.
     most: usize,
-    /// The number of operations that the threads have together so far.
+    /// The total number of operations of all threads so far.
     count: usize,
     /// The length in ns up to which neighboring pieces of a thread's own time are merged.
     length: u64,
@@ -63,7 +64,8 @@ impl Merger {
                 self.count += all[thread].len();
             }
         }
-        // The others are dependencies.
+        // If there are still too many operations, the rest are dependencies, which cannot be merged. The limit is
+        // raised so that merging is not tried again at each thread.
         self.most = self.most.max(self.count.saturating_mul(2));
     }
 }
@@ -136,7 +138,7 @@ mod tests {
         let all = merged(&ops, 100);
         let expected = [(Work, 7), (Delay, 1), (Await, 7), (Work, 14), (Delay, 2)];
         assert_eq!(shown(&all), expected);
-        // A length that one piece has already: nothing is merged with what follows.
+        // Each piece is already as long as `length` (1 ns), so nothing is merged.
         assert_eq!(shown(&merged(&ops, 1)), shown(&ops));
     }
 

@@ -10,11 +10,11 @@ use crate::model::{ProcessIx, ThreadIx};
 pub(super) enum What {
     /// The thread runs on a CPU for the given number of ns.
     Work,
-    /// The thread of a large process runs on a CPU for the given number of ns. Other tasks on the CPU slow it
-    /// down.
+    /// The thread of a large process runs on a CPU for the given number of ns. It takes longer if other tasks wait for
+    /// the CPUs, because they share the CPU caches.
     Warm,
-    /// The thread of a large process runs on a CPU for the given number of ns. In the recording, another task
-    /// had the CPU right before.
+    /// The thread of a large process runs on a CPU for the given number of ns. The recorded time is already longer by
+    /// the filling of the CPU caches, because another task had the CPU right before.
     Cold,
     /// The thread waits for the given number of ns.
     Delay,
@@ -24,16 +24,16 @@ pub(super) enum What {
     Wake,
     /// The thread starts the thread with the given number.
     Start,
-    /// The thread waits until a given number of children of its process have ended, unless the simulation
-    /// assumes one of the changes in the operation's set.
+    /// The thread waits until the given number of children of its process have ended. The wait is left out if the
+    /// simulation assumes one of the changes in `mask`.
     Children,
-    /// The thread waits until a given number of children of its process have ended, if the simulation assumes
-    /// one of the changes in the operation's set.
+    /// The thread waits until the given number of children of its process have ended, but only if the simulation
+    /// assumes one of the changes in `mask`.
     AtOnce,
-    /// The thread is the last one of the process with this number, which ends with this operation.
+    /// The process with the given number ends with this operation of its last thread.
     Ended,
-    /// If jobs of build tools are planned anew, the thread waits for a slot for the job with the given number,
-    /// and for the jobs that this job needs.
+    /// The thread waits until the job with the given number may start: until the jobs that it needs have ended and a
+    /// slot is free. The wait exists only if the jobs of build tools are planned anew.
     Gate,
 }
 
@@ -60,7 +60,7 @@ impl What {
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Op {
     pub what: What,
-    /// The set of those assumed changes of a simulation that concern this operation of a thread.
+    /// The assumed changes of a simulation that concern this operation of a thread, as a set of bits.
     pub mask: Changes,
     pub value: u64,
     /// The time in the recording at which this operation of a simulated thread ended.
@@ -75,8 +75,8 @@ pub(super) enum Mark {
     Start(ThreadIx),
 }
 
-/// The operations of a thread that have been collected so far, and those of its actions for other threads that
-/// have not been added yet.
+/// The operations of a thread that have been collected so far, and its actions that other threads depend on and that
+/// are not among the operations yet.
 pub(super) struct List {
     pub ops: Vec<Op>,
     pub marks: std::iter::Peekable<std::vec::IntoIter<(Ktime, Mark)>>,

@@ -11,18 +11,18 @@ use crate::questions::graph::StretchCause;
 use crate::share;
 use crate::timeline::{Bucket, Stretch};
 
-/// The size of a large process in bytes: a process with a larger resident set finds less of it in the caches
-/// of its CPU after another task had the CPU. In 118 real runs, compilations took 5 to 25 % more CPU time then,
-/// and loops without memory did not.
+/// The size of a large process in bytes. A process with a larger resident set finds less of its data in the caches of
+/// its CPU after another task had the CPU. In 118 real runs, compilations took 5 to 25 % more CPU time then, and loops
+/// that use no memory did not.
 const LARGE: u64 = 8 << 20;
 
-/// The time in ns that a process works until the caches of its CPU are filled again: a time slice. A guess from the
-/// scheduler's slice of 3 to 4 ms; with it 114 of 118 real runs were within their forecast intervals.
+/// The time in ns that a process works until the caches of its CPU are filled again: a time slice. The number is a
+/// guess from the scheduler's slice of 3 to 4 ms; with it 114 of 118 real runs were within their forecast intervals.
 const REFILL: u64 = 4_000_000;
 
 impl Builder<'_> {
-    /// Adds to the operations of a thread a stretch of its time that depends on no other thread, and the actions in
-    /// it that other threads depend on. `cold` is whether another task had the CPU before.
+    /// Adds to the operations of a thread a stretch (a time in one state) that depends on no other thread, and the
+    /// actions in it that other threads depend on. `cold` is whether another task had the CPU before.
     pub(super) fn own_time(
         &self,
         list: &mut List,
@@ -37,7 +37,8 @@ impl Builder<'_> {
             StretchCause::Thread(by) if self.is_chance(thread, by, stretch) => {
                 self.graph.wait(thread, stretch, false)
             }
-            // The thread is no part of the run, or has ended.
+            // The thread that ended the wait is no part of the run or has ended, so it is not known how long the wait
+            // would be.
             StretchCause::Thread(_) => Kind::Unknown,
         };
         if let Bucket::RunQueue { preempted } = stretch.doing {
@@ -115,8 +116,8 @@ struct Hidden {
 }
 
 impl Hidden {
-    /// The CPU time in a part of a thread's unknown time, and the time in it that is neither work nor a wait in a
-    /// run queue, both in ns.
+    /// Divides a part of a thread's unknown time. Returns its CPU time, and the rest that is neither work nor a wait in
+    /// a run queue, both in ns.
     fn divide(self, ns: u64) -> (u64, u64) {
         let part = |of: u64| share(ns, of, self.all).min(ns);
         let (work, queue) = (part(self.on_cpu), part(self.run_queue));

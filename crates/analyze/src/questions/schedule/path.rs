@@ -9,7 +9,7 @@ use crate::share;
 /// The result of a simulated run. All times are in ns.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Done {
-    /// The simulated time at which the run's last thread was done.
+    /// The simulated time at which the run's last thread reached its end.
     pub wall: u64,
     /// The CPU time in ns that all threads used in the simulated run.
     pub on_cpu: u64,
@@ -68,7 +68,7 @@ pub struct Life {
     pub to: u64,
 }
 
-/// A time in one thread of the chain of threads on which the end of a simulated run depended.
+/// A part of the chain of threads on which the end of a simulated run depended: a time in one of these threads.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Leg {
     pub thread: ThreadIx,
@@ -80,14 +80,14 @@ pub struct Leg {
     pub ns: u64,
 }
 
-/// An event of the simulated run: a thread goes on after a wait.
+/// An event of the simulated run: a thread goes on after it has waited for another thread.
 #[derive(Clone, Copy, Debug)]
 struct Event {
     thread: ThreadIx,
     now: u64,
     at: Ktime,
-    /// The event on which this one depends: the last earlier event of the thread that ended the wait. If no
-    /// thread ended the wait, it is the last earlier event of the same thread.
+    /// The index of the event on which this one depends: the last earlier event of the thread that ended the wait. If
+    /// no thread ended the wait, it is the last earlier event of the same thread.
     before: Option<usize>,
 }
 
@@ -141,7 +141,7 @@ impl Log {
     pub fn legs(&self, last: ThreadIx, wall: u64) -> Vec<Leg> {
         let mut legs = Vec::new();
         let (mut at, mut end) = (self.last[last], wall);
-        // Each event comes after the one before it.
+        // The walk goes backwards and ends, because an event depends only on events with lower indices.
         while let Some(event) = at.and_then(|at| self.events.get(at)) {
             legs.push(Leg {
                 thread: event.thread,
@@ -152,7 +152,8 @@ impl Log {
             (at, end) = (event.before, event.now);
         }
         if end > 0 {
-            // The thread that let the first one go on was there from the beginning.
+            // The time before the first event belongs to a thread that was there from the beginning of the run. It has
+            // no event of its own, so the time counts as time of the last thread.
             legs.push(Leg {
                 thread: last,
                 at: Ktime(0),

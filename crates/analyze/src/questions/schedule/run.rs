@@ -17,8 +17,8 @@ use crate::arena::{Arena, Ix};
 use crate::model::{ProcessIx, ThreadIx};
 use crate::share::{share, share_up};
 
-/// The wakings with one number in a simulated run: how many more wakings were caused than were waited for,
-/// and the threads that still wait for one.
+/// The wakings with one number in a simulated run: by how many they outnumber the waits for them so far, and the
+/// threads that still wait for one.
 #[derive(Clone, Debug, Default)]
 struct Waking {
     done: i64,
@@ -48,7 +48,8 @@ pub(super) struct On<'p> {
 }
 
 impl On<'_> {
-    /// The length in ns of a piece of a thread's time after the assumed changes that concern it.
+    /// The length in ns to which the assumed changes shorten a piece of a thread's time. `mask` has the changes that
+    /// concern it.
     fn shortened(&self, mask: Changes, ns: u64) -> u64 {
         if mask & !PLANNED == 0 {
             return ns;
@@ -59,7 +60,7 @@ impl On<'_> {
             Effect::Best | Effect::Likely => *best,
             Effect::Worst => *worst,
         });
-        // The one that shortens it the most has the effect of all.
+        // If several assumed changes concern the same time, only the one that shortens it the most takes effect.
         share(ns, parts.min().unwrap_or(1000), 1000)
     }
 }
@@ -76,7 +77,8 @@ fn lasts(machine: Machine, (what, process): (What, ProcessIx), ns: u64) -> u64 {
     if machine.shaken == 0 || !what.works() {
         return ns;
     }
-    // Any even spread does: the same for the same numbers.
+    // The multiplication spreads the numbers evenly. Equal numbers always give the same result, so that a run can be
+    // repeated.
     let mixed = (u64::from(process.0) + 1)
         .wrapping_add(machine.shaken << 32)
         .wrapping_mul(0x9e37_79b9_7f4a_7c15);
@@ -95,10 +97,10 @@ struct Run<'a> {
     next: Arena<ThreadIx, usize>,
     /// The threads that can perform an operation at this moment of the simulation.
     ready: Vec<ThreadIx>,
-    /// The threads on the simulated CPUs, ordered by the service (CPU time in ns) at which they are done with
-    /// their work.
+    /// The threads that are on the simulated CPUs or want one, ordered by the CPU time in ns (see [`Clock::served`]) at
+    /// which they are done with their work.
     working: BinaryHeap<Reverse<(u64, ThreadIx)>>,
-    /// The number of threads on the simulated CPUs that belong to large processes.
+    /// The number of threads in `working` that belong to large processes.
     large: u64,
     delayed: BinaryHeap<Reverse<(u64, ThreadIx)>>,
     /// The simulated time in ns in which exactly n tasks wanted a CPU: `demand[n]`.
@@ -106,8 +108,8 @@ struct Run<'a> {
     wakings: Vec<Waking>,
     children: Arena<ProcessIx, Children>,
     blocked: Arena<ThreadIx, bool>,
-    /// The blocked threads, ordered by the ends of their waits in the recording. They are listed only when no
-    /// thread of the simulation can go on.
+    /// The blocked threads, ordered by the ends of their waits in the recording; `None` as long as the simulation has
+    /// never come to a point at which no thread could go on.
     stuck: Option<BinaryHeap<Reverse<(Ktime, ThreadIx)>>>,
 }
 
@@ -333,8 +335,8 @@ impl Run<'_> {
         true
     }
 
-    /// Ends the blocked wait that ended first in the recording, because the threads wait for each other in
-    /// the simulated order and would never go on. Returns `false` if no thread waits.
+    /// Ends one blocked wait, because all threads wait for each other in the simulated order and would never go on. It
+    /// is the wait that ended first in the recording. Returns `false` if no thread waits.
     fn release(&mut self) -> bool {
         let stuck = self.stuck.get_or_insert_with(|| {
             let ids = self.threads.ops.ids();
@@ -349,7 +351,8 @@ impl Run<'_> {
         while let Some(Reverse((at, thread))) = stuck.pop() {
             let op = self.threads.ops[thread].get(self.next[thread]);
             if let Some(op) = op.filter(|op| self.blocked[thread] && op.at == at) {
-                // The waking comes too late.
+                // The thread no longer waits for what it was blocked on. A waking that comes later must not count for
+                // another wait, so one waking is subtracted.
                 self.gates.forget(thread);
                 let waking = self.wakings.get_mut(op.value as usize);
                 if let Some(waking) = waking.filter(|_| op.what == What::Await) {

@@ -1,9 +1,9 @@
-//! Finds ticks: time-outs after which a thread goes on waiting, so that several waits are one wait.
+//! Finds ticks: time-outs after which a thread goes on waiting, so that several waits in a row are really one wait.
 //!
-//! Examples are `pthread_cond_timedwait` in a loop, and a background thread that sleeps and then checks something.
-//! When the wait comes to its end earlier in a simulated run, the thread does not wait for its time-out. If another
-//! thread ended the last wait of a loop, by a waking or by ending the process, the end of the whole loop depends on
-//! that other thread alone.
+//! Examples are `pthread_cond_timedwait` in a loop, and a background thread that sleeps and then checks something. If
+//! what the thread waits for comes earlier in a simulated run, the thread goes on earlier, without waiting for its
+//! time-outs. So if another thread ended the last wait of a loop, by a waking or by ending the process, the end of the
+//! whole loop depends on that other thread alone.
 
 use std::collections::HashSet;
 
@@ -21,24 +21,23 @@ const TIMED: [Reason; 7] = [
     Reason::Poll,
     Reason::SocketRead,
     Reason::SocketWrite,
-    // A timerfd. The interrupt of a disk, too, wakes the readers of an eventfd: rarely one without a task.
+    // The reason of a timerfd. Readers of an eventfd have this reason, too, but it is rare that the interrupt of a disk
+    // wakes one of them, which would look like a timer.
     Reason::OtherDescriptor,
 ];
 
-/// The number of time-outs in a thread that ends with its process from which on the thread counts as a periodic
-/// thread in the background. The number is a guess: with fewer, a thread that waited for its work several times would
-/// count as such.
+/// The number of time-outs from which on a thread that ends with its process counts as a periodic thread in the
+/// background. The number is a guess: with fewer, a thread that waited for its work several times would count as such.
 const PERIODIC: usize = 8;
-/// The largest number of other threads of a process that are checked for a wait for a thread's end, and the largest
-/// number of stretches that are checked of each.
+/// The largest number of other threads of a process that are searched for a wait for a thread's end, and the largest
+/// number of stretches (times in one state) that are searched in each of them.
 const MOST: usize = 64;
-/// The longest time in ns that a thread works until its end after its process begins to end. The number is a guess:
-/// with a longer time, a thread's last work would be taken for its end.
+/// The longest time in ns that a thread may work between the moment at which its process begins to end and its own end.
+/// The number is a guess: with a longer time, a thread's last work would be taken for its end.
 const ENDING: u64 = 1_000_000;
-/// The divisor of a time-out for the shortest wait in a loop of waits. A shorter wait is not part of the loop, unless
-/// its system call has the loop's time-out: it is, for example, a wait for the lock of an interpreter, which the
-/// thread takes before its work. The number is a guess: with a larger part, loops that other waits divide would be
-/// joined.
+/// The divisor of a time-out for the shortest wait that is part of a loop of waits. A shorter wait is skipped, unless
+/// its system call has the loop's time-out: it is, for example, a wait for the lock of an interpreter, which the thread
+/// takes before its work. The number is a guess: with a larger part, loops that other waits divide would be joined.
 const SHORT: u64 = 100;
 
 impl Builder<'_> {
@@ -54,13 +53,14 @@ impl Builder<'_> {
             return ticks;
         }
         let mut timeouts: Vec<Ktime> = Vec::new();
-        // Time-outs that are ticks if the next wait is one, or if a thread of the run ends it.
+        // The beginnings of successive waits that ended with a time-out. They are ticks if a thread of the run ends a
+        // later wait of the loop.
         let mut open: Vec<Ktime> = Vec::new();
         let (mut reason, mut waited, mut between) = (Reason::Unknown, 0, 0u64);
-        // The time-out of the last tick, and its end.
+        // The time-out of the loop's last wait, and the end of the last wait that a time-out ended.
         let (mut timeout, mut ended) = (Timeout::UNKNOWN, Ktime(0));
         let mut stopped = false;
-        // The last wait, if it was a timeout and the thread did nothing long after it.
+        // The last wait, if a time-out ended it and the thread did not work long after it.
         let mut last = None;
         for stretch in timeline.of(thread) {
             let length = stretch.length();
@@ -73,7 +73,8 @@ impl Builder<'_> {
                     continue;
                 }
                 Bucket::Wait(Wait::Sleep) => {}
-                // A tracer stops a task in the call that its timeout has ended.
+                // A tracer stops a task in the system call whose time-out has already ended, so the stop counts as time
+                // between two waits.
                 Bucket::Wait(_) => {
                     between = between.saturating_add(length);
                     continue;
@@ -82,14 +83,16 @@ impl Builder<'_> {
             let timed = TIMED.contains(&stretch.reason) && stretch.waker().is_timer();
             let by = self.waker(thread, &stretch).filter(|_| !timed);
             let process = |thread| self.graph.analysis.thread(thread).process;
-            // The loop's own wait: a runtime that ends waits for its other threads, and that is no tick.
+            // Only the loop's own wait counts: a language's runtime that ends also waits for its other threads, without
+            // a time-out, and that wait is no tick.
             let is_loops = reason == stretch.reason && stretch.timeout != Timeout::NONE;
             stopped = is_loops && by.is_some_and(|by| process(by) == process(thread));
             last = timed.then_some(stretch);
             if timed {
                 timeouts.push(stretch.from);
             }
-            // A request that comes right after the last tick, or the signal that ends a server then.
+            // The wait has the loop's reason and time-out, so it belongs to the loop even if it is short: a request
+            // came right after the last tick, or a signal ended the server then.
             let waits_again = stretch.reason == reason
                 && timeout.least().is_some()
                 && stretch.timeout.least() == timeout.least();
@@ -97,14 +100,16 @@ impl Builder<'_> {
                 between = between.saturating_add(length);
                 continue;
             }
-            // The timer of an event loop that then answers or starts another process was no tick of its next wait.
+            // If the thread of an event loop then answers or starts another process, its timer was set for this work,
+            // so the time-out was no tick of the next wait.
             if reason == Reason::Poll && self.woke_another(thread, ended, stretch.from) {
                 open.clear();
             }
             if timed {
                 ended = stretch.to;
             }
-            // A wait without a limit is not the next one of a loop with a time-out.
+            // A wait with another reason or without a time-out is not part of the loop, so it counts as time between
+            // the loop's waits.
             if !is_loops {
                 between = between.saturating_add(length);
             }
@@ -143,8 +148,8 @@ impl Builder<'_> {
         answers.get(next).is_some_and(|at| *at <= to)
     }
 
-    /// Whether another thread of the process waited for the end of this thread, for little more than the time-out.
-    /// This thread had been asked to end, and noticed the request when its time-out came.
+    /// Whether another thread of the process waited for the end of this thread, and waited little longer than this
+    /// thread's time-out. Then this thread had been asked to end, and noticed the request when its time-out came.
     fn is_joined(&self, thread: ThreadIx, last: &Stretch) -> bool {
         let analysis = self.graph.analysis;
         let process = analysis.process(analysis.thread(thread).process);

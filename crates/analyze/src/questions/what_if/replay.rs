@@ -17,8 +17,8 @@ pub(super) struct Cursor {
     /// The time in the recording up to which the thread's virtual clocks have advanced.
     now: Ktime,
     begun: bool,
-    /// Whether the thread is waiting for the virtual clock of another thread. A cycle of such threads would lead
-    /// back to it.
+    /// Whether the thread is waiting for the virtual clock of another thread at present. If a chain of such threads
+    /// leads back to it, the threads wait for each other.
     busy: bool,
 }
 
@@ -29,8 +29,8 @@ pub(super) struct Clock {
     pub same_waits: u64,
     /// The virtual clock that counts work and waits for disks, but no other waits, in ns.
     pub no_waits: u64,
-    /// The stay in the present thread of the chain of work and waits that determines `same_waits`, and the longest
-    /// earlier stay.
+    /// The chain of work and waits that determines `same_waits` consists of stays, each in a single thread. These are
+    /// its present stay, and the longest earlier one.
     stays: [Option<Stay>; 2],
 }
 
@@ -90,13 +90,13 @@ pub(super) struct Replay<'a> {
     pub waited_for_slot: bool,
 }
 
-/// The number of stretches of a thread between two wakings or forks up to which the replay looks up each stretch
-/// singly. A walk over the stretches costs more to begin, and less for each stretch. The number is a guess that
-/// changes the speed alone.
+/// The number of stretches between two wakings or forks of a thread that the replay looks up one by one. For more
+/// stretches it uses an iterator, which costs more to begin and less for each stretch. The number is a guess that
+/// changes only the speed.
 const SHORT: u32 = 4;
 
-/// The largest number of threads whose clocks are followed from one to the next at one moment, as for the critical
-/// path. It bounds the work.
+/// The largest number of threads in a chain in which the clock of each depends on the next one at the same moment, as
+/// for the critical path. It bounds the work.
 const AT_ONCE: u32 = 64;
 
 impl Replay<'_> {
@@ -189,7 +189,8 @@ impl Replay<'_> {
                 group: None,
             };
             if !parent.is_some_and(|parent| self.follow(thread, fork(parent), depth)) {
-                // The time before its start is not known.
+                // No event shows which thread forked this one, so the time from the path's beginning to the thread's
+                // start is unknown.
                 let unknown = (Kind::Unknown, Reason::Unknown);
                 self.add_own(thread, unknown, self.from, start);
             }
@@ -211,8 +212,8 @@ impl Replay<'_> {
             let (from, to) = (now.max(stretch.from), stretch.to.min(until));
             let ends = stretch.to <= until;
             match self.graph.cause(thread, &stretch) {
-                // In the middle of a wait, or before the path, the clocks stay: none of
-                // that time bears on the path.
+                // The wait has not ended at `until`. Its time is added only when it ends, from the clock of the thread
+                // that ends it.
                 StretchCause::Thread(_) if !ends => break,
                 StretchCause::Thread(other) => {
                     let awaited = self.graph.analysis.awaited(thread, &stretch);

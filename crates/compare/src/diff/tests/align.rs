@@ -2,7 +2,7 @@
 
 use super::*;
 
-/// Processes with their parents' indexes and keys: exact, then label.
+/// A run with these processes: the index of the parent, the key of the arguments, and the key of the label.
 fn run(processes: &[(Option<usize>, u64, u64)]) -> Run {
     let process = |(parent, exact, label): &(Option<usize>, u64, u64)| Proc {
         parent: *parent,
@@ -19,7 +19,7 @@ fn run(processes: &[(Option<usize>, u64, u64)]) -> Run {
     }
 }
 
-/// For each slot, the runs with it and its label.
+/// For each slot, whether the base and the new run have its process, and the slot's label.
 fn pairs(base: &Run, new: &Run) -> Vec<(bool, bool, String)> {
     let slots = align(&[base, new]);
     let row = |slot: &Slot| {
@@ -35,7 +35,7 @@ fn pairs(base: &Run, new: &Run) -> Vec<(bool, bool, String)> {
 
 #[test]
 fn place_in_the_tree_comes_before_arguments() {
-    // make ─ cc(a) ─ cc1 ; make ─ cc(b) ─ cc1, started in the other order.
+    // Both runs have make ─ cc(a) ─ cc1 and make ─ cc(b) ─ cc1, but start them in different orders.
     let base = run(&[
         (None, 1, 1),
         (Some(0), 10, 10),

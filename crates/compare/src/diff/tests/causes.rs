@@ -15,18 +15,20 @@ const STYLE: Style = Style {
 };
 const MS: u64 = 1_000_000;
 
-/// What a run took, in ms: its parts, CPU time in all, time on CPUs of its own; of others on all CPUs.
+/// The times in ms of a run in a test: the parts of its wall time, its CPU time, its time on CPUs of its own, and the
+/// time of other tasks on all CPUs.
 #[derive(Clone)]
 struct Made {
     parts: Vec<(WallPart, u64)>,
     work: u64,
     alone: u64,
     beside: u64,
-    /// Its waits for the network are for this machine.
+    /// Whether the run's waits for the network are for servers on this machine.
     near: bool,
 }
 
-/// A build that works for 2 s on its path, with 300 ms of waits for its own tasks.
+/// A build with 2 s of work, 300 ms of waits for its own tasks and 100 ms of sleep on its path, apart from the given
+/// parts.
 fn made(parts: &[(WallPart, u64)]) -> Made {
     let mut all = vec![
         (WallPart::Work, 2000),
@@ -64,7 +66,7 @@ impl Made {
         self
     }
 
-    /// So many runs, each a ten-thousandth longer than the one before.
+    /// The given number of runs of this build, each a ten-thousandth longer than the one before.
     fn runs(&self, count: u64) -> Vec<Run> {
         let run = |at: u64| {
             let ns = |ms: u64| ms * MS + ms * at * 100;
@@ -98,7 +100,7 @@ impl Made {
     }
 }
 
-/// The comparison, with a gate of 10 %.
+/// The comparison of two builds with this number of runs each, and with a gate of 10 %.
 fn diff(base: &Made, new: &Made, runs: u64) -> Diff {
     compare(base.runs(runs), new.runs(runs), Figure::Wall, false)
 }
@@ -117,14 +119,14 @@ fn causes(diff: &Diff) -> Vec<DifferenceCause> {
     diff.causes.shares.iter().map(|share| share.cause).collect()
 }
 
-/// Whether the gate fails; `None`: it cannot judge.
+/// Whether the gate fails the build; `None` if it cannot judge.
 fn fails(diff: &Diff) -> Option<bool> {
     gate::judge(diff).unwrap().ok().map(|gate| gate.failed())
 }
 
 #[test]
 fn others_on_the_new_side_are_the_runner() {
-    // Cores and caches that others share cost 11 % more CPU time.
+    // The same work takes 11 % more CPU time if other tasks share cores and caches with it.
     let base = made(&[]);
     for work in [3500, 3885] {
         let new = made(&[
@@ -156,7 +158,7 @@ fn others_on_the_new_side_are_the_runner() {
             assert_eq!(fails(&strict), Some(true));
         }
     }
-    // The other way round.
+    // In the other direction, the machine became quieter.
     let busy = made(&[(WallPart::Others, 5500)]).beside(12_000);
     let first = conclusion::sentence(&diff(&busy, &base, 4));
     assert!(
@@ -170,7 +172,7 @@ fn cpu_time_that_neighbours_may_cost_is_no_proof() {
     let base = made(&[]);
     let new = |work: u64| made(&[(WallPart::Work, 2000 * work / 3500)]).work(work);
     let whose = |new: &Made| diff(&base, new, 4).causes.whose();
-    // A task that spins on another CPU; nothing beside it; more than neighbours cost.
+    // In turn: a task spins on another CPU; no other task runs; the CPU time grows by more than other tasks can cause.
     assert_eq!(whose(&new(4300).beside(2000)), Some(Whose::Unclear));
     assert_eq!(whose(&new(4300)), Some(Whose::Build));
     assert_eq!(whose(&new(6300).beside(2000)), Some(Whose::Build));
@@ -204,7 +206,7 @@ fn a_quieter_machine_excuses_no_slower_build() {
             made(&[(WallPart::Own, 800)]),
             "work that runs one after the other +500 ms (+21 %",
         ),
-        // Without the neighbours its work takes less CPU time.
+        // Without other tasks beside it, the work of the build takes less CPU time.
         (
             made(&[(WallPart::Own, 800)]).work(3000),
             "work that runs one after the other +500 ms (+21 %",
@@ -218,13 +220,13 @@ fn a_quieter_machine_excuses_no_slower_build() {
         assert!(first.contains(&but), "{first}");
         assert_eq!(fails(&diff), Some(true), "{first}");
     }
-    // The runner's disk, and the same build.
+    // An equal build passes, and so it does on a runner with a slower disk.
     let disk = made(&[(WallPart::Disk, 500)]);
     for new in [made(&[]), disk] {
         let diff = diff(&busy, &new, 4);
         assert_eq!(fails(&diff), Some(false), "{}", conclusion::sentence(&diff));
     }
-    // And the other way round: the build became faster, while others took more of the CPUs.
+    // In the other direction, the build became faster while other tasks took more of the CPUs.
     let faster = made(&[(WallPart::Others, 5500), (WallPart::Work, 1000)])
         .work(2500)
         .beside(12_000);
@@ -236,7 +238,8 @@ fn a_quieter_machine_excuses_no_slower_build() {
     );
 }
 
-/// Others took so much that a build which needs twice the CPU time explains little of the wall time's difference.
+/// Other tasks took so much time that a build which needs twice the CPU time explains little of the wall time's
+/// difference.
 #[test]
 fn a_busier_machine_excuses_no_build_that_works_twice_as_long() {
     let busy = |work| {
@@ -254,7 +257,7 @@ fn a_busier_machine_excuses_no_build_that_works_twice_as_long() {
             "{first}"
         );
         assert_eq!(fails(&diff), Some(true), "{runs} a side: {first}");
-        // As sharing can make it: nobody knows.
+        // Sharing cores and caches can cause such a growth of CPU time, so the gate cannot judge.
         let doubtful = self::diff(&made(&[]), &busy(4800), runs);
         assert_eq!(fails(&doubtful), None, "{runs} a side");
     }
@@ -262,7 +265,7 @@ fn a_busier_machine_excuses_no_build_that_works_twice_as_long() {
 
 #[test]
 fn what_others_take_of_more_work_is_no_cause() {
-    // Others have half of the CPUs on both sides.
+    // Other tasks have half of the CPUs on both sides.
     let busy = |work: u64| {
         made(&[(WallPart::Work, work), (WallPart::Others, work + 300)]).work(work + 1500)
     };
@@ -270,14 +273,14 @@ fn what_others_take_of_more_work_is_no_cause() {
     assert_eq!(causes(&both), [DifferenceCause::Work]);
     assert_eq!(both.causes.whose(), Some(Whose::Build));
     assert_eq!(fails(&both), Some(true));
-    // They take twice as much of each second.
+    // Other tasks take twice as much for each second of the build's work.
     let busier = made(&[(WallPart::Work, 3500), (WallPart::Others, 7000)]).work(6500);
     let both = diff(&busy(2000), &busier, 4);
     assert_eq!(
         causes(&both),
         [DifferenceCause::Others, DifferenceCause::Work]
     );
-    // 7.0 s, of which they would have had 3.8 s as before.
+    // Other tasks took 7.0 s, of which 3.8 s are in proportion to the build's work.
     let others = both.causes.shares[0].ns;
     assert!(
         others.abs_diff(3200 * i128::from(MS)) < 10 * u128::from(MS),
@@ -304,7 +307,8 @@ fn what_a_quota_takes_of_more_work_is_no_cause() {
     );
 }
 
-/// Others took 16 ms beside 5 ms of work, and 23 ms beside 97: no 328 ms were given back.
+/// Other tasks took 16 ms beside 5 ms of work, and 23 ms beside 97 ms of work. In proportion that is far less, but they
+/// cannot have given back more than they had.
 #[test]
 fn others_give_no_more_back_than_they_had() {
     let base = made(&[
@@ -329,7 +333,7 @@ fn others_give_no_more_back_than_they_had() {
         others.map(|share| share.ns / i128::from(MS)).sum::<i128>()
     };
     assert_eq!((of(23), of(16)), (0, 0));
-    // All that they had.
+    // Other tasks took nothing from the new build, so they gave back all that they had.
     let base = made(&[(WallPart::Others, 900), (WallPart::Sleep, 900)]);
     let diff = diff(&base, &made(&[(WallPart::Work, 3800)]).work(5300), 4);
     let mut withheld = withheld(diff.sides());
@@ -352,9 +356,9 @@ fn each_part_is_a_cause() {
         (WallPart::Outside, DifferenceCause::Outside),
     ] {
         let whose = match part {
-            // How much memory the build has is not known.
+            // The waits for memory count as the build's, because its use of memory is not known.
             WallPart::Memory | WallPart::Sleep | WallPart::Other => Whose::Build,
-            // Nor whose tasks these are.
+            // The tasks outside of the recording may belong to the build.
             WallPart::Outside => Whose::Unclear,
             _ => Whose::Machine,
         };
@@ -369,11 +373,11 @@ fn each_part_is_a_cause() {
             (vec![cause], Some(Whose::Machine))
         );
     }
-    // The recorder took longer to start, or lost events.
+    // The recorder took longer to start, or lost events. Neither is a cause.
     for part in [WallPart::Around, WallPart::Unknown] {
         assert_eq!(of(&made(&[(part, 1000)])), (vec![], None));
     }
-    // As much CPU time in all, more of it on the path.
+    // The CPU time is the same, but more of it is on the path.
     assert_eq!(
         of(&made(&[(WallPart::Work, 3000)])),
         (vec![DifferenceCause::Order], Some(Whose::Build))
@@ -384,7 +388,7 @@ fn each_part_is_a_cause() {
     );
 }
 
-/// A disk that is slower, and a build that asks more of it.
+/// Distinguishes a slower disk from a build that uses the disk more.
 #[test]
 fn more_waits_for_a_disk_are_the_builds() {
     let base = made(&[(WallPart::Disk, 200)]);
@@ -415,7 +419,7 @@ fn more_waits_for_a_disk_are_the_builds() {
     );
 }
 
-/// The first of these runs lost events.
+/// Makes half of the CPU time of the first `count` runs unknown, as if they had lost events.
 fn unsure(mut runs: Vec<Run>, count: usize) -> Vec<Run> {
     for run in runs.iter_mut().take(count) {
         let on_cpu = run.figures.get(Figure::OnCpu).unwrap() / 2;
@@ -431,7 +435,8 @@ fn unsure(mut runs: Vec<Run>, count: usize) -> Vec<Run> {
     runs
 }
 
-/// A run whose sleep is unknown says nothing against the others' sleep, and makes no other order of it.
+/// A run with much unknown time is left out, so that it neither hides the longer sleep of the others nor makes it look
+/// like another order of the work.
 #[test]
 fn unknown_waits_are_no_order() {
     let unsure = [(WallPart::Unknown, 800), (WallPart::Sleep, 100)];
@@ -441,13 +446,13 @@ fn unknown_waits_are_no_order() {
     assert_eq!(causes(&diff), [DifferenceCause::Sleep]);
     let warned = warnings::warnings(&diff).join("\n");
     assert!(warned.contains("800 ms of its time is unknown"), "{warned}");
-    // With too few others all are compared.
+    // If too few other runs remain, all runs are compared.
     let new = made(&unsure).runs(1);
     let diff = compare(made(&[]).runs(1), new, Figure::Wall, false);
     assert_eq!((causes(&diff), diff.set_aside.len()), (vec![], 0));
 }
 
-/// Work whose amount is not known is no other order of as much work.
+/// If it is not known how much work a build did, its longer time is not attributed to another order of equal work.
 #[test]
 fn unknown_work_is_no_order() {
     let base = made(&[]);
@@ -457,7 +462,7 @@ fn unknown_work_is_no_order() {
         let diff = compare(base, doubled.runs(count), Figure::Wall, false);
         (causes(&diff), diff)
     };
-    // Four against four know it, three against four, one against four.
+    // The work is known for four runs against four, then for three against four, then for one against one.
     let (named, diff) = of((5, 1), 4);
     assert_eq!(
         (named, fails(&diff)),
@@ -478,7 +483,7 @@ fn unknown_work_is_no_order() {
         warned.contains("needs more CPU time is not known"),
         "{warned}"
     );
-    // Others had the CPUs for longer, and who knows what else.
+    // Other tasks had the CPUs for longer, and the build's CPU time is not known.
     let busy = made(&[(WallPart::Others, 5500)]).runs(4);
     let diff = compare(base.runs(4), unsure(busy, 4), Figure::Wall, false);
     assert_eq!(causes(&diff), [DifferenceCause::Others]);
@@ -492,7 +497,7 @@ fn unknown_work_is_no_order() {
     );
 }
 
-/// CPU time that varies as much as it differs may be the whole difference.
+/// A difference of CPU time that is no larger than its spread may still explain the whole difference of the wall time.
 #[test]
 fn work_within_its_spread_is_not_equal() {
     let runs = |work: &[u64], path: u64| -> Vec<Run> {
@@ -511,10 +516,10 @@ fn work_within_its_spread_is_not_equal() {
 }
 
 /// Other tasks scatter the wall time by more than the build has become slower. A build that has not become slower
-/// passes, however long the others had the CPUs.
+/// passes, however long the other tasks had the CPUs.
 #[test]
 fn the_gate_judges_the_time_on_cpus_of_its_own() {
-    // The walls of the runs lie far apart, and so do those of the two sides.
+    // Other tasks make the wall times of the runs on each side lie far apart.
     let scattered = |side: &Made| {
         let mut runs = side.runs(4);
         for (run, ms) in runs.iter_mut().zip([100, 4000, 900, 6000]) {
@@ -540,11 +545,11 @@ fn the_gate_judges_the_time_on_cpus_of_its_own() {
     assert!(failed && text.starts_with(words), "{text}");
     assert!(text.ends_with("inside the spread"), "{text}");
     assert!(!judged(&equal, false).1);
-    // The wall time itself is inside its spread.
+    // If the gate is strict, it judges the wall time, which is inside its spread.
     assert!(!judged(&slower, true).1);
 }
 
-/// A server that was started before is the build's, or somebody else's.
+/// A server that was started before the recording may belong to the build or to somebody else.
 #[test]
 fn waits_for_servers_of_this_machine_are_nobodys() {
     let base = made(&[(WallPart::Network, 100), (WallPart::Outside, 100)]).near();
@@ -564,12 +569,12 @@ fn waits_for_servers_of_this_machine_are_nobodys() {
     let gate = gate::gate_words(&diff(&base, &outside(900).near(), 4)).unwrap();
     let why = format!("the build's own time +30.8 % ({daemon}): --fail-over cannot judge it");
     assert_eq!(gate, (why, true));
-    // Within the limit nobody asks.
+    // A growth within the limit passes, whoever is responsible.
     assert_eq!(of(&outside(300).near()).2, Some(false));
-    // A server of another machine.
+    // The waits are for a server on another machine.
     let far = of(&network(900));
     assert_eq!(far.1, Some(Whose::Machine), "{}", far.0);
-    // More waits are the build's.
+    // If there are more waits than before, the build is responsible.
     let mut more = network(900).near().runs(4);
     for run in &mut more {
         run.parts
@@ -580,7 +585,7 @@ fn waits_for_servers_of_this_machine_are_nobodys() {
     }
     let whose = compare(base.runs(4), more, Figure::Wall, false);
     assert_eq!(whose.causes.whose(), Some(Whose::Build));
-    // The build's sleep alone is more than the limit, or less.
+    // The longer sleep of the build alone exceeds the limit, or does not.
     let slept = |ms| {
         let parts = [
             (WallPart::Outside, 900),
@@ -592,7 +597,7 @@ fn waits_for_servers_of_this_machine_are_nobodys() {
     let both = format!("the build (longer sleep); {daemon}");
     assert_eq!(slept(800), (both, Some(Whose::Build), Some(true)));
     assert_eq!(slept(340).2, None);
-    // Others had the CPUs, too.
+    // Other tasks had the CPUs for longer, too.
     let parts = [
         (WallPart::Outside, 900),
         (WallPart::Others, 900),
@@ -602,7 +607,7 @@ fn waits_for_servers_of_this_machine_are_nobodys() {
     assert_eq!(of_all, (format!("the runner; {daemon}"), unclear, None));
 }
 
-/// A runner with less memory, and a build that needs more of it.
+/// Distinguishes a runner with less memory from a build that needs more memory.
 #[test]
 fn waits_for_memory_are_in_the_first_line() {
     let first = |new: u64| {
@@ -628,7 +633,7 @@ fn waits_for_memory_are_in_the_first_line() {
 
 #[test]
 fn cpu_time_is_told_where_the_wall_time_does_not_differ() {
-    // The wall times vary by what others take.
+    // The wall times vary by the time that other tasks take.
     let noisy = |work: u64, runs: &[u64]| -> Vec<Run> {
         let one = |others: &u64| {
             let all =
@@ -690,7 +695,7 @@ fn another_cpu_model_leaves_the_code_in_doubt() {
         (13, "A", Whose::Build, Some(true)),
         (13, "", Whose::Build, Some(true)),
         (13, "B", Whose::Unclear, None),
-        // No CPU of a fleet is three times as slow.
+        // No CPU model in a fleet of runners is three times as slow as another one.
         (30, "B", Whose::Build, Some(true)),
     ];
     for (times, model, whose, fail) in cases {
@@ -724,9 +729,9 @@ fn another_number_of_cpus_is_not_the_builds() {
     let fewer = format!("the runner, perhaps also the build: {order}, on 1 CPU instead of 2");
     let unclear = Some(Whose::Unclear);
     assert_eq!(told(serial(), 1), (fewer, unclear, None));
-    // More CPUs let no less run at once.
+    // More CPUs do not make less of the work run at once.
     assert_eq!(told(serial(), 4), (order.into(), build, Some(true)));
-    // Cores that are shared, or not: a little CPU time, not twice as much.
+    // More CPUs can change the CPU time a little, because fewer cores are shared, but cannot double it.
     let (cause, whose, fail) = told(made(&[(WallPart::Work, 2600)]).work(4500), 4);
     assert!(cause.ends_with(", on 4 CPUs instead of 2"), "{cause}");
     assert_eq!((whose, fail), (unclear, None));
@@ -741,7 +746,7 @@ fn another_number_of_cpus_is_not_the_builds() {
         gate.ends_with(", on 1 CPU instead of 2: --fail-over cannot judge it"),
         "{gate}"
     );
-    // The wall time alone does not differ.
+    // The wall times do not differ, because other tasks scatter them, but other figures do.
     let noisy = |others: [u64; 4], work: u64, cpus: usize| -> Vec<Run> {
         let one = |others| {
             on(
@@ -774,7 +779,7 @@ fn other_methods_are_not_compared() {
     assert_eq!((causes(&diff), fails(&diff)), (Vec::new(), None));
     assert!(conclusion::sentence(&diff).ends_with("; not the same method: bpf and ptrace"));
     assert!(diff.whole(Figure::OnCpu).is_some() && diff.whole(Figure::RunQueue).is_none());
-    // sudo attaches the same programs.
+    // The method sudo attaches the same BPF programs as the method bpf.
     new[0].method = "sudo".into();
     let diff = compare(base, new, Figure::Wall, false);
     assert_eq!(causes(&diff), [DifferenceCause::Others]);

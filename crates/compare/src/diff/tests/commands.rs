@@ -7,7 +7,7 @@ use crate::diff::run::{Figure, Figures};
 use crate::diff::Ask;
 use crate::diff::{commands, gate, warnings};
 
-/// A run of COMMAND, with a key, and of processes below it.
+/// A run of COMMAND, which has a command line and a key, with processes below it that have the given keys.
 fn run(command: (&str, u64), below: &[u64]) -> Run {
     let process = |parent, key| Proc {
         parent,
@@ -43,7 +43,7 @@ fn commands_with_nothing_in_common_are_not_judged() {
     assert_eq!(said, ["not the same command: make; npm test"]);
     let why = gate::judge(&strange).unwrap().unwrap_err();
     assert!(why.contains("no other process is on both sides"), "{why}");
-    // A program in common does not make them one.
+    // Two commands with the same program, such as a shell, are not therefore the same command.
     let shell = |key| {
         let mut run = run((&format!("sh -c {key}"), key), &[key + 10]);
         run.processes[0].program = "sh".into();
@@ -60,7 +60,7 @@ fn a_wrapper_is_told_and_judged() {
         "not the same command: make; strace make"
     );
     assert!(gate::judge(&wrapped).unwrap().is_ok());
-    // Of a command that is one process, too.
+    // A wrapper causes no error either if the wrapped command is a single process.
     let wrapped = diff(run(("sleep 1", 1), &[]), run(("sh -c 'sleep 1'", 2), &[1]));
     assert!(commands::other_commands(&wrapped).is_some() && gate::judge(&wrapped).unwrap().is_ok());
 }
@@ -73,7 +73,7 @@ fn arguments_that_differ_between_runs_are_the_same_command() {
     );
     assert_eq!(commands::other_commands(&same), None);
     assert!(gate::judge(&same).unwrap().is_ok());
-    // Of a recording by pid no command is known.
+    // The command of a recording by pid is not known, so it is not called another one.
     let mut other = run(("", 2), &[5]);
     other.root = None;
     assert_eq!(
@@ -92,7 +92,7 @@ fn each_command_has_its_part_of_the_line() {
     let (base, new) = title.split_once(" → ").unwrap();
     assert!(base.starts_with("aaa") && new.starts_with("bbb"), "{title}");
     assert_eq!((units::width(base), units::width(new)), (38, 38));
-    // What one does not need, the other has.
+    // The longer command gets the columns that the shorter one does not need.
     let title = commands::title(&diff(run(("make", 1), &[]), run((&long("b"), 2), &[])), 80);
     assert_eq!(title, format!("make → {}", long("b")));
     let title = commands::title(

@@ -25,7 +25,8 @@ fn names(diff: &Diff) -> Vec<(&str, i128)> {
 
 #[test]
 fn differences_beyond_the_noise_are_named() {
-    // Three standard deviations: of 0 and n samples 3 √n, of 100 and 150 3 √250 = 47.
+    // A difference is named from three standard deviations on: 3 √n for 0 and n samples, and 3 √250 = 47 for 100 and
+    // 150 samples.
     for (before, now, differs) in [
         (0, 9, false),
         (0, 10, true),
@@ -56,7 +57,8 @@ fn noise_is_not_named() {
             .wrapping_add(1);
         (state >> 33) as f64 / (1u64 << 31) as f64
     };
-    // Knuth: as many as a product of random numbers stays above e^-100.
+    // Random numbers of a Poisson distribution by Knuth's method: random factors are counted until their product is
+    // below e^-100.
     let mut samples = || {
         let (mut count, mut sum) = (0, 0.0);
         while sum < 100.0 {
@@ -100,7 +102,7 @@ fn a_slower_program_has_its_function() {
     assert_eq!(grown(&program("cc", 4, 7)), Some("parse"));
     assert_eq!(grown(&program("cc", 7, 4)), None, "it is faster");
     assert_eq!(grown(&program("ld", 4, 7)), None);
-    // `main` has grown by what it calls.
+    // `main` itself has not grown, but the functions that it calls have.
     let all: Vec<_> = diff.functions.iter().flatten().collect();
     let main = all.iter().find(|it| it.name.function == "main");
     assert!(main.is_some_and(|it| !it.own.differs(1) && it.total.differs(1)));

@@ -7,7 +7,7 @@ use crate::diff::Ask;
 
 const SECOND: u64 = 1_000_000_000;
 
-/// A run of so many seconds, with one process on its critical path that is named after its file.
+/// A run with a wall time of `wall` seconds. One process is on its critical path, and is named after the file.
 fn run(file: &str, wall: u64) -> Run {
     let bar = Bar {
         from: 0,

@@ -59,7 +59,7 @@ fn those_at_once_have_lanes_of_their_own() {
 
 #[test]
 fn short_neighbours_are_one_bar() {
-    // The last one of them is far from the others.
+    // The last bar of `true` is far from the others.
     let mut bars: Vec<Bar> = (0..50)
         .map(|n| bar(n * 1000, n * 1000 + 900, "true"))
         .collect();

@@ -9,7 +9,7 @@ use tr_insight::loads::Loads;
 
 const SECOND: u64 = 1_000_000_000;
 
-/// A run of so many seconds: wall time, CPU time, in run queues, of others.
+/// A run with these times in seconds: wall time, CPU time, time in run queues, and CPU time of other tasks.
 pub(in crate::diff) fn run([wall, on_cpu, run_queue, others]: [u64; 4]) -> Run {
     let times = Times {
         on_cpu: on_cpu * SECOND,
@@ -62,7 +62,7 @@ fn calls_that_differ_are_found() {
         .map(|it| (it.name.as_str(), it.count.difference()))
         .collect();
     assert_eq!(names, [("stat", 500), ("read", 1000)]);
-    // On one side they were not recorded.
+    // The base has no record of system calls.
     let mut none = with(&[]);
     none.machine.calls = None;
     assert!(calls_of(sides(&[none], &[with(&[("read", 2000, 51)])]), 5).is_empty());

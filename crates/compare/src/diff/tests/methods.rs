@@ -1,4 +1,4 @@
-//! Unit tests of what different methods have in common.
+//! Unit tests of the facts that recordings by different methods have in common.
 
 use super::*;
 use crate::diff::machine::tests;
@@ -6,7 +6,7 @@ use crate::diff::parts::Parts;
 use crate::diff::run::{Bar, Proc};
 use crate::diff::{methods, warnings};
 
-/// A run with a path, and a step and a process on it.
+/// A run with a critical path, and with a step and a process on the path.
 fn run() -> Run {
     let mut run = tests::run([10, 5, 2, 0]);
     let times = tr_analyze::model::Times::default();
@@ -72,7 +72,7 @@ fn totals_and_events_are_two_methods() {
         assert_eq!(methods::mixed(&same), None);
         assert!(queue_wait(&same) && has_path(&same.base[0]) && has_path(&same.new[0]));
     }
-    // What an import has depends on its file.
+    // The facts that an import has depend on its file.
     let import = |basis| Run {
         method: "perf 6.1".into(),
         basis,

@@ -26,7 +26,7 @@ fn the_parts_of_a_run_add_up_to_its_wall_time() {
         wall(&busy),
         wall(&idle)
     );
-    // Nobody but the build had the CPUs, and the simulation knows.
+    // Only the build had the CPUs, which the simulation shows.
     assert!(
         own.times.get(WallPart::Others) * 20 <= wall(&idle),
         "{own:?}"

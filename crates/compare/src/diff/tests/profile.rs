@@ -2,10 +2,10 @@
 
 use super::*;
 
-/// The time between two samples.
+/// The time in ns between two samples of a stack.
 pub const PERIOD: u64 = 10_000_000;
 
-/// A run's samples: their number by stack, `program;outermost;...;innermost`.
+/// The profile of a run with these numbers of samples by stack, which is written as `program;outermost;...;innermost`.
 pub fn profile(stacks: &[(&str, u64)]) -> Profile {
     let mut profile = Profile::default();
     for (stack, samples) in stacks {
@@ -72,7 +72,7 @@ fn stacks_are_folded_with_the_means_of_both_sides() {
     assert!(ProfilePair::new([&base, &[lacking]]).is_none());
 }
 
-/// A trace from a stranger can have as many stacks as it likes.
+/// A trace from a stranger can have any number of different stacks.
 #[test]
 fn stacks_beyond_the_limit_are_left_out() {
     let mut tree = Tree::default();

@@ -24,7 +24,7 @@ pub fn beside(spinners: u16) -> Analysis {
     analyzed(&examples::build_beside(spinners))
 }
 
-/// Unknown time on the path is no process's.
+/// Unknown time on the critical path belongs to no process.
 #[test]
 fn the_path_of_a_process_has_no_unknown_time() {
     let mut config = Config::new(scenario::make(2, 8), 2, 400_000_000);

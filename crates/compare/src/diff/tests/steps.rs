@@ -4,7 +4,7 @@ use super::*;
 use tr_insight::normal::stable;
 use tr_insight::parts::PartTimes;
 
-/// A run with these steps: name, wall time, CPU time.
+/// A run with these steps, each with its name, wall time and CPU time.
 fn run(steps: &[(&str, u64, Option<u64>)]) -> Run {
     let step = |(name, wall, on_cpu): &(&str, u64, Option<u64>)| {
         let sum = StepSum {
@@ -91,7 +91,7 @@ fn names_of_a_run_alone_are_cut() {
     assert_eq!(stable(StepKind::Test, "run 1b2c3d4e"), "run 1b2c3d4e");
 }
 
-/// A step with these parts, which failed or not.
+/// A run with a step whose wall time has these parts, and which failed `failed` times.
 fn with(parts: &[(WallPart, u64)], failed: u64) -> Run {
     let wall = parts.iter().map(|(_, ns)| ns).sum();
     let mut run = run(&[("x", wall, Some(0))]);
@@ -130,14 +130,14 @@ fn a_slower_step_has_the_part_that_grew() {
     let starved = [(WallPart::Work, 1100), (WallPart::Others, 2100)];
     let more = Some((WallPart::Others, 2000));
     assert_eq!(of(&starved, 1), Some((more, (0, 1), true)));
-    // No part has half of it.
+    // No part has at least half of the growth.
     let even = [
         (WallPart::Work, 1400),
         (WallPart::Others, 500),
         (WallPart::Disk, 400),
     ];
     assert_eq!(of(&even, 0), Some((None, (0, 0), false)));
-    // As long as before: there because it fails. Shorter: nothing grew.
+    // A step that takes as long as before is only shown because it fails. In a shorter step no part grew.
     let same = [(WallPart::Work, 1000), (WallPart::Others, 101)];
     assert_eq!(of(&same, 1), Some((None, (0, 1), true)));
     assert_eq!(of(&same, 0), None);

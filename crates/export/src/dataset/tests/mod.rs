@@ -20,7 +20,7 @@ fn partitions_are_directories_of_their_own() {
 #[test]
 fn days_are_those_of_the_calendar() {
     let at = |seconds: u64| units::day(seconds * 1_000_000_000);
-    // GNU date -u -d @N +%F
+    // The expected days are those of GNU `date -u -d @N +%F`.
     assert_eq!(at(0), "1970-01-01");
     assert_eq!(at(951_782_399), "2000-02-28");
     assert_eq!(at(951_868_799), "2000-02-29");
@@ -30,7 +30,7 @@ fn days_are_those_of_the_calendar() {
     assert_eq!(units::day(u64::MAX), "2554-07-21");
 }
 
-/// As in JSON: of a trace without an end the rest is missing.
+/// As in JSON, the losses of a trace without an end are unknown, because its last part is missing.
 #[test]
 fn the_losses_of_a_cut_trace_are_not_known() {
     let recording = tr_insight::Recording::default();

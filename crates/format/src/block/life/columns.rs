@@ -109,8 +109,8 @@ fn later_kinds_leave_earlier_columns_alone() {
     }
 }
 
-/// An empty text is stored as a new text each time. A reference to an earlier empty text would be a
-/// distance, which changes after each new text.
+/// An empty text is stored as a new text each time, because a reference to an earlier empty text would be a distance,
+/// which changes after each new text and so compresses badly.
 #[test]
 fn an_empty_text_is_always_given() {
     let symbol = |name: &[u8]| {

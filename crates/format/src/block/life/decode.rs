@@ -28,7 +28,7 @@ impl<'a> Dec<'a> {
         &mut self.columns[col as usize]
     }
 
-    #[allow(clippy::indexing_slicing)] // As above.
+    #[allow(clippy::indexing_slicing)] // The array has a place for every `Text`.
     fn texts(&mut self, of: Text) -> &mut Vec<Arc<[u8]>> {
         &mut self.texts[of as usize]
     }
@@ -76,7 +76,7 @@ impl Codec for Dec<'_> {
     fn bytes<T: Bytes>(&mut self, cols: TextColumns, most: usize, value: &mut T) -> Step {
         let bytes = self.string(cols.lengths, cols.bytes, most)?;
         self.known.spend(bytes.len())?;
-        // The value is empty before it is read.
+        // The value is empty before it is read, so nothing has to be copied for an empty string.
         if !bytes.is_empty() {
             *value = T::copy(bytes);
         }
@@ -137,7 +137,7 @@ pub fn decode(
         let bytes = body.take(len)?;
         match columns.get_mut(at) {
             Some(column) => *column = Cursor::new(bytes),
-            // An empty column counts as missing.
+            // A column that this version does not know counts only if it has content.
             None => unknown.fields += u64::from(!bytes.is_empty()),
         }
     }

@@ -4,12 +4,12 @@ use crate::codec::{Bytes, Codec, Col, FrameState, Step, Text, TextColumns};
 use crate::event::{Argv, CgroupId, LifeEvent, Mark, Tgid, Tid};
 use crate::mask::{Mask, Texts};
 
-/// Visits the fields of an event as if it were the first event of a frame, because all texts of such an event are in
-/// full.
+/// Passes the texts of an event to a mask, which replaces secrets. The event is treated as the first of a frame,
+/// because such an event has all of its texts in full, and none as a reference to an earlier text.
 struct Pass<'a, M> {
     mask: &'a mut M,
-    /// The facts about earlier events of the frame that the description of an event's fields uses. They are created on
-    /// demand, because few kinds of events need them.
+    /// The facts about earlier events of a frame, which the descriptions of some kinds of events use. They are created
+    /// only for an event of such a kind.
     known: Option<FrameState>,
 }
 
@@ -35,7 +35,7 @@ impl<M: Mask> Codec for Pass<'_, M> {
     fn known(&mut self) -> &mut FrameState {
         self.known.get_or_insert_with(|| {
             let mut known = FrameState::new(0);
-            // A mark with all of its fields.
+            // Marks are visited in the form that has all fields, so that the mask sees every text of a mark.
             known.kind = Mark::MORE;
             known
         })

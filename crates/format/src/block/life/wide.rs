@@ -4,8 +4,8 @@
 use super::super::bits::BitReader;
 use crate::Fault;
 
-/// The value that is added to the class of a number, which is the number of its significant bits, if the
-/// number is negative.
+/// The bit of a class that says that the number is negative. The other bits of the class are the number of significant
+/// bits.
 const NEGATIVE: u8 = 0x80;
 
 /// Splits a number into its class (sign and number of significant bits) and its low bits. Returns the class,

@@ -2,7 +2,7 @@
 
 use super::*;
 
-/// Times of a clock with this quantum, so many quanta apart.
+/// Times in ns that a clock shows whose tick is `quantum` ns. `steps` are the distances between the times in ticks.
 fn times(quantum: f64, steps: impl Iterator<Item = u64>) -> Vec<u64> {
     let mut k = 12_345_678_901u64;
     steps
@@ -71,7 +71,8 @@ fn a_clock_that_is_adjusted_begins_a_grid_and_keeps_its_quantum() {
     let mut clock = Clock::default();
     let mut times = times(10.014822483, odd_steps(5000, 30, 700));
     times[3000..].iter_mut().for_each(|time| *time += 4);
-    // The fit is misled a little; the next block corrects it, and shorter ones keep it.
+    // The jump of the clock by 4 ns misleads the estimate a little. A block without a jump then corrects it, and
+    // neither a block with the jump nor a short block changes it again.
     let (_, begins) = quantum(&mut clock, &times);
     assert!(begins < 100, "{begins}");
     let (found, begins) = quantum(&mut clock, &times[3000..]);

@@ -1,6 +1,6 @@
-//! Finds when a process ran on a CPU, as far as a recording has it.
+//! Finds when a process ran on a CPU, as far as the recording shows it.
 //!
-//! A test runner that notes when a test begins or ends reads a clock then, so it is on a CPU. While all of its threads
+//! A test runner reads a clock when a test begins or ends, so it is on a CPU at that moment. While all of its threads
 //! are off CPU, none of its tests begins or ends.
 
 use tr_analyze::model::ThreadIx;
@@ -22,8 +22,8 @@ pub struct Active {
 }
 
 impl Active {
-    /// Finds the stretches in which any of the given threads was on a CPU, or in which the recording does not show
-    /// whether one was.
+    /// Finds the stretches of time in which any of the given threads was on a CPU, or in which the recording does not
+    /// show what a thread did.
     pub fn new(timeline: &Timeline, threads: &[ThreadIx]) -> Active {
         let stretches = threads.iter().flat_map(|thread| timeline.of(*thread));
         let may_run = stretches.filter(|stretch| {
@@ -33,8 +33,7 @@ impl Active {
         Active::of(stretches.collect())
     }
 
-    /// Makes the set of stretches in which a process may have run. The given stretches may be in any order and may
-    /// overlap.
+    /// Sorts the stretches of time in which a process may have run, and joins those that overlap or touch.
     pub fn of(mut stretches: Vec<(i64, i64)>) -> Active {
         stretches.sort_unstable();
         let mut apart: Vec<(i64, i64)> = Vec::with_capacity(stretches.len());
@@ -50,8 +49,8 @@ impl Active {
         }
     }
 
-    /// Joins the stretches of several processes that lived one after the other. Each is given with the time at which
-    /// the process began.
+    /// Joins the stretches of several processes that lived one after the other. `all` has for each process the time at
+    /// which it began and its stretches.
     pub fn chain(all: &[(i64, &Active)]) -> Active {
         let stretches = all.iter().flat_map(|(_, active)| &active.stretches);
         Active {
@@ -64,8 +63,8 @@ impl Active {
         self.stretches.is_empty()
     }
 
-    /// Removes the stretches `other`, in which the process ran something else than the tests that are being placed. A
-    /// test lies before or after such a stretch.
+    /// Removes the stretches `other`, in which the process ran something else than the tests that are being placed.
+    /// Each test must lie completely before or after such a stretch.
     pub fn without(mut self, other: &Active) -> Active {
         let others = &other.stretches;
         let mut rest = Vec::with_capacity(self.stretches.len());
@@ -89,8 +88,8 @@ impl Active {
         self
     }
 
-    /// The change of the running process between the times `from` and `to`, for stretches of several processes that
-    /// lived one after the other; `None` if one process lived at both times.
+    /// The change from one process to a later one between the times `from` and `to`, if the stretches belong to several
+    /// processes that lived one after the other; `None` if the same process lived at both times.
     pub fn change(&self, from: i64, to: i64) -> Option<Change> {
         let next = self.begins.partition_point(|begin| *begin <= from);
         let last = self.begins.partition_point(|begin| *begin <= to);

@@ -1,11 +1,11 @@
-//! The place of a test that can have run anywhere within its suite.
+//! Describes where in time a test is placed if it can have run anywhere within its suite.
 
 use super::report::{Case, LEAST_ERROR};
 
 /// The place in time of a test that can have run anywhere within its suite, in nanoseconds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Anywhere {
-    /// The beginning of the test, if it ran in the middle of its suite.
+    /// The assumed beginning of the test: the test is placed in the middle of the possible time.
     pub from: i64,
     pub to: i64,
     /// The largest error of the beginning or the end of the test.
@@ -13,7 +13,8 @@ pub struct Anywhere {
 }
 
 impl Anywhere {
-    /// The place of a test that ran somewhere between `first` and `last`; `None` if it is longer than that.
+    /// The place of a test that ran somewhere between `first` and `last`; `None` if the test is longer than the time
+    /// between them.
     pub fn new(case: &Case, first: i64, last: i64) -> Option<Anywhere> {
         let length = case.attributes.length?;
         let digit = case.attributes.digit.max(LEAST_ERROR);

@@ -1,12 +1,12 @@
-//! Assigns suites of a report to processes, if several processes can have run a suite as far as its own tests show. A
-//! process can run only one suite at a time, which excludes many assignments.
+//! Assigns suites of a report to processes if, by its own tests, a suite can have run in several processes. A process
+//! can run only one suite at a time, which excludes many assignments.
 
 use std::collections::BTreeSet;
 
 use tr_analyze::model::ProcessIx;
 
-/// The largest number of suites with several possible processes for which the search of an assignment is made. A bound
-/// of the work.
+/// The largest number of suites with several possible processes for which an assignment is searched. A bound of the
+/// work.
 const OPEN: usize = 16;
 
 /// The largest number of assignments of suites to processes that are tried for a report. A bound of the work.
@@ -22,22 +22,22 @@ const SUITES: usize = 512;
 /// The possible assignments of a report's suites to schedules. A schedule says which processes ran the tests of a
 /// suite, and when.
 pub struct Found {
-    /// For each suite, the index of its schedule in the first possible assignment that was found.
+    /// For each suite, the index of the schedule that it has in the first possible assignment that was found.
     pub first: Vec<Option<usize>>,
     /// For each suite, the indexes of the schedules that it has in any possible assignment.
     pub of_suites: Vec<BTreeSet<usize>>,
 }
 
 /// Finds the possible assignments of suites to schedules. `claims` has, for each suite and each schedule that it can
-/// have, the stretches in which a process certainly ran a test. `None` if no suite has several schedules, if there is
-/// no possible assignment, or if there are too many to try.
+/// have, the stretches of time in which a process certainly ran a test of the suite. `None` if no suite has several
+/// schedules, if there is no possible assignment, or if there are too many to try.
 pub fn search(claims: &[Vec<Vec<Claim>>]) -> Option<Found> {
     let open = claims.iter().filter(|schedules| schedules.len() > 1);
     let all = claims.iter().flatten().map(Vec::len);
     if !(1..=OPEN).contains(&open.count()) || all.sum::<usize>() > TESTS {
         return None;
     }
-    // The suites with the fewest schedules come first, which ends impossible assignments early.
+    // The suites with the fewest schedules come first, so that impossible assignments are found early.
     let mut order: Vec<usize> = (0..claims.len()).collect();
     let count = |suite: usize| claims.get(suite).map_or(0, Vec::len);
     order.retain(|suite| count(*suite) > 0);
@@ -67,7 +67,7 @@ pub fn search(claims: &[Vec<Vec<Claim>>]) -> Option<Found> {
 /// A process, and a stretch of time in nanoseconds in which it certainly ran a test of a suite.
 pub type Claim = (ProcessIx, i64, i64);
 
-/// Whether two schedules of suites claim one process at the same time. The claims of each schedule are sorted by
+/// Whether two schedules of suites need the same process at the same time. The claims of each schedule are sorted by
 /// process and time.
 fn conflict(a: &[Claim], b: &[Claim]) -> bool {
     let (mut a, mut b) = (a.iter().peekable(), b.iter().peekable());
@@ -157,8 +157,8 @@ mod tests {
         }
     }
 
-    /// A test of the search: of two suites, the second one can only have run in one process, so the first one has the
-    /// other process.
+    /// Checks the search with two suites: the second suite can only have run in one process, so the first suite ran in
+    /// the other process.
     #[test]
     fn a_suite_has_the_process_that_no_other_suite_needs() {
         let claims = vec![
@@ -182,7 +182,7 @@ mod tests {
             })
         };
         assert_eq!(found(&claims, &[1, 0]), Some(vec![vec![0], vec![0]]));
-        // Both suites fit both processes.
+        // Both suites fit both processes, so no assignment is certain.
         let both = vec![claims.first().cloned().unwrap_or_default(); 2];
         assert_eq!(found(&both, &[0, 1]), Some(vec![vec![0, 1], vec![0, 1]]));
         let many: Vec<usize> = (0..20).collect();

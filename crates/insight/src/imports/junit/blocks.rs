@@ -9,8 +9,8 @@ use super::serial::{self, Place, Test};
 /// The largest number of possible orders of tests that are tried.
 const ORDERS: usize = 200;
 
-/// Joins tests with equal times, whose order is not known, into one test for the search of its place. The first of
-/// the tests begins at that time, or the last one ends then. The runner's work between the tests is not bounded.
+/// Joins tests with equal times, whose order is not known, into one test for the search of its place. The joined test
+/// begins or ends at the common time. It has no exact length, because the runner's work between the tests is not known.
 pub fn joined(tests: &[Test]) -> Option<Test> {
     let (last, before) = tests.split_last()?;
     if before.is_empty() {
@@ -27,14 +27,14 @@ pub fn joined(tests: &[Test]) -> Option<Test> {
 /// Tests of a report with equal times, or without times, whose order is only partly known.
 pub struct Block<'a> {
     pub tests: &'a [Test],
-    /// For each test of the block, the number of its lane. A lane is a list of tests that ran in the order of the
-    /// file, while the order of tests of different lanes is not known.
+    /// For each test of the block, the number of its lane. A lane is a list of tests that ran in the order of the file.
+    /// The order of tests in different lanes is not known.
     lanes: Vec<usize>,
 }
 
 impl<'a> Block<'a> {
-    /// Divides tests of a report into blocks of tests whose order is not known. If all tests are in one lane, whose
-    /// order is known, each test is a block of its own; otherwise all of them are one block.
+    /// Divides tests of a report into blocks. The order of the tests within a block is not known. If all tests are in
+    /// one lane, their order is known and each test is a block of its own; otherwise all tests are one block.
     pub fn of(tests: &'a [Test], lanes: Vec<usize>) -> Vec<Block<'a>> {
         if lanes.iter().any(|lane| Some(lane) != lanes.first()) {
             return vec![Block { tests, lanes }];
@@ -64,7 +64,8 @@ impl<'a> Block<'a> {
         for lane in self.by_lane().into_values() {
             for place in 1..=lane.len() {
                 tests += 1;
-                // A binomial coefficient grows to its end, and each step of it divides without a rest.
+                // The count is a product of binomial coefficients. Each intermediate result is an integer and not
+                // larger than the final one, so the search can stop early.
                 count = count.checked_mul(tests)? / place;
                 if count > ORDERS {
                     return None;
@@ -162,7 +163,7 @@ mod tests {
             Some(vec![vec![0, 2, 1], vec![0, 1, 2], vec![1, 0, 2]])
         );
         assert_eq!(orders(&[0, 1, 2, 3, 4]).map(|all| all.len()), Some(120));
-        // 720 orders.
+        // Six tests in any order have 720 orders, which is more than `ORDERS`.
         assert_eq!(orders(&[0, 1, 2, 3, 4, 5]), None);
         let many: Vec<usize> = (0..100_000).map(|at| at % 2).collect();
         let block = Block {

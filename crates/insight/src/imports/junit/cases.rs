@@ -1,4 +1,4 @@
-//! Finds the steps of a recording that are tests of a report, by their names.
+//! Finds the steps of a recording that are also tests in a report, by the names of the tests.
 
 use std::collections::{HashMap, VecDeque};
 
@@ -14,8 +14,8 @@ pub struct CaseSteps<'s> {
 }
 
 impl<'s> CaseSteps<'s> {
-    /// Finds the steps of the recording for the tests of a report. A test name that the report has several times
-    /// counts only if one process has a step for each occurrence: these are successive runs of the test.
+    /// Finds the steps of the recording for the tests of a report. A test name that the report has several times counts
+    /// only if one process has exactly as many steps with this name: they are successive runs of the test.
     pub fn new<'r>(steps: &'s Steps, suites: impl IntoIterator<Item = &'r Suite>) -> CaseSteps<'s> {
         let mut by_name: HashMap<String, VecDeque<StepIx>> = HashMap::new();
         for (at, step) in steps.list().iter().enumerate() {

@@ -1,4 +1,5 @@
-//! Holds the schedules of test suites: which processes can have run a suite, and when. Chooses one for each suite.
+//! Holds the possible schedules of test suites (which processes can have run a suite's tests, and when), and chooses a
+//! schedule for each suite.
 
 use tr_analyze::model::{Doubt, ProcessIx};
 
@@ -7,11 +8,12 @@ use super::even::Bounds;
 use super::placer::Times;
 use super::serial;
 
-/// The number of threads of a process of which one fits by chance no more often than a process does. A guess: of the 23
-/// threads of a Java program, one fitted to tests of another process.
+/// The largest number of threads of a process for which the usual proof is enough. If a process has more threads, one
+/// of them may fit a suite's tests by chance, so one more test must fit. A guess: of the 23 threads of a Java program,
+/// one fitted to tests of another process.
 const FEW: usize = 4;
 
-/// The places in time of a suite's tests in the only processes that can have run them.
+/// A schedule of a suite: the processes that can have run the suite's tests, and the place of each test in time.
 #[derive(Clone, Debug)]
 pub struct Schedule {
     pub runner: Scheduled,
@@ -20,33 +22,33 @@ pub struct Schedule {
     pub times: Vec<Option<Times>>,
     /// For each test of the suite, the process that ran it.
     pub of_tests: Vec<Option<ProcessIx>>,
-    /// The child processes that began and ended within one test of the suite each.
+    /// The child processes of the runner that each began and ended within a single test of the suite.
     pub decided: Vec<ProcessIx>,
 }
 
-/// The processes that ran the tests of a suite. It is one process, or several processes of one program that lived one
-/// after the other (some runners start a new worker after a failed test, or for each test), or several workers of one
-/// program at the same time ([`pool`](super::pool)).
+/// The processes that ran the tests of a suite. There are three cases: a single process; several processes of one
+/// program that lived one after the other, because some runners start a new worker after a failed test or for each
+/// test; several workers of one program at the same time ([`pool`](super::pool)).
 #[derive(Clone, Debug)]
 pub struct Scheduled {
     pub processes: Vec<ProcessIx>,
     /// Whether in each of these processes a single thread ran the tests, and no other thread can have run them.
     pub is_one_thread: bool,
-    /// The number of threads of a process that were tried alone.
+    /// The number of threads of a process for which it was tried whether one of them alone ran the tests.
     pub threads: usize,
 }
 
-/// The schedules of a suite: which processes can have run its tests, and when. If several are possible, the others are
-/// kept beside the first one.
+/// The chosen schedule of a suite, which says which processes ran its tests, and when. The other possible schedules are
+/// kept, too.
 pub struct Choice {
     pub schedule: Schedule,
     /// The schedules of the suite that are possible as well, besides the first one.
     pub others: Vec<Schedule>,
 }
 
-/// Chooses a schedule for each suite of a report, so that no process runs two suites at the same time, and returns the
-/// other possible schedules with it. `None` for a suite that has no schedule, or if there are too many assignments to
-/// try.
+/// Chooses a schedule for each suite of a report so that no process runs two suites at the same time. The other
+/// possible schedules are returned as well. `None` for a suite that has no schedule, or if there are too many
+/// assignments to try.
 pub fn choose(mut possible: Vec<Vec<Schedule>>) -> Vec<Option<Choice>> {
     let claims: Vec<Vec<Vec<Claim>>> = possible
         .iter()
@@ -94,15 +96,15 @@ impl Schedule {
         claims
     }
 
-    /// Whether the lengths of the tests were measured in the processes of the schedule: those of several tests fit
-    /// nearly exactly between the sleeps of these processes. Among many threads, one more must fit.
+    /// Whether the processes of the schedule must have measured the lengths of the tests: the lengths of several tests
+    /// fit nearly exactly between the sleeps of these processes. If a process has many threads, one more test must fit.
     pub fn is_measured(&self) -> bool {
         let bounds = self.times.iter().flatten().filter_map(|times| times.bounds);
         let exact = bounds.filter(Bounds::is_exact).count();
         exact >= serial::EXACT + usize::from(self.runner.threads > FEW)
     }
 
-    /// Notes that another process may have run or measured the tests of the schedule.
+    /// Marks all tests of the schedule as doubtful, because another process may have run or measured them.
     pub fn doubt(&mut self) {
         for times in self.times.iter_mut().flatten() {
             times.doubt = times.doubt.or(Some(Doubt::Runner));

@@ -1,6 +1,6 @@
-//! Decides whether a test has the same figures (such as CPU time) at every place within its bounds. So it is for a test
-//! that computes in a runner that also computes before it, and sometimes for a test that can have run in each of
-//! several processes.
+//! Decides whether a test has the same figures (such as CPU time) at every place within its bounds. An example is a
+//! test that only computes, in a runner that also only computes before and after the test. Then the figures are right
+//! although the exact place is not known.
 
 use tr_analyze::model::{self, Analysis, ProcessIx};
 use tr_analyze::timeline::Bucket;
@@ -9,16 +9,16 @@ use super::proof::tolerated_figure;
 use super::serial::{Place, Test};
 use crate::imports::lookup::{ktime, signed};
 
-/// The largest number of stretches of a test runner's time that are examined for one test. A guess: a thread on a busy
-/// machine has some hundred a second.
+/// The largest number of stretches of a test runner's time that are examined for one test. A guess: the timeline of a
+/// thread on a busy machine has some hundred stretches a second.
 const STRETCHES: usize = 1_000;
 
-/// The largest cost of one call of [`is_even`]. The unit is the cost of computing one place of a test; each stretch of
-/// a timeline is counted as one place, so that the bound is `STRETCHES`. A guess.
+/// The largest cost of one call of [`is_even`]. The unit is the cost of computing the place of one test. A guess: each
+/// examined stretch of a timeline costs as much.
 pub const COST: usize = STRETCHES;
 
-/// The number of thread states (such as on CPU or in a run queue) whose times are compared. A decision: as many as the
-/// sums of [`model::Times`].
+/// The number of thread states (such as on CPU or in a run queue) whose times are compared. A decision: these are all
+/// states for which [`model::Times`] has sums.
 const STATES: usize = 5;
 
 /// The bounds of the time in which a test can have run. All times are in nanoseconds.
@@ -44,7 +44,7 @@ impl Bounds {
         }
     }
 
-    /// The bounds of a test of this length, known up to `error`, that can have run anywhere between two times.
+    /// The bounds of a test that can have run anywhere between two times. `error` is the largest error of its length.
     pub fn anywhere(from: i64, to: i64, length: i64, error: i64) -> Bounds {
         Bounds {
             begin: (from, to.saturating_sub(length).max(from)),
@@ -78,9 +78,9 @@ pub struct Possible {
 }
 
 /// Whether the figures of a test do not depend on its exact place. For each thread state, the time that the process's
-/// threads spent in it must be equal, up to the tolerated error, at every place within the test's bounds, in each
-/// possible process, and in the span that is shown, which is one of the first process. False without a timeline or a
-/// length.
+/// threads spent in it must be equal, up to the tolerated error, at every place within the test's bounds and in each
+/// possible process. It is compared with the time at the shown place (`shown`), which is in the first process. False if
+/// the recording has no timeline or the test has no length.
 pub fn is_even(analysis: &Analysis, possible: &[Possible], shown: (i64, i64)) -> bool {
     let length = shown.1.saturating_sub(shown.0).unsigned_abs();
     let sums = possible.iter().map(|Possible { process, bounds }| {
@@ -101,8 +101,8 @@ pub fn is_even(analysis: &Analysis, possible: &[Possible], shown: (i64, i64)) ->
     all.all(|(sums, bounds)| sums.range_is_near(bounds, wanted, most))
 }
 
-/// For each state of a thread, the time in nanoseconds that all threads of a process together have spent in it from a
-/// fixed beginning until each change of state.
+/// Sums of the times that all threads of a process together spent in each thread state. There is a sum for each moment
+/// at which a thread changed its state, counted from a fixed beginning.
 struct Sums {
     /// The times in nanoseconds at which a thread of the process changes its state, in order.
     times: Vec<i64>,
@@ -177,9 +177,9 @@ impl Sums {
         sums
     }
 
-    /// Whether the times of the process's threads by state differ from the sums `wanted` by at most `most`, in nanoseconds,
-    /// at every place that the bounds of a test allow. The sums are linear between the changes of state at the
-    /// beginning and at the end of the test.
+    /// Whether the times of the process's threads by state differ from the sums `wanted` by at most `most`, in
+    /// nanoseconds, at every place that the bounds of a test allow. The sums are linear between changes of state, so
+    /// only places are checked at which the test begins or ends at such a change.
     fn range_is_near(&self, bounds: &Bounds, wanted: [i128; STATES], most: [i128; STATES]) -> bool {
         let shortest = bounds.length.saturating_sub(bounds.error);
         let longest = bounds.length.saturating_add(bounds.error);

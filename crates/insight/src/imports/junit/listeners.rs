@@ -10,14 +10,14 @@ use super::choice::Schedule;
 use super::placer::Placer;
 use crate::imports::lookup::{ktime, signed};
 
-/// The number of stretches of a timeline that take as long to read as the computation of one test place takes. A guess:
-/// a stretch is decoded in some ns.
+/// The number of stretches of a timeline that can be read in the time in which the place of one test is computed. A
+/// guess: reading a stretch takes some ns.
 const STRETCHES: usize = 16;
 
 impl Placer<'_> {
     /// Leaves out the schedules of processes that did not run the tests, but only received messages about them from a
-    /// process that did. Returns the remaining schedules and the processes that only received messages; those of pools
-    /// are included.
+    /// process that did. Returns the remaining schedules, and all processes that only received messages, including
+    /// processes of `pools`.
     pub(super) fn without_listeners(
         &self,
         found: Vec<Schedule>,
@@ -39,14 +39,15 @@ impl Placer<'_> {
         };
         let (heard, mut rest): (Vec<Schedule>, Vec<Schedule>) =
             found.into_iter().partition(is_listener);
-        // A process that hears of tests late can have measured them.
+        // A process that received messages may also have measured the lengths of the tests, so schedules without a
+        // proof become doubtful.
         let is_open = |schedule: &&mut Schedule| !heard.is_empty() && !schedule.is_measured();
         rest.iter_mut().filter(is_open).for_each(Schedule::doubt);
         (rest, listeners)
     }
 
     /// Whether the processes that a schedule assigns to a suite woke another process after each test of the suite,
-    /// before the next test was certainly running. They then probably told that process about the tests.
+    /// before the next test was certainly running. If so, they probably sent messages about the tests to that process.
     fn hears(&self, process: ProcessIx, schedule: &Schedule) -> bool {
         let analysis = self.lookup.analysis;
         let own = &schedule.runner.processes;

@@ -1,7 +1,8 @@
 //! Cuts tests and suites that overlap with their neighbours by no more than the errors of their places.
 //!
-//! One process ran them one after the other, and the numbers of a report are rounded. A suite that then ends inside its
-//! last test, or a test that ends inside the next one, would have no figures.
+//! One process ran such tests one after the other, and they only seem to overlap because the numbers of a report are
+//! rounded. Without the cut, a suite that ends inside its last test, or a test that ends inside the next one, would get
+//! no figures.
 
 use std::collections::BTreeMap;
 use std::ops::Range;
@@ -11,8 +12,8 @@ use tr_format::event::Ktime;
 
 use super::proof::Guess;
 
-/// Makes the suites of a report hold their tests, and the tests and the suites of a process follow each other, as far
-/// as the errors of their places allow it. Only places that are not in doubt change.
+/// Extends the suites of a report so that they contain their tests, and cuts tests and suites of one process so that
+/// they do not overlap. A place moves by no more than its error, and only places that are not in doubt change.
 pub fn separate(guesses: &mut [Guess]) {
     let mut tests: BTreeMap<ProcessIx, Vec<usize>> = BTreeMap::new();
     let mut suites: BTreeMap<ProcessIx, Vec<usize>> = BTreeMap::new();
@@ -39,7 +40,8 @@ pub fn separate(guesses: &mut [Guess]) {
     }
 }
 
-/// For each suite, the places of its tests in the list of guesses: they come after the suite and before the next one.
+/// For each suite, the indexes of its tests in the list of guesses (tests and suites that were placed by their times).
+/// The tests come after their suite and before the next suite.
 fn held(guesses: &[Guess]) -> BTreeMap<usize, Range<usize>> {
     let suites = guesses.iter().enumerate();
     let suites = suites.filter(|(_, guess)| guess.is_suite).map(|(at, _)| at);
@@ -77,8 +79,8 @@ fn hold(guesses: &mut [Guess], suite: usize, tests: Range<usize>) {
     }
 }
 
-/// Ends each of some tests, or each of some suites, where the next one begins, if they overlap by no more than the
-/// errors of both. `holds` has the tests that a suite must not lose.
+/// Cuts each of the given tests (or suites) where the next one begins, if the two overlap by no more than the errors of
+/// both. `holds` returns the tests of a suite, which must stay inside the suite.
 fn in_turn(
     guesses: &mut [Guess],
     order: &mut [usize],
@@ -118,7 +120,7 @@ fn in_turn(
     }
 }
 
-/// Gives a guess another place, which is at most this error away from the true one.
+/// Moves a guess (a test or suite that was placed by its times) to another place, whose largest error is `error`.
 fn set(guess: &mut Guess, from: Ktime, to: Ktime, error: i64) {
     if (guess.span.from, guess.span.to) != (from, to) {
         guess.span.from = from;
@@ -160,8 +162,8 @@ mod tests {
         guesses.iter().map(place).collect()
     }
 
-    /// A test with two suites whose rounded numbers let the last test of the first suite end behind its suite and
-    /// inside the second one.
+    /// Checks two suites whose numbers are rounded, so that the last test of the first suite seems to end after its
+    /// suite and inside the second suite.
     #[test]
     fn neighbours_are_cut_within_their_errors() {
         let mut guesses = [
@@ -182,7 +184,7 @@ mod tests {
         assert_eq!(places(&guesses), want);
     }
 
-    /// A test with overlaps that no error explains, and with one of a test in doubt: they stay.
+    /// Checks that an overlap stays if it is larger than the errors, or if the place of one test is in doubt.
     #[test]
     fn larger_overlaps_stay() {
         let mut guesses = [

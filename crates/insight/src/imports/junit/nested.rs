@@ -1,8 +1,9 @@
-//! Places the tests of suites that are inside one suite of the report, as PHPUnit and node write them, as one sequence.
+//! Places the tests of several suites as one sequence, if these suites are inside one outer suite of the report.
+//! PHPUnit and node write such reports.
 //!
-//! Such a suite often has no time and no length of its own, so that each suite alone could have run anywhere. One process
-//! ran them in the order of the file, if all of them together have only one schedule, and several tests of it fit nearly
-//! exactly between the sleeps of that process.
+//! An inner suite often has no time and no length, so that by itself it could have run anywhere. It is proven that one
+//! process ran the suites in the order of the file if all tests together have only one schedule (one possible process
+//! with places for all tests), and several tests fit nearly exactly between the sleeps of that process.
 
 use std::collections::BTreeMap;
 
@@ -10,11 +11,11 @@ use super::choice::Schedule;
 use super::placer::Placer;
 use super::report::{Case, Suite};
 
-/// A test of a report: the index of its suite, and its own index there.
+/// Identifies a test of a report: the index of its suite, and the index of the test in the suite.
 type Position = (usize, usize);
 
 impl Placer<'_> {
-    /// The schedules of the suites that ran one after the other because they are inside one suite of the report, by the
+    /// The schedules of the suites that are inside an outer suite of the report and ran one after the other, by the
     /// indexes of the suites.
     pub fn nested(&mut self, suites: &[Suite]) -> BTreeMap<usize, Schedule> {
         let mut trees: BTreeMap<usize, Vec<usize>> = BTreeMap::new();
@@ -34,8 +35,8 @@ impl Placer<'_> {
         schedules
     }
 
-    /// The schedules of suites of one outermost suite if they ran in the order of the file; `None` if that is not
-    /// proven.
+    /// The schedules of the suites inside one outermost suite; `None` if it is not proven that they ran in the order of
+    /// the file.
     fn in_sequence(
         &mut self,
         suites: &[Suite],

@@ -1,5 +1,5 @@
-//! Finds processes that are a single test or a suite, because their command lines have its name as the runner spells it
-//! there.
+//! Finds processes that ran a single test or a single suite: their command lines contain its name, in the spelling of
+//! the test runner.
 
 use std::collections::{HashMap, HashSet};
 
@@ -11,8 +11,8 @@ use super::runner::TRIED;
 use super::serial::{self, Place, Test};
 use crate::imports::lookup::{base, signed, Lookup, CLOCKS, TOLERATED};
 
-/// The number of words at the start of a command line that can name the program: an interpreter and its script. A
-/// decision.
+/// The number of words at the start of a command line that can name the program. A decision: they are an interpreter
+/// and its script.
 const SCRIPT: usize = 2;
 
 /// The largest number of components at the end of a path that are compared with the name of a suite.
@@ -23,18 +23,20 @@ const PARTS: usize = 8;
 #[derive(Debug, Default)]
 pub struct OwnProcesses {
     of_tests: HashMap<Vec<u8>, Vec<ProcessIx>>,
-    /// The processes that bats began for one test each: their command lines have the shell function of the test.
+    /// The processes that bats began for one test each: their command lines contain the name of the test's shell
+    /// function.
     of_bats: HashSet<ProcessIx>,
     /// For each test, the processes whose program, or whose interpreter's script, has the name of the test.
     of_programs: HashMap<Vec<u8>, Vec<ProcessIx>>,
-    /// The processes that began a program with the name of a test, which no other program has, for at least two tests.
+    /// The test runners found by their children: processes that started, for at least two tests, the only program with
+    /// the name of the test.
     began_tests: HashSet<ProcessIx>,
     /// For each suite of a report without times, the processes whose command lines name this suite only.
     of_suites: HashMap<Vec<u8>, Vec<ProcessIx>>,
 }
 
 impl OwnProcesses {
-    /// Searches command lines of processes for the names of a report's tests, and of those suites that have no time.
+    /// Searches command lines of processes for the names of a report's tests and for the names of suites without times.
     pub fn new(report: &Report, lookup: &Lookup<'_>) -> OwnProcesses {
         let cases = report.suites.iter().flat_map(|suite| &suite.cases);
         let names = cases.map(|case| (case.plain_name().as_bytes().to_vec(), Vec::new()));
@@ -49,7 +51,7 @@ impl OwnProcesses {
         };
         own.of_suites.remove(&b""[..]);
         for ix in lookup.analysis.process_ids() {
-            // A script can become its last program.
+            // A test script may end with an exec of another program, so all programs of a process are examined.
             let process = lookup.analysis.process(ix);
             let execs = process.execs.iter().map(|exec| &exec.argv);
             let lines = execs.chain(process.execs.is_empty().then_some(&process.argv));
@@ -57,7 +59,7 @@ impl OwnProcesses {
             for program in programs.flat_map(|word| [base(word), stem(base(word))]) {
                 own.add_program(program, ix);
             }
-            // `--gtest_filter=NAME`.
+            // A name can also be the value of an option, as in `--gtest_filter=NAME`.
             let words = lines.flat_map(|line| line.args()).flat_map(|arg| {
                 let equals = arg.iter().position(|byte| *byte == b'=');
                 let value = equals.and_then(|at| arg.get(at + 1..));
@@ -80,7 +82,8 @@ impl OwnProcesses {
             }
             suites.sort_unstable();
             suites.dedup();
-            // A program that names several suites starts one after the other.
+            // A program that names several suites runs them one after the other, so it is not the process of a single
+            // suite.
             if let [only] = &suites[..] {
                 own.of_suites.entry(only.clone()).or_default().push(ix);
             }
@@ -89,7 +92,7 @@ impl OwnProcesses {
         own
     }
 
-    /// Finds the processes that began the programs of several tests, one for each.
+    /// Finds the processes that started one program for each of several tests.
     fn find_runners(&mut self, lookup: &Lookup<'_>) {
         let mut counts: HashMap<ProcessIx, usize> = HashMap::new();
         for programs in self.of_programs.values() {
@@ -114,7 +117,8 @@ impl OwnProcesses {
     }
 
     /// The only process that ran a program with the name of a test, if its parent began such programs for other tests,
-    /// too. On a busy machine its life and the length that the runner measured can differ by much.
+    /// too. The length is not compared, because on a busy machine the life of the process can be much longer than the
+    /// test.
     fn program_of(&self, name: &[u8], lookup: &Lookup<'_>) -> Option<ProcessIx> {
         let [only] = self.of_programs.get(name)?[..] else {
             return None;
@@ -123,7 +127,7 @@ impl OwnProcesses {
         self.began_tests.contains(&parent).then_some(only)
     }
 
-    /// Notes that the command line of a process has this name. Returns whether it is the name of a test.
+    /// Notes that the command line of a process contains this name, if it is the name of a test. Returns whether it is.
     fn add_test(&mut self, name: &[u8], ix: ProcessIx) -> bool {
         let own = self.of_tests.get_mut(name);
         let is_test = own.is_some();
@@ -213,7 +217,8 @@ impl Placer<'_> {
                     let early = times.from.saturating_sub(LONGER);
                     early <= start && start <= times.from.saturating_add(times.digit + LONGER)
                 });
-            // The process of bats prepares the test, which can last long on a busy machine.
+            // A process of bats also prepares its test, which can take long on a busy machine, so it may live longer
+            // than the test.
             let is_as_long = longer.unsigned_abs() <= LONGER.max(length / 5).unsigned_abs()
                 || longer > 0 && self.own.of_bats.contains(*ix);
             is_as_long && at_its_time && !self.used.contains(*ix)
@@ -227,15 +232,15 @@ impl Placer<'_> {
         Some(first)
     }
 
-    /// The process whose command line names a suite that has no time. If there are several, it is the one that is an
-    /// ancestor of all others; `None` if there is no such process.
+    /// The process whose command line names a suite that has no time. If there are several such processes, the result
+    /// is the one that is an ancestor of all others; `None` if there is none.
     pub fn suite_process(&self, suite: &Suite) -> Option<ProcessIx> {
         let own = self.own.of_suites.get(suite.attributes.name.as_bytes())?;
         self.outermost(own.iter().copied())
     }
 
-    /// The first of the given processes, if it is an ancestor of all others; otherwise `None`. It is then a wrapper
-    /// such as `timeout`, which also has the words of its program in its command line.
+    /// The first of the given processes, if it is an ancestor of all others; otherwise `None`. Such an ancestor is a
+    /// wrapper such as `timeout`, whose command line contains the words of the wrapped program.
     fn outermost(&self, mut own: impl Iterator<Item = ProcessIx>) -> Option<ProcessIx> {
         let first = own.next()?;
         let is_around = |other: ProcessIx| {
@@ -245,9 +250,9 @@ impl Placer<'_> {
         own.take(TRIED).all(is_around).then_some(first)
     }
 
-    /// The place of a test within a process of its own, which lived longer because the runner prepares the test in it
-    /// and cleans up afterwards. If the process lived longer by no more than a tenth and the error of the clocks, its
-    /// whole life is the place, unless the recording proves a better one.
+    /// The place of a test within a process of its own. The process lives longer than the test, because the runner
+    /// prepares the test in it and cleans up afterwards. `None` if the process lived only a little longer and the
+    /// recording proves no better place; then the whole life of the process is the place of the test.
     pub fn within_own(&mut self, process: ProcessIx, case: &Case) -> Option<Times> {
         let length = case.attributes.length?;
         let life = self.lookup.analysis.process(process);

@@ -15,21 +15,22 @@ use super::report::{Attributes, Case, Date, Suite};
 use super::runner::{RunnerFacts, TRIED};
 use crate::imports::lookup::{signed, Lookup, Placed};
 
-/// The longest time in nanoseconds by which a process may last longer than the only test that it runs; a fifth of the
-/// test's length is allowed as well. A guess for the start and the end of an interpreter; the script `reporters.py`
+/// The longest time in nanoseconds by which a process may live longer than the only test that it runs, or a fifth of
+/// the test's length if that is more. A guess for the start and the end of an interpreter; the script `reporters.py`
 /// tests the places of 35 runners' tests.
 pub(super) const LONGER: i64 = 100_000_000;
 
 /// The longest time in nanoseconds between two readings of a test runner: of the time of the day, and of the clock that
-/// measures a test's length. A guess: more would needlessly allow tests to begin before their shown beginning.
+/// measures a test's length. A guess: a larger limit would needlessly allow tests to begin before their shown
+/// beginning.
 const BETWEEN_CLOCKS: i64 = 1_000_000;
 
 /// The largest number of test places that are computed for a report, at about 100 ns each, so that the search for the
 /// runners of very many suites ends within some seconds. A bound of the work.
 pub(super) const WORK: u64 = 20_000_000;
 
-/// The number of processes whose start and end can be compared in the time in which one test place is computed. It
-/// converts such comparisons to the unit in which the search's work is bounded.
+/// The number of processes whose lives can be compared with a test in the time in which the place of one test is
+/// computed. This number converts such comparisons to the unit of [`WORK`].
 const LIVES: usize = 8;
 
 pub(super) struct Placer<'a> {
@@ -39,11 +40,12 @@ pub(super) struct Placer<'a> {
     pub written: Option<i64>,
     /// For each process examined so far, the facts that decide which tests it can have run.
     pub facts: HashMap<ProcessIx, Option<Rc<RunnerFacts>>>,
-    /// The child processes of test runners that began and ended within one test each, so that their test is known.
+    /// The child processes of test runners that began and ended within a single test, so that it is known which test
+    /// they belong to.
     pub decided: HashSet<ProcessIx>,
     /// The stretches of time in which the processes that can have run the current suite certainly ran other suites.
     pub others: Active,
-    /// The part of the bounded work ([`WORK`]) that the search for test places may still do.
+    /// The part of the budget [`WORK`] that the search for test places may still use.
     pub work: Cell<u64>,
     /// The difference from UTC, in nanoseconds, that is assumed for the report's times without a time zone.
     pub ahead: i64,
@@ -53,7 +55,7 @@ pub(super) struct Placer<'a> {
     pub of_cases: Option<Stamp>,
     /// Whether the times of suites are their beginnings or their ends, if one of these is proven.
     pub of_suites: Option<Stamp>,
-    /// The tests that were placed in the process of their suite, because they do not have a process of their own.
+    /// The tests that do not have a process of their own and were therefore placed in the process of their suite.
     pub guesses: Vec<Guess>,
     pub runners: [Vec<ProcessIx>; 3],
     /// The life of the recorded command in nanoseconds, if no other process can have run the tests.
@@ -65,8 +67,7 @@ pub(super) struct Placer<'a> {
     pub used: HashSet<ProcessIx>,
     /// Whether the report has several test suites.
     pub several: bool,
-    /// The largest time in nanoseconds by which the tests of the report may really have been earlier than they are
-    /// shown.
+    /// The largest time in nanoseconds by which the tests of the report may have run earlier than shown.
     pub early: i64,
     pub placed: Placed,
 }
@@ -84,9 +85,9 @@ pub(super) struct Times {
     /// The largest error in nanoseconds of the beginning or the end of the test or suite, if the recording bounds it
     /// ([`super::serial`]).
     pub error: Option<i64>,
-    /// The bounds of the time in which the test can have run, if the recording limits it.
+    /// The bounds of the test's beginning and end, if the recording limits them.
     pub bounds: Option<Bounds>,
-    /// Whether several processes can have run the test, and its figures (such as CPU time) are equal in all of them.
+    /// Whether the figures of the test (such as CPU time) are equal in all processes that can have run it.
     pub is_even: bool,
     /// The reason why the times of the test or suite are not proven.
     pub doubt: Option<Doubt>,
@@ -98,7 +99,7 @@ pub(super) struct Runner {
     pub process: ProcessIx,
     pub from: Ktime,
     pub to: Ktime,
-    /// Whether no other process can have run the tests, apart from ancestors of this process.
+    /// Whether only this process or one of its ancestors can have run the tests.
     pub is_sure: bool,
     /// Whether a single thread of the process ran the tests, and no other thread can have run them.
     pub is_one_thread: bool,
@@ -214,14 +215,15 @@ impl Placer<'_> {
         Some(self.from(case.attributes.at?, length, self.of_cases))
     }
 
-    /// The largest error in nanoseconds of a time of the day in a report, which has a last digit of the value `digit`.
+    /// The largest error in nanoseconds of a time of the day in a report. `digit` is the value in nanoseconds of the
+    /// last digit that the report writes.
     pub(super) fn stamp_error(&self, digit: i64) -> i64 {
         let clocks = self.lookup.clock_error();
         digit.saturating_add(clocks).saturating_add(BETWEEN_CLOCKS)
     }
 
-    /// Finds the process that ran tests at the given times, and the span of its life that they take; `None` if no
-    /// process fits.
+    /// Finds the process that ran the tests at the given times, and the part of its life that the tests took; `None` if
+    /// no process fits.
     pub(super) fn runner(&self, times: Times) -> Option<Runner> {
         let analysis = self.lookup.analysis;
         self.runners.iter().find_map(|runners| {
@@ -233,7 +235,7 @@ impl Placer<'_> {
             let after = runners.partition_point(|ix| start(ix) <= latest);
             let before = runners.get(..after).unwrap_or_default();
             self.spend(before.len().min(TRIED).div_ceil(LIVES))?;
-            // The runner began after its wrappers.
+            // The runner began after its wrappers, so the processes are tried from the last one to the first one.
             let tried = before.iter().rev().take(TRIED).copied();
             let mut fitting = tried.filter_map(|ix| {
                 let later = start(&ix).saturating_sub(times.from).clamp(0, times.digit);

@@ -9,7 +9,7 @@ use super::runner::TRIED;
 use crate::imports::lookup::{imported, ktime, signed, TOLERATED};
 use tr_analyze::model::{Doubt, Imported, ImportedKind, ProcessIx, ThreadIx};
 
-/// The unit of seconds in nanoseconds.
+/// The unit of seconds: the number of nanoseconds in one second.
 const SECOND: i64 = 1_000_000_000;
 
 impl Placer<'_> {
@@ -33,7 +33,8 @@ impl Placer<'_> {
             return;
         }
         let anywhere = self.anywhere(suite, choice.is_some());
-        // Without proof of the order and of the process, such tests can have run anywhere within the suite.
+        // If neither the order of the tests nor their process is proven, the tests can have run anywhere within the
+        // suite.
         let is_loose = choice.as_ref().is_some_and(Choice::is_loose);
         let is_only = choice
             .as_ref()
@@ -129,7 +130,8 @@ impl Placer<'_> {
                         times,
                         &case.attributes,
                     );
-                    // Each of several suites at the same time has a process of its own.
+                    // Suites that ran at the same time ran in different processes, so it is not known which process ran
+                    // this test.
                     let in_overlap = overlaps && !guess.own_stamp && scheduled.is_none();
                     let is_loose = is_loose && !guess.own_stamp;
                     let mut guess = Guess {
@@ -147,8 +149,8 @@ impl Placer<'_> {
         }
     }
 
-    /// Places a test that has a process of its own. Its place is the whole life of the process, or a part of it if the
-    /// recording proves that the test was shorter.
+    /// Places a test that has a process of its own. Its place is the whole life of the process, or a part of that life
+    /// if the recording proves that the test was shorter.
     fn own_test(&mut self, case: &Case, name: &str, process: ProcessIx) {
         let life = self.lookup.analysis.process(process);
         let (life, within) = ((life.start, life.end), self.within_own(process, case));
@@ -186,8 +188,8 @@ impl Placer<'_> {
         }
     }
 
-    /// The schedule of a suite that is shown. If others are possible as well, a test keeps its figures only if they are
-    /// equal in all of the possible schedules.
+    /// Returns the schedule that is shown for a suite. If other schedules are possible as well, a test keeps its
+    /// figures only if they are equal in all possible schedules.
     fn among(&self, choice: Choice) -> Schedule {
         let Choice {
             mut schedule,
@@ -229,7 +231,8 @@ impl Placer<'_> {
     }
 
     /// Whether all of the given processes are known as runners of tests, and no other test program lived at the same
-    /// time: their command lines name the report or a test program, or the recorded command itself ran the tests.
+    /// time. A process is known if its command line names the report or a test program, or if it is the recorded
+    /// command.
     fn are_known(&self, processes: &[ProcessIx]) -> bool {
         let [_, tests, _] = &self.runners;
         let is_known = |process: &ProcessIx| self.runners.iter().flatten().any(|ix| ix == process);
@@ -311,9 +314,10 @@ impl Placer<'_> {
         }
     }
 
-    /// The times of the tests of a suite in a report. Tests without a time of the day follow each other, and the last
-    /// one ends with the suite: the rest of the suite's length is its preparation. If the runner did other work between
-    /// the tests, the tests were earlier, at most by the length of this rest.
+    /// The times of the tests of a suite in a report. Tests without a time of the day are placed one after the other so
+    /// that the last one ends with the suite; the time before them is taken as the preparation of the suite. If the
+    /// runner did other work between the tests, the tests were earlier, at most by the length of the assumed
+    /// preparation.
     fn times(&self, suite: &Suite, within: Option<(i64, i64)>) -> Vec<Option<Times>> {
         if suite.cases.iter().any(|case| case.attributes.at.is_some()) {
             return suite.cases.iter().map(|case| self.of_case(case)).collect();
@@ -334,7 +338,8 @@ impl Placer<'_> {
             return none; // several at once
         }
         let left = last.saturating_sub(first).saturating_sub(sum);
-        // The recording allows no schedule for tests that followed each other, if it shows the sleeps of their runner.
+        // This is reached only if no schedule was found. If the recording shows the sleeps of the runner, that means
+        // that the tests did not simply follow each other, so their places are in doubt.
         let has_schedules = self.lookup.analysis.timeline.is_some();
         let is_measured = suite.is_measured() && suite.has_order && !suite.is_by_result();
         let is_proven = is_measured && !has_schedules;

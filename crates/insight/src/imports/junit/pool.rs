@@ -1,8 +1,8 @@
-//! Finds the places of tests that a runner distributed to several worker processes, which worked at the same time.
+//! Finds the places of tests that a runner distributed to several worker processes which worked at the same time.
 //!
-//! The report does not name the worker of a test. A way to distribute the tests is possible if each worker has a
-//! schedule of its tests ([`serial`]). A test gets the worker and the place that it has in all possible ways. Two tests
-//! that the same worker ran are in the order of the report.
+//! The report does not name the worker of a test. A distribution of the tests is possible if each worker can have run
+//! its tests one after the other ([`serial`]), in the order of the report. A test gets the worker and the place that
+//! are common to all possible distributions.
 
 use std::ops::RangeInclusive;
 
@@ -34,8 +34,8 @@ pub struct Share {
     pub is_sure: bool,
 }
 
-/// Whether processes can have run the tests of a suite is not known: there are too many ways to try, or the report has
-/// too little.
+/// The error for suites that cannot be decided, because there are too many possibilities to try or the report has too
+/// little information.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Undecided;
 
@@ -60,8 +60,8 @@ pub fn shares(tests: &[Test], workers: &[Worker<'_>]) -> Result<Option<Vec<Share
     Ok(search.found.into_iter().collect())
 }
 
-/// Whether the lengths of the tests were measured in the worker processes: those of several tests fit nearly exactly
-/// between the sleeps of their workers.
+/// Whether the worker processes must have measured the lengths of the tests: the lengths of several tests fit nearly
+/// exactly between the sleeps of their workers.
 pub fn are_measured(tests: &[Test], shares: &[Share]) -> bool {
     let sure = shares.iter().zip(tests).filter(|(share, _)| share.is_sure);
     let exact = sure.filter(|(share, test)| share.place.is_exact(test.length, test.error));
@@ -72,7 +72,7 @@ pub fn are_measured(tests: &[Test], shares: &[Share]) -> bool {
 struct Search<'a> {
     tests: &'a [Test],
     workers: &'a [Worker<'a>],
-    /// For each worker process, the tests that the distribution which is being tried gives to it.
+    /// For each worker process, the tests that it has in the distribution that is being tried.
     by_worker: Vec<Vec<usize>>,
     /// For each test, its worker and bounds as far as they are common to all possible distributions found so far.
     found: Vec<Option<Share>>,
@@ -111,8 +111,8 @@ impl Search<'_> {
         self.by_worker.get_mut(worker).into_iter().for_each(change);
     }
 
-    /// Adds the distribution of tests to workers that is being tried to those that have been found, if every worker has
-    /// a schedule for its tests. `None` if the work reaches its bound.
+    /// Adds the distribution that is being tried to the possible ones, if every worker can have run its tests one after
+    /// the other. `None` if the work reaches its bound.
     fn add(&mut self) -> Option<()> {
         let mut all = Vec::with_capacity(self.tests.len());
         for (number, (own, worker)) in self.by_worker.iter().zip(self.workers).enumerate() {
@@ -182,11 +182,10 @@ mod tests {
             .collect()
     }
 
-    /// A test in which the sleeps of two workers (w0 and w1) show which of them ran the tests a to d, whose lengths are
-    /// in ns:
+    /// Checks that the sleeps of two workers (w0 and w1) show which of them ran the tests a to d. The numbers are
+    /// lengths in ns:
     ///
-    /// w0 ==a 100==____b 300____=
-    /// w1 ______c 250____====d 150============
+    /// w0 ==a 100==____b 300____= w1 ______c 250____====d 150============
     #[test]
     fn sleeps_of_the_workers_tell_who_ran_a_test() {
         let actives = [vec![(0, 110), (410, 415)], vec![(0, 5), (252, 505)]];
@@ -194,7 +193,7 @@ mod tests {
         let workers: Vec<Worker<'_>> = actives.iter().map(worker).collect();
         let tests = [test(250), test(100), test(300), test(150)];
         let found = shares(&tests, &workers).unwrap().unwrap();
-        // The second one can have been in each worker, as far as its length tells.
+        // By its length, the second test can have run in each worker.
         assert_eq!(sure(&tests, &workers), [Some(1), None, Some(0), Some(1)]);
         let place = found.get(2).unwrap().place.clone();
         assert_eq!(
@@ -204,11 +203,11 @@ mod tests {
                 end: 410..=412
             }
         );
-        // Nobody slept for so long.
+        // No worker has room for a test of this length between its sleeps.
         assert_eq!(shares(&[test(700)], &workers), Ok(None));
     }
 
-    /// A test: two workers that do the same at the same time do not prove which of them ran a test.
+    /// Checks that two workers with equal times on a CPU do not prove which of them ran a test.
     #[test]
     fn equal_workers_prove_nothing() {
         let active = Active::of(vec![(0, 10), (300, 310)]);
@@ -216,7 +215,8 @@ mod tests {
         assert_eq!(sure(&[test(292), test(292)], &workers), [None, None]);
     }
 
-    /// A test with random tests in random workers: a worker that the search calls certain really ran the test.
+    /// Checks with random tests in random workers that the search calls a worker certain only if it really ran the
+    /// test.
     #[test]
     fn sure_shares_are_true() {
         let mut seed = 7_u64;
@@ -230,7 +230,7 @@ mod tests {
             let mut all = Vec::new();
             let mut actives = Vec::new();
             for worker in 0..count {
-                // The worker loads its tests.
+                // At first, each worker loads its tests on a CPU.
                 let mut now = below(50);
                 let mut stretches = vec![(now, now + 20 + below(150))];
                 now = stretches.first().unwrap().1;
@@ -243,7 +243,7 @@ mod tests {
                     stretches.push((now, now + after + 1));
                     now += after + 1;
                     all.push((begin, now, worker));
-                    // The work between two tests.
+                    // Between two tests, the worker is on a CPU for a short time.
                     stretches.push((now, now + below(8)));
                     now = stretches.last().unwrap().1;
                 }

@@ -1,5 +1,5 @@
-//! Decides whether a report and its recording prove where in time a test was. A test whose place is in doubt gets no
-//! figures, because they could be those of a neighbouring test.
+//! Decides whether a report and its recording prove when a test ran. A test whose place is in doubt gets no figures
+//! (such as CPU time), because they could belong to a neighbouring test.
 
 use std::collections::{HashMap, HashSet};
 
@@ -17,12 +17,12 @@ use crate::imports::lookup::{ktime, program, signed, CLOCKS, TOLERATED};
 /// runners' tests.
 const MOST: u64 = 100_000_000;
 
-/// The longest time in nanoseconds of a test's threads that the recording may not show, however short the test is. A
-/// decision: the error of a figure that the script `reporters.py` calls right.
+/// The largest time in nanoseconds of a test's threads that the recording may lack even for a short test, without the
+/// test losing its figures. A decision: the script `reporters.py` accepts figures with this error.
 const LEAST_UNSEEN: u64 = 20_000_000;
 
-/// The largest error in nanoseconds of a figure of a test, such as its CPU time, if the figure is small. A decision: half of
-/// that which the script `reporters.py` calls right, because a clock of CPU time can have ticks of 10 ms.
+/// The largest error in nanoseconds of a figure of a test, such as its CPU time, if the figure is small. A decision:
+/// half of the error that the script `reporters.py` accepts, because a clock of CPU time can have ticks of 10 ms.
 const LEAST: u64 = 10_000_000;
 
 /// The largest tolerated error, in nanoseconds, of the place or of a figure of a test. `length` is the test's length in
@@ -31,13 +31,14 @@ pub fn tolerated(length: u64) -> u64 {
     MOST.min(length / TOLERATED)
 }
 
-/// The largest tolerated error in nanoseconds of a figure of a test of this length, such as its CPU time.
+/// The largest tolerated error in nanoseconds of a figure of a test, such as its CPU time. `figure` is the figure's
+/// value, and `length` the test's length.
 pub fn tolerated_figure(figure: u64, length: u64) -> u64 {
     tolerated(length).min(LEAST.max(figure / TOLERATED))
 }
 
-/// Whether the figures of a test could be off by more than is tolerated because its place has this error. Both are in
-/// nanoseconds.
+/// Whether the figures of a test could be wrong by more than is tolerated, because its place in time may be wrong by
+/// `error` nanoseconds. `length` is the length of the test in nanoseconds.
 pub fn is_far(error: u64, length: u64) -> bool {
     error > tolerated_figure(0, length)
 }
@@ -97,8 +98,9 @@ impl Contradictions {
         });
     }
 
-    /// Notes for a suite whether its tests have a schedule in the recording if the report's times are beginnings, and
-    /// if they are ends. A suite without a schedule in both cases was run by another process, and shows nothing.
+    /// Notes for a suite which meanings of the report's times allow a schedule of its tests in the recording: the
+    /// meaning as beginnings (`as_begin`) and as ends (`as_end`). A suite without a schedule in both cases was run by
+    /// another process and proves nothing.
     pub fn by_fit(&mut self, [as_begin, as_end]: [bool; 2]) {
         self.begin |= as_end && !as_begin;
         self.end |= as_begin && !as_end;
@@ -199,7 +201,7 @@ impl Unseen {
 
     /// The time in nanoseconds between `from` and `to` that the recording does not show, summed up over the threads.
     fn between(&self, from: Ktime, to: Ktime) -> u64 {
-        // The sum of the differences between a time and all times before it.
+        // Returns the sum of the differences between `time` and each earlier time in the list.
         let since = |times: &[(i64, i128)], time: i64| {
             let before = times.partition_point(|(at, _)| *at < time);
             let last = before.checked_sub(1).and_then(|last| times.get(last));
@@ -214,8 +216,8 @@ impl Unseen {
     }
 }
 
-/// The processes and threads that lived at the same time as a test runner, and whose work makes it unclear which of
-/// them a test belongs to.
+/// The processes and threads that lived at the same time as a test runner. If they worked during a test, it is not
+/// clear which of them the test belongs to.
 #[derive(Debug, Default)]
 struct Company {
     unseen: Unseen,
@@ -223,15 +225,15 @@ struct Company {
     /// The children of the test runner that may run tests at the same time as the runner.
     workers: Lives,
     threads: Lives,
-    /// The threads of a runner that names a thread after each test. All of the work of such a thread belongs to the test
-    /// in which it began.
+    /// The threads of a runner that names a thread after each test. All work of such a thread belongs to the test
+    /// during which the thread began.
     test_threads: Lives,
 }
 
 impl Company {
     /// Finds the processes and threads that lived at the same time as a test runner. If the runner is known as a test
-    /// program (`is_test`), children that run other programs do not run its tests; children of a runner of unknown kind
-    /// may. The children in `decided` belong to a known test.
+    /// program (`is_test`), children that execute other programs are assumed not to run its tests; children of a runner
+    /// of unknown kind may run them. The children in `decided` are left out, because each belongs to a known test.
     fn new(
         analysis: &Analysis,
         runner: ProcessIx,
@@ -306,8 +308,8 @@ pub struct Guess {
 }
 
 impl Guess {
-    /// Gives a test without a proven place that which is proven of it: its time, or the time of its suite. A test that its
-    /// supposed process cannot have run then belongs to the recorded command.
+    /// Gives a test without a proven place the bounds that are proven: the time in which it can have run within its
+    /// suite. If its supposed process did not live for all of that time, the test is assigned to the recorded command.
     pub fn bound(&mut self, analysis: &Analysis, command: Option<ProcessIx>) {
         let is_bound = |doubt: &Doubt| self.is_loose || !doubt.has_place();
         let Some(doubt) = self.span.doubt.filter(is_bound) else {
@@ -350,7 +352,8 @@ pub fn find_doubts(
         let at_boundary = |is: &dyn Fn(i64) -> bool| boundaries.into_iter().any(is);
         let error = guess.error;
         let length = guess.span.to.since(guess.span.from);
-        // A place with a large error does not exclude those that lived only a little across its boundaries.
+        // The error is limited here, so that for a place with a large error, threads and workers still count that lived
+        // only a little across its boundaries.
         let near = error.min(MOST.cast_signed());
         let in_company = at_boundary(&|time| company.workers.are_across(time, near))
             || !(guess.own_stamp || guess.one_thread)
@@ -410,8 +413,8 @@ mod tests {
     use super::*;
     use crate::imports::lookup::imported;
 
-    /// A test with a program of cargo that names its threads: the thread that began 1 ms before the place of a test may be
-    /// the test's or that of the test before, and so may its time.
+    /// Checks a test program of cargo, which names its threads: a thread that began 1 ms before the place of a test may
+    /// belong to this test or to the previous one, so the test gets no figures.
     #[test]
     fn the_thread_of_a_test_at_its_boundary_leaves_no_figures() {
         let doubt = |line: &str| {
@@ -455,7 +458,8 @@ mod tests {
         assert_eq!(doubt("/usr/bin/other"), None);
     }
 
-    /// A test: of the stretches that the recording does not show, a test has the parts inside it, of all threads.
+    /// Checks that the unseen time of a test is the sum, over all threads, of the parts of unseen stretches that lie
+    /// inside the test.
     #[test]
     fn a_test_has_the_unseen_time_of_all_threads_inside_it() {
         let stretches = Unseen::new(vec![(90, 100), (0, 40), (10, 30), (35, 60)]);

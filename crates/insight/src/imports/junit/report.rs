@@ -6,8 +6,8 @@ use std::collections::HashMap;
 use crate::imports::lookup::Placed;
 use crate::imports::unplaced::{TestCount, UnplacedTest};
 
-/// The smallest error in nanoseconds that is assumed for the length of a test, however many digits the report has. A
-/// runner reads two clocks, and a tracepoint is a little before or after what it traces.
+/// The smallest error in nanoseconds that is assumed for the length of a test, however many digits the report has. The
+/// runner reads its clocks a little before or after the traced events.
 pub const LEAST_ERROR: i64 = 100_000;
 
 /// The largest number of slashes in a test's name that are examined to find the name of the test that contains it. A
@@ -15,7 +15,7 @@ pub const LEAST_ERROR: i64 = 100_000;
 const SLASHES: usize = 100;
 
 /// The largest number of failed tests of one report that are named although they have no place in the recording. A
-/// guess: more than a page shows.
+/// guess: no page shows so many.
 const NAMED: usize = 100;
 
 /// A parsed JUnit report: its test suites.
@@ -30,8 +30,8 @@ pub struct Suite {
     pub cases: Vec<Case>,
     /// Whether the report lists the tests of the suite in the order in which they ran.
     pub has_order: bool,
-    /// The index of the outermost suite around the suite in the report. It is the suite's own index if no other suite is
-    /// around it.
+    /// The index of the outermost suite around the suite in the report. Equal to the suite's own index if no other
+    /// suite is around it.
     pub outermost: usize,
 }
 
@@ -39,7 +39,7 @@ pub struct Suite {
 pub struct Case {
     pub attributes: Attributes,
     pub result: &'static str,
-    /// The place of the test in the report, which grows from one test to the next one, also of other suites.
+    /// The number of the test in the whole report. It grows from test to test, also across suites.
     pub number: usize,
 }
 
@@ -48,8 +48,8 @@ impl Case {
         has_failed(self.result)
     }
 
-    /// Whether the report has no length for the test, or 0, which a runner also writes for a test that it did not
-    /// measure.
+    /// Whether the report has no length for the test, or the length 0, which some runners write for tests that they did
+    /// not measure.
     pub(super) fn is_unmeasured(&self) -> bool {
         self.attributes.length.is_none_or(|length| length <= 0)
     }
@@ -60,8 +60,8 @@ fn has_failed(result: &str) -> bool {
 }
 
 impl Report {
-    /// Counts the tests of the report that have no place in the recording and are not counted anywhere else either.
-    /// Returns their number with the number of failed ones, and the first failed ones.
+    /// Counts the tests of the report that have no place in the recording and are not in it in another way (as a mark).
+    /// Returns the number of such tests, the number of failed tests among them, and the first failed tests.
     pub(crate) fn tests_beside(&self, placed: &Placed) -> (TestCount, Vec<UnplacedTest>) {
         let suites = self.suites.iter();
         let cases = suites.flat_map(|suite| suite.cases.iter().map(move |case| (suite, case)));
@@ -83,8 +83,8 @@ impl Report {
     }
 }
 
-/// Collects the failed ones of these tests of a report that have no place in the recording and are not counted anywhere
-/// else, at most `most`. Several tests may have one name.
+/// Collects at most `most` failed tests of a report that have no place in the recording and are not in it in another
+/// way (as a mark). Tests with equal names are counted, because several tests may have the same name.
 fn unplaced<'r>(
     tests: impl Iterator<Item = (&'r Suite, &'r Case)>,
     placed: &Placed,
@@ -104,7 +104,7 @@ fn unplaced<'r>(
     }
     for (suite, case) in tests {
         let name = case.attributes.title();
-        // A test that is all of its suite may have the place of the suite's process.
+        // The only test of a suite may be placed under the name of both (`title_of`), so both names are looked up.
         let is_known = [&name, &suite.title_of(case)].into_iter().any(|name| {
             let count = known.get_mut(name.as_str()).filter(|count| **count > 0);
             count.map(|count| *count -= 1).is_some()
@@ -123,13 +123,13 @@ fn unplaced<'r>(
 }
 
 impl Suite {
-    /// The name that is shown for the only test of a suite, because the test is all of the suite: the names of both.
+    /// The name that is shown for the only test of a suite: the name of the suite and the name of the test.
     pub(super) fn title_of(&self, only: &Case) -> String {
         format!("{} {}", self.attributes.name, only.attributes.name)
     }
 
-    /// The sum of the lengths of the suite's tests in nanoseconds. The length of a test that contains others includes
-    /// theirs.
+    /// The sum of the lengths of the suite's tests in nanoseconds. A test that contains other tests counts only once,
+    /// because its length includes theirs.
     pub fn sum(&self) -> i64 {
         let outermost = self.cases.iter().zip(self.around());
         let outermost = outermost.filter(|(_, around)| around.is_none());
@@ -145,7 +145,7 @@ impl Suite {
     }
 
     /// Whether the report has a measured length for the suite itself. A length that is not larger than the sum of the
-    /// tests' lengths does not limit the time between tests.
+    /// tests' lengths may be that sum, so it does not count as measured.
     pub(super) fn is_measured(&self) -> bool {
         let sum = self.sum().saturating_add(self.rounded());
         self.attributes.length.is_some_and(|length| length > sum)
@@ -159,8 +159,8 @@ impl Suite {
         changes.filter(|(a, b)| a != b).count() == 1
     }
 
-    /// For each test of the suite, the index of the test that contains it, as Go's `TestA` contains `TestA/x`. It is
-    /// the test with the longest name that is followed by a slash in the contained test's name.
+    /// For each test of the suite, the index of the test that contains it, as Go's `TestA` contains `TestA/x`. The
+    /// containing test is the one with the longest name that stands before a slash in the contained test's name.
     pub fn around(&self) -> Vec<Option<usize>> {
         let name = |case: &Case| (case.attributes.class.clone(), case.attributes.name.clone());
         let places = self.cases.iter().enumerate();
@@ -181,7 +181,7 @@ impl Suite {
 pub struct Attributes {
     pub name: String,
     pub class: String,
-    /// The source file of the test that the report names.
+    /// The source file of the test, if the report names it.
     pub file: Option<String>,
     pub at: Option<Date>,
     /// The length of the suite or test in nanoseconds, if the report gives it.
@@ -194,7 +194,7 @@ pub struct Attributes {
 
 impl Attributes {
     /// The largest time in nanoseconds by which the test can have been longer than the report says, because its length
-    /// has only its parts.
+    /// is only the sum of its parts.
     pub(super) fn between(&self) -> i64 {
         if self.is_sum {
             i64::MAX
@@ -203,8 +203,8 @@ impl Attributes {
         }
     }
 
-    /// The name of a test with its class, as it is shown. jest-junit and others write the whole name as the class, too;
-    /// it is then shown once.
+    /// The name of a test with its class, as it is shown. jest-junit and other runners write the whole name as the
+    /// class, too; then the name is shown only once.
     pub(super) fn title(&self) -> String {
         let (class, name) = (self.class.trim(), self.name.trim());
         if class.is_empty() || name == class || name.starts_with(&format!("{class} ")) {
@@ -250,7 +250,7 @@ mod tests {
         assert_eq!(title(" hooks failed", " hooks failed"), "hooks failed");
         assert_eq!(title("tests.test_io", "test_a"), "tests.test_io test_a");
         assert_eq!(title("", "test_a"), "test_a");
-        // The class's name is the beginning of another word here.
+        // The name begins with the class's name only as a part of a longer word, so the class is still shown.
         assert_eq!(title("api", "apis work"), "api apis work");
     }
 
@@ -313,7 +313,7 @@ mod tests {
             error: 0,
             doubt: None,
         };
-        // A suite has no result.
+        // The span without a result is a suite and does not count as a test.
         let spans = vec![placed(None), placed(Some("passed")), placed(Some("error"))];
         let mut placed = Placed {
             spans,
@@ -321,7 +321,7 @@ mod tests {
         };
         let (rest, _) = report.tests_beside(&placed);
         assert_eq!((rest.all, rest.failed), (2, 2));
-        // A mark of the recording is the test already.
+        // This test is in the recording as a mark.
         placed.add_elsewhere("y".to_owned(), true);
         let (rest, _) = report.tests_beside(&placed);
         assert_eq!((rest.all, rest.failed), (1, 1));

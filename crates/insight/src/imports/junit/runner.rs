@@ -15,7 +15,7 @@ use crate::imports::lookup::{program, signed};
 /// The largest number of processes that are tried as the process that ran a suite. A bound of the work.
 pub(super) const TRIED: usize = 1_000;
 
-/// The largest number of threads of a process for which it is examined whether one of them alone ran the tests.
+/// The largest number of threads of a process for which it is tried whether one thread alone ran the tests.
 const THREADS: usize = 64;
 
 /// The facts about a process that decide which tests it can have run, such as when it was on a CPU.
@@ -24,10 +24,11 @@ pub struct RunnerFacts {
     /// The stretches of time in which any thread of the process may have been on a CPU.
     pub any: Active,
     /// The stretches of time in which a shell or any of its descendants may have been on a CPU, and the number of the
-    /// shell's children. A shell can read a clock by a program, and waits for it. `None` for other processes.
+    /// shell's children. A shell can run a program to read a clock and waits for it meanwhile. `None` for processes
+    /// that are no shells.
     of_shell: Option<(Active, usize)>,
-    /// For each thread of the process, the stretches of time in which it may have been on a CPU. If the tests fit
-    /// into those of one thread only, that thread ran the tests. Empty for a process with one thread or with very
+    /// For each thread of the process, the stretches of time in which it may have been on a CPU. If the tests fit into
+    /// the stretches of exactly one thread, that thread ran the tests. Empty for a process with one thread or with very
     /// many threads.
     pub threads: Vec<Active>,
     /// The child processes that woke the process. For each, the first and the last moment at which it did so, in
@@ -57,8 +58,9 @@ impl RunnerFacts {
         self.of_shell.is_some()
     }
 
-    /// The stretches of time in which a test of a suite can have begun or ended, if the process ran so many tests. A
-    /// shell with fewer children is a wrapper.
+    /// The stretches of time in which a test can have begun or ended, if the process ran a suite with `tests` tests.
+    /// For a shell with at least so many children, the children count as well; a shell with fewer children is only a
+    /// wrapper.
     pub fn active(&self, tests: usize) -> &Active {
         match &self.of_shell {
             Some((active, children)) if *children >= tests => active,

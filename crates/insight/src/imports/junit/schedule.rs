@@ -21,30 +21,30 @@ use crate::imports::lookup::signed;
 /// The largest number of rounds in which the bounds of a suite and of its tests narrow each other.
 const ROUNDS: usize = 8;
 
-/// The number of words at the start of a command line that name the program: an interpreter and its script, if the
-/// program has one. A decision.
+/// The number of words at the start of a command line that name the program. A decision: they are an interpreter and
+/// its script.
 const PROGRAM: usize = 2;
 
-/// The name that pytest gives to its suite. It counts the set-up, the call and the tear-down of a test, and not the time
-/// between them, in which workers of pytest-xdist send reports: up to 26 ms on a busy machine. The lengths then do not
-/// tell which worker ran a test.
+/// The name that pytest gives to its suite. The lengths in its report do not show which worker ran a test: they count
+/// the set-up, the call and the tear-down of a test, but not the time between these, in which workers of pytest-xdist
+/// send reports (up to 26 ms on a busy machine).
 const PYTEST: &str = "pytest";
 
-/// The number of schedules of one suite at which the search for further ones ends. A bound of the work: a suite with so
-/// many possible schedules gets none.
+/// The number of possible schedules of one suite at which the search for more ends. A bound of the work: a suite with
+/// so many possible schedules gets none of them.
 const POSSIBLE: usize = 16;
 
 /// The largest number of worker processes among which a suite's tests are distributed. A guess: with more workers, no
 /// distribution of the tests would be the only possible one.
 const WORKERS: usize = 16;
 
-/// The tests of a suite, as indexes into the suite's list of tests, by the index of the test that contains them (`None`
-/// for tests that are not inside another one).
+/// The tests of a suite, grouped by the test that contains them (`None` for tests that are not inside another one). All
+/// tests are given by their indexes in the suite's list of tests.
 type Groups = BTreeMap<Option<usize>, Vec<usize>>;
 
 impl Placer<'_> {
-    /// Finds for each suite of a report the processes that ran it and the places of its tests; `None` for a suite
-    /// without such a schedule.
+    /// Finds for each suite of a report the processes that ran it and the places of its tests; `None` for a suite for
+    /// which no such schedule is found.
     pub fn schedules(&mut self, suites: &[Suite]) -> Vec<Option<Choice>> {
         let nested = if self.several {
             self.nested(suites)
@@ -59,7 +59,7 @@ impl Placer<'_> {
                 return Vec::new();
             }
             let runner = self.around(suite).and_then(|around| self.runner(around));
-            // One of several test programs is not known to be the runner.
+            // If several test programs fit, it is not known which of them is the runner.
             let known = runner.filter(|runner| runner.is_sure);
             let found = self.possible(suite, known.map(|runner| runner.process));
             found.unwrap_or_default()
@@ -72,7 +72,7 @@ impl Placer<'_> {
     }
 
     /// Computes the places of each suite's tests again. Times at which the suite's process certainly ran another suite
-    /// are now excluded. The suites that `is_nested` names have their places together.
+    /// are now excluded. Suites for which `is_nested` is true are skipped, because they were placed together.
     fn narrow(
         &mut self,
         suites: &[Suite],
@@ -112,10 +112,11 @@ impl Placer<'_> {
         }
     }
 
-    /// Finds the schedules of a suite: the processes that can have run it, and the places of its tests. They are in
-    /// `runner` or its descendants, because a runner that started workers only waits, and so does a wrapper such as
-    /// npx, make or a shell. If the runner is not known, the processes that are likely to have run the suite, and their
-    /// descendants, are tried. If there are several schedules, other suites can decide which of them is right.
+    /// Finds the schedules of a suite: the processes that can have run it, and the places of its tests. The processes
+    /// are `runner` or its descendants, because a runner with workers only waits, and so does a wrapper such as npx,
+    /// make or a shell. If the runner is not known, the processes that are likely to have run the suite, and their
+    /// descendants, are tried. If there are several schedules, the schedules of other suites can decide which of them
+    /// is right.
     pub fn possible(
         &mut self,
         suite: &Suite,
@@ -128,7 +129,8 @@ impl Placer<'_> {
         let mut found = self.likely(suite, &groups, runner)?;
         let [named, _, commands] = &self.runners;
         if named.is_empty() && !found.iter().any(Schedule::is_measured) {
-            // Another process fits as well, or measured the tests of its workers.
+            // If no command line names the report and no schedule is proven, all processes of the recorded command are
+            // tried: another one may fit as well.
             let commands = commands.clone();
             let mut all = self.below(suite, &groups, &commands, None)?;
             for schedule in found {
@@ -139,7 +141,8 @@ impl Placer<'_> {
             }
             found = all;
         }
-        // Processes of many threads fit much.
+        // If one schedule in a single thread is proven, schedules in processes with several threads are dropped: with
+        // many threads, many tests fit by chance.
         let is_proven = |found: &Schedule| self.is_alone(found) && found.is_measured();
         if found.iter().any(is_proven) {
             found.retain(|found| self.is_alone(found));
@@ -147,8 +150,8 @@ impl Placer<'_> {
         Ok(found)
     }
 
-    /// The schedules of a suite in the processes that are the likeliest to have run it: the given runner, or those of the
-    /// first list of processes in which there is a schedule.
+    /// The schedules of a suite in the processes that most likely ran it: the given runner with its descendants, or the
+    /// processes of the first list of likely runners in which a schedule is found.
     fn likely(
         &mut self,
         suite: &Suite,
@@ -157,7 +160,8 @@ impl Placer<'_> {
     ) -> Result<Vec<Schedule>, Undecided> {
         if let Some(runner) = runner {
             let found = self.scheduled(suite, groups, &[runner]);
-            // The runner may have heard of each test from a worker.
+            // The runner may only have received messages about the tests from its workers, so its descendants are tried
+            // as well.
             let below = self.below(suite, groups, &[runner], Some(runner))?;
             let all = found.into_iter().chain(below).collect();
             let (rest, _) = self.without_listeners(all, &[]);
@@ -166,7 +170,8 @@ impl Placer<'_> {
             }
         }
         let lists = std::mem::take(&mut self.runners);
-        // A process that is known as a runner and has no schedule may be one of several workers.
+        // If the known runner has no schedule, it may be one of several workers, so all processes of the recorded
+        // command are tried.
         let known = if runner.is_some() { lists.len() - 1 } else { 0 };
         let likely = lists.iter().skip(known);
         let mut found = likely.map(|likely| self.below(suite, groups, likely, None));
@@ -183,8 +188,8 @@ impl Placer<'_> {
         schedule.runner.is_one_thread || processes.all(has_one)
     }
 
-    /// Whether all times of the day that the report gives for a suite lie in the recording. Otherwise they belong to
-    /// another run.
+    /// Whether all times of the day that the report gives for a suite lie in the recording. If not, the report belongs
+    /// to another run.
     pub fn is_of_recording(&self, suite: &Suite) -> bool {
         let cases = suite.cases.iter().map(|case| case.attributes.at);
         let mut dates = cases.chain([suite.attributes.at]).flatten();
@@ -196,8 +201,8 @@ impl Placer<'_> {
     }
 
     /// The schedules of a suite in the processes that can have run it, among the processes `likely` and their
-    /// descendants. If a group of workers may have run it, and it is not known whether they have a schedule, none is
-    /// proven.
+    /// descendants. If a group of workers may have run the suite and it cannot be decided whether the tests fit them,
+    /// the result is an error, because no schedule is proven.
     fn below(
         &mut self,
         suite: &Suite,
@@ -236,7 +241,8 @@ impl Placer<'_> {
         if found.len() == POSSIBLE {
             return Err(Undecided);
         }
-        // Processes that follow each other can do different things, and together they fit much.
+        // Many tests fit by chance into several processes that lived one after the other, so such a schedule is in
+        // doubt unless the lengths prove it.
         for schedule in &mut found {
             if schedule.runner.processes.len() > 1 && !schedule.is_measured() {
                 schedule.doubt();
@@ -252,7 +258,8 @@ impl Placer<'_> {
             return Ok(found);
         }
         if found.is_empty() && pools.is_empty() {
-            // Each worker can run a script of its own.
+            // The workers may run different scripts with one interpreter, so only the first word of the command line is
+            // compared.
             pools = self.siblings(&all, 1);
             pools.retain(has_room);
         }
@@ -260,7 +267,7 @@ impl Placer<'_> {
             let Some(of_pool) = self.distributed(suite, groups, &pool)? else {
                 continue;
             };
-            // The tests can all have run in one of the workers, too.
+            // Schedules in single workers of the pool are included in the schedule of the pool, so they are removed.
             let is_worker = |process: &ProcessIx| pool.contains(process);
             found.retain(|found| !found.runner.processes.iter().all(is_worker));
             found.push(of_pool);
@@ -268,10 +275,10 @@ impl Placer<'_> {
         Ok(found)
     }
 
-    /// If schedules in chains of processes (each of which began after the end of the one before it) and schedules in
-    /// the single processes of these chains are both possible, leaves out one kind: the chains if the report has
-    /// several suites, because each suite has one worker then; otherwise the single processes, because the tests of the
-    /// only suite can have several workers.
+    /// Decides between schedules in chains (processes that lived one after the other) and schedules in single processes
+    /// of these chains, if both are possible. If the report has several suites, the chains are left out, because each
+    /// suite then probably has one worker. If it has one suite, the single processes are left out, because its tests
+    /// can have several workers.
     fn without_chains(&self, mut found: Vec<Schedule>) -> Vec<Schedule> {
         let of = |is_chain: bool| {
             let found = found.iter().map(|found| &found.runner.processes);
@@ -323,7 +330,8 @@ impl Placer<'_> {
     }
 
     /// The places of the tests of a suite in a pool of worker processes that ran the tests at the same time; `None` if
-    /// the tests cannot be distributed to them. A worker that has no time for the shortest test does not count.
+    /// the tests cannot be distributed to these workers. A worker that lived for less time than the shortest test is
+    /// left out.
     fn distributed(
         &mut self,
         suite: &Suite,
@@ -367,7 +375,8 @@ impl Placer<'_> {
             self.spend(places).ok_or(Undecided)?;
             pool::shares(&tests, &all)
         };
-        // The threads with one number do the same in all workers.
+        // Threads with the same number do the same work in all processes of one program, so each number is tried by
+        // itself.
         let number = workers
             .iter()
             .map(|(_, _, facts)| facts.threads.len())
@@ -427,8 +436,8 @@ impl Placer<'_> {
 
     /// Places the tests of a suite in the given processes, which ran them one after the other. The result has the
     /// bounds of each test's time; `None` if no schedule agrees with everything that is known (see [`serial`]). A time
-    /// of the day counts only if its meaning and its zone are proven. Without one, a test can be anywhere in the lives
-    /// of the processes.
+    /// of the day counts only if its meaning and its zone are proven. Without such a time, a test can be anywhere in
+    /// the lives of the processes.
     fn scheduled(
         &mut self,
         suite: &Suite,
@@ -437,7 +446,8 @@ impl Placer<'_> {
     ) -> Option<Schedule> {
         let facts = processes.iter().map(|process| self.facts(*process));
         let facts: Vec<Rc<RunnerFacts>> = facts.collect::<Option<_>>()?;
-        // A shell can wait for the program that reads its clock, and a wrapper does nothing else.
+        // A shell counts only if it is known as a test runner: other shells are wrappers that only wait for the real
+        // runner.
         let [named, tests, _] = &self.runners;
         let is_wrapper = |(process, facts): (&ProcessIx, &Rc<RunnerFacts>)| {
             facts.is_shell() && ![named, tests].iter().any(|known| known.contains(process))
@@ -450,7 +460,8 @@ impl Placer<'_> {
             .iter()
             .map(|process| signed(self.lookup.analysis.process(*process).start));
         let starts: Vec<i64> = starts.collect();
-        // The threads with one number do the same in all processes of a program.
+        // Threads with the same number do the same work in all processes of one program, so each number is tried by
+        // itself.
         let number = facts.iter().map(|facts| facts.threads.len()).min();
         let threads = (0..number.unwrap_or(0)).filter_map(|thread| {
             let active = starts.iter().zip(&facts);
@@ -490,7 +501,7 @@ impl Placer<'_> {
     }
 
     /// The facts about a process that decide which tests it can have run, such as when it was on a CPU; `None` without
-    /// a timeline. They are kept for the next call.
+    /// a timeline. The facts are kept for the next call.
     pub fn facts(&mut self, process: ProcessIx) -> Option<Rc<RunnerFacts>> {
         let analysis = self.lookup.analysis;
         let new = || RunnerFacts::new(analysis, process).map(Rc::new);
@@ -507,8 +518,8 @@ impl Placer<'_> {
         Some(from..=to)
     }
 
-    /// The part of a span of time in which the tests of a suite can have run, by the time of the report's writing and by
-    /// the suite's time.
+    /// The part of a span of time in which the tests of a suite can have run, according to the time at which the report
+    /// was written and to the suite's own time.
     pub fn narrowed(&self, suite: &Suite, mut from: i64, to: i64) -> (i64, i64) {
         let mut to = to.min(self.written.unwrap_or(to));
         let Some(times) = self.of_suite(suite).filter(|times| times.doubt.is_none()) else {
@@ -516,16 +527,18 @@ impl Placer<'_> {
         };
         let error = self.stamp_error(times.digit);
         match self.of_suites {
-            // The suite may have ended any time before: the report is written later than its last test.
+            // The suite's time is the latest possible end. The suite may have ended earlier, because some reports are
+            // written later than the last test.
             Some(Stamp::End) => to = to.min(times.to.saturating_add(error)),
-            // The suite's length can be counted from a later beginning, such as that of Go's test program.
+            // Only the earliest beginning is bounded: the suite's length may be counted from a later beginning, such as
+            // the start of Go's test program.
             _ => from = from.max(times.from.saturating_sub(self.stamp_error(0))),
         }
         (from, to)
     }
 
-    /// The tests of a suite whose place in time is searched, in the order of their times. They are grouped by the test
-    /// that contains them.
+    /// The tests of a suite that have to be placed, sorted by their times and grouped by the test that contains them.
+    /// If some tests have times, only these are placed.
     fn groups(&self, suite: &Suite) -> Groups {
         let has_stamps = suite.cases.iter().any(|case| case.attributes.at.is_some());
         let mut groups = Groups::new();
@@ -541,8 +554,8 @@ impl Placer<'_> {
         groups
     }
 
-    /// The bounds of the place in time of each test of a suite; `None` if the tests fit into the time `around` in no
-    /// way. Tests that contain other tests are placed first.
+    /// The bounds of the place in time of each test of a suite; `None` if the tests do not fit into the time `around`.
+    /// Tests that contain other tests are placed first.
     fn bounds(
         &self,
         suite: &Suite,
@@ -601,7 +614,8 @@ impl Placer<'_> {
     }
 
     /// The bounds of the places of tests that ran in the order of their times, or in the order of the report if they
-    /// have no times. A report that may be sorted by result proves no order between a failed test and another one.
+    /// have no times. If the report may be sorted by result, it does not show the order between failed tests and other
+    /// tests.
     fn bounds_of(
         &self,
         suite: &Suite,
@@ -619,8 +633,8 @@ impl Placer<'_> {
     }
 
     /// The bounds of the places of tests in a report that may be sorted by result, or whose order means nothing. In the
-    /// first case, the failed tests have an order, and so have the others. For tests with equal times or without times,
-    /// the bounds cover all orders that the recording allows.
+    /// first case, the order among the failed tests is known, and the order among the other tests. For tests with equal
+    /// times or without times, the bounds cover all orders that the recording allows.
     fn mixed(
         &self,
         has_order: bool,
@@ -696,8 +710,8 @@ impl Placer<'_> {
     }
 
     /// Makes the schedule of a suite from the bounds of its tests, with a place in time for each test. A child process
-    /// for which the runner waits in one test only belongs to that test, even if the child began shortly before the
-    /// test, within the error of the test's beginning.
+    /// for which the runner waits only during one test belongs to that test, even if the child began shortly before the
+    /// test's assumed beginning.
     fn spans(
         &self,
         suite: &Suite,
@@ -710,13 +724,14 @@ impl Placer<'_> {
         let place = |at: usize| places.get(at).and_then(Option::as_ref);
         order.retain(|at| place(*at).is_some());
         order.sort_by_key(|at| place(*at).map(|place| *place.begin.start()));
-        // The latest places of tests in one order are a schedule: none of them overlap.
+        // If each test is placed as late as possible in the common order, the tests do not overlap, so this is a valid
+        // schedule.
         let latest = |place: &Place| (*place.begin.end(), *place.end.end());
         let mut spans: Vec<Option<(i64, i64)>> = places
             .iter()
             .map(|place| place.as_ref().map(latest))
             .collect();
-        // The stretches in which tests ran wherever they were do not overlap.
+        // The stretches in which tests certainly ran do not overlap, so they can be sorted.
         let mut certain = order.clone();
         certain.retain(|at| place(*at).is_some_and(|place| place.begin.end() < place.end.start()));
         certain.sort_by_key(|at| place(*at).map(|place| *place.begin.end()));
@@ -731,7 +746,8 @@ impl Placer<'_> {
             });
         for (child, (first, last)) in children {
             let start = signed(analysis.process(*child).start);
-            // The test that ran for certain in the middle of the time of the child.
+            // The test is searched that certainly ran in the middle of the time between the child's start and the last
+            // wait for it.
             let middle = start.midpoint(last);
             let after = certain
                 .partition_point(|at| place(*at).is_some_and(|place| *place.begin.end() <= middle));
@@ -755,7 +771,7 @@ impl Placer<'_> {
                 *to = start.min(*to);
             }
         }
-        // Neighbours of which each can be anywhere within its bounds do not overlap, either.
+        // Two neighbouring tests may overlap after these changes. They are cut at a time that the bounds of both allow.
         let around = suite.around();
         order.sort_by_key(|at| spans.get(*at).copied().flatten());
         for (before, after) in order.iter().zip(order.iter().skip(1)) {
@@ -778,7 +794,7 @@ impl Placer<'_> {
                 }
             }
         }
-        // A test is around those that it holds.
+        // A test that contains other tests is extended so that it surrounds them.
         for at in 0..spans.len() {
             let Some((from, to)) = spans.get(at).copied().flatten() else {
                 continue;
@@ -824,7 +840,8 @@ impl Placer<'_> {
 mod tests {
     use super::*;
 
-    /// A test: of two tests that fit exactly one thread, each may do so by chance if there are many threads.
+    /// Checks that two tests which fit a thread exactly are not enough proof if the process has many threads, because
+    /// they may fit by chance.
     #[test]
     fn many_threads_need_more_proof() {
         let place = Place {

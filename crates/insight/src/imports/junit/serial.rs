@@ -1,22 +1,23 @@
-//! Finds bounds of the places in time of tests that one process, or several in turn, ran one after the other.
+//! Finds bounds of the places in time of tests that ran one after the other, in one process or in several processes in
+//! turn.
 //!
-//! The length of each test is known, and sometimes a time of the day. A test begins and ends while its runner is on
-//! a CPU ([`Active`]), and it begins no earlier than the end of the test before it. The earliest and the latest
-//! schedule that agree with all of that bound every other one.
+//! The length of each test is known, and sometimes a time of the day. A test begins and ends while its runner is on a
+//! CPU ([`Active`]), and it begins no earlier than the end of the test before it. The earliest and the latest schedule
+//! (places for all tests) that agree with these facts bound all other schedules.
 
 use std::ops::RangeInclusive;
 
 use super::active::Active;
 
-/// The number of tests whose places must be known nearly exactly in a process, so that they were measured in it and in no
-/// other process. A guess: one can fit by chance.
+/// The number of tests whose places must be known nearly exactly in a process, as a proof that this process measured
+/// the tests. A guess: one test can fit by chance.
 pub const EXACT: usize = 2;
 
-/// The largest error in nanoseconds of a place that is known nearly exactly. A guess: the time that a runner needs between
-/// two tests.
+/// The largest error in nanoseconds of a place that is known nearly exactly. A guess: a runner needs about this time
+/// between two tests.
 const NEARLY: i64 = 5_000_000;
 
-/// A test of a suite with what is known of its times, for the search of its place. All times are in nanoseconds.
+/// The known times of a test of a suite, from which its place is searched. All times are in nanoseconds.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Test {
     /// The range of times in which the test begins, if the report gives its beginning; otherwise `None`.
@@ -27,7 +28,7 @@ pub struct Test {
     /// The largest error of the test's length in the report, in nanoseconds.
     pub error: i64,
     /// The largest time in nanoseconds by which the test can have been longer than the report says because its length
-    /// is that of its parts, without the time between them.
+    /// is the sum of its parts, without the time between them.
     pub between: i64,
 }
 
@@ -54,7 +55,7 @@ pub struct Place {
 }
 
 impl Place {
-    /// The bounds of a test's place that include these bounds and the bounds `other`.
+    /// The narrowest bounds of a test's place that include both these bounds and the bounds `other`.
     pub fn reach(&self, other: &Place) -> Place {
         let reach = |a: &RangeInclusive<i64>, b: &RangeInclusive<i64>| {
             *a.start().min(b.start())..=*a.end().max(b.end())
@@ -65,8 +66,8 @@ impl Place {
         }
     }
 
-    /// Whether the place of a test is known nearly exactly: the test lies between two sleeps of its runner. `error` is that
-    /// of its length. A length with few digits fits by chance.
+    /// Whether the place of a test is known nearly exactly: the test lies between two sleeps of its runner. `error` is
+    /// the largest error of the test's length, which must be small, too: a length with few digits fits by chance.
     pub fn is_exact(&self, length: i64, error: i64) -> bool {
         self.error().max(error) <= NEARLY && NEARLY < length
     }
@@ -105,8 +106,8 @@ pub fn places(tests: &[Test], around: &RangeInclusive<i64>, active: &Active) -> 
     Some(places)
 }
 
-/// The earliest beginning and end of a test that begins at `free` or later, in nanoseconds. Both have to be at
-/// times when the runner was on a CPU, so each round of the search moves the beginning to a later stretch.
+/// The earliest beginning and end of a test that begins at `free` or later, in nanoseconds. The runner must be on a CPU
+/// at both times, so each round of the search moves the beginning to a later stretch on a CPU.
 pub fn first(test: &Test, free: i64, active: &Active) -> Option<(i64, i64)> {
     let mut at = free.max(*test.begin().start());
     loop {
@@ -119,7 +120,7 @@ pub fn first(test: &Test, free: i64, active: &Active) -> Option<(i64, i64)> {
         if end > *test.end().end() {
             return None;
         }
-        // A test begins and ends in one process.
+        // A test begins and ends in the same process, so it is moved to the next process.
         if let Some(change) = active.change(begin, end) {
             at = change.begin;
             continue;
@@ -134,8 +135,8 @@ pub fn first(test: &Test, free: i64, active: &Active) -> Option<(i64, i64)> {
     }
 }
 
-/// The latest beginning and end of a test that ends at `free` or earlier, in nanoseconds. Both have to be at times
-/// when the runner was on a CPU.
+/// The latest beginning and end of a test that ends at `free` or earlier, in nanoseconds. The runner must be on a CPU
+/// at both times.
 fn last(test: &Test, free: i64, active: &Active) -> Option<(i64, i64)> {
     let mut at = free.min(*test.end().end());
     loop {
@@ -177,8 +178,8 @@ mod tests {
         }
     }
 
-    /// A test: if the test runner sleeps during each of two tests, there is only one place for them, whatever the
-    /// runner did before.
+    /// Checks that two tests have only one possible place each if the test runner sleeps during each of them, whatever
+    /// the runner did before.
     #[test]
     fn sleeps_of_the_runner_hold_tests_in_their_places() {
         let active = Active::of(vec![(0, 200), (700, 705), (1_000, 1_002)]);
@@ -189,8 +190,8 @@ mod tests {
         assert_eq!(found.iter().map(Place::error).max(), Some(4));
     }
 
-    /// A test: if the test runner is on a CPU all the time, the recording does not narrow the bounds of the tests,
-    /// which are then those of the suite.
+    /// Checks that the recording does not narrow the bounds of the tests if the test runner is on a CPU all the time.
+    /// Then only the bounds of the suite limit them.
     #[test]
     fn a_runner_on_a_cpu_leaves_the_slack_of_the_suite() {
         let active = Active::of(vec![(0, 1_000)]);
@@ -198,8 +199,7 @@ mod tests {
         assert_eq!(found.iter().map(Place::error).collect::<Vec<_>>(), [52, 52]);
     }
 
-    /// A test: a test cannot reach from one process into the next one, even if its length alone would allow it to
-    /// run until the second process has begun.
+    /// Checks that a test cannot begin in one process and end in the next one, even if its length fits.
     #[test]
     fn a_test_has_one_of_the_processes_that_follow_each_other() {
         let lives = [
@@ -216,12 +216,12 @@ mod tests {
             found,
             [place(95..=100, 400..=405), place(800..=801, 1_000..=1_001)]
         );
-        // No process has so much time.
+        // No single process lived long enough for this test.
         assert_eq!(places(&[test(600)], &(0..=1_100), &active), None);
     }
 
-    /// A test: no schedule has a test that begins or ends while its runner sleeps. Another process ran such a test,
-    /// or the times mean something else.
+    /// Checks that no schedule is found if a test would have to begin or end while its runner sleeps. Then another
+    /// process ran the test, or the reported times mean something else.
     #[test]
     fn tests_across_a_sleep_have_no_schedule() {
         let active = Active::of(vec![(0, 100), (900, 1_000)]);
@@ -234,7 +234,8 @@ mod tests {
         assert_eq!(places(&[stamped], &(0..=1_000), &active), None);
     }
 
-    /// A test: a test whose length is that of its parts can reach across a sleep between them.
+    /// Checks that a test whose length is the sum of its parts can last longer than this length, across a sleep between
+    /// the parts.
     #[test]
     fn the_time_between_the_parts_of_a_test_is_not_in_its_length() {
         let active = Active::of(vec![(0, 10), (200, 210), (400, 402)]);
@@ -259,7 +260,7 @@ mod tests {
         let found = places(&tests, &(0..=10_000), &active).unwrap();
         assert_eq!(found[0].begin, 1_000..=1_999);
         assert_eq!(found[1].end, 5_000..=5_999);
-        // The first one ends at 2,899 or later, so that the second one ends at 4,798 or later.
+        // The first test ends at 2,899 or later, so the second test ends at 4,798 or later.
         let tests = [stamped(Some(1_000), None), stamped(None, Some(4_000))];
         let found = places(&tests, &(0..=10_000), &active).unwrap();
         assert_eq!(found[1].end, 4_798..=4_999);

@@ -71,7 +71,7 @@ impl Placer<'_> {
                 let schedules = self.possible(suite, known)?;
                 Ok::<bool, Undecided>(!schedules.is_empty())
             });
-            // A suite that is not decided contradicts neither.
+            // A suite for which one of the searches was not decided contradicts neither meaning.
             if let [Ok(as_begin), Ok(as_end)] = fits {
                 found.by_fit([as_begin, as_end]);
             }

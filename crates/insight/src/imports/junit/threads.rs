@@ -1,7 +1,8 @@
-//! Finds threads that are a single test, because their runner named each thread after its test, as libtest does.
+//! Finds threads that ran a single test each and have its name: some runners, such as Rust's libtest, name a thread
+//! after its test.
 //!
-//! The kernel keeps 15 bytes of a thread's name, so that several tests can have one name there. Their threads are told
-//! apart by the lengths of the tests.
+//! The kernel keeps only 15 bytes of a thread's name, so the threads of several tests can have the same name. Such
+//! threads are distinguished by the lengths of the tests.
 
 use std::collections::{BTreeMap, HashSet};
 
@@ -14,21 +15,21 @@ use crate::imports::lookup::{imported, signed, CLOCKS, TOLERATED};
 /// The number of bytes of a thread's name that the kernel keeps (`TASK_COMM_LEN` without the zero at the end).
 const NAME: usize = 15;
 
-/// The largest number of threads with one name that are compared with their tests. A bound of the work.
+/// The largest number of threads with the same name that are compared with their tests. A bound of the work.
 const SAME: usize = 200;
 
-/// A test of a report, as the indexes of its suite and of the test in it.
+/// Identifies a test of a report: the index of its suite, and the index of the test in the suite.
 type CaseIx = (usize, usize);
 
-/// The tests and the threads that have one name.
+/// The tests and the threads that share one name.
 #[derive(Default)]
 struct Named<'a> {
     tests: Vec<(CaseIx, &'a Case)>,
     threads: Vec<ThreadIx>,
 }
 
-/// For each thread of the recording that may be a test, its name. A thread that has the name of the one that started it
-/// was not named by anyone.
+/// For each thread of the recording that may be a test, its name. A thread with the same name as its starter was not
+/// named after a test.
 fn named_threads(analysis: &Analysis) -> impl Iterator<Item = (&[u8], ThreadIx)> {
     let others = analysis
         .process_ids()
@@ -65,7 +66,7 @@ impl Case {
 }
 
 impl Placer<'_> {
-    /// For each suite of a report, the thread of each test that has one of its own.
+    /// For each suite of a report and each of its tests, the thread that ran only this test, if there is one.
     pub fn threads_of(&self, suites: &[Suite]) -> Vec<Vec<Option<ThreadIx>>> {
         let none = |suite: &Suite| vec![None; suite.cases.len()];
         let mut found: Vec<Vec<Option<ThreadIx>>> = suites.iter().map(none).collect();
@@ -101,7 +102,7 @@ impl Placer<'_> {
                 named.threads.push(thread);
             }
         }
-        // A report of another run has the same names.
+        // Names prove nothing if the report may be that of another run with the same tests.
         all.retain(|_, named| {
             named.tests.iter().all(|((suite, _), _)| {
                 let suite = suites.get(*suite);
@@ -118,8 +119,8 @@ impl Placer<'_> {
         (has_date || self.written.is_some()) && self.is_of_recording(suite)
     }
 
-    /// The only possible pairs of tests and threads of one name: each thread is one of the tests. If there are more
-    /// threads than tests, or fewer, the name proves nothing.
+    /// The pairs of tests and threads with a common name that are the only possible ones. If the numbers of tests and
+    /// threads differ, the name proves nothing.
     fn pairs(&self, named: Named<'_>) -> Vec<(CaseIx, ThreadIx)> {
         let Named {
             mut tests,
@@ -136,7 +137,7 @@ impl Placer<'_> {
             let life = analysis.thread(thread);
             case.is_life(signed(life.start), signed(life.end))
         };
-        // A test with one possible thread has this one, so that the others have not.
+        // If only one thread fits a test, the two belong together, so the thread is no longer possible for other tests.
         loop {
             let only = tests.iter().enumerate().find_map(|(at, (_, case))| {
                 let possible = threads.iter().enumerate();
@@ -153,7 +154,7 @@ impl Placer<'_> {
     }
 
     /// Places a test that has a thread of its own. Its place is the whole life of the thread. It has no figures if the
-    /// thread lived much longer.
+    /// thread lived much longer than the test.
     pub fn own_thread_test(&mut self, case: &Case, name: &str, thread: ThreadIx) {
         let life = self.lookup.analysis.thread(thread);
         let length = case.attributes.length.unwrap_or(0);

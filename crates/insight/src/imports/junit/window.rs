@@ -1,6 +1,6 @@
 //! Bounds the place of a test whose runner is not known: the test ran while its suite did.
 //!
-//! Such a place needs a proof that the tests ran in the recording. A report can be of another run.
+//! Such a place needs a proof that the tests ran during the recording, because the report can be that of another run.
 
 use tr_analyze::model::{Analysis, Doubt, Imported, ImportedKind, ProcessIx};
 
@@ -12,8 +12,8 @@ use super::report::{Case, Date, Suite, LEAST_ERROR};
 use super::runner::TRIED;
 use crate::imports::lookup::{imported, ktime, signed};
 
-/// The life of the recorded command; `None` if the recording has other processes that the command did not start, and it
-/// did not live all the time.
+/// The life of the recorded command, if all tests must have run in it; `None` if other processes without a recorded
+/// parent may have run them, unless the command lived during the whole recording.
 pub fn life_of_command(analysis: &Analysis, command: Option<ProcessIx>) -> Option<(i64, i64)> {
     let is_root = |ix: &ProcessIx| analysis.process(*ix).parent.is_none();
     let mut roots = analysis.process_ids().filter(is_root);
@@ -22,9 +22,9 @@ pub fn life_of_command(analysis: &Analysis, command: Option<ProcessIx>) -> Optio
     is_all.then_some((signed(process.start), signed(process.end)))
 }
 
-/// The test program whose command line names the report, and below which all other such programs run. All tests of the
-/// report ran in its life, in the program itself or in programs that it started. `runners` has what
-/// [`Placer::runners`](super::placer::Placer) has.
+/// The test program whose command line names the report and which is an ancestor of all other such programs. All tests
+/// of the report ran during its life, in the program itself or in programs that it started. `runners` is the field of
+/// [`Placer`](super::placer::Placer).
 pub fn writer(analysis: &Analysis, runners: &[Vec<ProcessIx>; 3]) -> Option<ProcessIx> {
     let [named, tests, _] = runners;
     let is_test = |ix: &&ProcessIx| tests.binary_search(ix).is_ok();
@@ -35,8 +35,8 @@ pub fn writer(analysis: &Analysis, runners: &[Vec<ProcessIx>; 3]) -> Option<Proc
 }
 
 impl Guess {
-    /// Gives a test that can have run anywhere in its suite, but only in the process of the guess, the error that follows
-    /// from that. It keeps its figures if they are equal wherever it ran.
+    /// Sets the error of a test that ran in the assumed process but can have run anywhere in its suite. The test keeps
+    /// its figures if they are equal wherever it ran.
     pub fn loosen(&mut self, case: &Case, placer: &Placer<'_>) {
         self.is_even = false;
         let process = self.span.process;
@@ -63,9 +63,10 @@ impl Guess {
 }
 
 impl Placer<'_> {
-    /// For each test of a suite, its place if it can have run anywhere within the suite; `None` for all tests if no time
-    /// of the day proves that the suite ran in the recording. Without one, it did if its report was written in the
-    /// recording, and recorded processes have a schedule of its tests or a test program names the report.
+    /// For each test of a suite, its place if it can have run anywhere within the suite; `None` for all tests if no
+    /// time of the day proves that the suite ran in the recording. A suite without a time of the day is proven if its
+    /// report was written during the recording, and either recorded processes have a schedule of its tests or a test
+    /// program's command line names the report.
     pub fn anywhere(&self, suite: &Suite, has_schedule: bool) -> Vec<Option<Anywhere>> {
         let window = self.whole(suite, has_schedule);
         let places = suite.cases.iter().map(|case| {
@@ -78,7 +79,8 @@ impl Placer<'_> {
         places.collect()
     }
 
-    /// The span of time in which a test ran whose own time is that of its beginning, or that of its end.
+    /// The span of time in which a test ran, if the report has a time for the test and it is known whether this is the
+    /// beginning or the end.
     fn of_stamp(&self, case: &Case) -> Option<(i64, i64)> {
         let is_whole = case.attributes.length.is_some() && !case.attributes.is_sum;
         let times = self
@@ -89,20 +91,20 @@ impl Placer<'_> {
         Some((times.from.saturating_sub(error), last))
     }
 
-    /// The span of time in which all tests of a suite ran, whichever processes below the test program that names the report,
-    /// or else below the recorded command, ran them.
+    /// The span of time in which all tests of a suite ran: the life of the test program whose command line names the
+    /// report, or else the life of the recorded command.
     fn whole(&self, suite: &Suite, has_schedule: bool) -> Option<(i64, i64)> {
         let cases = suite.cases.iter().map(|case| case.attributes.at);
         let dates: Vec<Date> = cases.chain([suite.attributes.at]).flatten().collect();
         let has_zone = self.zone || dates.iter().all(|date| date.ahead.is_some());
-        // Lengths that are all zero were not measured.
+        // If all lengths are zero, the runner did not measure them, so they prove nothing.
         let is_known = has_schedule || self.has_writer(suite);
         let is_proven = !dates.is_empty() || is_known && self.written.is_some();
         if !is_proven || !has_zone || suite.sum() == 0 || !self.is_of_recording(suite) {
             return None;
         }
         let life = self.writer.map(|ix| self.life(ix)).or(self.of_command)?;
-        // A time outside of that life is that of another run.
+        // If a time in the report lies outside of that life, the report is that of another run.
         let is_outside = dates.iter().any(|date| {
             let (time, error) = (self.time(*date), self.stamp_error(date.digit));
             time.saturating_add(error) < life.0 || life.1 < time.saturating_sub(error)
@@ -120,8 +122,8 @@ impl Placer<'_> {
         (signed(process.start), signed(process.end))
     }
 
-    /// Whether the command line of a test program names the report, and the program lived as long as each of the suite's
-    /// tests.
+    /// Whether the command line of a test program names the report, and that program lived as long as each test of the
+    /// suite.
     fn has_writer(&self, suite: &Suite) -> bool {
         let [named, tests, _] = &self.runners;
         let lengths = suite.cases.iter().map(|case| case.attributes.length);

@@ -13,11 +13,11 @@ const VOTES: usize = 16;
 
 /// The largest time in nanoseconds by which a process may live longer than its span; a tenth of the span is allowed as
 /// well. Processes vote for a beginning of the file's clock, and votes that are at most this far apart agree. A guess:
-/// with more, the beginnings of other spans agree by chance.
+/// with a larger limit, votes of unrelated spans would agree by chance.
 const DIFFERS: i64 = 50_000_000;
 
 /// The least number of spans that must agree on the beginning of a clock which the imported file does not contain. A
-/// guess: a single one can be a process with an equal name.
+/// guess: a single span may have been matched with a wrong process of an equal name.
 const AGREE: usize = 2;
 
 /// The beginning of the clock by which an imported file has its times, as far as the file contains it.
@@ -48,9 +48,9 @@ enum Zero {
 
 impl<'a> Moments<'a> {
     /// Finds out how to convert the times of an imported file to the recording's times. The choices are, in this order:
-    /// as the file states, as times of the day, as the machine's own clock, with the beginning on which most spans
-    /// agree with the processes that their words name, or with the lives of the processes whose pids they have. `None`
-    /// if no choice is possible, or more than one.
+    /// the beginning that the file states; times of the day; the machine's own clock; the beginning on which most spans
+    /// agree if each is matched with a process by its words; the beginning that the lives of the processes with the
+    /// spans' pids allow. `None` if no choice is possible, or more than one.
     pub fn of(file: &Spans, named: &Candidates<'_>, lookup: &'a Lookup<'a>) -> Option<Moments<'a>> {
         let new = |zero, error, are_times_of_day| Moments {
             lookup,
@@ -73,7 +73,7 @@ impl<'a> Moments<'a> {
             return Some(new(Zero::Unix(0), by_day, true));
         }
         let told = by_words(file, named, lookup).or_else(|| by_pids(file, lookup));
-        // Clocks of the machine: without and with the time in which it was suspended.
+        // The machine has two own clocks: one counts the time in which the machine was suspended, the other does not.
         let clocks = [0, start.saturating_sub(boot)];
         let own = clocks.into_iter().find(is_inside);
         match (told, own) {
@@ -111,9 +111,10 @@ fn has_pids(file: &Spans, lookup: &Lookup<'_>) -> bool {
     pids.any(|pid| !lookup.with_pid(pid).is_empty())
 }
 
-/// The beginning of the imported file's clock on which most spans agree, if each is placed on a process that has its
-/// words, and the error of this beginning, both in nanoseconds. A process begins with its span or ends with it, because
-/// a tool can wait for a free place before it starts a process.
+/// The beginning of the imported file's clock on which most spans agree, and the error of this beginning, both in
+/// nanoseconds. Each span is matched with processes whose command lines have its words. A process begins or ends at
+/// about the same time as its span. Only one of the two times need fit, because a tool can wait for a free slot before
+/// it starts a process.
 fn by_words(file: &Spans, named: &Candidates<'_>, lookup: &Lookup<'_>) -> Option<(i64, u64)> {
     let analysis = lookup.analysis;
     let mut zeros: Vec<(i64, usize)> = Vec::new();
@@ -147,7 +148,7 @@ fn by_words(file: &Spans, named: &Candidates<'_>, lookup: &Lookup<'_>) -> Option
 }
 
 /// The beginning of the imported file's clock and its error, both in nanoseconds, found by the lives of the processes
-/// whose pids the spans have. No span lies before the beginning or after the end of its process.
+/// with the spans' pids: with the right beginning, no span lies outside of the life of its process.
 fn by_pids(file: &Spans, lookup: &Lookup<'_>) -> Option<(i64, u64)> {
     let analysis = lookup.analysis;
     let mut extents: HashMap<u32, (i64, i64)> = HashMap::new();

@@ -1,4 +1,4 @@
-//! Finds the processes whose command lines have the words of imported spans.
+//! Finds the processes whose command lines contain words of imported spans.
 
 use std::cell::Cell;
 use std::cmp::Reverse;
@@ -23,17 +23,17 @@ const WORK: u64 = 50_000_000;
 const LINE_WORDS: usize = super::WORD / 2;
 
 /// The least work that is counted for a process whose command line is compared with words of spans, in arguments. Even
-/// a process with few arguments takes memory. A guess.
+/// a process with few arguments costs this much. A guess.
 const LEAST_WORK: u64 = 16;
 
 /// For each word of a span, the processes whose command lines contain it, in the order of their starts. Words are
 /// looked up by the last component of their path.
 pub struct Candidates<'a> {
     by_word: HashMap<&'a [u8], Vec<ProcessIx>>,
-    /// The processes by their command line, for those command lines that are equal to a text of a span. The program is
-    /// without its directory.
+    /// For each text of a span that may be a whole command line, the processes with this command line. The program is
+    /// compared without its directory.
     by_line: HashMap<Vec<u8>, Vec<ProcessIx>>,
-    /// The part of the bounded work ([`WORK`]) that the search for the processes of spans may still do.
+    /// The part of the budget [`WORK`] that the search for the processes of spans may still use.
     work: Cell<u64>,
 }
 
@@ -153,8 +153,8 @@ impl<'a> Candidates<'a> {
     }
 
     /// For each of the given spans, the process that has the span's words in its command line and lived at the span's
-    /// time. A process gets the nearest span only. If two processes are equally near and neither is an ancestor of the
-    /// other, the span gets none.
+    /// time. A process belongs to the nearest span only. If two processes are equally near and neither is an ancestor
+    /// of the other, the span gets no process.
     pub fn nearest(
         &self,
         file: &Spans,
@@ -213,7 +213,7 @@ impl<'a> Candidates<'a> {
     }
 }
 
-/// A span of a tool's file and a process that may belong together. A likelier pair compares as less, so that it comes
+/// A span of a tool's file and a process that may belong together. A likelier pair compares as smaller, so it comes
 /// first when pairs are sorted.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 struct Pair {
@@ -234,7 +234,7 @@ impl Span {
     }
 }
 
-/// A text of a span as a command line whose program is without its directory; `None` for a text of one word.
+/// Converts a text of a span to a command line in which the program has no directory; `None` for a text of one word.
 fn line(text: &[u8]) -> Option<Vec<u8>> {
     let mut words = text
         .split(u8::is_ascii_whitespace)

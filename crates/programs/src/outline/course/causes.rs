@@ -14,7 +14,8 @@ use crate::table::utilities::{self, UtilityUse};
 /// The exit status that a shell has for a process which SIGPIPE killed (128 + 13).
 const PIPE: u32 = 128 + 13;
 
-/// The exit statuses that a shell also has after a builtin or an expansion that failed, or a program that could not be started.
+/// The exit statuses that a shell also has after a builtin or an expansion that failed, or a program that could not be
+/// started.
 const OF_BUILTINS: [u32; 5] = [0, 1, 2, 126, 127];
 
 /// The name of the bash variable that holds the exit statuses of all commands of the last pipe.
@@ -35,18 +36,22 @@ pub(super) struct Causes<'a> {
     /// search for.
     pub(super) queue: Vec<(StateIx, Search)>,
     pub(super) budget: usize,
-    /// The last failures of commands after whose success a variable would have got another value than the one that ended the
-    /// script: `if get; then done=1; fi; [ -n "$done" ] || exit 1`
+    /// The last failures of commands whose success would have given a variable another value than the one that ended
+    /// the script: `if get; then done=1; fi; [ -n "$done" ] || exit 1`
     pub(super) missed: BTreeSet<usize>,
-    /// The variables, with the facts about their values, for which such commands were looked for.
+    /// The variables, with the facts about their values, for which the commands that would have changed them were
+    /// already looked for.
     pub(super) noted: HashSet<(Vec<u8>, Usage)>,
-    /// Whether the script also asked something else about a failure before it counted it: the script may have tolerated some.
+    /// Whether the script made a further test after a failure before it ended because of it. The script may then have
+    /// tolerated other failures.
     pub(super) selects: bool,
-    /// The causes inside of sourced files whose text is not known. A statement that gives the shell's exit status counts more.
+    /// The causes inside of sourced files whose text is not known. A statement in known text that gives the shell's
+    /// exit status takes precedence over them.
     pub(super) in_unknown_files: BTreeSet<EndingCause>,
     /// The possible ends of the script for which a cause outside of sourced files of unknown text was found.
     pub(super) known_ends: Vec<StateIx>,
-    /// Whether the script has a statement such as `exit 64` that gives the shell's exit status, and no builtin fails with it.
+    /// Whether the script has a statement that gives the shell's exit status, and no builtin fails with that status
+    /// (`exit 64`).
     pub(super) is_written: bool,
 }
 
@@ -105,7 +110,7 @@ impl Causes<'_> {
                 self.found.insert(EndingCause::Unclear);
             }
             Search::Jobs | Search::LastJob => {}
-            // The script has done nothing that could fail.
+            // At the beginning of the script, nothing has run yet that could have failed.
             Search::Status | Search::TrapStatus | Search::BeforeTraps => {}
             Search::Earlier(child) => self.by_a_trap(*child),
             Search::Guard { otherwise, .. }
@@ -117,7 +122,7 @@ impl Causes<'_> {
                 usage,
                 otherwise,
             } => {
-                // A variable that the script sets is not set before.
+                // Before the script sets its own variable, the variable is assumed to be empty.
                 let mut commands = self.walk.outline.commands.iter();
                 let is_own = commands.any(|command| value(command, name).is_some());
                 if !is_own || self.is_fit(*usage, name, b"") {
@@ -292,7 +297,7 @@ impl Causes<'_> {
             let child = self.walk.children.get(*at);
             child.is_some_and(|child| child.status == Some(PIPE))
         };
-        // A command whose reader had enough has not failed by itself.
+        // A command that SIGPIPE ended, because its reader had read enough, only counts if nothing else failed.
         let others: Vec<usize> = failed.iter().copied().filter(|at| !is_closed(at)).collect();
         if others.is_empty() {
             failed
@@ -378,7 +383,8 @@ impl Causes<'_> {
                 }
             }
             What::Value(Some(name)) => {
-                // `die() { exit "$1"; }`: the script shows no reason for the value, but one for the statement.
+                // In `die() { exit "$1"; }`, the script shows no reason for the value, but may show one for the call of
+                // the statement.
                 let condition = command.zip(guard);
                 let otherwise = condition.map(|(test, after)| Otherwise::Condition {
                     test,
@@ -510,7 +516,8 @@ impl Causes<'_> {
         };
         self.selects = true;
         let otherwise = match named {
-            // `if ! diff a b; then [ -e a.allowed ] || exit 1; fi`
+            // In `if ! diff a b; then [ -e a.allowed ] || exit 1; fi`, the test of a file decides whether the failure
+            // of `diff` counts.
             Otherwise::Test(test_of_file) if !is_comparison(test) => Otherwise::File(test_of_file),
             named => named,
         };
@@ -553,7 +560,8 @@ impl Causes<'_> {
             What::Join(_) | What::Assign | What::Not(_) | What::End | What::Left(_) => {
                 return Some(Search::Tested(otherwise));
             }
-            // `if a; …; elif grep -q x known; …`: the question is about the failure that led to it.
+            // In `if a; …; elif grep -q x known; …`, the program answers a question about an earlier failure, which is
+            // searched for next.
             What::Start(_) if failed && self.is_question(state.child) && guard.is_some() => {
                 self.selects = true;
                 let otherwise = Otherwise::Question(state.child);
@@ -616,7 +624,7 @@ impl Causes<'_> {
             let mut commands = self.walk.outline.commands.iter();
             commands.any(|command| value(command, name).is_some_and(|value| value.text == b"$!"))
         };
-        // An element of an array may be any of the jobs.
+        // An element of an array may be the pid of any background job, so all jobs are searched.
         let is_element = job.text.contains(&b'[');
         match job.variable().filter(|name| !is_element && is_job(name)) {
             Some(name) => Search::Variable {

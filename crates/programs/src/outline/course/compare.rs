@@ -35,7 +35,8 @@ impl ScriptPart {
         let nodes = graph.as_ref().map_or(flow::MOST, |graph| graph.nodes.len());
         *budget = budget.saturating_sub(nodes + children.len().min(CHILDREN));
         let graph = graph?;
-        // The simplest explanation counts: a file that could not be opened leaves no trace.
+        // The simplest explanation counts, so the first attempt assumes no failure that leaves no trace, such as a file
+        // that could not be opened.
         let simple = self.explained(&graph, children, status, false, budget);
         let is_known = |course: &Course| !matches!(course.ending, Ending::Unknown);
         if simple.as_ref().is_some_and(is_known) {
@@ -100,7 +101,8 @@ impl ScriptPart {
         let selects = causes.selects;
         let missed = causes.missed;
         let (mut found, feasible, mut deciding) = (causes.found, causes.feasible, causes.deciding);
-        // A sourced file would have had to start the very command that the script itself starts after it.
+        // If the last recorded child was started by the script's own last command, a sourced file is hardly the cause:
+        // it would have had to start the same command.
         let is_shown = causes.is_written || walk.starts_the_last(&causes.known_ends);
         if found.is_empty() || !is_shown {
             found.extend(causes.in_unknown_files);
@@ -140,9 +142,9 @@ impl ScriptPart {
 }
 
 impl Course {
-    /// Decides between several failed children that the same command of the script started. If they
-    /// had equal arguments, the last one was the decisive retry, and none was if a later one
-    /// succeeded. Otherwise each failure counts, unless the script tolerates some of them.
+    /// Decides between several failed children that the same command of the script started. If they had equal
+    /// arguments, the last one counts, because it was the last retry; no failure counts if a later retry succeeded.
+    /// Otherwise each failure counts, unless the script tolerates some of them.
     fn of_one_command(&self, children: &[Child<'_>], selects: bool) -> Ending {
         let Ending::OneOf(places) = &self.ending else {
             return self.ending.clone();
@@ -150,7 +152,7 @@ impl Course {
         let command = |place: &usize| self.commands.get(*place).copied().flatten();
         let args = |place: &usize| children.get(*place).and_then(|child| child.args.as_ref());
         let status = |place: &usize| children.get(*place).and_then(|child| child.status);
-        // A failure after which the same command succeeded was retried.
+        // A failure was retried if the same command succeeded later.
         let is_retried = |place: &usize| {
             let mut later = place + 1..children.len();
             let is_known = command(place).is_some() && args(place).is_some();
@@ -173,7 +175,8 @@ impl Course {
                 if others.clone().all(|place| args(place) == args(first)) {
                     return Ending::Child(*last);
                 }
-                // The script may treat another status in another way.
+                // The script may treat different statuses in different ways, so each failure counts only if all have
+                // the same status.
                 if !selects && others.all(|place| status(place) == status(first)) {
                     Ending::Each(places.clone())
                 } else {

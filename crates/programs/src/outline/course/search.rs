@@ -32,13 +32,13 @@ pub(super) enum Search {
     Guard { after: NodeIx, otherwise: Otherwise },
     /// Search for the command whose success or failure a condition of the script tested.
     Tested(Otherwise),
-    /// The command whose exit status a variable got, with a fact about this status.
+    /// Search for the command whose exit status a variable got. `usage` is the known fact about this status.
     Kept {
         name: Vec<u8>,
         usage: Usage,
         otherwise: Otherwise,
     },
-    /// The setting of a variable.
+    /// Search for the place at which a variable was set.
     Variable {
         name: Vec<u8>,
         usage: Usage,
@@ -56,7 +56,7 @@ pub(super) enum Search {
 
 /// A fact about the value of a variable.
 ///
-/// [`Usage::Status`] and [`Usage::Chosen`] also hold for a variable whose value the variable got.
+/// [`Usage::Status`] and [`Usage::Chosen`] also hold for a variable from which this variable got its value (`x=$y`).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(super) enum Usage {
     /// The fact is that the shell ended with the variable's value as its exit status.
@@ -65,7 +65,7 @@ pub(super) enum Usage {
     Success(CommandIx),
     /// The fact is that a test of the variable failed in the script.
     Failure(CommandIx),
-    /// A `case` chose its commands by the value at this node.
+    /// The fact is that a `case` chose its commands at this node by the variable's value.
     Chosen(NodeIx),
     Other,
 }
@@ -86,8 +86,8 @@ pub(super) enum Otherwise {
     /// The cause is the child process with this index, which is perhaps not a failure of its own: its program answered
     /// the script's question about an earlier failure.
     Question(usize),
-    /// The value of a variable decided about a statement, or was the status that the statement gave, and the script shows no
-    /// reason for the value. The search goes on with the condition under which the test or the statement ran.
+    /// The value of a variable decided about a statement, or was the status that the statement gave, and the script
+    /// shows no reason for the value. The search goes on with the condition under which the test or the statement ran.
     Condition {
         test: CommandIx,
         at: StateIx,

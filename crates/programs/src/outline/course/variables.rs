@@ -11,12 +11,12 @@ use super::super::words::number;
 use super::causes::{Causes, PIPE_STATUS};
 use super::search::{EndingCause, Otherwise, Search, StateIx, Usage};
 
-/// The largest number of tests of variables for which commands are looked for that would have set the variable. A guess: a script
-/// ends by few of them.
+/// The largest number of tests of variables for which the search looks for commands that would have set the variable. A
+/// guess: a script ends by few such tests.
 const NOTED: usize = 8;
 
-/// The largest number of nodes that are followed from a command to the commands after its success. A guess: a function and a
-/// condition around the command need fewer.
+/// The largest number of nodes that are followed from a command to the commands after its success. A guess: a function
+/// and a condition around the command need fewer.
 const JOINED: usize = 16;
 
 impl Causes<'_> {
@@ -92,7 +92,7 @@ impl Causes<'_> {
         let node = walk.graph.nodes.get(state.node)?;
         let command = node.command.and_then(|ix| walk.outline.commands.get(ix));
         let value = match (&node.what, command) {
-            // Whatever value the file gives to the variable, no child is the reason for it.
+            // The sourced file may give the variable any value, but no child of the shell is the reason for it.
             (What::Wild, _) if self.is_source(node.command) => {
                 self.otherwise(otherwise);
                 None
@@ -106,7 +106,7 @@ impl Causes<'_> {
                 return None;
             }
             (What::Assign, Some(command)) => match flow::evaluated(command) {
-                // The rest of the variable's name is not known.
+                // Only the beginning of the variable's name is known, so this may be another variable.
                 Some((head, value)) if name.starts_with(head) => {
                     if self.is_fit(usage, &name, value) {
                         self.found.insert(EndingCause::Unclear);
@@ -126,7 +126,7 @@ impl Causes<'_> {
             });
         };
         if value.has_status() {
-            // A status inside of a larger expression says less.
+            // If `$?` is only a part of the value, the use of the variable does not show the status.
             let is_status = matches!(value.text.as_slice(), b"$?" | b"${?}");
             return Some(Search::Kept {
                 name,
@@ -163,7 +163,8 @@ impl Causes<'_> {
         let is_zero = is_empty || matches!(literal, Some(b"0" | b""));
         match node.guard.filter(|_| !is_zero) {
             Some(after) => {
-                // Each of several settings (`|| failed=1`) counts.
+                // The variable may have been set at several places (`|| failed=1`), each of which counts, so the search
+                // also goes on before this one.
                 let before = Search::Variable {
                     name,
                     usage: Usage::Other,
@@ -191,7 +192,7 @@ impl Causes<'_> {
         }
     }
 
-    /// Whether the script was at the end of a loop right before this state, as far as a few nodes show it.
+    /// Whether the script was at the end of a loop right before this state. Only a few nodes are followed.
     fn follows_a_loop(&self, from: StateIx) -> bool {
         let walk = self.walk;
         let mut states = vec![from];
@@ -210,8 +211,8 @@ impl Causes<'_> {
         false
     }
 
-    /// Notes the last failure of a command after whose success a variable would have got a value that does not fit its usage.
-    /// Questions are left out.
+    /// Notes the last failure of a command after whose success a variable would have got a value that does not fit its
+    /// usage. Questions are left out.
     pub(super) fn note_missed(&mut self, name: &[u8], usage: Usage) {
         let walk = self.walk;
         let is_test = !matches!(usage, Usage::Other | Usage::Status);
@@ -250,7 +251,8 @@ impl Causes<'_> {
         self.missed.extend(last);
     }
 
-    /// Whether the ways go on from a node to one of these without a command in between, as far as a few nodes show it.
+    /// Whether a path leads from a node to one of the wanted nodes without a command in between. Only a few nodes are
+    /// followed.
     fn leads_to(&self, from: NodeIx, wanted: &HashSet<NodeIx>) -> bool {
         let mut nodes = vec![from];
         let mut at = 0;

@@ -45,7 +45,7 @@ pub(super) struct Walk<'a> {
     /// set.
     pub(super) has_silent_failures: bool,
     pub(super) is_bash: bool,
-    /// Whether the first children are not compared.
+    /// Whether the shell's first children are left out of the comparison, because it has too many.
     pub(super) is_cut: bool,
     pub(super) states: Vec<State>,
     pub(super) steps: Vec<Step>,
@@ -165,7 +165,7 @@ impl Walk<'_> {
             What::Status(0) | What::Not(0) => vec![(ends.ok, at)],
             What::Status(_) | What::Not(_) => vec![(ends.failed, at)],
             What::Value(_) => vec![(ends.ok, at), (ends.failed, at)],
-            // One of its ends has no way further.
+            // Both ends of the loop are tried, although paths lead on from only one of them.
             What::Left(_) => vec![(ends.ok, at), (ends.failed, at)],
             What::Wild => {
                 let mut next = vec![(ends.ok, at), (ends.failed, at)];
@@ -219,7 +219,8 @@ impl Walk<'_> {
                 let words = words.or(command.map(|command| command.words.as_slice()));
                 let opens = command.is_some_and(|command| command.opens);
                 match &child.args {
-                    // A fork that could not execute its program, or a script without `#!`, which bash runs in the fork
+                    // The child executed nothing: its program could not be started, or bash ran a script without `#!`
+                    // in the fork itself.
                     None => {
                         let first = words.and_then(<[Word]>::first);
                         let may_be_script = self.is_bash && first.is_some_and(Word::is_path);
@@ -272,7 +273,7 @@ impl Walk<'_> {
         })
     }
 
-    /// For each state of the script, whether a path leads from it to one of these ends.
+    /// For each state of the script, whether a path leads from it to one of the states in `ends`.
     pub(super) fn live(&self, ends: &[StateIx]) -> Vec<bool> {
         let mut live = vec![false; self.states.len()];
         let mut queue = ends.to_vec();
@@ -286,8 +287,8 @@ impl Walk<'_> {
         live
     }
 
-    /// Whether a command of the script that names its program started the last child process, on a path to one of these ends
-    /// on which no command of unknown effect follows.
+    /// Whether a command of the script that names its program started the last child process, on a path to one of the
+    /// states in `ends` on which no command of unknown effect follows.
     pub(super) fn starts_the_last(&self, ends: &[StateIx]) -> bool {
         let is_named = |member: &Member| match member {
             Member::Program(ix, _) => {
@@ -378,7 +379,7 @@ impl Walk<'_> {
 
     pub(super) fn place<'t>(&self, member: &'t Member, command: Option<CommandIx>) -> Place<'t> {
         match member {
-            // The words of `"$@"` are written at the call of the function.
+            // The words that replace `"$@"` are written at the call of the function, so the call is shown.
             Member::Program(ix, words) => Place {
                 command: command.filter(|_| words.is_some()).or(Some(*ix)),
                 tree: None,
@@ -398,7 +399,7 @@ impl Walk<'_> {
             let command = self.outline.commands.get(*ix);
             files.extend(command.into_iter().flat_map(files_of));
         }
-        // Commands in `$(…)` of a test.
+        // Whether a command in the `$(…)` of a deciding test started the child.
         let is_inside = |member: &Member| {
             let inner = member_command(member);
             inner.is_some_and(|inner| {

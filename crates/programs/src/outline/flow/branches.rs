@@ -81,7 +81,7 @@ impl<'a> Builder<'a> {
             } else if has_zero {
                 vec![self.guarded(from.failed, &arm.body)]
             } else {
-                // The pattern may fit both.
+                // The pattern may match both the status 0 and a failure.
                 vec![
                     self.build(&arm.body, from.ok),
                     self.guarded(from.failed, &arm.body),
@@ -156,7 +156,7 @@ impl<'a> Builder<'a> {
             match first.literal() {
                 Some(b"break") => true,
                 Some(b"continue") => value.is_some_and(|rounds| rounds > 1),
-                // Without a number it ends the loop with the status of the command before.
+                // `return` without a number ends the loop with the status of the command before it.
                 Some(b"return") if words.is_some_and(|words| words.len() == 1) => true,
                 Some(b"return" | b"exit") => value == Some(0),
                 _ => false,
@@ -205,7 +205,7 @@ impl<'a> Builder<'a> {
         self.edge(body.ok, start);
         self.edge(body.failed, start);
         self.options.merge(options);
-        // The status of the loop is that of its last round.
+        // The status of a loop is that of the last command in its last round, which is not known here.
         let ends = self.action(leave, What::Value(None), None);
         let ends = self.left(&arm.body, start, ends);
         self.edge(left, ends.ok);

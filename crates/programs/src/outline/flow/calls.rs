@@ -48,9 +48,8 @@ impl<'a> Builder<'a> {
         Some((first, all.all(|function| function.name != name)))
     }
 
-    /// Adds the commands to the script's graph that the shell runs to expand the words of a
-    /// command, such as `$(…)`. Returns the node after them, and the nodes after the last one's
-    /// success and failure.
+    /// Adds the commands to the script's graph that the shell runs to expand the words of a command, such as `$(…)`.
+    /// Returns the node after these commands, and the nodes after the success and the failure of the last one.
     pub(super) fn substitutions(&mut self, ix: CommandIx, from: NodeIx) -> (NodeIx, Option<Ends>) {
         let Some(command) = self.command(ix) else {
             return (from, None);
@@ -75,7 +74,7 @@ impl<'a> Builder<'a> {
             };
             let ends = self.action(at, what, command);
             let next = self.join(ends);
-            // bash reads `$(< file)` itself.
+            // bash reads the file of `$(< file)` itself, so it may start no process for it.
             let reads = command.and_then(|ix| self.command(ix));
             let reads = reads.is_some_and(|command| command.words.is_empty());
             if *may_be_left_out || reads {
@@ -97,7 +96,8 @@ impl<'a> Builder<'a> {
         let mut variables = command.words.iter().chain(values).flat_map(Word::variables);
         let may_be_unset =
             self.options.nounset != Setting::Off && variables.any(|name| !self.set.contains(name));
-        // The shell has passed this command on all ways further.
+        // All further paths pass this command. A variable that is not set would end the shell here, so its variables
+        // are set from now on.
         if self.guard.is_none() && self.loops.is_empty() && self.returns.is_empty() {
             let values = command.assignments.iter().map(|set| &set.value);
             let words = command.words.iter().chain(values);
@@ -135,7 +135,7 @@ impl<'a> Builder<'a> {
         };
         let name = match first.literal() {
             Some(name) => name,
-            // Neither a function nor a builtin has a directory.
+            // A function or builtin has no directory in its name, so a path such as `$dir/tool` is a program.
             None if first.is_path() => &first.text,
             None => return self.unknown_command(ix, command, at, skips_functions),
         };
@@ -192,7 +192,8 @@ impl<'a> Builder<'a> {
             return self.fatal(ends);
         }
         let Some(last) = last else {
-            // `$?` is still that of the command before.
+            // The shell expands the assigned values before the status changes, so `$?` is still that of the command
+            // before.
             let set = self.action(at, What::Assign, Some(ix));
             return self.status(set.ok, 0);
         };
@@ -300,7 +301,8 @@ impl<'a> Builder<'a> {
         self.edge(body.failed, ends.failed);
     }
 
-    /// Adds the commands of the files, one of which a command executes in the script's own shell; `None` if no file is known.
+    /// Adds the commands of the files of which a command may execute one in the script's own shell; `None` if no file
+    /// is known.
     fn sourced(&mut self, ix: CommandIx, at: NodeIx) -> Option<Ends> {
         let mut bodies = self.outline.sourced(ix).peekable();
         bodies.peek()?;
@@ -340,7 +342,8 @@ impl<'a> Builder<'a> {
     ) -> Ends {
         match name {
             b"exit" => {
-                // Without a number, or with one that was kept before, a trap changes nothing.
+                // `exit` in a trap changes the shell's status only if it has a number. Without one, or with a variable
+                // that kept the status, it does not.
                 let has_number = arguments
                     .first()
                     .is_some_and(|word| number_of(word).is_some());

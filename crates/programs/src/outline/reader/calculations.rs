@@ -1,11 +1,12 @@
-//! Reads what `((…))` and `let` test and set, as far as it is one comparison of a variable or one setting.
+//! Reads arithmetic commands (`((…))` and `let`) that consist of one comparison of a variable, or that set one
+//! variable.
 
 use super::super::tree::Assignment;
 use super::super::words::{Expansion, Word};
 use crate::words::split_name;
 
-/// The comparisons of an arithmetic expression, with the options of `[` that compare alike and with those for exchanged sides.
-/// The longer ones stand first.
+/// The comparison operators of an arithmetic expression, each with the option of `[` that compares alike, and with the
+/// option for exchanged sides. Longer operators come first.
 const COMPARISONS: [(&[u8], &[u8], &[u8]); 6] = [
     (b"==", b"-eq", b"-eq"),
     (b"!=", b"-ne", b"-ne"),
@@ -44,7 +45,8 @@ pub(super) fn setting(expression: &[u8]) -> Option<Assignment> {
     })
 }
 
-/// The words by which `[` tests the same as an arithmetic expression: `$n -gt 0` for `n > 0`. Empty for other expressions.
+/// The words of a `[` command that tests the same as an arithmetic expression: `$n -gt 0` for `n > 0`. Empty if there
+/// are none.
 pub(super) fn test(expression: &[u8]) -> Vec<Word> {
     compared(expression.trim_ascii()).unwrap_or_default()
 }
@@ -73,7 +75,8 @@ fn compared(text: &[u8]) -> Option<Vec<Word>> {
     }
 }
 
-/// A word that expands the variable, or counts the elements of the array, that a part of an expression is.
+/// The shell word for a part of an arithmetic expression: the expansion of a variable, or the number of elements of an
+/// array.
 fn variable(text: &[u8]) -> Option<Word> {
     let is_bare = name_length(text) == text.len() && !text.is_empty();
     let text = if is_bare {

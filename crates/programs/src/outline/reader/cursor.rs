@@ -33,7 +33,8 @@ pub(super) struct Reader<'a> {
     pub(super) found: Vec<Substitution>,
     pub(super) insists: bool,
     pub(super) loops: Vec<ForLoop>,
-    /// The places of the values that variables are set to: the first byte and the first byte after it.
+    /// The byte ranges of the values that the script assigns to variables. Each has its first byte and the byte after
+    /// its last one.
     pub(super) values: Vec<(usize, usize)>,
 }
 

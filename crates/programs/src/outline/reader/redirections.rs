@@ -69,8 +69,8 @@ impl Reader<'_> {
         true
     }
 
-    /// Reads the word after a redirection operator in the script. bash expands it in the process of the command, if that is
-    /// a program, so that the shell itself does not start the commands of a substitution.
+    /// Reads the word after a redirection operator in the script. bash expands it in the process of the command, if
+    /// that is a program, so that the shell itself does not start the commands of a substitution.
     fn target(&mut self) -> Word {
         let before = self.found.len();
         let word = self.word();

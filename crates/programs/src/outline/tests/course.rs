@@ -102,7 +102,7 @@ fn a_failure_that_the_script_tolerates_is_not_its_end() {
         ),
         "a 1"
     );
-    // The status would be another one.
+    // The shell would have ended with the status of `b`, which is not 3.
     assert_eq!(ending("sh x", "a\nb\n", &[("a", 1), ("b", 1)], 3), "no way");
     assert_eq!(
         ending("sh x", "set -e; a; b", &[("a", 1), ("b", 1)], 1),
@@ -400,8 +400,8 @@ fn only_variables_that_the_script_does_not_set_can_be_unset() {
     assert_eq!(ending("bash x", script, &[("", 128)], 1), want);
 }
 
-/// The statement that uses a variable which is not set ends the script, not the question before it, although a sourced file
-/// of unknown text could have set the variable.
+/// The statement that uses a variable which is not set ends the script, not the question before it, although a sourced
+/// file of unknown text could have set the variable.
 #[test]
 fn a_variable_that_is_not_set_ends_a_script_after_a_question() {
     let script = "set -euo pipefail\nregion=$1\n. \"env/$region.sh\"\nmkdir -p www\nif test-lock www; then\n  exit 0\nfi\n\
@@ -629,7 +629,7 @@ fn the_files_that_a_loop_executes_are_known() {
         let course = course_of("bash ci/job.sh", outline, &children, 2).unwrap();
         assert_eq!(course.ending, Ending::Child(last), "{words}");
     }
-    // One file of the loop is not known.
+    // One of the files that the loop sources is not known, so none is added.
     let script = "set -e\nfor part in steps/*.sh lib.sh; do\n    . $part\ndone\n";
     assert!(with_files(script, &files).files.is_empty());
 }
@@ -693,7 +693,7 @@ fn counters_and_arrays_are_conditions() {
 fn bash_runs_a_script_without_an_interpreter_in_a_fork() {
     let script = "set -e\nlist || true\n./tools/pack.sh x\n";
     assert_eq!(ending("bash x", script, &[("list", 1), ("", 3)], 3), "");
-    // Other shells execute themselves for it.
+    // Other shells than bash execute themselves for such a script, so the child would have arguments.
     assert_eq!(ending("sh x", script, &[("list", 1), ("", 3)], 3), "no way");
     let children = [("list", 1), ("/bin/sh ./tools/pack.sh x", 3)];
     assert_eq!(
@@ -719,7 +719,7 @@ fn a_test_of_a_file_after_a_failure_leads_to_the_failure() {
     ];
     let named = ending("sh x", script, &children, 1);
     assert_eq!(named, "diff got/b want/b|diff got/c want/c");
-    // A question decides nothing by itself.
+    // The question of `grep` ends no script by itself, so the test after it is the cause.
     let script = "if ! grep -q on conf; then\n    [ -e default ] || exit 1\nfi\n";
     let named = ending("sh x", script, &[("grep -q on conf", 1)], 1);
     assert_eq!(named, "2: [ -e default ]");
@@ -788,7 +788,7 @@ fn a_statement_with_the_status_counts_more_than_a_file_that_is_not_known() {
     let want = "5: [ -n \"$1\" ] || exit 71";
     let got = ending("bash x", script, &children, 71);
     assert_eq!(got, want.split(" ||").next().unwrap_or_default());
-    // A builtin of the file can fail with this status, but hardly after the script's own command.
+    // A builtin in the sourced file can also fail with the status 1, but hardly after the script's own last command.
     let script = script.replace("exit 71", "exit 1");
     let named = ending("bash x", &script, &children, 1);
     assert_eq!(named, "5: [ -n \"$1\" ]");

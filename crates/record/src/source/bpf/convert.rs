@@ -192,8 +192,9 @@ pub fn sample(
 fn user_frame(frame: &wire::StackFrame, back: u64) -> Option<At> {
     let at = frame.at.saturating_sub(back);
     match frame.status {
-        // For an address in no mapping, the kernel takes the mapping after it (kernel/bpf/stackmap.c,
-        // find_vma()), mostly the program's first one: the offset is below 0.
+        // For an address outside of all mappings, the kernel takes the next mapping (kernel/bpf/stackmap.c,
+        // find_vma()), which is mostly the program's first one. The offset is then negative, by which such a frame is
+        // recognized and dropped.
         wire::FRAME_IN_FILE if frame.at > i64::MAX as u64 => None,
         wire::FRAME_IN_FILE => Some(At::File(frame.build_id, at)),
         wire::FRAME_ADDRESS if frame.at != 0 => Some(At::Process(at)),
@@ -416,7 +417,7 @@ fn disk_wait(event: wire::DiskWait) -> LifeKind {
 }
 
 fn sync_file(event: &wire::SyncFile) -> LifeKind {
-    // With its NUL.
+    // The length includes the terminating NUL, which is left out here.
     let length = (event.length as usize).saturating_sub(1);
     LifeKind::SyncFile(Box::new(SyncFile {
         tid: Tid(event.tid),
@@ -571,7 +572,7 @@ fn ending(event: &wire::Connection, by_process: bool) -> Ending {
     match i32::from(event.error) {
         0 => match event.state {
             wire::TCP_SYN_SENT => Ending::Abandoned,
-            // Without a FIN: the kernel sends a reset.
+            // The kernel has sent a reset in place of a FIN because of the process.
             wire::TCP_ESTABLISHED | wire::TCP_CLOSE_WAIT if event.reset != 0 && by_process => {
                 Ending::Aborted
             }

@@ -7,7 +7,7 @@ use tr_format::network::Address;
 const A: u16 = 1;
 /// The type of a DNS record with an IPv6 address.
 const AAAA: u16 = 28;
-/// The number of the internet among the classes of DNS records.
+/// The number of the class IN (internet) of DNS records.
 const INTERNET: u16 = 1;
 /// The number of bytes of the header of a DNS message.
 const HEADER: usize = 12;
@@ -160,7 +160,8 @@ mod tests {
     #[test]
     fn a_message_that_is_cut_has_what_is_there() {
         let whole = answer();
-        // Up to the end of the question nothing, then the question, then the addresses.
+        // A message that is cut before the end of the question gives nothing. A longer one gives the question and each
+        // complete address.
         for length in 0..whole.len() {
             let message = parse(&whole[..length]);
             assert_eq!(message.is_some(), length >= 26, "{length}");
@@ -180,7 +181,7 @@ mod tests {
             parse(&bytes)
         };
         assert_eq!(with(b"\x00").unwrap().name, b"");
-        // A pointer, a label that is too long, a name that is too long.
+        // The question's name must not be a pointer. A label is at most 63 bytes long, and a name at most 255.
         assert_eq!(with(b"\xc0\x0c"), None);
         assert_eq!(with(&[64; 66]), None);
         let long: Vec<u8> = (0..6)

@@ -24,8 +24,8 @@ const LIMIT: u32 = 20;
 /// The time in seconds without a request after which a loader that opens iterators for a `tr` ends. The `tr`
 /// sends a request each second, but may be stopped for a while.
 const IDLE: u32 = 3600;
-/// The path of a file that only root can open. The loader of BPF programs locks the byte at the number of its
-/// user in it.
+/// The path of a file that only root can open. In this file the loader of BPF programs locks the byte whose offset is
+/// the number of its user.
 const LOCK: &str = "/run/tr-loader.lock";
 /// The byte by which a `tr` requests a BPF iterator over the tasks from the loader.
 pub const ITERATOR: [u8; 1] = *b"i";
@@ -61,7 +61,7 @@ pub enum Refused {
 /// # Errors
 /// The reason why the loader has attached no programs.
 pub fn serve(confine: impl FnOnce()) -> Result<(), Refused> {
-    // SIGALRM has had its default action since the exec.
+    // SIGALRM, which has had its default action since the exec, ends the loader after this time.
     alarm::set(LIMIT);
     let stdin = io::stdin();
     let socket = stdin.as_fd();
@@ -74,8 +74,8 @@ pub fn serve(confine: impl FnOnce()) -> Result<(), Refused> {
         });
     }
     let refused = |action| move |errno| Refused::System { action, errno };
-    // From the count of what lives to the end of the attachment: of two loaders of a user each would
-    // count without the other.
+    // The lock is held from the count of the living recordings until the programs are attached. Otherwise two loaders
+    // of a user could each miss the other's recording in the count.
     let lock = lock(user).map_err(refused("lock /run/tr-loader.lock"))?;
     let living = Living::find();
     confine();
@@ -143,8 +143,8 @@ fn serve_iterators(socket: BorrowedFd<'_>, programs: &Programs) {
 /// The user who made the Unix socket; `None` if the descriptor is no Unix socket.
 fn peer(socket: BorrowedFd<'_>) -> Option<Uid> {
     let domain = rustix::net::sockopt::socket_domain(socket).ok()?;
-    // The process id of a peer in another pid namespace is 0, which rustix takes for impossible.
-    // SAFETY: all zeros are a valid `ucred`, and the kernel writes no more than its size.
+    // rustix cannot be used for this call, because it takes the process id 0 for impossible, which a peer in another
+    // pid namespace has. SAFETY: all zeros are a valid `ucred`, and the kernel writes no more than its size.
     let (done, peer) = unsafe {
         let mut peer: libc::ucred = std::mem::zeroed();
         let mut len = size_of_val(&peer) as libc::socklen_t;

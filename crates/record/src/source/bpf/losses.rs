@@ -29,7 +29,7 @@ pub fn unreported(
             events.push(convert::ring_full(Stream::Lifecycle, since, until, count));
         }
     }
-    // The kernel tells no time of these: they may lie anywhere in the recording.
+    // The kernel does not say when these losses happened: it may be at any time of the recording.
     let timeless = [
         (usage.recursion_misses, LossCause::Recursion),
         (tracer.follow_overflow(), LossCause::FollowSet),

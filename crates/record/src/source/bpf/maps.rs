@@ -53,7 +53,7 @@ impl Maps {
             Some(mapped) => !mapped.maps.is_empty(),
             None if drain.len() >= PROCESSES => false,
             None => {
-                // A process that exits has none.
+                // The text is empty for a process that exits, because it has no mappings any more.
                 let time = SystemTime::now();
                 let maps = read(image).unwrap_or_default();
                 let found = !maps.is_empty();
@@ -73,10 +73,10 @@ fn read((pid, arguments): Image) -> Option<Vec<u8>> {
     let mut maps = Vec::new();
     let file = File::open(format!("/proc/{pid}/maps")).ok()?;
     file.take(LONGEST).read_to_end(&mut maps).ok()?;
-    // At the limit the last line is cut.
+    // If the text was cut at the limit, its last line is incomplete and is removed.
     let whole = maps.iter().rposition(|byte| *byte == b'\n')?;
     maps.truncate(whole + 1);
-    // A program that ran at the sample and runs now was the one in between.
+    // If the sampled program still runs now, it also ran during the read, so that the mappings belong to it.
     let runs = proc::stat(id).is_some_and(|stat| stat.arguments == arguments);
     (arguments != 0 && runs).then_some(maps)
 }
@@ -93,7 +93,8 @@ mod tests {
         let exe = std::env::current_exe().unwrap();
         let exe = exe.as_os_str().as_encoded_bytes();
         assert!(maps.windows(exe.len()).any(|part| part == exe));
-        // A program before it in the same process, and a process without arguments.
+        // There are no mappings for an earlier program of the process, nor for a process without arguments or with the
+        // id 0.
         assert_eq!(read((pid, own.arguments + 16)), None);
         assert_eq!(read((pid, 0)), None);
         assert_eq!(read((0, own.arguments)), None);

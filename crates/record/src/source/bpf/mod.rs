@@ -39,8 +39,8 @@ use crate::{capabilities, host, memory};
 /// to the task, whose parent already has its status. On a busy machine it came after more than 20 ms in 1 of 40
 /// recordings.
 const LAST_SWITCH: Duration = Duration::from_millis(250);
-/// The longest wait of a light recording for the last figures of tasks that have ended: the kernel
-/// drops a task a grace period of RCU after its parent's wait, 10 to 40 ms on two idle CPUs.
+/// The longest wait of a light recording for the last figures of tasks that have ended. The kernel drops such a task
+/// after its parent has waited for it and a grace period of RCU has passed, which takes 10 to 40 ms on two idle CPUs.
 const LAST_TOTALS: Duration = Duration::from_millis(100);
 
 /// The facts that a light recording by BPF programs lacks, as text for the user.
@@ -173,7 +173,7 @@ fn settings(config: &Config, targets: Targets, online: usize) -> Result<(Setting
         pid_max: host::pid_max(),
         targets: targets.pids,
         target_cgroup: targets.cgroup,
-        // Clients and servers are found by wakings, which a light recording does not see.
+        // Clients of containers and servers are found by wakings, which a light recording does not record.
         containers: if config.facts.light {
             Containers::None
         } else {
@@ -218,7 +218,8 @@ fn living(tasks: &[wire::Snapshot], scope: &Scope, argv_limit: u32) -> Vec<LifeE
         };
         convert::snapshot(task, argv)
     };
-    // An unrecorded thread that meets a recorded task is named then.
+    // An unrecorded thread gets its name in the trace only when it meets a recorded task, except for the first thread
+    // of a process.
     let is_told = |task: &&wire::Snapshot| {
         task.followed != 0 || task.tid == task.tgid || *scope == Scope::All
     };
@@ -244,7 +245,7 @@ fn sampling(config: &Config, cpus: usize) -> Option<Sampling> {
     if (hz, wait_least) == (0, 0) {
         return None;
     }
-    // Waits of at least 1 ms end less often on a CPU.
+    // The ring gets room for 1,000 ends of waits a second on each CPU. Waits of at least 1 ms end less often.
     let most = u64::from(hz) + if wait_least > 0 { 1000 } else { 0 };
     let interval = 2 * DRAIN_EVERY.as_millis() as u64;
     let samples = (most * cpus as u64 * interval).div_ceil(1000);
@@ -440,7 +441,7 @@ impl Source for Bpf {
     fn begin(&mut self, start: Ktime) {
         if self.tracer.extras().has(Extras::BLOCK) {
             let mut devices = Devices::new(start);
-            // Requests before the first reading belong to no interval.
+            // The first reading is dropped, because its sums are those of requests before the recording.
             devices.read(self.tracer.block_devices(), start);
             self.devices = Some(devices);
         }
@@ -474,7 +475,8 @@ impl Source for Bpf {
         let mut ended: HashSet<(u32, u64)> = self.sink.ended_before(time).collect();
         let last = totals.last(&mut self.tracer, &mut self.sink, time);
         let mut tasks = self.tracer.snapshot().unwrap_or_default();
-        // Tasks that ended before or while they were listed have their end in the new part.
+        // A task can have ended after `time`, but before it was listed. The events of such ends are drained here,
+        // because they are part of the new part, in which the task still has to be listed.
         self.tracer.consume(|record| self.sink.receive(record));
         ended.extend(self.sink.ended_before(time));
         self.sink.split(time);
@@ -484,11 +486,12 @@ impl Source for Bpf {
         let listed: HashSet<u32> = tasks.iter().map(|task| task.tid).collect();
         let since = self.sink.ended_since(time);
         tasks.extend(since.filter(|task| !listed.contains(&task.tid)));
-        // Tasks that are born meanwhile have their fork in the new part.
+        // Tasks that were forked after `time` have the event of their fork in the new part, so they are not listed at
+        // its beginning.
         tasks.retain(|task| task.start_time < time.0);
         let mut first = living(&tasks, &self.scope, self.argv_limit);
         for event in &mut first {
-            // A task is known before its totals.
+            // The event that describes a task has to come before the totals of the task, which have the time `time`.
             event.time = event.time.min(Ktime(time.0.saturating_sub(1)));
         }
         first.extend(totals.all(time));

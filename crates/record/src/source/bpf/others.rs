@@ -1,8 +1,9 @@
 //! Joins the BPF programs' sums over unrecorded tasks that have a CPU while recorded tasks wait for it, and the names
 //! of those tasks' threads.
 //!
-//! The BPF programs hand over sums for each wait. Sums of a CPU in sequence become one event as long as the tasks of
-//! each name have nearly the same share of each. Beside a steady load this is a tenth of the events.
+//! The BPF programs hand over sums for each wait of a recorded task. Successive sums of a CPU become one event as long
+//! as the tasks of each name have nearly the same share of the CPU in all of them. Beside a steady load this leaves a
+//! tenth of the events.
 
 use std::collections::{BTreeMap, HashMap};
 
@@ -11,11 +12,11 @@ use tr_format::event::{
     Comm, CpuId, Ktime, LifeEvent, LifeKind, Others, Outsider, Share, Tgid, Threads,
 };
 
-/// The divisor that decides which shares of a CPU count as nearly the same: they differ by at most the whole divided by
-/// this number.
+/// The divisor that decides which shares of a CPU count as nearly the same: they differ by at most the whole time
+/// divided by this number.
 const NEARLY: u128 = 32;
-/// The divisor that decides which shares of a CPU are left out as the smallest: they become part of the rest if all of
-/// them together are at most the whole divided by this number.
+/// The divisor that decides which shares of a CPU are too small for an event. The smallest shares are added to the
+/// rest, as long as all of them together are at most the whole time divided by this number.
 const SMALL: u64 = 128;
 
 /// How long unrecorded tasks had a CPU in one or more waits of recorded tasks, in ns.
@@ -79,7 +80,8 @@ impl Sums {
         }
     }
 
-    /// Makes the event with these sums over unrecorded tasks. The smallest shares become part of the rest.
+    /// Makes the event with these sums over unrecorded tasks. The smallest shares are added to the rest, which has no
+    /// names.
     fn event(mut self, cpu: u32) -> LifeEvent {
         let whole = self.whole();
         let mut small = whole / SMALL;
@@ -156,8 +158,9 @@ impl Joined {
 pub struct NamedThreads(HashMap<(Tgid, Comm), (Ktime, Threads)>);
 
 impl NamedThreads {
-    /// Takes the name of an unrecorded thread. The first thread of its process and name is not taken, nor is a thread
-    /// that began after the event of the first one: they get events of their own. Returns whether the name was taken.
+    /// Takes the name of an unrecorded thread, if it can share an event with the first thread of the same process and
+    /// name. The first thread itself cannot, nor can a thread that began after the first one's event: they get events
+    /// of their own. Returns whether the name was taken.
     pub fn take(&mut self, time: Ktime, task: &Outsider) -> bool {
         let key = (task.tgid, task.comm);
         let Some((first, threads)) = self.0.get_mut(&key) else {

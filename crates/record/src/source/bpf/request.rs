@@ -25,7 +25,7 @@ const CGROUP: u32 = 4;
 const SYSCALLS: u32 = 8;
 const SERVERS: u32 = 16;
 const LIGHT: u32 = 32;
-/// The bit in the flags of a request at which the number of the setting for containers begins.
+/// The lowest bit of the setting for containers in the flags of a request. The setting is a small number.
 const CONTAINERS: u32 = 64;
 
 /// The request from `tr` to the loader, which has the settings of the BPF programs.
@@ -294,7 +294,7 @@ mod tests {
             good().settings(16 << 20, NONE).is_err(),
             "half of the memory"
         );
-        // With the recordings that live.
+        // The running recordings of other users count as well: their memory in bytes and their number.
         let living = |memory, recordings| Living { memory, recordings };
         assert!(good().settings(GIB, living(GIB / 4, 63)).is_ok());
         assert!(good().settings(GIB, living(GIB / 2, 1)).is_err());
@@ -331,7 +331,7 @@ mod tests {
             let bytes = request.as_mut_bytes();
             for _ in 0..8 {
                 seed = seed.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
-                // Beyond the magic number and the size.
+                // The changed byte comes after the magic number and the sizes, which would be refused at once.
                 let at = 24 + (seed >> 33) as usize % 190;
                 bytes[at] = (seed >> 25) as u8;
             }

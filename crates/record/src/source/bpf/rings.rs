@@ -142,7 +142,8 @@ impl Drained for Records {
                     }
                 }
                 last = last.max(event.time);
-                // Losses of any ring and snapshots belong to the recorder's stream.
+                // Losses of any ring, snapshots, and events about containers and servers are stored in the recorder's
+                // own stream.
                 let stream = match event.kind {
                     LifeKind::Lost(_)
                     | LifeKind::Snapshot(_)
@@ -167,8 +168,9 @@ impl Drained for Records {
     }
 }
 
-/// The last totals of dead tasks. The time at which the kernel dropped a task is of no use, and would take a third of
-/// the event's bytes. So many totals share one time, which is before a new task gets one of the tids.
+/// The last totals of dead tasks. The exact time at which the kernel dropped a task is of no use and would take a third
+/// of the event's bytes. So the totals of many tasks get one time, which is before a new task gets the tid of one of
+/// them.
 #[derive(Default)]
 struct Dropped {
     events: Vec<LifeEvent>,
@@ -242,7 +244,7 @@ impl RootWatch {
     }
 
     fn done(&self) -> bool {
-        // The kernel keeps COMMAND's first thread until the recorder has its status.
+        // COMMAND's first thread is not waited for, because the kernel keeps it until the recorder has its status.
         let others = self.ended.keys().any(|tid| *tid != self.tgid);
         self.group_dead && self.exiting.is_empty() && !others
     }
@@ -268,7 +270,8 @@ impl RootWatch {
                 }
             }
             wire::Kind::LIFE_EXEC if !self.ended.is_empty() => {
-                // An exec by another thread takes over the tid of a first thread that has ended.
+                // If a thread other than the first executes a program, it takes over the first thread's tid, which is
+                // in use again.
                 let exec = convert::parse::<wire::Exec>(record);
                 if let Some(exec) = exec.filter(|exec| exec.old_tid != exec.tid) {
                     self.ended.remove(&exec.tid);
@@ -340,7 +343,8 @@ impl Sink {
             return records.push(record);
         };
         self.root.see(record);
-        // An exec is drained together with its directory. Other CPUs can write records in between.
+        // The record of a directory is followed by the record of the exec on the same CPU, and both have to be drained
+        // together. Other CPUs can write records in between.
         if let Ok((head, _)) = wire::Head::read_from_prefix(record) {
             if head.kind() == wire::Kind::LIFE_DIRECTORY {
                 self.directories.insert(head.cpu, used_part(record).into());

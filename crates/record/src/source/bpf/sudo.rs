@@ -30,7 +30,7 @@ pub struct Attached {
 pub fn attach(settings: &Settings) -> Result<Attached, Error> {
     let request = Request::of(settings).ok_or_else(|| failed("too many processes to follow"))?;
     let (ours, theirs) = UnixStream::pair().map_err(Error::System)?;
-    // Bounds each wait for a message.
+    // The time-out limits each wait for a message from the loader.
     let limited = ours.set_read_timeout(Some(LOADER_LIMIT));
     limited.map_err(Error::System)?;
     let mut sudo = Sudo::start(theirs.into())?;
@@ -48,7 +48,7 @@ pub fn attach(settings: &Settings) -> Result<Attached, Error> {
     let parts = reply.read().map_err(|reason| failed(&reason))?;
     let programs = Programs::from_descriptors(descriptors, parts);
     let programs = programs.ok_or_else(|| failed("the loader is another version of tr"))?;
-    // The kernel can refuse iterators to `tr`: then the loader goes on, to open them.
+    // If the kernel refuses iterators to `tr`, the loader keeps running and opens them for `tr`.
     let helper = match programs.iterator() {
         Ok(_) => None,
         Err(_) => Some(Box::new(move || iterator(&ours)) as Helper),
@@ -85,7 +85,7 @@ pub struct Sudo(Option<Child>);
 impl Sudo {
     fn start(socket: OwnedFd) -> Result<Sudo, Error> {
         let mut command = Command::new("sudo");
-        // Standard output is no terminal either: then sudo leaves the terminal's modes alone.
+        // Standard output is a pipe as well, because sudo changes the modes of a terminal.
         command
             .args(["-n", "--"])
             .arg(program()?)
@@ -120,7 +120,7 @@ impl Sudo {
         }
         let mut said = [0; 1024];
         let len = match (child.try_wait(), &mut child.stderr) {
-            // The end of sudo is the end of its messages.
+            // sudo has ended, so that its messages are complete and can be read without a wait.
             (Ok(Some(_)), Some(stderr)) => stderr.read(&mut said).unwrap_or(0),
             _ => 0,
         };

@@ -23,11 +23,11 @@ const SHARE: u32 = 2500;
 const LEAST: u64 = 1_000_000;
 /// The time by which a drain of the rings may come early and still count as due for reading the totals.
 const EARLY: Duration = Duration::from_millis(50);
-/// The time in ns after which the kernel has dropped most tasks that have ended. The last totals of a task that is
-/// still a zombie then are written twice.
+/// The time in ns after which the kernel has dropped most tasks that have ended. If a task is still a zombie then, its
+/// last totals are written twice.
 const DROPPED: u64 = 3_000_000_000;
 
-/// The totals of CPU time of all tasks as they were read last, and what the trace has of them.
+/// The totals of CPU time of all tasks as they were read last, and the run times that are already in the trace.
 #[derive(Debug)]
 pub struct Totals {
     /// For each task, by its tid: the totals at the last reading, and the run time in ns that was last written to the
@@ -75,7 +75,8 @@ impl Totals {
             return;
         }
         let (time, before) = (host::now(), cpu_time());
-        // The pass has later figures of zombies.
+        // The totals of ended tasks come first, because the reading that follows has later figures of those that are
+        // still zombies.
         let ended = sink.ended(Ktime(time.0.saturating_sub(DROPPED)));
         let mut events: Vec<_> = ended.iter().map(|total| event(total, time)).collect();
         events.extend(self.read(tracer, time));
@@ -91,9 +92,9 @@ impl Totals {
         let mut grown = Vec::new();
         for total in tracer.totals() {
             let runtime = total.sum_exec_runtime;
-            // A new task has used nothing before its fork.
+            // Nothing is written yet for a new task, which begins with a run time of 0.
             let mut written = before.get(&total.tid).map_or(0, |(_, written)| *written);
-            // A smaller one is another task's.
+            // A run time that is smaller than the written one belongs to a new task with the same tid.
             if runtime < written || runtime - written >= LEAST {
                 written = runtime;
                 grown.push(event(&total, time));

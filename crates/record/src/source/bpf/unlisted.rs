@@ -11,8 +11,8 @@ use crate::proc::{self, tgid, Id};
 use crate::source::recorder;
 
 /// The age in ns below which the fork of a task may have been recorded already, so that the task needs no snapshot. The
-/// age counts until the kernel's list of tasks was made. `/proc` has the starts of tasks only in ticks of a hundredth of
-/// a second.
+/// age is counted until the kernel's list of tasks was made. It is two of the ticks of 10 ms in which `/proc` has the
+/// starts of tasks.
 const YOUNG: u64 = 20_000_000;
 
 /// The snapshot events of the living tasks that are in `/proc` but not in `listed`. Outside the first pid namespace
@@ -48,8 +48,8 @@ fn task(process: Id, thread: Id, since: u64, argv_limit: u32) -> Option<LifeEven
     } else {
         Argv::from_args([""; 0])
     };
-    // Raw bits (include/linux/sched.h) of the letters in fs/proc/array.c. One that runs is on a
-    // CPU, or waits for one: only its name is known.
+    // Each letter from fs/proc/array.c stands for bits of the kernel's task state (include/linux/sched.h). A task with
+    // the letter R is on a CPU or waits for one, so that its state remains unknown.
     let state = match stat.state {
         b'S' => Some(0x1),
         b'D' => Some(0x2),

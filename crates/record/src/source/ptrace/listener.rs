@@ -47,8 +47,8 @@ const SEIZE: u32 = 0x4206;
 /// Installs the seccomp filter that announces calls of ptrace(2) in COMMAND's process before its exec. Returns the
 /// listener for the announcements, which closes on exec.
 ///
-/// For that an ordinary user has to give up gaining rights by an exec (`no_new_privs`). A task that an ordinary user
-/// traces gains no rights anyway.
+/// The kernel allows the filter to an ordinary user only with `no_new_privs`, by which COMMAND gains no rights by an
+/// exec. A task that an ordinary user traces gains no rights anyway.
 ///
 /// # Errors
 /// There is another listener (EBUSY), or the kernel refuses filters or lacks listeners (Linux 5.5).
@@ -61,7 +61,8 @@ pub fn install() -> Result<OwnedFd, Errno> {
     let has = (libc::BPF_JMP | libc::BPF_JSET | libc::BPF_K) as u16;
     let give = (libc::BPF_RET | libc::BPF_K) as u16;
     let step = |code, jt, jf, k| libc::sock_filter { code, jt, jf, k };
-    // `seccomp_data`: the number at 0, the architecture at 4, the first argument at 16.
+    // The filter reads `seccomp_data`, which has the number of the system call at byte 0, the architecture at byte 4
+    // and the first argument at byte 16.
     let mut filter = [
         step(load, 0, 0, 4),
         step(equal, 0, 9, architecture),
@@ -89,7 +90,7 @@ pub fn install() -> Result<OwnedFd, Errno> {
             libc::syscall(libc::SYS_seccomp, mode, flags, &raw const program)
         };
         let fd = RawFd::try_from(Errno::result(fd)?).map_err(|_| Errno::EBADF)?;
-        // SAFETY: the kernel has opened it for this call.
+        // SAFETY: the kernel has just opened the descriptor for this call, so nothing else owns it.
         Ok(unsafe { OwnedFd::from_raw_fd(fd) })
     };
     match set() {
@@ -126,7 +127,7 @@ pub fn next(listener: &OwnedFd, timeout: u16) -> io::Result<Option<Call>> {
     };
     match Errno::result(done) {
         Ok(_) => {}
-        // The caller has been interrupted meanwhile; it calls again.
+        // The caller has been interrupted by a signal meanwhile. It makes its call again, which is announced again.
         Err(Errno::ENOENT | Errno::EINTR) => return Ok(None),
         Err(errno) => return Err(errno.into()),
     }

@@ -107,12 +107,12 @@ fn spawn(shared: &Arc<Shared>, root: Id) -> Result<JoinHandle<()>, Error> {
     let (told, seized) = std::sync::mpsc::channel();
     let thread = std::thread::Builder::new().name("tr-ptrace".into());
     let thread = thread.spawn(move || {
-        // The tracer is the thread that calls it.
+        // The thread that seizes the task becomes its tracer, so the call is made in this thread.
         let seized = sys::seize(root);
         shared.lock().tracer = sys::own_thread();
         let _ = told.send(seized);
         if seized.is_ok() {
-            // Not real-time: it waits for ended tasks, see `urgency::normal`.
+            // The priority is not a real-time one, because this thread waits for ended tasks (see `urgency::normal`).
             urgency::high();
             run(&shared);
         }
@@ -132,7 +132,7 @@ fn listen(shared: &Arc<Shared>, listener: Option<OwnedFd>) {
     };
     let answers = Arc::clone(shared);
     let thread = std::thread::Builder::new().name("tr-calls".into());
-    // Without the thread the listener closes, and such calls fail.
+    // If the thread cannot be started, the listener is closed, and the announced calls fail.
     let thread = thread.spawn(move || announce(&answers, &listener));
     shared.lock().calls = thread.ok();
 }
@@ -186,7 +186,8 @@ fn run(shared: &Shared) {
         if waits.wants_ids() {
             waits.ask(state.ids());
         }
-        // COMMAND has ended, is let go, or a call's targets are. A notice to nobody is a system call.
+        // Another thread waits until COMMAND has ended or is let go, or until the targets of a call are. Without such a
+        // thread the notice is left out, because it is a system call.
         if std::mem::take(&mut state.awaited) {
             shared.changed.notify_all();
         }
@@ -202,7 +203,8 @@ impl Source for Ptrace {
         self.news.as_ref().map(AsFd::as_fd)
     }
 
-    /// Always true: SIGCHLD goes to the ptrace tracer, to which the kernel reports stops and ends of tracees.
+    /// Always true: SIGCHLD goes to the tracer's thread, because the kernel reports stops and ends of tracees to their
+    /// tracer.
     fn takes_children(&self) -> bool {
         true
     }
@@ -210,7 +212,7 @@ impl Source for Ptrace {
     fn begin(&mut self, start: Ktime) {
         self.shared.lock().waiting.begin(start, self.root);
         let shared = Arc::clone(&self.shared);
-        // Without the thread, the totals come with the ends alone.
+        // If the thread cannot be started, the totals of a task are only recorded at its end.
         self.sampler = Some(Sampler::start(move || sample(&shared)));
     }
 
@@ -279,7 +281,8 @@ impl Ptrace {
             state.stop = true;
             state.tracer
         };
-        // A signal right before the thread waits is lost.
+        // A signal that comes right before the thread begins to wait is lost, so it is repeated until the thread has
+        // ended.
         while !thread.is_finished() {
             sys::wake(tracer);
             host::pause(Duration::from_millis(1));

@@ -12,7 +12,7 @@ const OPTIONS: i32 = libc::PTRACE_O_TRACEFORK
     | libc::PTRACE_O_TRACEEXEC;
 
 fn ptrace(request: libc::c_uint, id: Id, data: usize) -> Result<(), Errno> {
-    // SAFETY: of the requests below none reads or writes the recorder's memory.
+    // SAFETY: none of the requests that this module makes reads or writes the recorder's memory.
     let done = unsafe { libc::ptrace(request, id, 0usize, data) };
     Errno::result(done).map(drop)
 }
@@ -42,8 +42,8 @@ pub fn detach(id: Id, signal: i32) -> Result<(), Errno> {
     ptrace(libc::PTRACE_DETACH, id, signal.unsigned_abs() as usize)
 }
 
-/// The message that the kernel gives with a tracee's event: the id of the child after a fork, the id that the task had
-/// before an exec.
+/// The message that the kernel gives with a tracee's event: after a fork the id of the child, after an exec the id that
+/// the task had before.
 pub fn message(id: Id) -> Result<Id, Errno> {
     let mut message: libc::c_ulong = 0;
     // SAFETY: `message` is a valid place for the result.
@@ -52,9 +52,9 @@ pub fn message(id: Id) -> Result<Id, Errno> {
     Id::try_from(message).map_err(|_| Errno::ERANGE)
 }
 
-/// The id that a tracee had before the exec for which it has stopped. The kernel refuses all requests for a thread
-/// that has taken the leader's id by its exec, until the stop is taken (`looks_like_a_spurious_pid` in
-/// kernel/ptrace.c); after that it refuses none.
+/// The id that a tracee had before the exec for which it has stopped. If a thread has taken the leader's id by its
+/// exec, the kernel refuses all requests until a wait has taken the stop (`looks_like_a_spurious_pid` in
+/// kernel/ptrace.c). So after a refusal the stop is taken, and the request is repeated.
 pub fn id_before_exec(id: Id) -> Result<Id, Errno> {
     message(id).or_else(|_| {
         take_stop(id);
@@ -115,13 +115,13 @@ pub fn take_wake_ups() -> Result<(), Errno> {
 
 /// Returns the id of the calling thread and prepares the thread, so that [`wake`] can end its waits from now on.
 pub fn own_thread() -> Id {
-    // SAFETY: all zeros are a valid set, which `sigemptyset` initializes.
+    // SAFETY: all zeros are a valid set of signals, which `sigemptyset` initializes.
     unsafe {
         let mut set: libc::sigset_t = std::mem::zeroed();
         libc::sigemptyset(&raw mut set);
         libc::sigaddset(&raw mut set, WAKE_UP);
         libc::pthread_sigmask(libc::SIG_UNBLOCK, &raw const set, std::ptr::null_mut());
-        // Not `libc::gettid`: clippy.toml says why.
+        // clippy.toml forbids `libc::gettid` and says why.
         libc::syscall(libc::SYS_gettid) as Id
     }
 }
@@ -221,7 +221,7 @@ pub fn take_stop(id: Id) {
 pub fn stack_pointer(id: Id) -> Option<usize> {
     #[cfg(target_arch = "x86_64")]
     type Registers = libc::user_regs_struct;
-    // struct user_pt_regs, up to the stack pointer behind x0 to x30, and what follows.
+    // The words of `struct user_pt_regs`: x0 to x30, the stack pointer, and two more.
     #[cfg(target_arch = "aarch64")]
     type Registers = [u64; 34];
     const NT_PRSTATUS: usize = 1;
@@ -234,7 +234,7 @@ pub fn stack_pointer(id: Id) -> Option<usize> {
             iov_len: size_of::<Registers>(),
         };
         let done = libc::ptrace(libc::PTRACE_GETREGSET, id, NT_PRSTATUS, &raw mut part);
-        // A 32-bit task has fewer registers.
+        // The kernel returns fewer registers for a 32-bit task, whose stack cannot be read here.
         if done != 0 || part.iov_len != size_of::<Registers>() {
             return None;
         }

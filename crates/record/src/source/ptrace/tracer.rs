@@ -160,7 +160,8 @@ impl State {
             }
             next = waits.ready();
         }
-        // A parent that is killed while it forks reports no event.
+        // The children are recorded without the event of their fork: a parent that is killed while it forks reports no
+        // event.
         for child in std::mem::take(&mut self.early) {
             self.adopt(child);
         }
@@ -170,7 +171,7 @@ impl State {
         self.tasks.get(&id).map_or(id, |task| task.process)
     }
 
-    // ---- Stops ----
+    // ---- Stops of tracees ----
 
     fn stopped(&mut self, TraceeStop { id, status }: TraceeStop, waits: &mut Waits) {
         let (signal, event) = (status & 0xff, status >> 8);
@@ -216,7 +217,7 @@ impl State {
 
     /// Notes a signal to COMMAND, if another process than the recorder has sent it.
     fn signalled(&mut self, id: Id, signal: i32) {
-        // A child's end is a signal, too, and the recorder passes none on.
+        // SIGCHLD comes from the end of a child, and the recorder passes no SIGCHLD on.
         if signal == libc::SIGCHLD {
             return;
         }
@@ -228,7 +229,7 @@ impl State {
 
     /// Handles a tracee's stop for the event of a fork. Returns the child if the child's first stop has not come yet.
     fn forked(&mut self, parent: Id) -> Option<Id> {
-        // Without it, the parent is killed.
+        // The message is missing only if the parent is being killed.
         let child = sys::message(parent).ok()?;
         if self.adopted.remove(&child).is_some() {
             self.correct(parent, child);
@@ -273,8 +274,8 @@ impl State {
         self.waiting.fork(time, parent, (child, process), of.comm);
     }
 
-    /// Takes a new tracee into the recording before the event of its fork has come, and lets it run. The process of the
-    /// task that forked it is read from `/proc`, as long as that process lives.
+    /// Takes a new tracee into the recording before the event of its fork has come, and lets it run. The parent process
+    /// is read from `/proc`, as long as that process lives.
     fn adopt(&mut self, child: Id) {
         let Some((process, above)) = proc::lineage(child) else {
             return;
@@ -289,8 +290,8 @@ impl State {
         let _ = sys::go_on(child, 0);
     }
 
-    /// Handles the event of a fork whose child was adopted before it came. The event names the thread that forked, and
-    /// also the process if clone's `CLONE_PARENT` made another one the parent.
+    /// Handles the event of a fork that came after its child was adopted. The event shows the thread that forked, and
+    /// the parent process if `/proc` showed another one because of clone's `CLONE_PARENT`.
     fn correct(&mut self, parent: Id, child: Id) {
         let process = self.process_of(parent);
         if let Some(task) = self.tasks.get_mut(&child) {
@@ -312,19 +313,21 @@ impl State {
         };
         self.look_at_rights(time, id, filename.as_deref());
         let comm = match &filename {
-            // fexecve(3): the name depends on the kernel.
+            // After fexecve(3) the path is `/dev/fd/N`, and the kernel's version decides which name the task gets. So
+            // the name is read.
             Some(path) if !path.starts_with(b"/dev/fd/") => Some(proc::comm_of(path)),
             _ => proc::comm(id),
         };
         let comm = comm.unwrap_or_default();
-        // The script may end before the next drain, and with it these facts.
+        // The facts about a script are read now, because it may end before the next drain.
         let is_script = self.scripts.is_some_and(|finder| finder.is_wanted(&argv));
         let runner = is_script.then(|| Runner::of(id)).flatten();
         let directory = runner.and_then(|_| proc::directory(id));
         let _ = sys::go_on(id, 0);
-        // While it runs: these include some microseconds of the new program.
+        // The totals are read after the task goes on, so that it does not wait for that. They include some microseconds
+        // of the new program.
         self.account(time, id, before);
-        // The other threads of the process have ended.
+        // The other threads of the process have ended by the exec, so that they are removed.
         let parent = self.tasks.get(&before).map_or(0, |task| task.parent);
         self.tasks.retain(|_, task| task.process != id);
         let task = Task {
@@ -369,7 +372,7 @@ impl State {
         proc::cmdline(id.unsigned_abs(), self.argv_limit)
     }
 
-    // ---- Letting go ----
+    // ---- Letting go of tracees ----
 
     /// Begins to let go of the tasks that are affected by the announced calls of ptrace(2).
     pub fn serve(&mut self) {
@@ -397,12 +400,14 @@ impl State {
         match call.about {
             About::Untraced => Vec::new(),
             About::Caller => process(call.caller).into_iter().collect(),
-            // A recorder that its own tracee stops would never let that go on.
+            // If a tracee stopped the recorder, the recorder could not let the tracee go on, and both would hang. So
+            // all tracees are let go.
             About::Task(_) if is_about_recorder(call) => self.processes(),
             About::Task(target) if proc::is_in_own_namespace(call.caller) => {
                 process(target).into_iter().collect()
             }
-            // The target's id is of another namespace: all that is in it is let go.
+            // The target's id is one of another pid namespace, so that it is unknown which process has it. All
+            // processes in that namespace are let go.
             About::Task(_) => {
                 let same = |id: &Id| proc::are_in_one_namespace(*id, call.caller);
                 self.processes().into_iter().filter(same).collect()
@@ -471,7 +476,7 @@ impl State {
         };
         self.waiting.push(time, LifeKind::Detached(detached));
         self.leaving.insert(id);
-        // A task in a group stop, too, stops once more.
+        // The request makes even a task in a group stop report one more stop, at which it is let go.
         let _ = sys::interrupt(id);
     }
 
@@ -502,11 +507,11 @@ impl State {
         self.tasks.remove(&id);
     }
 
-    // ---- Ends ----
+    // ---- Ends of tracees ----
 
     fn ended(&mut self, TraceeStop { id, status }: TraceeStop) {
         if !self.tasks.contains_key(&id) {
-            // An unknown tracee was killed before its first stop, and before the event of its fork.
+            // This tracee was killed before its first stop and before the event of its fork, so it is adopted now.
             self.adopt(id);
         }
         let time = host::now();
@@ -566,8 +571,8 @@ impl State {
             task.is_some_and(|task| task.since == since) && !self.leaving.contains(&id)
         };
         let same: Vec<_> = threads.iter().filter(|(it, _)| is_same(*it)).collect();
-        // A thread that is gone before its end has taken the leader's id by an exec, and the
-        // leader's totals are that thread's.
+        // If the totals of a thread could not be read although its end has not come, the thread has taken the leader's
+        // id by an exec, and the totals of the leader are that thread's. So none of the totals is recorded.
         let totals: Option<Vec<_>> = same
             .iter()
             .map(|((id, _), totals)| Some((*id, (*totals)?)))

@@ -1,15 +1,19 @@
 //! Waits for the next stop or end of a tracee.
 //!
 //! A wait for any tracee makes the kernel examine all of them, twice: with 20,000 threads that takes 2 ms for each
-//! event. So from [`MANY`] tracees on, the tracer waits for the SIGCHLD that the kernel sends with the id of each, and
-//! asks the kernel about that tracee. The kernel keeps one such signal at a time. An event whose signal was left out is
-//! mostly the first stop of a new task, the next fork of a task that has just forked, or the end of the thread that was
-//! made after one that has ended, and the tracer asks about those first. The others are found by examining all tracees.
-//! That happens when nothing else comes for twenty times as long as it takes (a tracer that does so whenever others
-//! have the CPUs takes more of them), or after a hundred times as long while events come. Beside a load of 20 to 60
-//! that saves 9 % of the CPU time of 20,000 threads and a third of their wall time, against four and twenty times
-//! (medians of five pairs). Where examining all tracees takes long although it finds an event, the tracer asks about
-//! every tracee by its id: a burst of ends leaves thousands without a signal.
+//! event. So from [`MANY`] tracees on, the tracer waits for the SIGCHLD that the kernel sends with the id of a tracee,
+//! and asks the kernel about that tracee alone.
+//!
+//! The kernel keeps only one such signal at a time, so that some events have no signal. Such an event is mostly the
+//! first stop of a new task, the next fork of a task that has just forked, or the end of the thread that was made after
+//! one that has ended. The tracer asks about those tasks first. All other events are found by examining all tracees,
+//! which is done when no signal has come for twenty times as long as the examination takes, or, while signals come,
+//! after a hundred times as long. A tracer that does it more often takes CPU time from other programs on a busy
+//! machine: against four and twenty times, the longer intervals save 9 % of the CPU time of 20,000 threads and a third
+//! of their wall time beside a load of 20 to 60 (medians of five pairs).
+//!
+//! If examining all tracees takes long although it finds an event, the tracer asks about every tracee by its id,
+//! because a burst of ends leaves thousands of events without a signal.
 
 use std::collections::VecDeque;
 use std::time::{Duration, Instant};
@@ -22,8 +26,7 @@ use crate::urgency;
 /// waits for any of them by waitid(2).
 const MANY: usize = 256;
 const FEW: usize = 128;
-/// The number of tasks in each list of likely tasks (new tasks, last forkers) that the tracer asks the kernel about
-/// first.
+/// The largest number of new tasks, and also of tasks that forked last, that the tracer asks the kernel about first.
 const FIRST: usize = 4;
 /// The number of ids following the id of an ended task that the tracer asks the kernel about, because threads often end
 /// in the order of their ids.
@@ -32,8 +35,8 @@ const NEIGHBOURS: Id = 4;
 const QUIET: Duration = Duration::from_micros(200);
 /// The shortest time between two examinations of all tracees while signals from tracees come.
 const BETWEEN: Duration = Duration::from_millis(2);
-/// The longest time that an examination of all tracees may take if it finds one event. If it takes longer, the tracees
-/// are asked for by their ids.
+/// The longest time that an examination of all tracees may take if it finds one event. If it takes longer, the tracer
+/// asks about the tracees by their ids.
 const SLOW: Duration = Duration::from_micros(50);
 /// The number of tracees that the tracer asks the kernel about by their ids before it looks for signals again.
 const AT_ONCE: usize = 64;
@@ -97,7 +100,7 @@ impl Waits {
 
     /// Makes the tracer ask the kernel about the tracees with these ids one by one, the oldest one first.
     pub fn ask(&mut self, mut ids: Vec<Id>) {
-        // The oldest are asked for first: they tend to end first.
+        // The list is in descending order, because its last id is asked for next: the oldest tracees tend to end first.
         ids.sort_unstable_by(|one, other| other.cmp(one));
         self.open = ids;
         self.is_slow = false;
@@ -155,7 +158,8 @@ impl Waits {
             return Some(self.found(next));
         }
         if let Some(ended) = self.ended.take() {
-            // The kernel says at once that an id is no tracee's.
+            // Ids next to that of an ended task often belong to tracees that end as well. A wrong id costs little,
+            // because the kernel refuses it at once.
             let mut neighbours = (1..=NEIGHBOURS).filter_map(|more| ended.checked_add(more));
             if let Some(next) = neighbours.find_map(sys::next_of) {
                 return Some(self.found(next));
@@ -177,12 +181,13 @@ impl Waits {
         };
         if change {
             self.by_signals = !self.by_signals;
-            // Tracees that stopped before have sent no signal.
+            // Tracees that stopped before this change have sent no signal for their stop.
             self.is_unsure = self.by_signals;
             self.newborn.clear();
             self.open.clear();
             sys::announce_stops(self.by_signals);
-            // An urgent tracer preempts a tracee for each event of another one, in place of taking several in a row.
+            // With its high priority the tracer would preempt a tracee for each event of another tracee. With the
+            // normal one it takes several events in a row.
             if self.by_signals {
                 urgency::normal();
             } else {

@@ -36,8 +36,8 @@ fn analysis() -> Analysis {
     tr_analyze::analyze(&trace.unwrap(), &options)
 }
 
-/// Where each thread's time went, by the pieces, ns, and how far the shares'
-/// rounding may be off.
+/// For each thread, the time in ns in each state by the pieces of its timeline, and the largest error in ns that the
+/// rounding of shares may cause.
 fn sums(segments: &Segments) -> Vec<([f64; 5], f64)> {
     let (mut at, mut mixed) = (0, 0);
     let of = |count: &u64| {
@@ -65,7 +65,7 @@ fn sums(segments: &Segments) -> Vec<([f64; 5], f64)> {
     segments.counts.iter().map(of).collect()
 }
 
-/// What a wait can be called.
+/// The names that a wait for this reason can have on the page.
 fn names(awaited: WaitReason) -> Vec<&'static str> {
     match awaited {
         WaitReason::File | WaitReason::Disk => vec!["fsync", "page fault", awaited.noun()],
@@ -75,7 +75,7 @@ fn names(awaited: WaitReason) -> Vec<&'static str> {
     }
 }
 
-/// The page compares some kinds and states with numbers and words.
+/// The page's script compares some kinds and states with numbers and words, which must be the same here.
 #[test]
 fn the_page_finds_its_kinds_and_states() {
     let data = include_str!("../../../web/src/data.ts");
@@ -83,7 +83,7 @@ fn the_page_finds_its_kinds_and_states() {
     assert!(data.contains(states) && data.contains("NOTHING = 0;"));
     assert_eq!(STATES, [ON_CPU, RUN_QUEUE, BLOCKED, SLEEP, UNKNOWN]);
     assert_eq!((kinds()[0].0, kinds()[0].1), (UNKNOWN, 4));
-    // The name of a wait is not told twice, nor a preempted thread as woken.
+    // Each of these two names must belong to exactly one kind of pieces.
     let of = |name: &str| {
         kinds()
             .into_iter()
@@ -92,12 +92,12 @@ fn the_page_finds_its_kinds_and_states() {
     };
     assert_eq!(of("run queue, woken"), [("run queue, woken", 1, None)]);
     assert_eq!(of("other sleep"), [("other sleep", 3, None)]);
-    // These words are the sums of several kinds.
+    // The page calls sums over several kinds by these words, so no single kind may have such a name.
     assert!(of(STATES[1]).is_empty() && of(STATES[3]).is_empty());
     let chart = include_str!("../../../web/src/units-chart.ts");
     assert!(chart.contains("=== \"job slot\""));
     assert_eq!(of("job slot").len(), 1);
-    // On a CPU: as the pieces that have one.
+    // Only one kind of pieces is on a CPU. The page knows its number.
     let runs = kinds().iter().filter(|kind| kind.1 == 0).count();
     assert_eq!((runs, kinds()[usize::from(RUNNING)].1), (1, 0));
 }
@@ -111,7 +111,7 @@ fn the_kind_of_a_stretch_has_its_state() {
         for stretch in timeline.of(thread) {
             let kind = kind(&analysis, thread, &stretch);
             let (name, state, _) = kinds()[usize::from(kind)];
-            // A wait whose kind is not known is blocked or asleep.
+            // A wait whose kind is not known may be blocked or asleep, so its state is not compared.
             let known = stretch.doing != Bucket::Unknown && kind != UNKNOWN_WAIT;
             assert!(
                 !known || state == share(stretch.doing),

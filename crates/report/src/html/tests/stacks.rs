@@ -34,7 +34,8 @@ fn functions(all: &Stacks, mut stack: u32) -> Vec<&Function> {
     out
 }
 
-/// By function, file and whether it waited: samples and ns of its own, then of all.
+/// Rows by function, file and whether the samples are waits: the number and ns of samples in the function itself, then
+/// of those in it or its callees.
 type Rows = BTreeMap<(String, String, bool), [u64; 4]>;
 
 fn rows_of(all: &Stacks) -> Rows {
@@ -81,7 +82,7 @@ fn functions_have_the_times_of_the_report() {
     let view = View::new(&recording, &chosen, "", &ask);
     let report = Flame::new(&view).json().unwrap();
     let text = |row: &Value, name: &str| row[name].as_str().unwrap().to_owned();
-    // Waits have a row for each reason.
+    // The report has a row for each reason of a wait; this test adds them up.
     let mut rows = Rows::new();
     for row in report["rows"].as_array().unwrap() {
         let names = ["self_samples", "self_ns", "total_samples", "total_ns"];

@@ -6,7 +6,7 @@ use super::*;
 
 const COMM: &[u8; 16] = b"sh\0\0\0\0\0\0\0\0\0\0\0\0\0\0";
 
-/// A record of this kind at time 7 on CPU 3: the words after its head, then `tail`.
+/// Makes a record of this kind, at time 7 on CPU 3, from the words after its head and the bytes `tail`.
 fn record(kind: wire::Kind, words: &[u32], tail: &[u8]) -> Vec<u8> {
     let head = [7, 0, kind.0, 3];
     let words = head.iter().chain(words).flat_map(|w| w.to_ne_bytes());
@@ -21,7 +21,7 @@ fn one(record: &[u8]) -> LifeKind {
     event.kind
 }
 
-/// A scheduling event from task 10 to task 20.
+/// Converts a scheduling event from task 10 to task 20.
 fn scheduling(kind: u8, flags: u8, state: u16, reason: u8) -> Option<SchedKind> {
     let (time, from, to, timeout) = (5, 10, 20, 1);
     #[rustfmt::skip]
@@ -50,7 +50,7 @@ fn a_switch_keeps_state_and_flags() {
     }
 }
 
-/// The numbers of reasons in events.h are those of the trace.
+/// Tests that the reasons for waits have the same numbers in events.h as in the trace.
 #[test]
 fn the_programs_reasons_are_the_traces() {
     let ours = Reason::ALL.map(|reason| (reason.name().to_uppercase(), reason as u8));
@@ -105,7 +105,7 @@ fn exec_record(argv_len: u32, unknown: u32) -> Vec<u8> {
     exec_in(12, argv_len, unknown)
 }
 
-/// The record of an exec whose task has its root at this mount.
+/// Makes the record of an exec by a task whose root directory is this mount.
 fn exec_in(root_mount: i32, argv_len: u32, unknown: u32) -> Vec<u8> {
     let runner = [10, 11, root_mount.cast_unsigned(), 0];
     let words = [9, 9, 8, 5, 8, argv_len, 6, 0, 60, 0, unknown, 0, 3, 0];
@@ -128,7 +128,7 @@ fn an_exec_keeps_file_name_and_arguments() {
     assert_eq!(whole.max_rss, Some(3 * 4096));
     assert!(exec(4, 0).argv.truncated());
     assert_eq!(exec(0, 1).argv.full_len, None);
-    // It claims more than it holds.
+    // The record claims to have more bytes of arguments than it has.
     assert!(life(&exec_record(100, 0), 4096).is_empty());
 }
 
@@ -163,11 +163,11 @@ fn an_exit_counts_memory_in_bytes() {
         min_flt: 6,
         maj_flt: 7,
         max_rss: 8 * 4096,
-        // Not counted, which is not 0.
+        // The kernel has not counted the bytes, which is not the same as 0 bytes.
         read_bytes: None,
         write_bytes: None,
         program_rss: Some(11 * 4096),
-        // Which of 12, 13 and 14 are known says 15.
+        // The word with the value 15 says by its bits which of the delays 12, 13 and 14 are known.
         delays: Delays {
             run: Some(12),
             block: Some(13),
@@ -244,7 +244,7 @@ fn a_directory_is_put_together_from_its_names() {
     let cases: [(i32, &[u8], &[u8]); 3] = [
         (14, b"src\0project\0u\0", b"/u/project/src"),
         (0, b"", b"/"),
-        // A directory that is too deep.
+        // The path of a directory that is too deep for the record is empty.
         (-1, b"a\0", b""),
     ];
     for (length, names, path) in cases {

@@ -29,7 +29,8 @@ fn record(cpu: u32, since: u64, until: u64, shares: &[(u32, &[u8], u64)]) -> wir
     record
 }
 
-/// The events of records: time, CPU, between, rest, and the name and the µs of each share.
+/// The events that records become: time, CPU, the µs between the waits, the µs of the rest, and the name and µs of each
+/// share.
 type Shown = (u64, Option<u16>, u64, u64, Vec<(String, u64)>);
 
 fn joined(records: &[wire::Others]) -> Vec<Shown> {
@@ -74,7 +75,7 @@ fn sums_with_nearly_the_same_shares_are_one_event() {
             7_000_000,
             &[(8, b"as", 1_020_000), (7, b"cc1", 980_000)],
         ),
-        // Another task had it.
+        // The task ld had the CPU in this wait, so that the sums cannot be joined with the earlier ones.
         record(
             0,
             8_000_000,
@@ -111,7 +112,8 @@ fn the_smallest_shares_are_part_of_the_rest() {
         (3, b"ksoftirqd/0", 4_000),
         (4, b"as", 92_000),
     ];
-    // Both small ones together are more than a 128th.
+    // Together the two small shares are more than a 128th of the whole, but they are equal, so both become part of the
+    // rest.
     let found = joined(&[record(0, 0, 1_000_000, &shares[..])]);
     let small = found[0].4.iter().map(|(_, us)| *us).filter(|us| *us == 4);
     assert_eq!((found[0].3, small.count()), (8, 0));
@@ -132,7 +134,7 @@ fn threads_of_a_process_with_the_same_name_share_an_event() {
         (11, task(8, b"java", 2), true),
         (12, task(9, b"GC", 3), false),
         (13, task(6, b"java", 4), true),
-        // Its tid was that of another task at 10.
+        // The tid 5 belonged to another task at the time 10 of the first event, because this task began at 12.
         (14, task(5, b"java", 12), false),
     ];
     for (time, task, expected) in takes {

@@ -57,7 +57,7 @@ fn lifecycle_records_come_back_as_they_went_in() {
     assert_eq!(records, [&b"first"[..], b"", b"third"]);
 }
 
-/// Two CPUs execute programs at once: each directory stands before the next record of its CPU.
+/// Tests two CPUs that execute programs at the same time: each directory stands before the next record of its CPU.
 #[test]
 fn the_directories_of_two_cpus_stay_apart() {
     let head = |cpu: u32, kind: wire::Kind| wire::Head {
