@@ -102,11 +102,7 @@ pub(super) fn sleeps(facts: &Facts<'_>) -> Vec<Candidate> {
             continue;
         }
         let mut own: BTreeMap<Sleeper<'_>, Vec<Nap>> = BTreeMap::new();
-        // A program that sleeps in a rhythm is probably meant to keep that rate, so it gets no advice.
-        if is_paced(&slept) {
-            keeps_rate = true;
-            continue;
-        }
+        let is_paced = is_paced(&slept);
         for nap in slept {
             if let Some(sleeper) = of(nap.by) {
                 own.entry(sleeper).or_default().push(nap);
@@ -115,6 +111,12 @@ pub(super) fn sleeps(facts: &Facts<'_>) -> Vec<Candidate> {
         for (sleeper, slept) in own {
             let naps = Naps::of(facts, slept);
             let polls = naps.checks.is_some();
+            // A program that sleeps in a rhythm is probably meant to keep that rate, so it gets no advice. A loop that
+            // provably checks for something may have a rhythm, too.
+            if is_paced && !polls {
+                keeps_rate = true;
+                continue;
+            }
             by_sleeper.entry((sleeper, polls)).or_default().push(naps);
         }
     }
