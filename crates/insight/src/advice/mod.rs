@@ -177,12 +177,22 @@ fn advised(facts: &Facts<'_>) -> Result<BuildAdvice, NoPath> {
     let gains = counted.iter().map(|(advice, _)| advice.gain);
     let sum = gains.fold(0, u64::saturating_add);
     // The sum of the gains is an upper limit, because a rule may know a smaller gain than the simulation.
-    let together = own
-        .saturating_sub(schedule.wall(all, Effect::Best))
-        .min(sum);
+    let is_whole = rating::is_whole(facts, own);
+    let together = own.saturating_sub(schedule.wall(all, Effect::Best));
+    let together = if is_whole {
+        together.min(sum)
+    } else {
+        // No gain is larger than that of all.
+        let most = counted.iter().map(|(advice, _)| advice.gain).max();
+        together.min(sum).max(most.unwrap_or(0))
+    };
     let alone = facts.wall.saturating_sub(withheld.others);
     let alone = alone.saturating_sub(withheld.throttled);
-    let combined = combined(&schedule, own, alone, counted);
+    let combined = if is_whole {
+        combined(&schedule, own, alone, counted)
+    } else {
+        Vec::new()
+    };
     let mut changes: Vec<Advice> = kept.into_iter().map(|(advice, _)| advice).collect();
     let pin = affinity
         .as_ref()

@@ -175,12 +175,11 @@ const NEAR: u64 = 60_000;
 /// whole milliseconds.
 const TIMETABLE: u64 = 1_000_000;
 
-/// Whether the naps of a thread end at moments that the program computed in advance. Either the times between their ends
+/// Whether the naps of a process end at moments that the program computed in advance. Either the times between their ends
 /// are more alike than their lengths, because the program subtracts the time of its work from each nap, or the ends lie
 /// on the moments of a timetable. A program does this to keep a rate; a loop that checks for something does not.
 fn is_paced(slept: &[Nap]) -> bool {
-    let same = |pair: &&[Nap]| matches!(pair, [one, next] if one.thread == next.thread);
-    if slept.len() < BEATS || !slept.windows(2).all(|pair| same(&pair)) {
+    if slept.len() < BEATS {
         return false;
     }
     let between = slept.windows(2).filter_map(|pair| match pair {
@@ -189,7 +188,9 @@ fn is_paced(slept: &[Nap]) -> bool {
     });
     let between: Vec<u64> = between.collect();
     let lengths: Vec<u64> = slept.iter().skip(1).map(Nap::length).collect();
-    if spread(between).saturating_mul(REGULAR) < spread(lengths) {
+    let same = |pair: &[Nap]| matches!(pair, [one, next] if one.thread == next.thread);
+    let is_one_thread = slept.windows(2).all(same);
+    if is_one_thread && spread(between).saturating_mul(REGULAR) < spread(lengths) {
         return true;
     }
     let (first, last) = (slept.first(), slept.last());

@@ -65,7 +65,13 @@ pub(super) fn rated(
             _ => bit,
         };
         let saved = |changes, effect| own.saturating_sub(schedule.wall(changes, effect));
-        let gain = saved(most, Effect::Best).saturating_sub(candidate.superfluous);
+        let gain = match candidate.kind {
+            Kind::Sleep | Kind::Poll if !is_whole(facts, own) && has_threads(facts, &candidate) => {
+                candidate.cap
+            }
+            _ => saved(most, Effect::Best),
+        };
+        let gain = gain.saturating_sub(candidate.superfluous);
         let gain = gain.min(candidate.cap);
         let gain = if candidate.stays {
             gain.min(spare)
@@ -109,6 +115,22 @@ pub(super) struct Silenced {
     pub action: String,
     /// The largest time in nanoseconds that the change saves if the build has its CPUs for itself.
     pub gain: u64,
+}
+
+/// Whether all processes that are the evidence for a proposed change have several threads.
+fn has_threads(facts: &Facts<'_>, candidate: &Candidate) -> bool {
+    let mut processes = candidate
+        .evidence
+        .iter()
+        .filter_map(|group| facts.process(*group));
+    processes.all(|process| process.threads.len() > 1)
+}
+
+/// Whether the simulation has all waits of the critical path. `own` is the simulated time of the build without changes, in
+/// nanoseconds. The simulation leaves out waits that it takes for those of a thread in the background. The threads of some
+/// runtimes, such as Go's, hand their waits to each other, so that they look like that.
+pub(super) fn is_whole(facts: &Facts<'_>, own: u64) -> bool {
+    own.saturating_mul(5) >= facts.worked.saturating_mul(4)
 }
 
 /// The change that leaves out all waits whose cause the recording does not prove. It is assumed together with a proposed
