@@ -306,8 +306,8 @@ fn a_command_that_is_not_found_may_be_a_shells() {
     assert!(!told.contains("did you mean"), "{told}");
 }
 
-/// `ulimit -s` limits the stack of the main thread, so the real work must not need a large stack, whatever stack other
-/// threads get.
+/// With a small limit for the stack of the main thread (`ulimit -s`) every command works, because tr runs on a stack
+/// that it allocates.
 #[test]
 fn a_small_stack_is_enough() {
     let demo = Path::new(env!("CARGO_MANIFEST_DIR")).join("fixtures/traces/demo.bin");
