@@ -676,7 +676,7 @@ fn many() -> Result<(), Failed> {
     // would cost as much in each of the three rounds.
     for _ in 0..3 {
         let Some([few, many]) = costs_of_threads(&program)? else {
-            return Ok(()); // a limit of threads
+            return Ok(()); // a limit forbids so many threads
         };
         if many < few * 10 {
             return Ok(());
