@@ -103,7 +103,8 @@ pub(super) const ROWS: &[Tool] = &[
     Tool {
         names: "test-driver",
         step: Some(automake_test),
-        steps: "sh ./build-aux/test-driver --test-name t/a.sh --log-file t/a.log --trs-file t/a.trs -- ./t/a.sh => test | t/a.sh",
+        steps: "sh ./build-aux/test-driver --test-name t/a.sh --log-file t/a.log --trs-file t/a.trs -- ./t/a.sh => test | t/a.sh
+                 sh ./build-aux/test-driver --test-name t/##[a]\u{200b}.sh -- ./t/a.sh => test | t/##[a]\u{200b}.sh",
         ..TOOL
     },
     Tool {
@@ -224,14 +225,14 @@ fn bats_place(line: &Line) -> Option<usize> {
 fn bats_file(line: &Line) -> Option<FoundStep> {
     found(
         StepKind::Test,
-        escape::text(line.args.get(bats_place(line)?)?),
+        escape::raw(line.args.get(bats_place(line)?)?),
     )
 }
 
 fn bats_test(line: &Line) -> Option<FoundStep> {
     let at = bats_place(line)?;
     let (file, test) = (line.args.get(at)?, line.args.get(at + 1)?);
-    let name = format!("{} {}", escape::text(file), escape::text(test));
+    let name = format!("{} {}", escape::raw(file), escape::raw(test));
     found(StepKind::Test, name)
 }
 
@@ -245,7 +246,7 @@ fn unittest(line: &Line) -> Option<FoundStep> {
 }
 
 fn automake_test(line: &Line) -> Option<FoundStep> {
-    let test = found(StepKind::Test, escape::text(line.value("--test-name")?))?;
+    let test = found(StepKind::Test, escape::raw(line.value("--test-name")?))?;
     let all = line.all.iter().position(|arg| *arg == b"--");
     // An expected failure is none.
     let expected = line.value("--expect-failure") == Some(b"yes");
@@ -256,7 +257,7 @@ fn automake_test(line: &Line) -> Option<FoundStep> {
 }
 
 fn bazel_test(line: &Line) -> Option<FoundStep> {
-    found(StepKind::Test, escape::text(line.args.first()?))
+    found(StepKind::Test, escape::raw(line.args.first()?))
 }
 
 fn runner(line: &Line) -> Option<FoundStep> {
