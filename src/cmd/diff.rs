@@ -268,7 +268,9 @@ fn run(args: &Args) -> Done {
         FormatArg::Html => html::render(&diff),
         FormatArg::BenchmarkAction => benchmarks::render(&diff, Service::Action),
         FormatArg::Bencher => benchmarks::render(&diff, Service::Bencher),
-        FormatArg::Folded => explain::folded(&diff).map_err(errors::refused)?,
+        FormatArg::Folded => {
+            explain::folded(&diff).map_err(|why| errors::refused(escape::text(why.as_bytes())))?
+        }
         FormatArg::Json => json::render(&diff).map_err(errors::refused)?,
     };
     let to = (args.output.as_path(), args.force);

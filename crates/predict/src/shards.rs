@@ -479,7 +479,6 @@ impl Plan {
             // The others are shortest if they share all other tests evenly.
             let others = (all - cost.ns) / (self.shards - 1).max(1);
             let (cost, apart) = (units::time(cost.ns), units::time(cost.ns - others));
-            let name = tr_text::escape::text(name.as_bytes());
             let words =
                 format!("{name} alone takes {cost}: no plan has shards less than {apart} apart");
             out.wrapped(Paint::Bad, "  ! ", &words);
