@@ -25,11 +25,11 @@ use crate::subcommand::{Program, Subcommand};
 use crate::{args, open, output, progress};
 use tr_mcp::tool::takes::TOP;
 use tr_mcp::tool::{Takes, TakesKind, Tool};
-use tr_output::Kind;
+use tr_output::FileKind;
 use tr_text::called::TR;
 
 /// The test that recognizes an HTML page or JSON of `tr diff`, which a new one may replace.
-const COMPARISON: Kind = Kind {
+const COMPARISON: FileKind = FileKind {
     name: "a comparison of tr diff",
     is: |bytes| {
         (output::PAGE.is)(bytes) || output::is_json(bytes) && output::has(bytes, "\"tr.diff/")
