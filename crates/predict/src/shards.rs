@@ -387,8 +387,8 @@ impl Plan {
             let units = tests.list.iter();
             units.map(|test| (test.id.clone(), test.cost)).collect()
         };
-        let kinds: Vec<spread::Kind<'_>> = if format.can_be_alike() {
-            tests.list.iter().map(spread::Kind::of).collect()
+        let kinds: Vec<spread::TestKind<'_>> = if format.can_be_alike() {
+            tests.list.iter().map(spread::TestKind::of).collect()
         } else {
             Vec::new()
         };
