@@ -10,7 +10,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use hand::{at, Hand, RUNNING, SLEEPS};
 use proptest::prelude::*;
 use proptest::test_runner::TestRunner;
-use tr_analyze::critical_path::Kind;
+use tr_analyze::critical_path::TimeKind;
 use tr_analyze::ending::WaitEnd;
 use tr_analyze::model::{Analysis, ThreadIx};
 use tr_analyze::network::waited;
@@ -192,19 +192,19 @@ fn a_poll_waits_for_the_network_while_a_connection_or_a_query_is_open() {
     let waits = path
         .segments
         .iter()
-        .filter(|segment| segment.kind != Kind::OnCpu);
-    let waits = waits.filter(|wait| wait.kind != Kind::RunQueue);
+        .filter(|segment| segment.kind != TimeKind::OnCpu);
+    let waits = waits.filter(|wait| wait.kind != TimeKind::RunQueue);
     let waits: Vec<_> = waits
         .map(|wait| (wait.from, wait.length() / 1_000_000, wait.kind))
         .collect();
     let expected = [
-        (at(10 * MS), 30, Kind::Sleep),
+        (at(10 * MS), 30, TimeKind::Sleep),
         // The time-out is not recorded: it can be a nap, or a part of a wait for an answer.
-        (at(60 * MS), 100, Kind::Unknown),
-        (at(200 * MS), 200, Kind::Network),
-        (at(500 * MS), 400, Kind::Sleep),
-        (at(1_000 * MS), 5_000, Kind::Network),
-        (at(7_000 * MS), 1, Kind::Sleep),
+        (at(60 * MS), 100, TimeKind::Unknown),
+        (at(200 * MS), 200, TimeKind::Network),
+        (at(500 * MS), 400, TimeKind::Sleep),
+        (at(1_000 * MS), 5_000, TimeKind::Network),
+        (at(7_000 * MS), 1, TimeKind::Sleep),
     ];
     assert_eq!(waits, expected);
     let waits = waited(&analysis, &path).into_iter();
@@ -216,7 +216,7 @@ fn a_poll_waits_for_the_network_while_a_connection_or_a_query_is_open() {
 
 /// Task 10 sleeps in a system call from 10 ms on. `end` is the time in milliseconds at which `waker`, in this context,
 /// ends the wait. Returns how the wait ended and its kind.
-fn ended(sleep: (Reason, Timeout), end: i64, by: (u32, Context)) -> (WaitEnd, Kind) {
+fn ended(sleep: (Reason, Timeout), end: i64, by: (u32, Context)) -> (WaitEnd, TimeKind) {
     let ((reason, timeout), (waker, context)) = (sleep, by);
     let remote = Endpoint {
         address: Address::V4(std::net::Ipv4Addr::LOCALHOST),
@@ -275,82 +275,82 @@ fn a_wait_has_the_cause_that_ended_it() {
             (Reason::Poll, limit),
             310,
             hard,
-            (timer(Some(false)), Kind::Sleep),
+            (timer(Some(false)), TimeKind::Sleep),
         ),
         (
             (Reason::Poll, limit.asked()),
             310,
             hard,
-            (timer(Some(true)), Kind::Network),
+            (timer(Some(true)), TimeKind::Network),
         ),
         // Before that it was no time-out. A signal of a timer is an interrupt, too.
         (
             (Reason::Poll, limit),
             110,
             hard,
-            (WaitEnd::Unknown, Kind::Unknown),
+            (WaitEnd::Unknown, TimeKind::Unknown),
         ),
         (
             (Reason::Poll, Timeout::NONE),
             310,
             hard,
-            (WaitEnd::Unknown, Kind::Unknown),
+            (WaitEnd::Unknown, TimeKind::Unknown),
         ),
         (
             (Reason::Lock, limit),
             110,
             hard,
-            (WaitEnd::Signal(Actor::Device), Kind::Sleep),
+            (WaitEnd::Signal(Actor::Device), TimeKind::Sleep),
         ),
         (
             (Reason::Poll, limit),
             110,
             soft,
-            (WaitEnd::Packet, Kind::Network),
+            (WaitEnd::Packet, TimeKind::Network),
         ),
         (
             (Reason::SocketRead, Timeout::NONE),
             310,
             soft,
-            (WaitEnd::Packet, Kind::Network),
+            (WaitEnd::Packet, TimeKind::Network),
         ),
         // A time-out of a socket is counted in ticks, by a softirq.
         (
             (Reason::SocketRead, Timeout::SOME),
             310,
             soft,
-            (timer(None), Kind::Unknown),
+            (timer(None), TimeKind::Unknown),
         ),
         (
             (Reason::Poll, limit),
             110,
             (99, Context::Task),
-            (WaitEnd::Task(outside), Kind::Network),
+            (WaitEnd::Task(outside), TimeKind::Network),
         ),
         (
             (Reason::Timer, limit),
             310,
             hard,
-            (timer(Some(false)), Kind::Sleep),
+            (timer(Some(false)), TimeKind::Sleep),
         ),
         (
             (Reason::Timer, limit),
             110,
             (99, Context::Task),
-            (WaitEnd::Signal(outside), Kind::Outside),
+            (WaitEnd::Signal(outside), TimeKind::Outside),
         ),
         // Recordings before version 3.10: the time-out of a poll, or the answer that a later poll gets.
         (
             (Reason::Poll, Timeout::UNKNOWN),
             310,
             hard,
-            (timer(None), Kind::Unknown),
+            (timer(None), TimeKind::Unknown),
         ),
         (
             (Reason::Timer, Timeout::UNKNOWN),
             310,
             hard,
-            (timer(Some(false)), Kind::Sleep),
+            (timer(Some(false)), TimeKind::Sleep),
         ),
     ] {
         assert_eq!(

@@ -5,7 +5,7 @@
 mod hand;
 
 use hand::{at, Hand};
-use tr_analyze::critical_path::{by_kind, critical_path, Kind, Segment, Then};
+use tr_analyze::critical_path::{by_kind, critical_path, Segment, Then, TimeKind};
 use tr_analyze::model::{Analysis, Basis, Process, ProcessIx, ThreadIx, Times};
 use tr_analyze::{analyze, Options};
 use tr_format::event::{
@@ -280,18 +280,18 @@ fn the_path_follows_forks_and_ends() {
     assert_eq!(
         steps,
         [
-            (10, 50, Kind::OnCpu, Then::Same),
-            (10, 10, Kind::RunQueue, Then::Same),
-            (10, 40, Kind::SleepOrBlocked, Then::Forked),
-            (11, 40, Kind::OnCpu, Then::Same),
-            (11, 10, Kind::RunQueue, Then::Same),
-            (11, 50, Kind::SleepOrBlocked, Then::Same),
-            (11, 400, Kind::OnCpu, Then::Same),
-            (11, 50, Kind::RunQueue, Then::Same),
-            (11, 50, Kind::SleepOrBlocked, Then::Exited),
-            (10, 50, Kind::OnCpu, Then::Same),
-            (10, 10, Kind::RunQueue, Then::Same),
-            (10, 40, Kind::SleepOrBlocked, Then::Same),
+            (10, 50, TimeKind::OnCpu, Then::Same),
+            (10, 10, TimeKind::RunQueue, Then::Same),
+            (10, 40, TimeKind::SleepOrBlocked, Then::Forked),
+            (11, 40, TimeKind::OnCpu, Then::Same),
+            (11, 10, TimeKind::RunQueue, Then::Same),
+            (11, 50, TimeKind::SleepOrBlocked, Then::Same),
+            (11, 400, TimeKind::OnCpu, Then::Same),
+            (11, 50, TimeKind::RunQueue, Then::Same),
+            (11, 50, TimeKind::SleepOrBlocked, Then::Exited),
+            (10, 50, TimeKind::OnCpu, Then::Same),
+            (10, 10, TimeKind::RunQueue, Then::Same),
+            (10, 40, TimeKind::SleepOrBlocked, Then::Same),
         ]
     );
     // While its child is on the path, make's wait is inferred.
@@ -308,7 +308,10 @@ fn without_run_delays_the_path_knows_times_on_a_cpu_alone() {
     let (root, _) = process(&analysis, 10);
     let path = critical_path(&analysis, root).unwrap();
     let spent = by_kind(&path.segments);
-    assert_eq!((spent.of(Kind::OnCpu), spent.of(Kind::Lived)), (540, 260));
+    assert_eq!(
+        (spent.of(TimeKind::OnCpu), spent.of(TimeKind::Lived)),
+        (540, 260)
+    );
     assert_eq!(spent.sum(), 800);
 }
 

@@ -4,7 +4,7 @@ use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
 
 use regex::bytes::Regex;
-use tr_analyze::kinds::Kind;
+use tr_analyze::kinds::TimeKind;
 use tr_analyze::model::ProcessIx;
 use tr_analyze::programs::Group;
 use tr_analyze::schedule::{Change, Changes};
@@ -158,11 +158,14 @@ pub(super) fn changes(facts: &Facts<'_>, wanted: &Wanted) -> Result<ChangeSet, N
         made.add(whole(facts.below(&every)), 0, &[1]);
         made.add(whole(facts.below(shortest)), 0, &[2]);
     }
-    for (by, kind) in [(wanted.disk, Kind::Disk), (wanted.network, Kind::Network)] {
+    for (by, kind) in [
+        (wanted.disk, TimeKind::Disk),
+        (wanted.network, TimeKind::Network),
+    ] {
         let Some(by) = by else { continue };
         let own = match kind {
-            Kind::Disk => |kind, _| kind == Kind::Disk,
-            _ => |kind, _| kind == Kind::Network,
+            TimeKind::Disk => |kind, _| kind == TimeKind::Disk,
+            _ => |kind, _| kind == TimeKind::Network,
         };
         let waits = |_, _| false;
         made.add(

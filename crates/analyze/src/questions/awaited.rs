@@ -4,7 +4,7 @@
 use tr_format::event::{Ktime, Reason};
 
 use super::ending::WaitEnd;
-use crate::kinds::Kind;
+use crate::kinds::TimeKind;
 use crate::model::{Analysis, Process, ProcessIx, ThreadIx};
 use crate::status::killed_by;
 use crate::timeline::{Actor, Bucket, Stretch, Wait};
@@ -134,22 +134,22 @@ impl WaitReason {
     /// The kind of time of a wait for this reason that no recorded thread ended. `by_task` is whether an unrecorded
     /// task or a kernel thread ended it. `network` is whether the waiting process had a connection or an open DNS
     /// query then, or a packet ended the wait.
-    pub(super) fn kind(self, by_task: bool, network: bool) -> Kind {
+    pub(super) fn kind(self, by_task: bool, network: bool) -> TimeKind {
         match self {
             // The last step of block I/O may be a kernel thread's.
-            WaitReason::Disk | WaitReason::File => Kind::Disk,
+            WaitReason::Disk | WaitReason::File => TimeKind::Disk,
             // Whoever let it go on.
-            WaitReason::Continue => Kind::Stopped,
+            WaitReason::Continue => TimeKind::Stopped,
             // The other end of a connection may be a server of this machine; that of a Unix
             // socket is no network.
-            WaitReason::Socket if network => Kind::Network,
+            WaitReason::Socket if network => TimeKind::Network,
             // A worker of the kernel passes on what a user types.
-            WaitReason::Terminal => Kind::Terminal,
-            _ if by_task => Kind::Outside,
-            WaitReason::Unknown => Kind::Unknown,
+            WaitReason::Terminal => TimeKind::Terminal,
+            _ if by_task => TimeKind::Outside,
+            WaitReason::Unknown => TimeKind::Unknown,
             // A signal ended it, and the recording does not show what would have ended it otherwise.
-            WaitReason::Socket | WaitReason::Events => Kind::Unknown,
-            WaitReason::Kernel | WaitReason::Vfork => Kind::Blocked,
+            WaitReason::Socket | WaitReason::Events => TimeKind::Unknown,
+            WaitReason::Kernel | WaitReason::Vfork => TimeKind::Blocked,
             WaitReason::Woken
             | WaitReason::Preempted
             | WaitReason::Child
@@ -159,7 +159,7 @@ impl WaitReason {
             | WaitReason::Thread
             | WaitReason::Idle
             | WaitReason::Timer
-            | WaitReason::Sleep => Kind::Sleep,
+            | WaitReason::Sleep => TimeKind::Sleep,
         }
     }
 }

@@ -6,7 +6,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use tr_programs::{command_line, table};
 
 use tr_analyze::contention::Contention;
-use tr_analyze::critical_path::{CriticalPath, Kind as Time, NoPath, Segment};
+use tr_analyze::critical_path::{CriticalPath, NoPath, Segment, TimeKind as Time};
 use tr_analyze::model::{Analysis, ExecSpan, Process, ProcessIx};
 use tr_analyze::own::Own;
 use tr_analyze::parallelism::{self, Parallelism};

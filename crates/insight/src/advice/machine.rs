@@ -1,6 +1,6 @@
 //! Gives the advice about the machine: the CPU time that the build wanted and did not get.
 
-use tr_analyze::critical_path::Kind as Time;
+use tr_analyze::critical_path::TimeKind as Time;
 use tr_analyze::machine::{samples_are_of_recorded_cpus, throttled_containers, withheld, Samples};
 use tr_analyze::memory::waits;
 use tr_analyze::programs::Group;

@@ -31,7 +31,7 @@ mod waits;
 mod work;
 mod wrappers;
 
-use tr_analyze::critical_path::{CriticalPath, Kind as Time, NoPath, Segment};
+use tr_analyze::critical_path::{CriticalPath, NoPath, Segment, TimeKind as Time};
 use tr_analyze::model::Basis;
 use tr_analyze::schedule::{self, Change, Changes, Effect, Schedule};
 

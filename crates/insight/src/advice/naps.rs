@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use tr_analyze::critical_path::{Kind as Time, Segment};
+use tr_analyze::critical_path::{Segment, TimeKind as Time};
 use tr_analyze::killed;
 use tr_analyze::model::{Process, ProcessIx};
 use tr_analyze::programs::{sleeper, Group};

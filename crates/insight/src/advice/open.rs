@@ -3,7 +3,7 @@
 
 use std::collections::BTreeMap;
 
-use tr_analyze::critical_path::{Kind as Time, Segment};
+use tr_analyze::critical_path::{Segment, TimeKind as Time};
 use tr_analyze::programs::sleeper;
 use tr_analyze::Analysis;
 

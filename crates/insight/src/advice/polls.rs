@@ -7,7 +7,7 @@
 
 use std::collections::BTreeSet;
 
-use tr_analyze::critical_path::Kind as Time;
+use tr_analyze::critical_path::TimeKind as Time;
 use tr_analyze::model::{Process, ProcessIx, ThreadIx};
 use tr_analyze::timeline::Bucket;
 use tr_format::event::Ktime;

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use tr_programs::changes;
 
-use tr_analyze::critical_path::Kind as Time;
+use tr_analyze::critical_path::TimeKind as Time;
 use tr_analyze::model::{Imported, ImportedKind, ProcessIx, Thread};
 use tr_analyze::programs::Group;
 use tr_analyze::what_if::Without;

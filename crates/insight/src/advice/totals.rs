@@ -2,7 +2,7 @@
 //! task waited for. It is known how long the tasks on the chain of forks and exits waited for a CPU, and other tasks
 //! cannot have delayed the build by more.
 
-use tr_analyze::critical_path::{by_kind, CriticalPath, Kind as Time};
+use tr_analyze::critical_path::{by_kind, CriticalPath, TimeKind as Time};
 use tr_analyze::machine::withheld;
 use tr_analyze::model::{Analysis, Basis};
 use tr_format::meta::{Known, Origin, Scope};

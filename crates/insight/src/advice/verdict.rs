@@ -1,7 +1,7 @@
 //! Makes the verdict on a build: how much of its time is its own, and how much the machine withheld.
 
 use tr_analyze::contention::Contention;
-use tr_analyze::critical_path::{CriticalPath, Kind as Time};
+use tr_analyze::critical_path::{CriticalPath, TimeKind as Time};
 use tr_analyze::model::Analysis;
 use tr_analyze::share;
 

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use tr_analyze::awaited::WaitReason;
-use tr_analyze::critical_path::Kind as Time;
+use tr_analyze::critical_path::TimeKind as Time;
 use tr_analyze::model::ThreadIx;
 use tr_analyze::programs::Group;
 use tr_analyze::timeline::Actor;

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use tr_programs::changes;
 use tr_programs::command_line;
 
-use tr_analyze::critical_path::Kind as Time;
+use tr_analyze::critical_path::TimeKind as Time;
 use tr_analyze::model::ProcessIx;
 use tr_analyze::programs::Group;
 use tr_analyze::schedule::MOST;

@@ -294,24 +294,24 @@ impl<'a> Chosen<'a> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use tr_analyze::kinds::Kind;
+    use tr_analyze::kinds::TimeKind;
     use tr_format::event::Ktime;
 
     #[test]
     fn a_course_is_told_in_thousandths() {
         let part = |kind, ns| CoursePart { kind, ns };
         let all = [
-            part(Kind::OnCpu, 2_000),
-            part(Kind::Disk, 1),
+            part(TimeKind::OnCpu, 2_000),
+            part(TimeKind::Disk, 1),
             // Two kinds of one column.
-            part(Kind::Memory, 500),
-            part(Kind::Others, 500),
-            part(Kind::RunQueue, 999),
+            part(TimeKind::Memory, 500),
+            part(TimeKind::Others, 500),
+            part(TimeKind::RunQueue, 999),
         ];
         assert_eq!(course(&all), [0, 500, 5, 250, 1, 250]);
         let sum: u32 = course(&all).iter().skip(1).step_by(2).sum();
         assert_eq!(u64::from(sum), WHOLE);
-        assert!(course(&[part(Kind::Memory, 5), part(Kind::Others, 5)]).is_empty());
+        assert!(course(&[part(TimeKind::Memory, 5), part(TimeKind::Others, 5)]).is_empty());
         assert!(course(&[]).is_empty());
     }
 

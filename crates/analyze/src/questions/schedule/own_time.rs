@@ -5,7 +5,7 @@ use tr_format::event::Ktime;
 use super::builder::{Builder, WAKE_UP};
 use super::change::Change;
 use super::ops::{List, What};
-use crate::kinds::Kind;
+use crate::kinds::TimeKind;
 use crate::model::ThreadIx;
 use crate::questions::graph::StretchCause;
 use crate::share;
@@ -38,7 +38,7 @@ impl Builder<'_> {
                 self.graph.wait(thread, stretch, false)
             }
             // The thread is no part of the run, or has ended.
-            StretchCause::Thread(_) => Kind::Unknown,
+            StretchCause::Thread(_) => TimeKind::Unknown,
         };
         if let Bucket::RunQueue { preempted } = stretch.doing {
             let woken = if preempted {
@@ -83,7 +83,7 @@ impl Builder<'_> {
                     let ns = until.since(from);
                     let (work, rest) = hidden.map_or((0, ns), |hidden| hidden.divide(ns));
                     if work > 0 {
-                        list.push(working, mask(Kind::OnCpu), work, until);
+                        list.push(working, mask(TimeKind::OnCpu), work, until);
                     }
                     list.push(what, mask(kind), rest, until);
                 });
