@@ -24,7 +24,7 @@ use crate::style::Layout;
 use crate::subcommand::{Program, Subcommand};
 use crate::{args, open, output, progress};
 use tr_mcp::tool::takes::TOP;
-use tr_mcp::tool::{Takes, TakesKind, Tool};
+use tr_mcp::tool::{AgentTool, Takes, TakesKind};
 use tr_output::FileKind;
 use tr_text::called::TR;
 
@@ -186,8 +186,8 @@ impl Args {
 impl Subcommand for Args {
     const EXAMPLES: &'static [(&'static str, &'static str)] =
         &[("tr diff main.bin pr.bin", "changes between two builds")];
-    const TOOLS: &'static [Tool] = &[
-        Tool {
+    const TOOLS: &'static [AgentTool] = &[
+        AgentTool {
             name: "diff",
             about: "What differs between recordings of two states of a build, and whether the code or the machine did it",
             words: &["diff"],

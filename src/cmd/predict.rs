@@ -23,7 +23,7 @@ use crate::subcommand::{Hint, Program, Subcommand};
 use crate::with::{self, With};
 use crate::{args, open, output, progress};
 use tr_mcp::tool::takes::FILE;
-use tr_mcp::tool::{Takes, TakesKind, Tool};
+use tr_mcp::tool::{AgentTool, Takes, TakesKind};
 use tr_output::FileKind;
 use tr_text::escape;
 
@@ -221,7 +221,7 @@ impl Subcommand for Args {
         wrong: "-j",
         advice: "--jobs N is the number of jobs",
     }];
-    const TOOLS: &'static [Tool] = &[Tool {
+    const TOOLS: &'static [AgentTool] = &[AgentTool {
         name: "predict",
         about: "The time that the recorded run would take with changes, as an interval",
         words: &["predict"],
