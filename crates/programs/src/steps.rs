@@ -1,7 +1,7 @@
 //! What a rule that recognizes build steps reads from a command line, and what it returns.
 
 use crate::job_tools::JOBS;
-use crate::tools::{Role, Tool};
+use crate::tools::{KnownProgram, Role};
 use crate::words;
 use crate::words::has;
 use tr_text::{called, escape, named};
@@ -61,7 +61,7 @@ pub struct Line<'a> {
     /// detailed names of [`crate::command_line`].
     pub(crate) name: &'a str,
     /// The row of the command line's program in [`crate::table`].
-    pub(crate) tool: &'static Tool,
+    pub(crate) tool: &'static KnownProgram,
     pub(crate) args: &'a [&'a [u8]],
 }
 

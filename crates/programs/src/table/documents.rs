@@ -1,13 +1,13 @@
 //! The rows of the table of known programs for programs that typeset documents.
 
-use crate::tools::{Tool, TOOL};
+use crate::tools::{KnownProgram, PROGRAM};
 
-pub(super) const ROWS: &[Tool] = &[
+pub(super) const ROWS: &[KnownProgram] = &[
     // References, indexes and bibliographies are right when a run changes none of them.
-    Tool {
+    KnownProgram {
         names: "pdflatex latex lualatex xelatex platex uplatex pdftex xetex luatex luahbtex \
                 bibtex biber makeindex xindy context texi2dvi tectonic",
         converges: true,
-        ..TOOL
+        ..PROGRAM
     },
 ];
