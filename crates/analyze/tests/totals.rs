@@ -12,19 +12,19 @@ use tr_format::event::{
     Account, Argv, CgroupId, Comm, Detached, Exec, Fork, Ktime, LifeEvent, LifeKind, TaskEnd, Tgid,
     Tid,
 };
-use tr_format::meta::{Facts, Known, Method, Origin, Scope};
+use tr_format::meta::{Known, Method, Origin, RecordingFacts, Scope};
 
 /// A recording by ptrace of COMMAND, whose pid is 10.
 fn hand(run_queue: Known) -> Hand {
     let mut hand = Hand::new(Scope::Command, 1_000);
     hand.meta.origin = Some(Origin {
         method: Method::Ptrace,
-        facts: Facts {
+        facts: RecordingFacts {
             switches: Known::Totals,
             wakings: Known::Absent,
             run_queue,
             blocked: Known::Absent,
-            ..Facts::default()
+            ..RecordingFacts::default()
         },
     });
     hand.meta.root = Some(Tgid(10));
