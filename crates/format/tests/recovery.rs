@@ -40,13 +40,13 @@ fn frame_events(trace: &Trace, frame: &FrameInfo) -> Result<Vec<Event>, Error> {
 
 /// A trace's events by frame number, and its losses.
 #[derive(Debug, Default, PartialEq)]
-struct Found {
+struct TraceContents {
     frames: BTreeMap<u64, (Stream, Vec<Event>)>,
     gaps: Vec<(Stream, u64, u64)>,
 }
 
-fn found(trace: &Trace) -> Found {
-    let mut found = Found::default();
+fn found(trace: &Trace) -> TraceContents {
+    let mut found = TraceContents::default();
     let mut gaps = trace.gaps().to_vec();
     for frame in trace.frames() {
         match frame_events(trace, frame) {
