@@ -8,7 +8,7 @@ use tr_analyze::model::Times;
 
 use super::normal::stable;
 use super::parts::{PartTimes, WallPart};
-use super::verdicts::{StepVerdicts, Verdict};
+use super::verdicts::{StepVerdict, StepVerdicts};
 use crate::kinds::is_told;
 use crate::steps::Step;
 use crate::Recording;
@@ -115,7 +115,7 @@ pub fn sums(recording: &Recording, path: &[Segment]) -> StepSums {
         let told = verdicts.told(at);
         add(&mut sum.held_back, Some(u64::from(told.is_some())));
         if sum.held.is_none() {
-            sum.held = told.map(Verdict::text);
+            sum.held = told.map(StepVerdict::text);
         }
         let size = (told.is_some(), step.wall());
         if size >= sum.judged {

@@ -12,7 +12,7 @@ use crate::html::digits::Digits;
 use tr_insight::failure::Failures;
 use tr_insight::steps::times::{CoursePart, Fineness, StepTimes};
 use tr_insight::steps::Step;
-use tr_insight::verdicts::{StepVerdicts, Verdict};
+use tr_insight::verdicts::{StepVerdict, StepVerdicts};
 use tr_insight::Recording;
 use tr_insight::{exit, imports, kinds, label};
 use tr_text::strings::Strings;
@@ -44,7 +44,7 @@ struct StepRow<'a> {
     /// contains no steps.
     unexplained: Option<u64>,
     /// The verdict on the step: why it was slow or failed; `None` if nothing stands out.
-    verdict: Option<&'a Verdict>,
+    verdict: Option<&'a StepVerdict>,
     /// The rows of the steps that make a file which occurs in this step's command line.
     after: Vec<u32>,
 }
@@ -139,7 +139,7 @@ fn spent(row: &StepRow<'_>) -> String {
     let doubt = row.step.doubt.map(imports::no_figures);
     let doubt = doubt.map(|doubt| format!("no figures: {doubt}"));
     let held = row.verdict.filter(|verdict| verdict.told);
-    let held = held.map(Verdict::text);
+    let held = held.map(StepVerdict::text);
     let parts: Vec<String> = result
         .into_iter()
         .chain(error)

@@ -16,7 +16,7 @@ use tr_insight::path;
 use tr_insight::query::Sort;
 use tr_insight::steps::times::{AllTimes, StepTimes};
 use tr_insight::steps::{Step, StepIx, Steps};
-use tr_insight::verdicts::{StepVerdicts, Verdict};
+use tr_insight::verdicts::{StepVerdict, StepVerdicts};
 use tr_insight::view::View;
 use tr_insight::{imports, kinds};
 use tr_programs::steps::StepKind;
@@ -507,8 +507,8 @@ impl<'a> StepsReport<'a> {
     fn judged<'t>(&'t self, table: Table<'t, StepLine<'t>>) -> Table<'t, StepLine<'t>> {
         let of = |line: &StepLine<'_>| line.step.and_then(|(at, ..)| self.judged.verdicts().of(at));
         table
-            .json_data("verdict", move |line| of(line).map(Verdict::json))
-            .csv_data("verdict", move |line| of(line).map(Verdict::name))
+            .json_data("verdict", move |line| of(line).map(StepVerdict::json))
+            .csv_data("verdict", move |line| of(line).map(StepVerdict::name))
             .csv_data("verdict_ns", move |line| of(line).map(|verdict| verdict.ns))
             .csv_data("had_cpu_ns", move |line| {
                 of(line).map(|figures| figures.parts.get(WallPart::Work))
