@@ -12,7 +12,7 @@ use tr_analyze::programs::Group;
 use tr_analyze::timeline::{Actor, Bucket, Stretch};
 use tr_format::event::{Ktime, Reason, Timeout};
 
-use super::facts::Facts;
+use super::facts::BuildFacts;
 use super::machine::starved_within;
 use super::nap::{Nap, LOOP};
 use super::polls::{awaited_work, LONG_WAIT};
@@ -43,7 +43,7 @@ struct Awaited {
 
 /// The time in nanoseconds by which the naps of a process are longer than on CPUs of its own, because the work that they
 /// waited for had no CPU for a part of its time. The naps are in the order of time.
-pub(super) fn superfluous(facts: &Facts<'_>, slept: &[Nap]) -> u64 {
+pub(super) fn superfluous(facts: &BuildFacts<'_>, slept: &[Nap]) -> u64 {
     let all = of_children(facts, slept);
     let all = if all.is_empty() {
         of_threads(facts, slept)
@@ -62,7 +62,7 @@ pub(super) fn superfluous(facts: &Facts<'_>, slept: &[Nap]) -> u64 {
 
 /// The sum in nanoseconds of those naps of a series that would not have begun if the awaited work had had its CPUs all
 /// the time.
-fn too_long(facts: &Facts<'_>, slept: &[Nap], awaited: &Awaited) -> u64 {
+fn too_long(facts: &BuildFacts<'_>, slept: &[Nap], awaited: &Awaited) -> u64 {
     let starved = starved_within(facts, awaited.from, awaited.to);
     let soonest = Ktime(awaited.to.0.saturating_sub(starved));
     let (first, last) = awaited.naps;
@@ -83,13 +83,13 @@ fn too_long(facts: &Facts<'_>, slept: &[Nap], awaited: &Awaited) -> u64 {
 }
 
 /// The process of an execution.
-fn process_of(facts: &Facts<'_>, group: Group) -> Option<ProcessIx> {
+fn process_of(facts: &BuildFacts<'_>, group: Group) -> Option<ProcessIx> {
     facts.execution(group).map(|execution| execution.process)
 }
 
 /// The children for whose ends the process napped: it started no other child before the nap in which a child ended, and
 /// its next child after that nap, or that nap was its last one.
-fn of_children(facts: &Facts<'_>, slept: &[Nap]) -> Vec<Awaited> {
+fn of_children(facts: &BuildFacts<'_>, slept: &[Nap]) -> Vec<Awaited> {
     let analysis = facts.analysis;
     let Some(sleeper) = slept.first().and_then(|nap| process_of(facts, nap.by)) else {
         return Vec::new();
@@ -128,7 +128,7 @@ fn of_children(facts: &Facts<'_>, slept: &[Nap]) -> Vec<Awaited> {
 
 /// The works of other threads that the napping thread asked for: it woke such a thread just before it waited for a
 /// condition with a time-out.
-fn of_threads(facts: &Facts<'_>, slept: &[Nap]) -> Vec<Awaited> {
+fn of_threads(facts: &BuildFacts<'_>, slept: &[Nap]) -> Vec<Awaited> {
     let mut found: Vec<Awaited> = Vec::new();
     for (at, nap) in slept.iter().enumerate().take(PARTS) {
         let is_known = found.last().is_some_and(|last| last.naps.1 >= at);
@@ -147,7 +147,7 @@ fn of_threads(facts: &Facts<'_>, slept: &[Nap]) -> Vec<Awaited> {
 }
 
 /// The beginning and the end of the longest work of another thread that the napping thread woke just before its nap.
-fn asked(facts: &Facts<'_>, nap: &Nap) -> Option<(Ktime, Ktime)> {
+fn asked(facts: &BuildFacts<'_>, nap: &Nap) -> Option<(Ktime, Ktime)> {
     let works = asked_parts(facts, nap);
     let ends = works
         .into_iter()
@@ -158,7 +158,7 @@ fn asked(facts: &Facts<'_>, nap: &Nap) -> Option<(Ktime, Ktime)> {
 /// The CPU time in nanoseconds that other threads of the sleeping processes needed during the given waits with a
 /// time-out for work that the waiting thread asked for: it woke such a thread just before it waited for a condition.
 /// Without the time-out it still waits for that work.
-pub(super) fn asked_work(facts: &Facts<'_>, slept: &[Nap]) -> u64 {
+pub(super) fn asked_work(facts: &BuildFacts<'_>, slept: &[Nap]) -> u64 {
     let work = |nap: &Nap| {
         let works = asked_parts(facts, nap).into_iter().map(|parts| {
             let parts = parts.iter().take_while(|part| part.from < nap.to);
@@ -174,7 +174,7 @@ pub(super) fn asked_work(facts: &Facts<'_>, slept: &[Nap]) -> u64 {
 
 /// For each thread that the napping thread woke just before it waited for a condition, the parts of its time until it
 /// waits again.
-fn asked_parts(facts: &Facts<'_>, nap: &Nap) -> Vec<Vec<Stretch>> {
+fn asked_parts(facts: &BuildFacts<'_>, nap: &Nap) -> Vec<Vec<Stretch>> {
     let Some(timeline) = &facts.analysis.timeline else {
         return Vec::new();
     };
@@ -204,7 +204,7 @@ fn asked_parts(facts: &Facts<'_>, nap: &Nap) -> Vec<Vec<Stretch>> {
 
 /// Another process of the build that starts up during the naps, and whose first long wait begins during the last nap and
 /// is ended by the napping process or by one that it started: a server for which a client tried again and again.
-fn of_starting(facts: &Facts<'_>, slept: &[Nap]) -> Option<Awaited> {
+fn of_starting(facts: &BuildFacts<'_>, slept: &[Nap]) -> Option<Awaited> {
     let analysis = facts.analysis;
     let ([first, ..], [.., before, last], timeline) = (slept, slept, analysis.timeline.as_ref()?)
     else {
@@ -246,7 +246,7 @@ fn of_starting(facts: &Facts<'_>, slept: &[Nap]) -> Option<Awaited> {
 
 /// The time in nanoseconds of the given naps in which a server that the program asked after the nap was not ready. The
 /// server's first wait that the program ended has no time-out, or a far longer one, and began during the nap.
-pub(super) fn starting(facts: &Facts<'_>, slept: &[Nap]) -> u64 {
+pub(super) fn starting(facts: &BuildFacts<'_>, slept: &[Nap]) -> u64 {
     let analysis = facts.analysis;
     let Some(timeline) = &analysis.timeline else {
         return 0;
@@ -295,7 +295,7 @@ pub(super) fn starting(facts: &Facts<'_>, slept: &[Nap]) -> u64 {
 }
 
 /// Another process that works during most of the naps and ends when they end, and that holds a lock or a file.
-fn of_others(facts: &Facts<'_>, slept: &[Nap]) -> Option<Awaited> {
+fn of_others(facts: &BuildFacts<'_>, slept: &[Nap]) -> Option<Awaited> {
     let (first, last) = (slept.first()?, slept.last()?);
     if slept.len() < LOOP && (slept.len() < 2 || !is_retry(facts, slept)) {
         return None;
@@ -311,7 +311,7 @@ fn of_others(facts: &Facts<'_>, slept: &[Nap]) -> Option<Awaited> {
 
 /// Whether a command of the napping process failed before each nap and was started again, as a loop does that tries until
 /// it gets a lock.
-fn is_retry(facts: &Facts<'_>, slept: &[Nap]) -> bool {
+fn is_retry(facts: &BuildFacts<'_>, slept: &[Nap]) -> bool {
     let Some(sleeper) = slept.first().and_then(|nap| process_of(facts, nap.by)) else {
         return false;
     };

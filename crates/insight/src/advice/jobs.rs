@@ -11,8 +11,8 @@ use tr_analyze::what_if::Without;
 use tr_format::event::Ktime;
 use tr_programs::tools::{Family, Role};
 
-use super::candidate::{Candidate, Kind};
-use super::facts::Facts;
+use super::candidate::{AdviceKind, Candidate};
+use super::facts::BuildFacts;
 use super::job_limit::{limit, told_makes, waits_for_slots, Limit};
 use super::machine::starved_within;
 use super::work::names_directory;
@@ -28,7 +28,7 @@ const OF_LOAD: &str = "leave out its limit of the load (-l), which counts others
 /// after the other. A guess: the exit of one process and the start of the next may overlap for so long.
 const OVERLAP: u64 = 1_000_000;
 
-pub(super) fn candidates(facts: &Facts<'_>) -> Vec<Candidate> {
+pub(super) fn candidates(facts: &BuildFacts<'_>) -> Vec<Candidate> {
     let mut all = in_a_row(facts);
     let orders = orders(facts).into_iter();
     all.extend(orders.filter_map(|order| order.candidate(facts)));
@@ -47,7 +47,7 @@ struct Job {
 type NamedJob<'f> = (&'f str, Job);
 
 /// For each execution of a program, the children that it started and that could be jobs of their own.
-fn children<'f>(facts: &'f Facts<'_>) -> BTreeMap<Group, Vec<NamedJob<'f>>> {
+fn children<'f>(facts: &'f BuildFacts<'_>) -> BTreeMap<Group, Vec<NamedJob<'f>>> {
     let main = main_programs(facts);
     // A check of a configuration rests on those before it, and its tool has no jobs.
     let configures = |group: &Group| facts.role(*group) == Some(Role::Configure);
@@ -96,7 +96,7 @@ fn children<'f>(facts: &'f Facts<'_>) -> BTreeMap<Group, Vec<NamedJob<'f>>> {
 
 /// Advice to run more children of one process at once, if the children run one program, few of them ran at once, and a
 /// CPU was idle. The children of several makes are counted together.
-fn in_a_row(facts: &Facts<'_>) -> Vec<Candidate> {
+fn in_a_row(facts: &BuildFacts<'_>) -> Vec<Candidate> {
     let told = told_makes(facts);
     let mut rows: BTreeMap<(&str, &str), Vec<Row>> = BTreeMap::new();
     for (owner, children) in children(facts) {
@@ -133,7 +133,7 @@ fn in_a_row(facts: &Facts<'_>) -> Vec<Candidate> {
 /// Whether the jobs of one program do not need each other, so that they can run at once. Compilers write other files
 /// than they read, and tests and the jobs of xargs are independent. For other programs the answer is no, because
 /// neither the files that they read are recorded, nor which jobs are lines of one recipe.
-fn is_independent(facts: &Facts<'_>, owner: Group, program: &str) -> bool {
+fn is_independent(facts: &BuildFacts<'_>, owner: Group, program: &str) -> bool {
     let known = facts
         .execution(owner)
         .and_then(|execution| changes::known(&execution.program));
@@ -143,12 +143,12 @@ fn is_independent(facts: &Facts<'_>, owner: Group, program: &str) -> bool {
 
 /// Whether the children of a script only handle files, as `cp` does. A single call for all files could do their work,
 /// so that running them at once gains little.
-fn is_cheap(facts: &Facts<'_>, owner: Group, program: &str) -> bool {
+fn is_cheap(facts: &BuildFacts<'_>, owner: Group, program: &str) -> bool {
     facts.is_shell(owner) && command_line::handles_files(program)
 }
 
 /// The command line of a job with its directory; `None` if one of these is not known.
-fn command<'f>(facts: &'f Facts<'_>, job: &Job) -> Option<(&'f [u8], Vec<&'f [u8]>)> {
+fn command<'f>(facts: &'f BuildFacts<'_>, job: &Job) -> Option<(&'f [u8], Vec<&'f [u8]>)> {
     let exec = facts.exec(job.group)?;
     let known = !exec.directory.is_empty() && !exec.argv.truncated();
     known.then(|| (&*exec.directory, exec.argv.args().collect()))
@@ -157,7 +157,7 @@ fn command<'f>(facts: &'f Facts<'_>, job: &Job) -> Option<(&'f [u8], Vec<&'f [u8
 /// Whether most of the jobs run an equal command line in one directory. If such jobs ran at once, they would repeat
 /// each other's work or write to the same files. The answer is no if the directory of a command is not recorded,
 /// because the commands may run in different directories.
-fn is_one_command(facts: &Facts<'_>, jobs: &[Job]) -> bool {
+fn is_one_command(facts: &BuildFacts<'_>, jobs: &[Job]) -> bool {
     let commands: Option<BTreeSet<_>> = jobs.iter().map(|job| command(facts, job)).collect();
     commands.is_some_and(|commands| commands.len() * 2 <= jobs.len())
 }
@@ -165,7 +165,7 @@ fn is_one_command(facts: &Facts<'_>, jobs: &[Job]) -> bool {
 /// Whether each command of a script changes what the next one reads, so that the commands have to stay in order: they
 /// change a repository, or a build tool without a target runs in one directory and makes what the other runs there
 /// need.
-fn is_ordered(facts: &Facts<'_>, owner: Group, program: &str, jobs: &[Job]) -> bool {
+fn is_ordered(facts: &BuildFacts<'_>, owner: Group, program: &str, jobs: &[Job]) -> bool {
     if !facts.is_shell(owner) {
         return false;
     }
@@ -206,7 +206,7 @@ pub(super) struct Order {
 
 /// Finds commands that ran one after the other: each started when the previous one had ended. They are started by
 /// scripts, by build tools without a number of jobs, and by test runners.
-pub(super) fn orders(facts: &Facts<'_>) -> Vec<Order> {
+pub(super) fn orders(facts: &BuildFacts<'_>) -> Vec<Order> {
     let told = told_makes(facts);
     let mut orders = Vec::new();
     for (owner, children) in children(facts) {
@@ -231,7 +231,7 @@ pub(super) fn orders(facts: &Facts<'_>) -> Vec<Order> {
 /// Divides the children of one process into groups that could run at once. A group ends with a child that the later
 /// ones depend on: a configuration, an installation, a linker, a whole build, or a program that is run until its output
 /// no longer changes. A child that lives at the same time as several others is a server for them.
-fn independent(facts: &Facts<'_>, mut children: Vec<NamedJob<'_>>) -> Vec<Vec<Job>> {
+fn independent(facts: &BuildFacts<'_>, mut children: Vec<NamedJob<'_>>) -> Vec<Vec<Job>> {
     children.sort_by_key(|(_, job)| (job.from, job.group));
     let mut parts: Vec<Vec<Job>> = vec![Vec::new()];
     let mut until = Ktime(0);
@@ -273,7 +273,7 @@ pub(super) struct OneByOne<'f> {
 
 /// The jobs of cargo, or of a test runner that may run several at once, that ran one after the other. The tool's
 /// configuration may say so (a lock that tests share), or each one needs the one before.
-pub(super) fn one_by_one<'f>(facts: &'f Facts<'_>) -> Option<OneByOne<'f>> {
+pub(super) fn one_by_one<'f>(facts: &'f BuildFacts<'_>) -> Option<OneByOne<'f>> {
     let may_run_several = |owner: Group| {
         let known = facts
             .execution(owner)
@@ -304,7 +304,7 @@ pub(super) fn one_by_one<'f>(facts: &'f Facts<'_>) -> Option<OneByOne<'f>> {
 impl Order {
     /// Advice to run the commands of a sequence at once, if none of them changes a file that another one may read. An
     /// example is the linters of one script.
-    fn of_checks(&self, facts: &Facts<'_>) -> Option<Candidate> {
+    fn of_checks(&self, facts: &BuildFacts<'_>) -> Option<Candidate> {
         let row = &self.row;
         let only_check = |group: &Group| {
             let args = facts.args(*group);
@@ -329,13 +329,13 @@ impl Order {
             evidence: row.groups.clone(),
             stays: true,
             unsure: row.unsure,
-            ..Candidate::of(Kind::FewJobs)
+            ..Candidate::of(AdviceKind::FewJobs)
         })
     }
 
     /// The advice to run several of these commands at once. For a tool that has an option for the number of jobs, it is
     /// the advice to use that option, although the tool's steps may need each other.
-    fn candidate(self, facts: &Facts<'_>) -> Option<Candidate> {
+    fn candidate(self, facts: &BuildFacts<'_>) -> Option<Candidate> {
         if !self.takes_jobs {
             return self.of_checks(facts);
         }
@@ -350,7 +350,7 @@ impl Order {
         let count = units::count(row.groups.len() as u64);
         let length = units::time(row.length);
         Some(Candidate {
-            kind: Kind::FewJobs,
+            kind: AdviceKind::FewJobs,
             finding: format!("{name} runs {count} {program} one after the other, {length}"),
             action: format!("{action}, if they are targets of their own"),
             without: Without::own(|_, _| true, Some(facts.below(&row.others))),
@@ -368,7 +368,7 @@ impl Order {
     }
 
     /// The words for commands that ran one after the other, such as `4 commands of lint.sh`.
-    pub fn text(&self, facts: &Facts<'_>) -> String {
+    pub fn text(&self, facts: &BuildFacts<'_>) -> String {
         let count = units::count(self.row.groups.len() as u64);
         format!("{count} commands of {}", facts.name(self.row.owner))
     }
@@ -376,7 +376,7 @@ impl Order {
 
 /// The change that runs the independent commands of all the given sequences at once, for the simulation of what this
 /// saves together.
-pub(super) fn order_of_all(facts: &Facts<'_>, orders: &[Order]) -> Option<Change> {
+pub(super) fn order_of_all(facts: &BuildFacts<'_>, orders: &[Order]) -> Option<Change> {
     let others = orders.iter().flat_map(|order| &order.row.others);
     let others: Vec<Group> = others.copied().collect();
     (!orders.is_empty()).then(|| Change {
@@ -386,12 +386,12 @@ pub(super) fn order_of_all(facts: &Facts<'_>, orders: &[Order]) -> Option<Change
     })
 }
 
-fn is_runner(facts: &Facts<'_>, group: Group) -> bool {
+fn is_runner(facts: &BuildFacts<'_>, group: Group) -> bool {
     facts.role(group) == Some(Role::Tests)
 }
 
 /// For each process, the program with the most CPU time among the process and its descendants.
-fn main_programs<'f>(facts: &'f Facts<'_>) -> BTreeMap<ProcessIx, (&'f str, u64)> {
+fn main_programs<'f>(facts: &'f BuildFacts<'_>) -> BTreeMap<ProcessIx, (&'f str, u64)> {
     let mut main: BTreeMap<ProcessIx, (&str, u64)> = BTreeMap::new();
     for (_, execution) in facts.all() {
         let mut at = Some(execution.process);
@@ -446,7 +446,7 @@ fn first_is_long(jobs: &[Job]) -> bool {
 }
 
 fn row(
-    facts: &Facts<'_>,
+    facts: &BuildFacts<'_>,
     owner: Group,
     mut jobs: Vec<Job>,
     told: &[Option<Option<u64>>],
@@ -509,7 +509,7 @@ fn row(
     })
 }
 
-fn of_rows(facts: &Facts<'_>, program: &str, rows: &[Row]) -> Option<Candidate> {
+fn of_rows(facts: &BuildFacts<'_>, program: &str, rows: &[Row]) -> Option<Candidate> {
     let first = rows
         .iter()
         .max_by_key(|row| (row.length, std::cmp::Reverse(row.owner)))?;
@@ -529,9 +529,9 @@ fn of_rows(facts: &Facts<'_>, program: &str, rows: &[Row]) -> Option<Candidate> 
     let length = rows.iter().map(|row| row.length).max()?;
     Some(Candidate {
         kind: if is_runner(facts, first.owner) {
-            Kind::Tests
+            AdviceKind::Tests
         } else {
-            Kind::FewJobs
+            AdviceKind::FewJobs
         },
         finding: format!(
             "{name} run{s} {} × {program} {at_once}, {}",
